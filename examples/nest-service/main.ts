@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { createAgent } from 'rivulet';
-import { pageFiles } from '../page/files.js';
+import { headersOf, pageFiles } from '../page/files.js';
 import { connect } from '../terminal/providers.js';
 import { weather } from '../terminal/weather.js';
 import { ChatModule } from './chat.module.js';
@@ -16,8 +16,12 @@ const options = { provider: process.argv[2] ?? 'openai', model: undefined, baseU
 const { model, about } = await connect(options, process.env);
 const agent = createAgent({ model, system: 'Answer briefly, in plain text.', tools: [weather, readFile, writeFile] });
 
-const users = { context: ({ headers }: Request) => userOf(headers.get('cookie')), owner: ({ id }: User) => id };
-@Module({ imports: [ChatModule.register(agent, users)] })
+const chat = {
+  context: ({ headers }: Request) => userOf(headers.get('cookie')),
+  owner: ({ id }: User) => id,
+  allowedHosts: ['127.0.0.1', '[::1]', 'localhost'], // the names of your service
+};
+@Module({ imports: [ChatModule.register(agent, chat)] })
 class AppModule {}
 
 const app = await NestFactory.create(AppModule, { logger: ['error', 'warn'] });
@@ -26,7 +30,7 @@ app.use((request: IncomingMessage, response: ServerResponse, next: () => void) =
   const file = files.get(request.url?.split('?', 1)[0] ?? '');
   if (!file) return next();
   startSession(request, response);
-  response.writeHead(200, { 'content-type': file.type }).end(file.body);
+  response.writeHead(200, headersOf(file)).end(file.body);
 });
 app.enableShutdownHooks();
 await app.listen(Number(process.env['PORT'] ?? 3000), '127.0.0.1');

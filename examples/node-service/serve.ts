@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { agentHandler, nodeListener } from 'rivulet';
 import type { Agent } from 'rivulet';
-import { pageFiles } from '../page/files.js';
+import { headersOf, pageFiles } from '../page/files.js';
 import type { PageFile } from '../page/files.js';
 
 /**
@@ -13,14 +13,14 @@ import type { PageFile } from '../page/files.js';
  * @returns The URL, and a function that stops the runs, and the service when their readers know it.
  */
 export async function serve(agent: Agent, port = 0, page: () => Promise<ReadonlyMap<string, PageFile>> = pageFiles) {
-  const chat = agentHandler(agent);
+  const chat = agentHandler(agent, { allowedHosts: ['127.0.0.1', 'localhost'] }); // no name of a stranger leads here
   const answer = nodeListener(chat);
   const files = await page();
   const server = createServer((request, response) => {
     const path = request.url?.split('?', 1)[0] ?? '/';
     const file = files.get(path);
     if (path === '/api/chat') answer(request, response);
-    else if (file) response.writeHead(200, { 'content-type': file.type }).end(file.body);
+    else if (file) response.writeHead(200, headersOf(file)).end(file.body);
     else response.writeHead(404).end();
   });
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));

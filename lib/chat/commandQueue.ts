@@ -41,6 +41,8 @@ export interface Command {
 }
 
 /**
+ * Creates a command.
+ *
  * @param start Starts the run. It receives the notifier that stops it.
  * @param prompt The prompt, if it is one of the user.
  */
@@ -50,6 +52,8 @@ export function createCommand(start: (stop: Observable<void>) => Observable<unkn
 }
 
 /**
+ * Creates the queue of a conversation, which executes one command at a time.
+ *
  * @param whenBusy How a prompt that arrives during a run is handled.
  * @param changed Called when a command was added or removed.
  * @param early Commands that wait from the start.
@@ -121,10 +125,10 @@ export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, earl
      */
     run: (prompts: Observable<Command>, first?: Command): Observable<never> =>
       defer(() => {
-        const waiting = [...pending.splice(0).slice(1), ...early.splice(0)];
+        const waiting = [...pending.splice(0).slice(1), ...early.splice(0)]; // without the command that was executed
         state = 'running';
         return merge(prompts.pipe(startWith(...(first ? [first] : []), ...waiting), endWith(undefined)), added).pipe(
-          takeWhile((command) => command !== undefined),
+          takeWhile((command) => command !== undefined), // until `prompts` has completed: `added` never does
           observeOn(queueScheduler), // a command that a subscriber adds at a change does not overtake the one before it
           filter(accept),
           concatMap(execute),

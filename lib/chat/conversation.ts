@@ -89,7 +89,7 @@ export interface Conversation {
   select(exchange: string): void;
   /** Decides about a waiting call. When all calls have answers, the run continues. A second answer has no effect. */
   decide(callId: string, decision: Decision): void;
-  /** Gives the result of a waiting call. */
+  /** Answers a waiting call with its result. */
   answer(callId: string, result: JsonValue): void;
   /** The conversation as plain JSON, at any time: for `localStorage`, or a server. */
   save(): SavedConversation;
@@ -129,16 +129,22 @@ export function conversation(
   prompts$: Observable<Input> | ConversationOptions = NEVER,
   options: ConversationOptions = {},
 ): Conversation {
-  return isObservable(prompts$) ? hold(agent, prompts$, options) : hold(agent, NEVER, prompts$);
+  return isObservable(prompts$)
+    ? createConversation(agent, prompts$, options)
+    : createConversation(agent, NEVER, prompts$);
 }
 
-function hold(agent: ConversationAgent, prompts$: Observable<Input>, options: ConversationOptions): Conversation {
-  const { saved: stored = null } = options;
-  const given = typeof stored === 'string' ? tryParseJson(stored) : (stored ?? { version: 1, exchanges: [] });
-  const saved = isSavedConversation(given) ? given : undefined;
+function createConversation(
+  agent: ConversationAgent,
+  prompts$: Observable<Input>,
+  options: ConversationOptions,
+): Conversation {
+  const empty: SavedConversation = { version: 1, exchanges: [] };
+  const stored = typeof options.saved === 'string' ? tryParseJson(options.saved) : (options.saved ?? empty);
+  const saved = isSavedConversation(stored) ? stored : undefined;
   const exchanges = createExchanges(saved?.exchanges ?? [], saved?.selected);
-  const early = (saved?.queued ?? []).map(promptCommand);
-  const queue = createCommandQueue(options.whenBusy ?? 'concat', changed, early);
+  const savedPrompts = (saved?.queued ?? []).map(promptCommand);
+  const queue = createCommandQueue(options.whenBusy ?? 'concat', changed, savedPrompts);
   const runs = createExchangeRuns(agent, exchanges, options, changed);
   const savedError = saved ? {} : { savedError: unreadableConversation().toJSON() };
   const views = new BehaviorSubject(currentView());
@@ -181,7 +187,7 @@ function hold(agent: ConversationAgent, prompts$: Observable<Input>, options: Co
     queue.add(createCommand((stop) => ask({ id: randomId(), input }, parent, stop)));
   }
 
-  function give(callId: string, answer: CallAnswers): void {
+  function answerCall(callId: string, answer: CallAnswers): void {
     queue.requireSubscriber();
     runs.answer(callId, answer);
   }
@@ -197,6 +203,7 @@ function hold(agent: ConversationAgent, prompts$: Observable<Input>, options: Co
     };
   }
 
+  /** Executes the commands. Emits nothing, and completes when `prompts$` has completed and all runs have ended. */
   const executed = defer(() => {
     const open = exchanges.open();
     const first = open && createCommand((stop) => runs.continueSaved(open, stop));
@@ -209,9 +216,10 @@ function hold(agent: ConversationAgent, prompts$: Observable<Input>, options: Co
     },
     view$: defer(() => {
       queue.connect();
-      return merge(views.pipe(distinctUntilChanged<ConversationView>(isSameView)), executed.pipe(endWith(undefined)));
+      const shown = views.pipe(distinctUntilChanged<ConversationView>(isSameView)); // never completes
+      return merge(shown, executed.pipe(endWith(undefined)));
     }).pipe(
-      takeWhile((view) => view !== undefined),
+      takeWhile((view) => view !== undefined), // until `executed` has completed
       share({ connector: () => new ReplaySubject(1) }),
     ),
     saved$: views.pipe(
@@ -223,8 +231,8 @@ function hold(agent: ConversationAgent, prompts$: Observable<Input>, options: Co
     edit,
     send: (input) => queue.add(newPrompt(input)),
     regenerate: (id = exchanges.selected() ?? '') => edit(id, exchanges.get(id).input),
-    decide: (callId, decision) => give(callId, { decisions: { [callId]: decision } }),
-    answer: (callId, result) => give(callId, { results: { [callId]: result } }),
+    decide: (callId, decision) => answerCall(callId, { decisions: { [callId]: decision } }),
+    answer: (callId, result) => answerCall(callId, { results: { [callId]: result } }),
     stop() {
       queue.stop();
       changed();

@@ -42,6 +42,8 @@ export interface ExchangeRunOptions {
   readonly context?: unknown;
 }
 
+const noLock: TabLock = { hasWaited: false, release: noop };
+
 /**
  * The runs of the exchanges of a conversation: their start, their end, and the time while they wait.
  *
@@ -71,7 +73,7 @@ export function createExchangeRuns(
     const nextRun = followingId(run);
     const earlier = [...exchanges.path(parent), exchange].map(earlierRun);
     const options = { id: nextRun, earlier, ...exchange.answers, ...optionsOf(stop) };
-    const base: View = { ...view, status: 'waiting' };
+    const base: View = { ...view, status: 'waiting' }; // so that the run continues the answer that waited
     update(id, { base, hasBegun: false, view: { ...view, status: 'sending' } });
     return follow(id, base, nextRun, stop, () => agent.resume(checkpoint, options), onBegin);
   }
@@ -117,16 +119,16 @@ export function createExchangeRuns(
   /** If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers. */
   function waitForAnswers(id: string, stop: Observable<void>): Observable<unknown> {
     if (exchanges.get(id).view.status !== 'waiting') return EMPTY;
-    let lock: TabLock = { hasWaited: false, release: noop };
+    let lock = noLock;
     const stopped = stop.pipe(map(() => cancelWaiting(id)));
     const answered = answers.pipe(
       startWith(undefined),
+      // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run.
       filter(() => lock.hasWaited || exchanges.isAnswered(id)),
       map(() => resume(exchanges.get(id), stop, () => lock.release())),
     );
     const executed = lockTab(id, stop).pipe(
       tap((own) => (lock = own)),
-      // Another tab has continued the run with its results: this one joins it.
       concatMap(({ hasWaited }) => (hasWaited ? EMPTY : executeHere(id, stop))),
     );
     return concat(executed, merge(stopped, answered).pipe(take(1), concatAll())).pipe(finalize(() => lock.release()));
@@ -135,7 +137,7 @@ export function createExchangeRuns(
   /** Waits until no other tab executes the calls of this page. A run that cannot be joined belongs to this one. */
   function lockTab(id: string, stop: Observable<void>): Observable<TabLock> {
     if (!tools || callsOfPage(id).length === 0) return EMPTY;
-    if (!agent.join) return of({ hasWaited: false, release: noop });
+    if (!agent.join) return of(noLock);
     return tools.lock(exchanges.get(id).run).pipe(take(1), takeUntil(stop));
   }
 

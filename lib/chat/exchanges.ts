@@ -53,6 +53,8 @@ const openStatuses: ReadonlySet<ViewStatus> = new Set<ViewStatus>(['sending', 'r
 export type Exchanges = ReturnType<typeof createExchanges>;
 
 /**
+ * Creates the exchanges of a conversation.
+ *
  * @param saved The exchanges of a saved conversation, oldest first.
  * @param last The last exchange of the branch that is shown.
  */
@@ -72,8 +74,9 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
   function update(id: string, change: Partial<Exchange>): void {
     const exchange = get(id);
     byId.set(id, { ...exchange, ...change });
-    const isSameStatus = exchange.base !== undefined || change.view?.status === exchange.view.status;
-    const isGrowing = isSameStatus && Object.keys(change).every((key) => key === 'view');
+    const isRunning = exchange.base !== undefined;
+    const isOnlyView = Object.keys(change).every((key) => key === 'view');
+    const isGrowing = isOnlyView && (isRunning || change.view?.status === exchange.view.status);
     if (!isGrowing) revision += 1;
   }
 
@@ -138,8 +141,8 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
       if (path(last).includes(get(id))) return;
       last = id;
       revision += 1;
-      const newestFirst = [...byId.values()].reverse();
-      for (let next: Exchange | undefined; (next = newestFirst.find(({ parent }) => parent === last));) last = next.id;
+      const newestChild = () => [...byId.values()].findLast(({ parent }) => parent === last);
+      for (let next = newestChild(); next; next = newestChild()) last = next.id;
     },
 
     /** The branch that is shown. */

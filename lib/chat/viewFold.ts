@@ -41,9 +41,13 @@ interface StreamedCall {
 
 const endStatuses: Partial<Record<FinishReason, ViewStatus>> = { stopped: 'stopped', waiting: 'waiting' };
 
-/** @param initial The view before the run. If it waits, the run continues its last answer. */
+/**
+ * Creates the view of one run.
+ *
+ * @param start The view before the run. If it waits, the run continues its last answer.
+ */
 export function createViewFold(start: View): ViewFold {
-  const { error: _, retry: __, reconnecting: ___, finishReason: ____, ...initial } = start;
+  const { error: _, finishReason: _reason, ...initial } = withoutNotices(start); // without the end of the last run
   /** Whether the run has a model message; before that, the last message is the user's. */
   let hasAnswer = initial.status === 'waiting' && initial.messages.at(-1)?.role === 'model';
   /** Whether a prompt has joined the run. */
@@ -55,8 +59,8 @@ export function createViewFold(start: View): ViewFold {
   let streamed = new Map<number | string, StreamedCall>();
   /** The ids of the calls that run or wait, and the status of the view: that of a running call comes first. */
   const active = [
-    { is: 'running', status: 'runningTools', ids: new Set<string>() },
-    { is: 'waiting', status: 'waiting', ids: new Set<string>() },
+    { callStatus: 'running', viewStatus: 'runningTools', ids: new Set<string>() },
+    { callStatus: 'waiting', viewStatus: 'waiting', ids: new Set<string>() },
   ] as const;
   /** Where the calls are in the model's message, by id. With searches, 3,000 calls took 15 times as long. */
   let positions = callPositions();
@@ -170,9 +174,10 @@ export function createViewFold(start: View): ViewFold {
       streamed.set(index, call);
       addPart({ type: 'toolCall', id, name, arguments: {}, status: 'receiving' });
     }
-    if (typeof args === 'string') call.json.push(args);
-    if (!call.json.isDue() && typeof args === 'string') return;
-    const snapshot = typeof args === 'string' ? call.json.snapshot() : args;
+    const isDelta = typeof args === 'string';
+    if (isDelta) call.json.push(args);
+    if (isDelta && !call.json.isDue()) return; // a snapshot after each delta would be too slow
+    const snapshot = isDelta ? call.json.snapshot() : args;
     replacePart(call.position, (part) =>
       part.type === 'toolCall' && isReceiving(part)
         ? {
@@ -223,11 +228,11 @@ export function createViewFold(start: View): ViewFold {
     if (part?.type !== 'toolCall' || part.id !== id) return; // a call of another run, or one that was retracted
     const call = change(part);
     replacePart(position, () => call);
-    for (const { is, ids } of active) {
-      if (call.status === is) ids.add(id);
+    for (const { callStatus, ids } of active) {
+      if (call.status === callStatus) ids.add(id);
       else ids.delete(id);
     }
-    const status = active.find(({ ids }) => ids.size > 0)?.status;
+    const status = active.find(({ ids }) => ids.size > 0)?.viewStatus;
     if (status) view = { ...view, status };
   }
 

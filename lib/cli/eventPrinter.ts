@@ -13,11 +13,11 @@ const controlCharacters = /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u00
 export const plainText = (text: string): string => text.replace(controlCharacters, '');
 
 /** The longest JSON that is printed, in characters. */
-const longestJson = 100;
+const LONGEST_JSON = 100;
 
 function jsonOf(value: JsonValue | undefined): string {
   const text = plainText(typeof value === 'string' ? value : JSON.stringify(value ?? '')).replaceAll('\n', ' ');
-  return text.length > longestJson ? `${text.slice(0, longestJson - 1)}…` : text;
+  return text.length > LONGEST_JSON ? `${text.slice(0, LONGEST_JSON - 1)}…` : text;
 }
 
 /** Prints the events of a run, as text for a terminal: a few lines, and the text of the model. */

@@ -29,6 +29,8 @@ export interface Checkpoint {
   readonly version: 1;
   /** The name of the orchestrator. Another one cannot resume the run. */
   readonly orchestrator: string;
+  /** The id of the run, for the idempotency keys of its calls. Absent if the run had none. */
+  readonly runId?: string;
   /** The state from which the next turn starts; that of the open turn if there is one. */
   readonly state: RunState;
   /** The output of the run so far. */

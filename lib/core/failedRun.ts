@@ -62,7 +62,7 @@ export function messagesOfFailed(thrown: unknown): readonly Message[] | undefine
  * an `Error`. If another run has failed with the same object (two runs with one `AbortSignal`), a copy is recorded, so
  * that each run keeps its own conversation.
  */
-export function recordRun(thrown: unknown, run: FailedRun): object {
+export function recordFailedRun(thrown: unknown, run: FailedRun): object {
   const error = !isWeakKey(thrown) || runs.has(thrown) ? wrap(thrown) : thrown;
   runs.set(error, run);
   return error;

@@ -70,10 +70,11 @@ export interface ToolCallPart<Name extends string = string, Arguments = JsonObje
 
 /**
  * Why a call has an error instead of a result. `cancelled`: it was cancelled while it ran; `not_executed`: it was never
- * started; `denied`: its approval was denied; `unknown_tool`: there is no tool with its name; `invalid_arguments`: the
- * arguments are not JSON, or do not match the schema; `timeout`: the tool missed its deadline; `failed`: the tool
- * threw, or returned a value that JSON cannot represent; `incomplete`: the agent behind the tool (`agentTool`) ended
- * without an answer.
+ * started; `denied`: its approval was denied; `unknown_tool`: there is no tool with its name; `invalid_arguments`:
+ * the arguments are not JSON, or do not match the schema; `timeout`: the tool missed its deadline; `failed`: the tool
+ * threw, or returned a value that JSON cannot represent; `outcome_unknown`: the process that executed it ended, and
+ * the tool must not be executed twice; `incomplete`: the agent behind the tool (`agentTool`) ended without an
+ * answer.
  */
 export type ToolErrorCode =
   | 'cancelled'
@@ -83,6 +84,7 @@ export type ToolErrorCode =
   | 'invalid_arguments'
   | 'timeout'
   | 'failed'
+  | 'outcome_unknown'
   | 'incomplete';
 
 /** The result of a tool call, or its error. `id` and `name` are those of the call. */

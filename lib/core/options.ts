@@ -4,7 +4,7 @@ import { ConfigurationError } from './errors.js';
 export const DEFAULT_MAX_TURNS = 20;
 
 /** The longest delay that `setTimeout` supports, 2^31 - 1 ms. With a longer delay it fires at once. */
-export const maxTimerDelay = 2_147_483_647;
+export const MAX_TIMER_DELAY = 2_147_483_647;
 
 /**
  * Checks a numeric option. `NaN` (the result of `Number()` for a text that is not a number or a missing variable) would

@@ -72,7 +72,7 @@ const beginnings = ['{"value":', '```json{"value":', '```{"value":'] as const;
 const beginning = /^\s*(?:```(?:json)?\s*)?\{\s*"value"\s*:/;
 
 /** How much text is held back until the beginning is recognized, in characters. */
-const maxBeginning = 200;
+const MAX_BEGINNING = 200;
 
 /**
  * Creates an unwrapper. Text is held back while it may be the beginning of the wrapper, and after the value. A text
@@ -95,7 +95,7 @@ export function createUnwrapper(emit: (text: string) => void): Unwrapper {
   const readBeginning = (text: string) => {
     held += text;
     const compact = held.replace(/\s+/g, '');
-    if (held.length <= maxBeginning && beginnings.some((start) => start.startsWith(compact) && start !== compact))
+    if (held.length <= MAX_BEGINNING && beginnings.some((start) => start.startsWith(compact) && start !== compact))
       return;
     const match = beginning.exec(held);
     if (!match) {

@@ -21,6 +21,7 @@ export function readCheckpoint(value: unknown, orchestrator: string): Checkpoint
   if (checkpoint['orchestrator'] !== orchestrator) throw foreign(String(checkpoint['orchestrator']), orchestrator);
   checkState(checkpoint['state'], 'state');
   checkEmitted(checkpoint['emitted'], 'emitted');
+  optional(checkpoint['runId'], 'runId', text);
   optional(checkpoint['open'], 'open', checkOpenCalls);
   optional(checkpoint['ended'], 'ended', checkEnded);
   if (checkpoint['open'] !== undefined && checkpoint['ended'] !== undefined) throw invalid('ended', 'absent');

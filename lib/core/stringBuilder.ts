@@ -1,7 +1,7 @@
 import { TextTooLongError } from './errors.js';
 
 /** The longest string of V8 on 64-bit machines. Longer ones are a RangeError; other engines allow twice as much. */
-const longestText = 536_870_888; // 2^29 - 24
+const LONGEST_TEXT = 536_870_888; // 2^29 - 24
 
 /**
  * The number of deltas that are collected before they are joined. A larger batch is not faster, and keeps more small
@@ -33,7 +33,7 @@ export class StringBuilder {
   private deltas: string[] | undefined;
 
   /** @param limit The longest text, in characters. Default: the longest that an engine can hold. */
-  constructor(private readonly limit = longestText) {}
+  constructor(private readonly limit = LONGEST_TEXT) {}
 
   /** @throws TextTooLongError */
   add(delta: string): void {

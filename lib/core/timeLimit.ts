@@ -2,7 +2,7 @@ import { defer, identity, map, takeUntil, timer } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import { TimeoutError } from './timeoutError.js';
 import type { TimeoutPhase } from './timeoutError.js';
-import { maxTimerDelay, requireNumber } from './options.js';
+import { MAX_TIMER_DELAY, requireNumber } from './options.js';
 
 /**
  * Limits the total time of a source.
@@ -16,14 +16,14 @@ import { maxTimerDelay, requireNumber } from './options.js';
  *
  * @param phase What is limited: the error names it.
  * @param limit The longest time from the subscription to the end, in milliseconds. Default: no limit.
- * @returns The source's values. Errors with TimeoutError, and with ConfigurationError `options` for a limit that is not
+ * @returns The source's values. Fails with TimeoutError, and with ConfigurationError `options` for a limit that is not
  * a number.
  */
 export function timeLimit<T>(phase: TimeoutPhase, limit = Infinity): MonoTypeOperatorFunction<T> {
   if (limit === Infinity) return identity;
   const exceeded = defer(() => {
     requireNumber(`timeout.${phase}`, limit, 0);
-    return timer(Math.min(limit, maxTimerDelay));
+    return timer(Math.min(limit, MAX_TIMER_DELAY));
   }).pipe(
     map(() => {
       throw new TimeoutError(phase, limit);

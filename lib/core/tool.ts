@@ -48,6 +48,12 @@ export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unkn
    * a `toolUsage` event. After the end of the call it does nothing.
    */
   readonly usage: (usage: Usage) => void;
+  /**
+   * The same text in every execution of this call, also after a crash if the run has checkpoints: pass it to a service
+   * that executes a request with the same key once. It consists of the run's id, the number of the turn, and the call's
+   * id.
+   */
+  readonly idempotencyKey: string;
   /** The run that has made the call, for a tool that runs an agent: `agentTool` uses it. */
   readonly outer?: OuterRun | undefined;
 }
@@ -55,7 +61,7 @@ export interface ToolContext<P = unknown, Call extends ToolCallPart<string, unkn
 /** The second argument of `needsApproval`: what is known of the call before it runs. */
 export type ApprovalContext<C = unknown> = Omit<
   ToolContext<unknown, ToolCallPart, C>,
-  'signal' | 'progress' | 'usage' | 'outer'
+  'signal' | 'progress' | 'usage' | 'idempotencyKey' | 'outer'
 >;
 
 /**
@@ -91,6 +97,12 @@ export interface Tool<
   readonly providerOptions?: ProviderOptions | undefined;
   /** Whether a call waits until it is approved. Default: false. */
   readonly needsApproval?: NeedsApproval<Arguments, Context> | undefined;
+  /**
+   * Whether a call that had begun when its process ended is never executed again: a service with `checkpoints` answers
+   * it with the error `outcome_unknown`. If not, it is executed again with the same `idempotencyKey`. Default: true
+   * with `needsApproval`, otherwise false.
+   */
+  readonly atMostOnce?: boolean | undefined;
   /** The schema of a result that is passed to `agent.resume`, for a tool without `execute`. Default: any JSON. */
   readonly result?: Schema | undefined;
   /**
@@ -154,9 +166,9 @@ const noParameters = { type: 'object', properties: {}, additionalProperties: fal
  *
  * @param definition The tool's `name` (by which the model calls it), `description`, `parameters` (default: none),
  * `execute` (see `ToolOutput` for its possible return values; without it, a call waits for its result),
- * `needsApproval` (default: false), and optionally `progress`, a schema that types the values of `context.progress` and
- * of the tool's `toolProgress` events. Progress is not validated. Without `execute`, `result` is the schema that
- * validates and types the result (default: any JSON).
+ * `needsApproval` (default: false), `atMostOnce` (default: true with `needsApproval`), and optionally `progress`, a
+ * schema that types the values of `context.progress` and of the tool's `toolProgress` events. Progress is not
+ * validated. Without `execute`, `result` is the schema that validates and types the result (default: any JSON).
  * @returns The tool, for `createAgent`, `toolLoop` or `executeTools`.
  * @throws ConfigurationError `options` or `tools` for an option that has another name or type, and for a name that no
  * provider accepts.
@@ -174,6 +186,7 @@ export function tool<
     readonly needsApproval?:
       | boolean
       | ((args: Infer<NoInfer<S>>, context: ApprovalContext<C>) => boolean | ObservableInput<boolean>);
+    readonly atMostOnce?: boolean;
     readonly execute: (
       args: Infer<NoInfer<S>>,
       context: ToolContext<DeclaredProgress<NoInfer<P>>, ToolCallPart<Name, InferInput<NoInfer<S>>>, C>,
@@ -185,12 +198,19 @@ export function tool<
   S extends Schema = typeof noParameters,
   R extends Schema | undefined = undefined,
 >(
-  definition: ToolHead<Name, S> & { readonly result?: R; readonly execute?: never; readonly needsApproval?: never },
+  definition: ToolHead<Name, S> & {
+    readonly result?: R;
+    readonly execute?: never;
+    readonly needsApproval?: never;
+    readonly atMostOnce?: never;
+  },
 ): Tool<Name, Infer<S>, R extends Schema ? Infer<R> : unknown, never, InferInput<S>>;
 export function tool(definition: Omit<Tool, 'parameters'> & { readonly parameters?: Schema }): Tool {
   requireTool(definition);
-  const { name, description, execute, needsApproval, parameters = noParameters, providerOptions, result } = definition;
-  return { name, description, parameters, ...omitUndefined({ providerOptions, needsApproval, result, execute }) };
+  const { name, description, execute, needsApproval, atMostOnce, parameters = noParameters } = definition;
+  const { providerOptions, result } = definition;
+  const given = omitUndefined({ providerOptions, needsApproval, atMostOnce, result, execute });
+  return { name, description, parameters, ...given };
 }
 
 const definitionKinds: OptionKinds<Tool & { progress: unknown }> = {
@@ -199,6 +219,7 @@ const definitionKinds: OptionKinds<Tool & { progress: unknown }> = {
   parameters: 'any',
   providerOptions: 'object',
   needsApproval: 'any',
+  atMostOnce: 'boolean',
   result: 'any',
   execute: 'function',
   progress: 'any',

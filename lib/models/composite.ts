@@ -53,7 +53,7 @@ function commonCapabilities(models: readonly Model[]): Capabilities {
  * The chunks of one of several models. Metadata before its first chunk says which one it is:
  * `{ answeredBy: { provider, name } }`.
  *
- * @returns The chunks. Errors with ConfigurationError `capability`, without a request, if the model cannot serve it.
+ * @returns The chunks. Fails with ConfigurationError `capability`, without a request, if the model cannot serve it.
  */
 export function streamOf(model: Model, request: ModelRequest): Observable<Chunk> {
   return defer(() => {

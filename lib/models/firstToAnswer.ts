@@ -4,7 +4,7 @@ import { subscribeUntilClosed } from '../core/createOperator.js';
 import type { OperatorSource } from '../core/createOperator.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { isAnswerContent } from '../protocol/decodeFrames.js';
-import { maxTimerDelay } from '../core/options.js';
+import { MAX_TIMER_DELAY } from '../core/options.js';
 import { combinedError, streamOf } from './composite.js';
 import { retraction } from './retraction.js';
 
@@ -23,7 +23,7 @@ interface Failure {
  * @param after How long a model may take before the next one is asked as well, in milliseconds. 0: all are asked at
  * once.
  * @param earlier The models that have failed before. Default: none.
- * @returns The chunks of the model that answers, and `retry` notices of any until then. Errors with the error of the
+ * @returns The chunks of the model that answers, and `retry` notices of any until then. Fails with the error of the
  * only model, or with an AllModelsFailedError.
  */
 export function firstToAnswer(
@@ -46,7 +46,7 @@ export function firstToAnswer(
       const model = models[asked];
       if (!model || isOver()) return;
       // Before the model is asked: it may fail or answer synchronously.
-      if (after > 0) wait = asyncScheduler.schedule(askNext, Math.min(after, maxTimerDelay));
+      if (after > 0) wait = asyncScheduler.schedule(askNext, Math.min(after, MAX_TIMER_DELAY));
       ask(model, asked++);
       if (after === 0) askNext();
     };

@@ -7,7 +7,7 @@ import { deriveModel } from '../core/deriveModel.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model, ModelRequest } from '../core/model.js';
-import { maxTimerDelay, requireNumber } from '../core/options.js';
+import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 import { announceRetry, continueAfterError, retryDelay } from '../protocol/retry.js';
 import { retraction } from './retraction.js';
 
@@ -72,7 +72,7 @@ function retried({ count = 3, delay, when = isTransient }: RetryModelOptions = {
     const milliseconds = typeof delay === 'function' ? delay(error, attempt) : delay;
     if (milliseconds === undefined) return retryDelay(error, attempt - 1);
     requireNumber('delay', milliseconds, 0);
-    return Math.min(milliseconds, maxTimerDelay);
+    return Math.min(milliseconds, MAX_TIMER_DELAY);
   };
   const stream = (model: Model, request: ModelRequest): Observable<Chunk> =>
     defer(() => {

@@ -5,7 +5,7 @@ import type { OperatorHandlers } from '../core/createOperator.js';
 import { startState, stateAfter, withoutNext } from '../core/event.js';
 import type { CheckpointEvent, ResultEvent, RunResult, RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { recordRun } from '../core/failedRun.js';
+import { recordFailedRun } from '../core/failedRun.js';
 import type { FailedRun } from '../core/failedRun.js';
 import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined } from '../core/json/json.js';
@@ -26,6 +26,8 @@ export interface EndRunOptions {
    * The orchestrator's name for checkpoints and `failedRunOf(error)`. Default: `custom` in checkpoints, none in errors.
    */
   readonly orchestrator?: string | undefined;
+  /** The id of the run, for its checkpoints. Default: none. */
+  readonly runId?: string | undefined;
   /** Returns the prompts that arrived and did not join the run. Default: none. */
   readonly unjoined?: (() => readonly Message[]) | undefined;
   /** The checkpoint from which the run resumes; `start` is its state. Default: a new run. */
@@ -52,8 +54,8 @@ export interface EndRunOptions {
  * ```
  *
  * @param start The state from which the run started; the result includes its usage and its turns. Default: a new run.
- * @param options `checkpoints` (default: false), `orchestrator` (default: `custom`), `resumed` (default: a new run),
- * `unjoined` (default: none), `check` (default: no check).
+ * @param options `checkpoints` (default: false), `orchestrator` (default: `custom`), `runId` (default: none), `resumed`
+ * (default: a new run), `unjoined` (default: none), `check` (default: no check).
  * @returns A function that returns an Observable of the source's events, and the `result`.
  */
 export function endRun<E extends StreamEvent>(
@@ -129,11 +131,11 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
       text,
       thinking,
       usage: addUsage(addUsage(this.usage, run.turn.usage), usageOfError(thrown)),
-      turn: last && !last.next ? last.turn : (last ?? state).turn + 1,
+      turn: failedTurn(last, state),
       ...omitUndefined({ orchestrator: options.orchestrator }),
       ...this.prompts(),
     };
-    this.out.error(recordRun(thrown, failedRun));
+    this.out.error(recordFailedRun(thrown, failedRun));
   }
 
   complete(): void {
@@ -155,8 +157,8 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     }
     this.state = next ?? stateAfter(this.state, event, run.turn.messages);
     run.endTurn();
-    const rest = next ? {} : endedCheckpoint(event);
-    out.next(withoutNext(event, rest && { checkpoint: this.checkpoint(rest) }));
+    const end = next ? {} : endedCheckpoint(event);
+    out.next(withoutNext(event, end && { checkpoint: this.checkpoint(end) }));
   }
 
   private emitResult(outcome: Outcome): void {
@@ -172,8 +174,9 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
   }
 
   private checkpoint(rest: Pick<Checkpoint, 'open' | 'ended'>): Checkpoint {
-    const { orchestrator = 'custom' } = this.options;
-    return { version: 1, orchestrator, state: this.state, emitted: this.run.copy(), ...rest };
+    const { orchestrator = 'custom', runId } = this.options;
+    const named = { orchestrator, ...omitUndefined({ runId }) };
+    return { version: 1, ...named, state: this.state, emitted: this.run.copy(), ...rest };
   }
 
   private prompts(): Pick<RunResult, 'prompts'> {
@@ -181,6 +184,10 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     return prompts.length > 0 ? { prompts } : {};
   }
 }
+
+/** The number of the turn in which a run failed: the one after the last, unless none follows. */
+const failedTurn = (last: TurnEvent | undefined, start: RunState): number =>
+  last && !last.next ? last.turn : (last ?? start).turn + 1;
 
 /** The outcome of a run, without its content. */
 type Outcome = Omit<RunResult, keyof EmittedContent>;

@@ -48,9 +48,9 @@ export type { ExecuteToolsOptions } from './execute/turnTools.js';
  *
  * @param tools The tools that can be called. If two tools have the same name, the output fails with a
  * ConfigurationError.
- * @param options `messages`, `context`, `concurrency` (default: 1), `eager` (default: false), `deadline` in
- * milliseconds (default: none), `stop` (default: never), `approve` (default: calls that need an approval wait),
- * `checkpoints` (default: false), `resumed` (default: no turn is resumed).
+ * @param options `messages`, `context`, `idempotencyPrefix` (default: random), `concurrency` (default: 1), `eager`
+ * (default: false), `deadline` in milliseconds (default: none), `stop` (default: never), `approve` (default: calls that
+ * need an approval wait), `checkpoints` (default: false), `resumed` (default: no turn is resumed).
  * @returns A function that returns an Observable of the source's events, the events of the calls, and the results'
  * message.
  */

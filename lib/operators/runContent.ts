@@ -28,7 +28,7 @@ export class RunContent {
   }: Partial<EmittedContent> = {}) {
     if (text !== '') this.text.add(text);
     if (thinking !== '') this.thinking.add(thinking);
-    for (const message of messages) this.messages.push(message);
+    for (const message of messages) this.messages.push(message); // a spread overflows the stack if there are very many
     this.metadata = new MetadataCollector(metadata);
     this.needsSeparator = needsSeparator;
     this.turn = new TurnContent(needsSeparator);

@@ -60,12 +60,12 @@ const now = () => asyncScheduler.now();
 
 /** Calls an observer for the events of one run. Plain pushes, without RxJS. */
 export class RunObservation {
-  private runTime = 0;
+  private runStartTime = 0;
   private readonly tools = new Map<string, RunningTool>();
   private isEnded = false;
   private turn: number;
-  private turnTime: number | undefined;
-  private requestTime: number | undefined;
+  private turnStartTime: number | undefined;
+  private requestStartTime: number | undefined;
   private firstChunkTime: number | undefined;
 
   constructor(
@@ -78,7 +78,7 @@ export class RunObservation {
   /** Observes the subscription. */
   start(): void {
     const { ended, open } = this.resumed ?? {};
-    this.runTime = now();
+    this.runStartTime = now();
     this.observer.runStart?.();
     if (ended) return;
     this.startTurn();
@@ -147,40 +147,40 @@ export class RunObservation {
     if (this.isEnded) return;
     this.isEnded = true;
     this.endTurn(end);
-    const run = { ...end, duration: now() - this.runTime };
+    const run = { ...end, duration: now() - this.runStartTime };
     this.observer.runEnd?.(result ? { ...run, result } : run);
   }
 
   private startTurn(): void {
-    if (this.turnTime !== undefined) return;
-    this.turnTime = now();
+    if (this.turnStartTime !== undefined) return;
+    this.turnStartTime = now();
     this.observer.turnStart?.({ turn: this.turn });
   }
 
   private endTurn(end: Omit<ObservedEnd, 'duration'> & { readonly event?: TurnEvent }): void {
-    const { turn, turnTime } = this;
+    const { turn, turnStartTime } = this;
     const { event: _, ...inner } = end;
     this.endTools(inner);
     this.endRequest(inner);
-    if (turnTime === undefined) return;
-    this.turnTime = undefined;
-    this.observer.turnEnd?.({ turn, ...end, duration: now() - turnTime });
+    if (turnStartTime === undefined) return;
+    this.turnStartTime = undefined;
+    this.observer.turnEnd?.({ turn, ...end, duration: now() - turnStartTime });
   }
 
   private startRequest(): void {
     this.startTurn();
-    if (this.requestTime !== undefined) return;
-    this.requestTime = now();
+    if (this.requestStartTime !== undefined) return;
+    this.requestStartTime = now();
     this.observer.requestStart?.({ turn: this.turn });
   }
 
   private endRequest(end: Omit<ObservedEnd, 'duration'>): void {
-    const { turn, requestTime, firstChunkTime } = this;
-    if (requestTime === undefined) return;
-    this.requestTime = this.firstChunkTime = undefined;
-    const request = { turn, ...end, duration: now() - requestTime };
+    const { turn, requestStartTime, firstChunkTime } = this;
+    if (requestStartTime === undefined) return;
+    this.requestStartTime = this.firstChunkTime = undefined;
+    const request = { turn, ...end, duration: now() - requestStartTime };
     this.observer.requestEnd?.(
-      firstChunkTime === undefined ? request : { ...request, timeToFirstChunk: firstChunkTime - requestTime },
+      firstChunkTime === undefined ? request : { ...request, timeToFirstChunk: firstChunkTime - requestStartTime },
     );
   }
 

@@ -4,7 +4,7 @@ import type { Chunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { maxTimerDelay, requireNumber } from '../core/options.js';
+import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 
 /** Options of `smooth`. */
 export interface SmoothOptions {
@@ -46,7 +46,7 @@ export function smooth<E extends StreamEvent>({
 }: SmoothOptions = {}): MonoTypeOperatorFunction<E> {
   requireNumber('maxDelay', maxDelay, 1);
   requireNumber('interval', interval, 1);
-  const longest = Math.min(maxDelay, maxTimerDelay);
+  const longest = Math.min(maxDelay, MAX_TIMER_DELAY);
   const pause = Math.min(interval, longest);
   return createOperator<E, E>((out) => {
     const queue = createTextQueue(longest, pause);

@@ -59,8 +59,8 @@ export function finishOn(
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out, source) => {
     let usage: Usage | undefined;
-    let isStopped = false;
-    let isFinished = false;
+    let isStopped = false; // the notifier has emitted
+    let isFinished = false; // the source has emitted its own `finish`
     let isFinishing = false; // the `finish` is being emitted: a handler of what it causes may stop the run
     onFirstValue(out, notifier, () => {
       isStopped = true;

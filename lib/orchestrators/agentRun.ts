@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs';
 import type { Checkpoint, ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import type { Model } from '../core/model.js';
+import { newRunId } from '../core/runId.js';
 import type { Tool } from '../core/tool.js';
 import { timeLimit } from '../core/timeLimit.js';
 import { endRun } from '../operators/endRun.js';
@@ -66,6 +67,7 @@ interface Notifiers {
 class AgentRun {
   private readonly context: TurnContext;
   private readonly runner: Orchestrator;
+  private readonly runId: string;
 
   constructor(
     private readonly settings: AgentSettings,
@@ -77,12 +79,14 @@ class AgentRun {
     const { context, checkpoints = false, fragments = false, wrapTurn } = runOptions;
     const { approve = runOptions.approve } = settings;
     const { stop } = notifiers;
+    this.runId = start.checkpoint?.runId ?? runOptions.runId ?? newRunId();
     this.context = {
       model,
       tools,
       context,
       options: { ...settings, approve, fragments },
       checkpoints,
+      runId: this.runId,
       ...(output ? { output: output.schema } : {}),
       ...(stop ? { stop } : {}),
     };
@@ -96,6 +100,7 @@ class AgentRun {
     const { checkpoints, signal } = this.runOptions;
     const { state, checkpoint } = this.start;
     const { prompts } = this.notifiers;
+    const { runId } = this;
     const { name: orchestrator } = this.settings.orchestrator;
     const turns = runTurns((from: RunState, position: TurnPosition) => this.turn(from, position), state, {
       maxTurns,
@@ -103,12 +108,20 @@ class AgentRun {
       provider: model.provider,
     });
     const check = output?.check(orchestrator);
+    // After a checkpoint of the last turn, only the result is missing.
     return (checkpoint?.ended ? EMPTY : turns).pipe(
       timeLimit('run', timeout?.run),
       prefix === '' ? identity : prefixAfterTools(prefix, checkpoint && prefixPosition(checkpoint)),
       signal ? leaveOn<RunEvent>(signal) : identity,
       prompts ? takeUntil<RunEvent>(prompts.failure) : identity,
-      endRun<RunEvent>(state, { checkpoints, orchestrator, resumed: checkpoint, unjoined: prompts?.take, check }),
+      endRun<RunEvent>(state, {
+        checkpoints,
+        orchestrator,
+        runId,
+        resumed: checkpoint,
+        unjoined: prompts?.take,
+        check,
+      }),
     );
   }
 

@@ -20,7 +20,7 @@ export function endStopped(state: RunState, stop: Observable<unknown>): MonoType
   return createOperator<RunEvent, RunEvent>((out, source) => {
     const open = new OpenTurn(state);
     let isStopped = false;
-    let isOverdue = false;
+    let isOverdue = false; // after the stop, the turn did not end by itself
     let hasEnded = false;
     onFirstValue(out, stop, () => {
       isStopped = true;

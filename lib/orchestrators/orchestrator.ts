@@ -63,6 +63,8 @@ export interface TurnContext extends Partial<TurnPosition> {
    * `executeTools`, and do not start anything else. Absent if the run cannot be stopped.
    */
   readonly stop?: Observable<unknown>;
+  /** The id of the run, for the idempotency keys of its calls. Default: `executeTools` makes random ones. */
+  readonly runId?: string | undefined;
   /** Whether the turn reports its calls for checkpoints. Default: false. */
   readonly checkpoints?: boolean | undefined;
   /** The open calls with which this turn is resumed: the model is not asked again. Default: a new turn. */

@@ -49,7 +49,7 @@ export function acceptOrRepair(
   const text = lastModelText(messages);
   const failure = unrepairableError(typed, turn, text);
   if (failure) return throwError(() => failure);
-  return race(validateText(typed.schema, text), stopped(typed)).pipe(
+  return race(validateText(typed.schema, text), undefinedAtStop(typed)).pipe(
     mergeMap((validation) => {
       if (!validation) return of(stoppedTurn(turn));
       if ('invalid' in validation) return requestRepair(typed, turn, messages, text, feedback ?? validation.invalid);
@@ -59,8 +59,8 @@ export function acceptOrRepair(
   );
 }
 
-/** Emits when the run is stopped, which ends an asynchronous validation. */
-const stopped = ({ context: { stop = NEVER } }: TypedTurn) =>
+/** Emits undefined, in place of an asynchronous validation, when the run is stopped. It does not complete before. */
+const undefinedAtStop = ({ context: { stop = NEVER } }: TypedTurn) =>
   concat(stop, NEVER).pipe(
     take(1),
     map(() => undefined),

@@ -45,7 +45,7 @@ export function dropReplay<E extends StreamEvent>(orchestrator: string): MonoTyp
       next(event) {
         if (!dropping) out.next(event);
         else if (event.type === replayEnd.type) dropping = false;
-        else if (isTurn(event) && event.finishReason === 'stopped') out.next(event);
+        else if (isTurn(event) && event.finishReason === 'stopped') out.next(event); // stopped before the replay
         else if (isTurn(event) || isOpenCalls(event)) throw notReplayed(orchestrator);
       },
     };

@@ -103,13 +103,13 @@ function validAnswers(
   const hasAnswer = (id: string) => Object.hasOwn(results, id) || Object.hasOwn(errors, id);
   const toolOf = (id: string) => tools.find(({ name }) => name === waiting.get(id)?.name);
   for (const [id, decision] of Object.entries(decisions)) {
-    if (!isDecision(decision)) throw noDecision(id);
+    if (!isDecision(decision)) throw invalidDecision(id);
     if (!decision.approve && Object.hasOwn(results, id)) throw contradiction(id);
     const tool = toolOf(id);
     if (decision.approve && tool && !tool.execute && !hasAnswer(id)) throw notExecutable(id, tool.name);
   }
   for (const [id, error] of Object.entries(errors))
-    if (typeof error !== 'string' || Object.hasOwn(results, id) || Object.hasOwn(decisions, id)) throw noError(id);
+    if (typeof error !== 'string' || Object.hasOwn(results, id) || Object.hasOwn(decisions, id)) throw invalidError(id);
   const validations = Object.entries(results).map(([id, result]) => {
     const tool = toolOf(id);
     if (tool?.execute) throw executesItself(id, tool.name);
@@ -137,7 +137,7 @@ const notWaiting = (subject: keyof CallAnswers, id: string, waiting: ReadonlyMap
     `These calls wait: ${[...waiting.values()].map((call) => `"${call.id}" (${call.name})`).join(', ') || 'none'}.`,
   );
 
-const noDecision = (id: string) =>
+const invalidDecision = (id: string) =>
   new ConfigurationError(
     'decisions',
     `The value for the call "${id}" is not a decision.`,
@@ -158,7 +158,7 @@ const notExecutable = (id: string, name: string) =>
     'Execute the call yourself, and pass its result: results: { [id]: value }.',
   );
 
-const noError = (id: string) =>
+const invalidError = (id: string) =>
   new ConfigurationError(
     'errors',
     `The error for the call "${id}" is not a text, or the call has another answer too.`,

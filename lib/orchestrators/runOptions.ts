@@ -27,6 +27,11 @@ export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
    */
   readonly context?: C | undefined;
   /**
+   * The id of the run, with which the idempotency keys of its calls begin. Its checkpoints have it, so a run that is
+   * resumed has that of the run that stored them. Default: a random one.
+   */
+  readonly runId?: string | undefined;
+  /**
    * Decides about calls of tools with `needsApproval` in this run, if the agent itself has no `approve`. Default: such
    * calls wait.
    */
@@ -58,6 +63,7 @@ export const runOptionKinds: OptionKinds<RunOptions & ResumeOptions> = {
   checkpoints: 'boolean',
   fragments: 'boolean',
   wrapTurn: 'function',
+  runId: 'string',
   decisions: 'object',
   results: 'object',
   errors: 'object',

@@ -38,7 +38,7 @@ export function rememberStop<T>(
   return defer(() => {
     const stop = new ReplaySubject<unknown>(1);
     return using(
-      () => from(notifier).pipe(take(1), concatWith(NEVER)).subscribe(stop),
+      () => from(notifier).pipe(take(1), concatWith(NEVER)).subscribe(stop), // its completion is not a stop
       () => run(stop),
     );
   });

@@ -47,13 +47,14 @@ export function modelTurn(
 }
 
 function startTurn(state: RunState, context: TurnContext, fragments: boolean): Observable<RunEvent | ToolCallFragment> {
-  const { model, tools, options, last, stop, resumed, checkpoints, context: userContext } = context;
+  const { model, tools, options, last, stop, resumed, checkpoints, runId, context: userContext } = context;
   const { toolConcurrency: concurrency, eagerTools, toolDeadline: deadline, approve } = options;
   const { messages } = state;
   const settings = { messages, context: userContext, concurrency, deadline, stop, approve, checkpoints, resumed };
+  const idempotencyPrefix = runId === undefined ? undefined : `${runId}.${state.turn}.`;
   const answered = resumed ? replay(resumed.open) : answer(state, context, fragments);
   return answered.pipe(
-    executeTools(tools, { ...settings, eager: eagerTools && !resumed }),
+    executeTools(tools, { ...settings, idempotencyPrefix, eager: eagerTools && !resumed }),
     endTurn(state, { last, unfinished: () => unfinishedError(model) }),
   );
 }

@@ -2,10 +2,10 @@ import { mergeRanges, replaceRanges } from './secrets.js';
 import type { Range } from './secrets.js';
 
 /** The minimum length of a quote that is hidden, in letters and digits: shorter ones occur in any message. */
-const shortestMatch = 16;
+const SHORTEST_MATCH = 16;
 
 /** Every match contains a window of the conversation that begins at a multiple of its size. */
-const windowSize = 8; // half of the shortest match
+const WINDOW_SIZE = 8; // half of the shortest match
 
 /**
  * Creates a function that hides a text's quotes of a conversation. Only letters and digits are compared, so that the
@@ -18,18 +18,18 @@ const windowSize = 8; // half of the shortest match
  */
 export function createConversationFilter(texts: readonly string[]): (text: string) => string {
   const conversation = normalize(texts.join(' '));
-  if (conversation.length < shortestMatch) return (text) => text;
+  if (conversation.length < SHORTEST_MATCH) return (text) => text;
   return (text) => {
     const { letters, starts, ends } = extractLetters(text);
-    const windows = indexSubstrings(letters, windowSize);
-    const matches = indexSubstrings(letters, shortestMatch);
+    const windows = indexSubstrings(letters, WINDOW_SIZE);
+    const matches = indexSubstrings(letters, SHORTEST_MATCH);
     const ranges: Range[] = [];
-    for (let start = 0; start + windowSize <= conversation.length && matches.size > 0; start += windowSize) {
-      if (!windows.has(conversation.slice(start, start + windowSize))) continue;
-      for (let from = Math.max(0, start - windowSize); from <= start; from++) {
-        const match = conversation.slice(from, from + shortestMatch);
+    for (let start = 0; start + WINDOW_SIZE <= conversation.length && matches.size > 0; start += WINDOW_SIZE) {
+      if (!windows.has(conversation.slice(start, start + WINDOW_SIZE))) continue;
+      for (let from = Math.max(0, start - WINDOW_SIZE); from <= start; from++) {
+        const match = conversation.slice(from, from + SHORTEST_MATCH);
         for (const at of matches.get(match) ?? [])
-          ranges.push([starts[at] ?? 0, ends[at + shortestMatch - 1] ?? text.length]);
+          ranges.push([starts[at] ?? 0, ends[at + SHORTEST_MATCH - 1] ?? text.length]);
         matches.delete(match); // found everywhere in the text
       }
     }

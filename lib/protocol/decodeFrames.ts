@@ -38,7 +38,7 @@ export interface DecodeOptions extends FramingOptions {
  *
  * @param wire The provider's wire.
  * @param options The provider's name, the size limit of an event, and what errors must not reveal.
- * @returns Chunks, the last one a `finish`. Errors with those of the source and of the framing (`sse`, `ndjson`), with
+ * @returns Chunks, the last one a `finish`. Fails with those of the source and of the framing (`sse`, `ndjson`), with
  * ProtocolError `frame`, with StreamInterruptedError when the response ends too early, and with what the decoder
  * throws.
  */

@@ -87,17 +87,17 @@ export function errorDetails(json: unknown): ErrorDetails {
 }
 
 /** The maximum length of a message for people. A longer text is something else. */
-const maxMessageLength = 1000;
+const MAX_MESSAGE_LENGTH = 1000;
 
 const shorten = (text: string | undefined): string | undefined =>
-  text !== undefined && text.length > maxMessageLength ? `${text.slice(0, maxMessageLength)}...` : text;
+  text !== undefined && text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH)}...` : text;
 
 /** The maximum length of a code, which becomes part of the message. */
-const maxCodeLength = 200;
+const MAX_CODE_LENGTH = 200;
 
 function codeText(code: unknown): readonly string[] {
   if (typeof code === 'number') return [String(code)];
-  return typeof code === 'string' && code !== '' && code !== 'error' ? [code.slice(0, maxCodeLength)] : [];
+  return typeof code === 'string' && code !== '' && code !== 'error' ? [code.slice(0, MAX_CODE_LENGTH)] : [];
 }
 
 const firstWithMessage = (values: readonly unknown[]): ErrorDetails =>

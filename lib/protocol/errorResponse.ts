@@ -31,13 +31,13 @@ import type { RequestFailures } from './post.js';
 import { displayUrl } from './secrets.js';
 
 /** The maximum size of the body of an error response, in bytes. The rest is not read. */
-const bodyLimit = 65_536;
+const BODY_LIMIT = 65_536;
 
 /**
  * How long that may take, in milliseconds: a server that never ends the body must not delay an error whose status is
  * known.
  */
-const bodyTimeout = 5_000;
+const BODY_TIMEOUT = 5_000;
 
 /**
  * The error of a response with a status other than 2xx.
@@ -46,7 +46,7 @@ const bodyTimeout = 5_000;
  * @param response The response; its body is read through `bytes`.
  * @param bytes The body.
  * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
- * @returns Errors with an HttpError, or with a ContextLengthError when the provider reports that the context is too
+ * @returns Fails with an HttpError, or with a ContextLengthError when the provider reports that the context is too
  * long.
  */
 export function statusError(
@@ -66,7 +66,7 @@ export function statusError(
  * @param bytes The body.
  * @param accept The requested media type.
  * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
- * @returns Errors with a ProviderError when the body is JSON with an `error`, otherwise with a ProtocolError
+ * @returns Fails with a ProviderError when the body is JSON with an `error`, otherwise with a ProtocolError
  * `content_type`.
  */
 export function contentTypeError(
@@ -99,15 +99,15 @@ function failWithBody(bytes: Observable<Uint8Array>, toError: (body: string) => 
     const decoder = new TextDecoder();
     let text = '';
     const read = bytes.pipe(
-      map((chunk) => (text += decoder.decode(chunk.subarray(0, bodyLimit), { stream: true })).length),
-      takeWhile((length) => length < bodyLimit),
+      map((chunk) => (text += decoder.decode(chunk.subarray(0, BODY_LIMIT), { stream: true })).length),
+      takeWhile((length) => length < BODY_LIMIT),
       ignoreElements(),
       catchError(() => EMPTY), // The status explains more than a connection that broke during the text.
-      takeUntil(timer(bodyTimeout)),
+      takeUntil(timer(BODY_TIMEOUT)),
     );
     return concat(
       read,
-      throwError(() => toError(text.slice(0, bodyLimit))),
+      throwError(() => toError(text.slice(0, BODY_LIMIT))),
     );
   });
 }

@@ -3,7 +3,7 @@ import type { MonoTypeOperatorFunction, Observable, Subscriber, Subscription, Un
 import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers } from '../core/createOperator.js';
 import { TimeoutError } from '../core/timeoutError.js';
-import { maxTimerDelay } from '../core/options.js';
+import { MAX_TIMER_DELAY } from '../core/options.js';
 
 /** How long a response may be silent. */
 export interface IdleTimeoutOptions {
@@ -37,13 +37,13 @@ export interface HttpTimeoutOptions extends IdleTimeoutOptions {
 }
 
 /** The default of `each`. */
-const defaultEach = 120_000;
+const DEFAULT_EACH = 120_000;
 
 /** The default of `body`. */
-const defaultBody = 300_000;
+const DEFAULT_BODY = 300_000;
 
 /**
- * Errors when the source is silent for too long. Meant for the bytes of a response, where a keep-alive comment is a
+ * Fails when the source is silent for too long. Meant for the bytes of a response, where a keep-alive comment is a
  * sign of life.
  *
  * Only the source's silence counts: the time that a subscriber takes to handle a value does not.
@@ -54,10 +54,10 @@ const defaultBody = 300_000;
  * @param headers Emits whether the response is the requested stream, when its headers have arrived. Until then,
  * `connect` is a limit too, and from then on, `body`; for another response there is none, since reading its error has a
  * limit of its own. Default: neither is a limit.
- * @returns The source's values. Errors with TimeoutError.
+ * @returns The source's values. Fails with TimeoutError.
  */
 export function idleTimeout<T>(
-  { connect = Infinity, first = Infinity, each = defaultEach, body = defaultBody }: HttpTimeoutOptions = {},
+  { connect = Infinity, first = Infinity, each = DEFAULT_EACH, body = DEFAULT_BODY }: HttpTimeoutOptions = {},
   begins: (value: T) => boolean = () => true,
   headers: Observable<boolean> = EMPTY,
 ): MonoTypeOperatorFunction<T> {
@@ -126,7 +126,7 @@ class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
     } else if (remaining < Infinity) {
       // No later than the end of a limit that begins to apply in the meantime.
       const next = phase === 'each' ? Infinity : Math.min(limits.body, limits.each);
-      const delay = Math.min(remaining, next, maxTimerDelay);
+      const delay = Math.min(remaining, next, MAX_TIMER_DELAY);
       this.timer = asyncScheduler.schedule(() => this.check(), Math.max(delay, 1));
     }
   }

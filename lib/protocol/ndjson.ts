@@ -1,4 +1,4 @@
-import { defaultMaxEventBytes, eventTooLarge } from './sse.js';
+import { DEFAULT_MAX_EVENT_BYTES, eventTooLarge } from './sse.js';
 import { Utf8Reader } from './utf8Reader.js';
 import type { Frame, FrameReader, Framing, FramingOptions } from './wire.js';
 
@@ -31,7 +31,7 @@ class NdjsonReader implements FrameReader {
   private length = 0;
 
   constructor(
-    { provider, maxEventBytes = defaultMaxEventBytes }: FramingOptions,
+    { provider, maxEventBytes = DEFAULT_MAX_EVENT_BYTES }: FramingOptions,
     private readonly emit: (frame: Frame) => void,
   ) {
     this.provider = provider;

@@ -46,7 +46,7 @@ export interface RequestFailures {
  * Errors may contain secrets: `decodeFrames` removes them.
  *
  * @param request What to send.
- * @returns The bytes. Errors with StreamInterruptedError (the connection broke during the response), and those of
+ * @returns The bytes. Fails with StreamInterruptedError (the connection broke during the response), and those of
  * `failures`.
  */
 export function post(request: PostRequest): Observable<Uint8Array> {

@@ -19,7 +19,7 @@ export interface Redaction {
 }
 
 /** How much of a text an error keeps without `debug`, in characters: a longer one is not a message. */
-const maxTextLength = 10_000;
+const MAX_TEXT_LENGTH = 10_000;
 
 /** Fields that contain what was sent or received, as it is. */
 const rawFields = ['body', 'data', 'received', 'cause'];
@@ -66,7 +66,8 @@ export function redactThrown(thrown: unknown, redaction: Redaction): unknown {
   return redact(thrown);
 }
 
-const shorten = (text: string): string => (text.length > maxTextLength ? `${text.slice(0, maxTextLength)}...` : text);
+const shorten = (text: string): string =>
+  text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}...` : text;
 
 /**
  * Keys by their shape: those that are not ours to know (a gateway's key for the model's provider, the key of an AI SDK

@@ -6,7 +6,7 @@ import type { SourceHandlers } from '../core/createOperator.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
 import { isRecord } from '../core/json/json.js';
-import { maxTimerDelay } from '../core/options.js';
+import { MAX_TIMER_DELAY } from '../core/options.js';
 
 /** How a failed request is retried. */
 export interface RetryOptions {
@@ -42,7 +42,7 @@ export interface RetryOptions {
  * server would refuse an earlier request. Time runs on RxJS's schedulers, so it can be virtual.
  *
  * @param options How often, and after which delays.
- * @returns The source's values, and the `retry` chunks. Errors with the last error.
+ * @returns The source's values, and the `retry` chunks. Fails with the last error.
  */
 export function retryBeforeFirst<T>(options: RetryOptions = {}): OperatorFunction<T, T | RetryChunk> {
   return (source: Observable<T | RetryChunk>) =>
@@ -76,7 +76,7 @@ export function retryDelay(error: unknown, retries: number, options: RetryOption
   const { initialDelay = 1000, maxDelay = 60_000, jitter = 0.5, random = Math.random } = options;
   const backoff = () => Math.min(initialDelay * 2 ** retries, maxDelay) * (1 - jitter * random());
   const delay = requestedDelay(error) ?? backoff();
-  return delay > maxDelay ? undefined : Math.round(Math.min(delay, maxTimerDelay));
+  return delay > maxDelay ? undefined : Math.round(Math.min(delay, MAX_TIMER_DELAY));
 }
 
 function requestedDelay(error: unknown): number | undefined {
@@ -107,7 +107,7 @@ export function announceRetry<T>(
  * ```
  *
  * @param select Returns the other source for an error, or undefined if there is none: the error is then emitted.
- * @returns The values of the source, or of the other one. Errors with the error of the other one, if it fails.
+ * @returns The values of the source, or of the other one. Fails with the error of the other one, if it fails.
  */
 export function catchBeforeFirst<T>(
   select: (error: unknown) => Observable<T> | undefined,

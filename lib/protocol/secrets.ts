@@ -10,10 +10,10 @@ export type Range = readonly [from: number, to: number];
  * Secrets of this length and more are also found within words, and in part; shorter ones (`test`, `any`) occur in
  * ordinary words.
  */
-const distinctiveLength = 8;
+const DISTINCTIVE_LENGTH = 8;
 
 /** The shortest part of a secret that is hidden next to the sign of an omission: `sk-p...MNOP`. */
-const shortestPart = 4;
+const SHORTEST_PART = 4;
 
 /**
  * All spellings in which a server, `fetch` or a stack trace may repeat a secret, without its scheme (`Bearer`): as it
@@ -73,10 +73,10 @@ export function replaceRanges(text: string, ranges: readonly Range[], by: string
  */
 function occurrences(text: string, secret: string, context: Context): readonly Range[] {
   const { length } = secret;
-  const size = length < distinctiveLength ? length : Math.ceil(Math.max(distinctiveLength, length / 3) / 2);
+  const size = length < DISTINCTIVE_LENGTH ? length : Math.ceil(Math.max(DISTINCTIVE_LENGTH, length / 3) / 2);
   const starts = Array.from({ length: Math.floor(length / size) }, (_, index) => index * size);
   const windows = starts.map((start): Range => [start, start + size]);
-  if (size > shortestPart) windows.push([0, shortestPart], [length - shortestPart, length]);
+  if (size > SHORTEST_PART) windows.push([0, SHORTEST_PART], [length - SHORTEST_PART, length]);
   else windows.push([length - size, length]);
   return windows.flatMap(([start, end]) => findAround(text, secret, [start, end], context));
 }
@@ -96,7 +96,7 @@ function findAround(text: string, secret: string, [start, end]: Range, context: 
     const isHidden =
       isSecret(secret, from, to, before, after) ||
       (context === 'recording' && to - from === secret.length) ||
-      (context === 'error' && to - from >= shortestPart && isAtEdge(secret, from, to, before, after));
+      (context === 'error' && to - from >= SHORTEST_PART && isAtEdge(secret, from, to, before, after));
     if (isHidden) found.push(range);
     at = text.indexOf(window, isHidden ? range[1] : at + 1);
   }
@@ -109,18 +109,18 @@ const omissionAfter = /^(?:\.\.\.|[*•…])/;
 /** Whether a part of a secret, found between two texts, is the secret and not an ordinary word. */
 function isSecret(secret: string, from: number, to: number, before: string, after: string): boolean {
   const length = to - from;
-  if (secret.length < distinctiveLength)
+  if (secret.length < DISTINCTIVE_LENGTH)
     return length === secret.length && !/[\w-]/.test(before.slice(-1) + after.charAt(0));
-  if (length >= Math.max(1.5 * distinctiveLength, secret.length / 2)) return true;
-  if (length < shortestPart) return false;
-  const isLong = length >= Math.max(distinctiveLength, secret.length / 3);
+  if (length >= Math.max(1.5 * DISTINCTIVE_LENGTH, secret.length / 2)) return true;
+  if (length < SHORTEST_PART) return false;
+  const isLong = length >= Math.max(DISTINCTIVE_LENGTH, secret.length / 3);
   if (from === 0 && (isLong || omissionAfter.test(after))) return true;
   return to === secret.length && (isLong || omissionBefore.test(before));
 }
 
 /** Whether a text ends with the beginning of a secret, or begins with its end. */
 const isAtEdge = (secret: string, from: number, to: number, before: string, after: string): boolean =>
-  secret.length >= distinctiveLength && ((from === 0 && after === '') || (to === secret.length && before === ''));
+  secret.length >= DISTINCTIVE_LENGTH && ((from === 0 && after === '') || (to === secret.length && before === ''));
 
 /** Names of headers that carry a key. */
 const secretHeader = /^(?:.+[-_])?(?:authorization|auth|token|secret|password|cookie|credentials?|jwt)$|^x-key$/i;
@@ -193,7 +193,7 @@ function splitUrl(url: string): UrlParts {
 }
 
 /** The maximum number of candidates for a password that are searched. */
-const maxPasswords = 8;
+const MAX_PASSWORDS = 8;
 
 /**
  * Where each `@` stands that may end the user's name and password, the last one first. `host/@scope` and
@@ -204,7 +204,7 @@ function endsOfUserInfo(afterScheme: string): readonly number[] {
   const hasUser = authority.includes('@') || /^[^:[\]]+:(?!\d*$)/.test(authority);
   if (!hasUser) return [];
   const all = [...afterScheme.matchAll(/@/g)].map(({ index }) => index).reverse();
-  return (authority.includes(':') ? all : all.filter((at) => at < authority.length)).slice(0, maxPasswords);
+  return (authority.includes(':') ? all : all.filter((at) => at < authority.length)).slice(0, MAX_PASSWORDS);
 }
 
 function spellingsOfPassword(password: string): readonly string[] {

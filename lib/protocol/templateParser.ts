@@ -15,20 +15,20 @@ const holeMark = '\u0000';
  * How many texts are parsed before a template is built. It costs as much as parsing 20 texts, which a short response
  * would not recover.
  */
-const textsBeforeLearning = 64;
+const TEXTS_BEFORE_LEARNING = 64;
 
 /** Longer texts differ in more than a delta. */
-const maxTextLength = 4_096;
+const MAX_TEXT_LENGTH = 4_096;
 
 /** From one delta to the next, no more values than these change. */
-const maxHoles = 8;
+const MAX_HOLES = 8;
 
 /** Deltas are not nested more deeply. */
-const maxDepth = 16;
+const MAX_DEPTH = 16;
 
 /** How many templates may be built in vain. A success earns a small part of one. */
-const initialCredit = 4;
-const creditPerHit = 0.03125; // 1/32
+const INITIAL_CREDIT = 4;
+const CREDIT_PER_HIT = 0.03125; // 1/32
 
 /**
  * Parses a sequence of JSON texts that mostly differ in a few strings and numbers, like the frames of a response: the
@@ -44,17 +44,17 @@ export class TemplateParser {
   private lastTokens: readonly string[] | undefined;
   private changing: ReadonlySet<number> | undefined;
   private misses = 0;
-  private credit = initialCredit; // building a template costs as much as parsing twice
+  private credit = INITIAL_CREDIT; // building a template costs as much as parsing twice
 
   /** Returns what `JSON.parse` returns, a new value each time, and throws where that throws. */
   parse(text: string): unknown {
     const value = this.template && parseWith(this.template, text);
     if (value) {
-      if (this.credit < initialCredit) this.credit += creditPerHit;
+      if (this.credit < INITIAL_CREDIT) this.credit += CREDIT_PER_HIT;
       return value;
     }
     const parsed: unknown = JSON.parse(text);
-    if (++this.misses > textsBeforeLearning && this.credit >= 1 && text.length <= maxTextLength) this.learn(text);
+    if (++this.misses > TEXTS_BEFORE_LEARNING && this.credit >= 1 && text.length <= MAX_TEXT_LENGTH) this.learn(text);
     return parsed;
   }
 
@@ -69,7 +69,7 @@ export class TemplateParser {
     );
     this.lastTokens = tokens;
     this.changing = changed;
-    if (changed.size > 0 && changed.size <= maxHoles) this.template = createTemplate(tokens, changed) ?? this.template;
+    if (changed.size > 0 && changed.size <= MAX_HOLES) this.template = createTemplate(tokens, changed) ?? this.template;
   }
 }
 
@@ -118,7 +118,7 @@ function findHoles(
   search: { holes: number; unsupported: boolean },
   depth = 0,
 ): HolePaths {
-  search.unsupported ||= depth > maxDepth;
+  search.unsupported ||= depth > MAX_DEPTH;
   if (search.unsupported) return [];
   return Object.entries(value).flatMap(([key, inner]: [string, JsonValue]): HolePaths => {
     search.unsupported ||= key === '__proto__'; // cannot be set by assignment

@@ -12,7 +12,7 @@ import type { Usage } from '../core/usage.js';
  * its end returns the connection to the pool, where an aborted one is closed, and lets the streams that it passes
  * through finish their work; but some sources never end.
  */
-const drainTimeout = 1000;
+const DRAIN_TIMEOUT = 1000;
 
 /** Where a decoder sends its chunks. */
 export interface ChunkOutput {
@@ -45,7 +45,7 @@ export interface ChunkDecoder<In> {
  *
  * @param provider The model's provider, for errors.
  * @param start Called at each subscription with the output; returns the decoder.
- * @returns Chunks. Errors with StreamInterruptedError when the source completes without a `finish`, with what the
+ * @returns Chunks. Fails with StreamInterruptedError when the source completes without a `finish`, with what the
  * decoder throws, and with the source's errors, both as mapped by the decoder.
  */
 export function untilFinish<In>(
@@ -78,7 +78,7 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
     if (this.finished) return;
     this.finished = chunk.type === 'finish';
     this.out.next(chunk);
-    if (this.finished && !this.ended) this.out.add(asyncScheduler.schedule(() => this.out.complete(), drainTimeout));
+    if (this.finished && !this.ended) this.out.add(asyncScheduler.schedule(() => this.out.complete(), DRAIN_TIMEOUT));
   }
 
   next(value: In): void {

@@ -100,11 +100,11 @@ export class RecordingOutput {
 }
 
 /** The longest text of an entry that is too long. */
-const longestText = 1000;
+const LONGEST_TEXT = 1000;
 
 function cutTexts(value: unknown): unknown {
-  if (typeof value === 'string' && value.length > longestText)
-    return `${value.slice(0, longestText)}... (${value.length - longestText} more characters were not recorded)`;
+  if (typeof value === 'string' && value.length > LONGEST_TEXT)
+    return `${value.slice(0, LONGEST_TEXT)}... (${value.length - LONGEST_TEXT} more characters were not recorded)`;
   if (Array.isArray(value)) return value.map(cutTexts);
   if (!isRecord(value)) return value;
   return Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, cutTexts(inner)]));

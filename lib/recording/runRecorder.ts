@@ -22,10 +22,10 @@ interface Batch {
 }
 
 /** The largest number of deltas in an entry. */
-const batchSize = 256;
+const BATCH_SIZE = 256;
 
 /** The longest time that a delta waits for others, in milliseconds. */
-const batchTime = 1000;
+const BATCH_TIME = 1000;
 
 /**
  * Writes what happens in one run. Chunks and events of one run are mostly the same objects: an event that is the chunk
@@ -102,7 +102,7 @@ export class RunRecorder {
       this.flush();
       batch = undefined;
     }
-    if (batch?.texts.length === batchSize) {
+    if (batch?.texts.length === BATCH_SIZE) {
       this.flush(true);
       ({ batch } = this);
     }
@@ -112,7 +112,7 @@ export class RunRecorder {
   }
 
   private startBatch(batch: Batch): Batch {
-    batch.timer = asyncScheduler.schedule(() => this.flush(true), batchTime);
+    batch.timer = asyncScheduler.schedule(() => this.flush(true), BATCH_TIME);
     return (this.batch = batch);
   }
 

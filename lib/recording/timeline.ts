@@ -35,7 +35,7 @@ const distance = (from: Step, to: Step): number => to.at - from.at + (to.positio
  * The longest time by which a replay may differ from the recording and still be in step with it, in milliseconds of the
  * recording. In virtual time, what took computing time happens earlier.
  */
-const tolerance = 100;
+const TOLERANCE = 100;
 
 /**
  * Converts the times of a recording into those of its replay. As long as the replay is in step with the recording, the
@@ -71,7 +71,7 @@ export class ReplayClock {
     const now = scheduler.now();
     const time = (step: Step) => distance(origin, step) / speed;
     const start = (this.start ??= now - time(cause));
-    const isInStep = Math.abs(start + time(cause) - now) <= tolerance / speed;
+    const isInStep = Math.abs(start + time(cause) - now) <= TOLERANCE / speed;
     const base = isInStep ? start : now - time(cause);
     return (step) => base + time(step) - scheduler.now();
   }

@@ -26,7 +26,9 @@ import type { SharedRun } from './shareRun.js';
 export interface AgentHandlerOptions<C = unknown> extends ServiceOptions<C>, ServerSentEventsOptions {
   /**
    * Whether the store receives a checkpoint after each turn and each tool result. A run whose process ended is then
-   * resumed when its page comes back: no turn and no executed tool is repeated. Default: false, such a run is lost.
+   * resumed when its page comes back: no turn is repeated, and no tool whose result is stored. A call that had begun
+   * is executed again with the same `idempotencyKey`, unless its tool is `atMostOnce`: then it is answered with
+   * `outcome_unknown`. Default: false, such a run is lost.
    */
   readonly checkpoints?: boolean | undefined;
   /**
@@ -76,8 +78,8 @@ export interface AgentHandler {
  * @param options `context` and `owner` (default: every request is allowed, and all users are one owner), `store` and
  * `log` (default: in memory), `checkpoints` (default: false), `grace` and `keep` in milliseconds (default: 60000 each),
  * `maxBodyBytes` (default: 1000000), `heartbeat` in milliseconds (default: 15000), `exposeToolErrors` (default: false),
- * `exposeMetadata`, `describeError`, `onError`.
- * @returns The handler. It answers 400 to any other request, and 403, 405, 409, 413 or 503; the Promise does not
+ * `exposeMetadata`, `allowedHosts` and `allowedOrigins` (default: any), `describeError`, `onError`.
+ * @returns The handler. It answers 400 to any other request, and 403, 405, 409, 413, 421 or 503; the Promise does not
  * reject.
  */
 export function agentHandler<C = undefined>(
@@ -169,11 +171,12 @@ export function agentHandler<C = undefined>(
           const findRecord = (run: EarlierRun) => runs.get(run.id)?.record ?? run;
           const messages = history.map(findRecord).flatMap(messagesOfRecord);
           const kept = history.map((run) => (runs.has(run.id) ? { id: run.id, input: [] } : run));
-          const options = { context, fragments: true, checkpoints, history: messages } as const;
+          const options = { context, fragments: true, checkpoints, runId: id, history: messages } as const;
           const plan: RunPlan = {
             record: { id, owner, input, history: kept },
             stored: before,
-            events: (stop) => concat(before ? restart : EMPTY, agent.stream(input, { ...options, stop })),
+            events: (stop, wrapTurn) =>
+              concat(before ? restart : EMPTY, agent.stream(input, { ...options, wrapTurn, stop })),
           };
           return launch(plan, after);
         }),
@@ -202,9 +205,9 @@ export function agentHandler<C = undefined>(
       record,
       stored: before,
       clientErrors: answers?.errors,
-      events: (stop) => {
+      events: (stop, wrapTurn) => {
         if (!checkpoint) throw new RunNotFoundError();
-        const rest = agent.resume(checkpoint, { ...options, stop });
+        const rest = agent.resume(checkpoint, { ...options, wrapTurn, stop });
         const seen = checkpoint.open ? EMPTY : restart;
         return concat(before && log.isShared ? seen : isResumption ? EMPTY : replayCheckpoint(checkpoint, shown), rest);
       },

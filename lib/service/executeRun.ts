@@ -9,6 +9,8 @@ import { failedRunOf, messagesOfFailed } from '../core/failedRun.js';
 import type { JsonObject } from '../core/json/json.js';
 import { createSemaphore } from '../core/semaphore.js';
 import { randomId } from '../transport/randomId.js';
+import { onceOnly } from './onceOnly.js';
+import type { WrapTurn } from './onceOnly.js';
 import { lateStore, RequestError } from './requestError.js';
 import { RunTakenError } from './runLog.js';
 import { failWith } from './settled.js';
@@ -23,8 +25,8 @@ export interface RunPlan {
   readonly record: Omit<RunRecord, 'state' | 'attempt' | 'executor'>;
   /** The record that the store has under this id. Default: none. */
   readonly stored?: StoredRun | undefined;
-  /** The events of the run. Cold. */
-  readonly events: (stop: Observable<void>) => Observable<StreamEvent>;
+  /** The events of the run. Cold. With checkpoints, `wrapTurn` is an option of the run. */
+  readonly events: (stop: Observable<void>, wrapTurn: WrapTurn | undefined) => Observable<StreamEvent>;
   /** Subscribed after the record is written, before the run begins. If it fails, the record is deleted. */
   readonly begin?: Observable<never> | undefined;
   /** Undoes `begin` if the run fails before it emits anything. */
@@ -65,10 +67,12 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
   const releasing = new Set<Observable<never>>();
   const lease = () => ({ id: executorId, until: asyncScheduler.now() + LEASE });
 
+  /** What only a run that has not ended needs. */
+  const finished = { answers: undefined, history: undefined, begun: undefined };
   const describeEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({
     state: checkpoint ? 'waiting' : 'ended',
     executor: undefined,
-    answers: undefined,
+    ...finished,
     checkpoint,
     result,
     ...plan.ended?.({ checkpoint, ...result } as RunResult),
@@ -76,7 +80,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
   const describeFailure = (thrown: unknown): Partial<RunRecord> => ({
     state: 'ended',
     executor: undefined,
-    answers: undefined,
+    ...finished,
     checkpoint: undefined,
     failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },
   });
@@ -109,7 +113,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
         return record.write(describeEnd(event.result, plan));
       }
       const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
-      return checkpoint && record.write({ checkpoint, answers: undefined, executor: lease() });
+      return checkpoint && record.write({ checkpoint, answers: undefined, history: undefined, executor: lease() });
     };
     const fail = (thrown: unknown): Observable<never> => {
       hasEnded = true;
@@ -127,9 +131,10 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
       exhaustMap(() => record.write({ executor: lease() }).pipe(catchError(ignoreUnlessTaken))),
       takeUntil(hasLeft),
     );
+    const wrapTurn = checkpoints ? onceOnly(plan.record.begun, (begun) => record.write({ begun })) : undefined;
     return merge(
       renewals, // first: the run may end at once
-      defer(() => plan.events(stop)).pipe(writeFirst(write), catchError(fail), finalize(leave)),
+      defer(() => plan.events(stop, wrapTurn)).pipe(writeFirst(write), catchError(fail), finalize(leave)),
     );
   };
 

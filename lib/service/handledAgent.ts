@@ -4,6 +4,7 @@ import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
 import type { Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
+import type { WrapTurn } from './onceOnly.js';
 
 /** The functions of an agent that a service needs. An agent of `createAgent` has them. */
 export interface HandledAgent<C = unknown> {
@@ -22,5 +23,7 @@ interface HandledRunOptions<C = unknown> {
   readonly stop?: Observable<void> | undefined;
   readonly fragments: true;
   readonly checkpoints?: boolean | undefined;
+  readonly runId?: string | undefined;
+  readonly wrapTurn?: WrapTurn | undefined;
   readonly context: C;
 }

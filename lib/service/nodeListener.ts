@@ -65,6 +65,8 @@ function toRequest(incoming: ListenedRequest): Request {
   const headers = new Headers();
   for (const [name, value = []] of Object.entries(incoming.headers))
     for (const one of [value].flat()) if (!name.startsWith(':')) headers.append(name, one);
+  const authority = incoming.headers[':authority']; // HTTP/2 has no `Host`
+  if (typeof authority === 'string' && !headers.has('host')) headers.set('host', authority);
   const origin = 'http://localhost';
   // A path that begins with two slashes is not the name of a host.
   const target = originalUrl.startsWith('/') ? new URL(origin + originalUrl) : new URL(originalUrl, origin);

@@ -1,7 +1,7 @@
 /** A request of a client that is not answered with a run. */
 export class RequestError extends Error {
   constructor(
-    readonly status: 400 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 429 | 500 | 503,
+    readonly status: 400 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 421 | 429 | 500 | 503,
     message: string,
     readonly headers: Readonly<Record<string, string>> = {},
   ) {

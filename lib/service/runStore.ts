@@ -27,7 +27,10 @@ export interface RunRecord {
   /** When the store may remove the run, in milliseconds since 1970. Default: as the store decides. */
   readonly expires?: number | undefined;
   readonly input: readonly Message[];
-  /** The runs before it, oldest first. The input of a run that the store has is omitted. */
+  /**
+   * The runs before it, oldest first. The input of a run that the store has is omitted. Absent when the run has a
+   * checkpoint or has ended.
+   */
   readonly history?: readonly EarlierRun[] | undefined;
   /** For a run that resumes another one: the id of that run. */
   readonly resumes?: string | undefined;
@@ -35,6 +38,11 @@ export interface RunRecord {
   readonly shown?: number | undefined;
   /** The answers with which the checkpoint is resumed, until there is a later checkpoint. */
   readonly answers?: CallAnswers | undefined;
+  /**
+   * The idempotency keys of the calls of `atMostOnce` tools that have begun in this run. With `checkpoints`, a key is
+   * written before its call is executed.
+   */
+  readonly begun?: readonly string[] | undefined;
   /** For a run that waited: the id of the run that resumes it. */
   readonly resumedBy?: string | undefined;
   /** The checkpoint from which the run is resumed. */

@@ -13,6 +13,8 @@ import type { Runs, RunsOptions } from './createRuns.js';
 import { descriptionOf, keepDescription } from './describedError.js';
 import { createExecutor } from './executeRun.js';
 import type { Executor, RunPlan } from './executeRun.js';
+import { createGate } from './gate.js';
+import type { GateOptions } from './gate.js';
 import { memoryLog } from './memoryLog.js';
 import { memoryStore } from './memoryStore.js';
 import { RunTakenError } from './runLog.js';
@@ -29,7 +31,7 @@ import type { SharedRun } from './shareRun.js';
 
 /** Options that all services have. `C` is the type of the user's own value for tools. */
 export interface ServiceOptions<C>
-  extends Pick<ServerSentEventsOptions, 'heartbeat' | 'onError'>, PublicEventsOptions, RunsOptions {
+  extends Pick<ServerSentEventsOptions, 'heartbeat' | 'onError'>, PublicEventsOptions, GateOptions, RunsOptions {
   /** Where runs are stored. Default: in memory (64 MiB, 24 hours), until the process ends. */
   readonly store?: RunStore | undefined;
   /**
@@ -120,6 +122,7 @@ export function createService<C>(
       'Pass `owner: (context) => context.userId`, or `() => ""` if all users share their runs.',
     );
   const runs = createRuns({ ...options, log });
+  const gate = createGate(options);
   const owners = new WeakMap<SharedRun, string>();
   const onError = (thrown: unknown) => options.onError?.(thrown);
   const describe = (thrown: unknown): JsonObject => {
@@ -179,8 +182,13 @@ export function createService<C>(
     describe,
     handler: (answer, fail) => (request) =>
       firstValueFrom(
-        defer(() => (isLeaving ? failWith(leaving()) : answer(request))).pipe(
+        defer(() => {
+          const preflight = gate.check(request);
+          if (preflight) return of(preflight);
+          return isLeaving ? failWith(leaving()) : answer(request);
+        }).pipe(
           catchError((thrown: unknown) => of(fail(thrown))),
+          map((response) => gate.admit(request, response)),
         ),
         { defaultValue: new Response(null, { status: 500 }) }, // a store has emitted nothing
       ),

@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import { RivuletError } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
-import { maxTimerDelay, requireNumber } from '../core/options.js';
+import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 import { randomId } from '../transport/randomId.js';
 import { describeError } from '../transport/publicError.js';
 import type { Envelope } from './lateReader.js';
@@ -172,7 +172,7 @@ export function logRun<E extends StreamEvent>(
   };
   const waitForSubscribers = (time = grace): void => {
     if (subscribers > 0 || status !== 'running' || grace === Infinity) return;
-    waiting = asyncScheduler.schedule(abandon, Math.min(time, maxTimerDelay));
+    waiting = asyncScheduler.schedule(abandon, Math.min(time, MAX_TIMER_DELAY));
   };
   const abandon = (): void => {
     if (!mayStop) {

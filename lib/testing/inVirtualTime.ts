@@ -21,7 +21,7 @@ export interface TimedValue<T> {
 }
 
 /** A day of virtual time: a run that has not ended then never ends. */
-const longestRun = 86_400_000;
+const LONGEST_RUN = 86_400_000;
 
 /**
  * Subscribes to an Observable in virtual time, and returns what it emitted and when.
@@ -40,7 +40,7 @@ const longestRun = 86_400_000;
  * @param limit The longest time, in milliseconds. Default: a day.
  * @returns The values with their times, and how it ended.
  */
-export function inVirtualTime<T>(create: () => Observable<T>, limit = longestRun): VirtualRun<T> {
+export function inVirtualTime<T>(create: () => Observable<T>, limit = LONGEST_RUN): VirtualRun<T> {
   const values: TimedValue<T>[] = [];
   let end: Omit<VirtualRun<T>, 'values'> = { end: 'open', at: limit };
   const scheduler = new TestScheduler(() => true);

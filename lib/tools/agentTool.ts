@@ -127,10 +127,15 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
 }
 
 /** Starts the agent's run, or resumes it. */
-function innerEvents(agent: AnyAgent, input: () => Input, { context, outer }: CallContext): Observable<StreamEvent> {
+function innerEvents(
+  agent: AnyAgent,
+  input: () => Input,
+  { context, outer, idempotencyKey: runId }: CallContext,
+): Observable<StreamEvent> {
   const inner = outer?.wrapAgent?.(agent) ?? agent;
   const runOptions = {
     context,
+    runId,
     ...omitUndefined({ stop: outer?.stop, checkpoints: outer?.checkpoints, approve: outer?.approve }),
   };
   if (!outer?.resumed || !inner.resume) return inner.stream(input(), ...([runOptions] as never));

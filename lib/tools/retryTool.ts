@@ -1,7 +1,7 @@
 import { defer, EMPTY, retry, throwIfEmpty, timer } from 'rxjs';
 import type { ObservableInput } from 'rxjs';
 import { callToolWrapper } from '../core/callWrapper.js';
-import { maxTimerDelay, requireNumber } from '../core/options.js';
+import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
 import { wrapTool } from './wrapTool.js';
 
@@ -49,7 +49,7 @@ export function retryTool(...args: readonly unknown[]) {
 function retried({ count = 3, delay = exponentialDelay, when = () => true }: RetryToolOptions = {}) {
   requireNumber('count', count, 0);
   if (typeof delay === 'number') requireNumber('delay', delay, 0);
-  const wait = typeof delay === 'number' ? () => timer(Math.min(delay, maxTimerDelay)) : delay;
+  const wait = typeof delay === 'number' ? () => timer(Math.min(delay, MAX_TIMER_DELAY)) : delay;
   return wrapTool((run) =>
     run.pipe(
       retry({
@@ -62,4 +62,4 @@ function retried({ count = 3, delay = exponentialDelay, when = () => true }: Ret
 }
 
 const exponentialDelay = (_error: unknown, retryCount: number) =>
-  timer(Math.min(1000 * 2 ** (retryCount - 1), maxTimerDelay));
+  timer(Math.min(1000 * 2 ** (retryCount - 1), MAX_TIMER_DELAY));

@@ -50,4 +50,5 @@ const toolErrors: Readonly<Record<ToolErrorCode, string>> = {
   invalid_arguments: 'The arguments of the call are not valid.',
   timeout: 'The tool did not finish in time.',
   failed: 'The tool failed.',
+  outcome_unknown: 'It is not known whether the call was executed: its process ended. It is not executed again.',
 };

@@ -1,6 +1,6 @@
 import { asyncScheduler, Subscription } from 'rxjs';
 import type { JsonObject } from '../core/json/json.js';
-import { maxTimerDelay, requireNumber } from '../core/options.js';
+import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 import type { CompactEvent } from './compactEvents.js';
 import { describeError } from './publicError.js';
 
@@ -47,7 +47,7 @@ const DEFAULT_HEARTBEAT = 15_000;
 function heartbeatDelay({ heartbeat = DEFAULT_HEARTBEAT }: ServerSentEventsOptions): number | undefined {
   if (heartbeat === false || heartbeat === Infinity) return undefined;
   requireNumber('heartbeat', heartbeat, 1);
-  return Math.min(heartbeat, maxTimerDelay);
+  return Math.min(heartbeat, MAX_TIMER_DELAY);
 }
 
 /** The comment that keeps a connection open. */
@@ -93,7 +93,7 @@ export function startHeartbeat(options: ServerSentEventsOptions, send: (event: S
  * @param after The `Last-Event-ID` of the request.
  */
 export function startEvent(canContinue: boolean, after: string | undefined): ServerSentEvent {
-  if (!canContinue) return { type: START_EVENT, data: '{}', retry: maxTimerDelay };
+  if (!canContinue) return { type: START_EVENT, data: '{}', retry: MAX_TIMER_DELAY };
   return { type: START_EVENT, data: '{}', ...(after === undefined ? { id: '0' } : {}) };
 }
 
@@ -104,7 +104,7 @@ export const START_EVENT = 'start';
  * The end of a run. A browser's `EventSource` connects again whenever a response ends; with a cold Observable, the
  * question would be sent again. `retry` makes it wait for 24 days.
  */
-export const endEvent: ServerSentEvent = { type: 'end', data: '{}', retry: maxTimerDelay };
+export const endEvent: ServerSentEvent = { type: 'end', data: '{}', retry: MAX_TIMER_DELAY };
 
 /**
  * Creates the last event of a run that failed. If `describeError` or `onError` throws, the event describes that error.
@@ -114,7 +114,7 @@ export function failureEvent(thrown: unknown, options: ServerSentEventsOptions):
   const failed = (description: JsonObject): ServerSentEvent => ({
     type: 'failed',
     data: JSON.stringify(description),
-    retry: maxTimerDelay,
+    retry: MAX_TIMER_DELAY,
   });
   try {
     onError?.(thrown);
@@ -132,7 +132,7 @@ export function runServerSentEvent(event: CompactEvent, id: string): ServerSentE
 /** Converts an event of a plain run, which cannot be continued. The first one tells a browser not to connect again. */
 export function plainServerSentEvent(event: CompactEvent, isFirst: boolean): ServerSentEvent {
   const data = JSON.stringify(event);
-  return isFirst ? { data, retry: maxTimerDelay } : { data };
+  return isFirst ? { data, retry: MAX_TIMER_DELAY } : { data };
 }
 
 /** Formats a server-sent event (https://html.spec.whatwg.org/multipage/server-sent-events.html). */

@@ -28,7 +28,7 @@ function failing() {
   return { attempts, source };
 }
 
-describe('maxTimerDelay', () => {
+describe('MAX_TIMER_DELAY', () => {
   beforeEach(() => void jest.useFakeTimers());
   afterEach(() => void jest.useRealTimers());
 
@@ -123,7 +123,7 @@ describe('maxTimerDelay', () => {
       },
       23,
     ],
-  ])('maxTimerDelay keeps %s from ending at once', (_, start, expected) => {
+  ])('MAX_TIMER_DELAY keeps %s from ending at once', (_, start, expected) => {
     const observed = start();
     expect(observed()).toEqual(expected);
     jest.advanceTimersByTime(1000);

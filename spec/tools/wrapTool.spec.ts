@@ -87,6 +87,7 @@ describe('wrapTool', () => {
       signal: new AbortController().signal,
       progress: () => null,
       usage: () => null,
+      idempotencyKey: 'r.0.spy',
     };
     const output = wrapTool(spy, (run) => run).execute?.({}, { ...context, user: 'ann' } as ToolContext);
     expect(seen).toBeUndefined();

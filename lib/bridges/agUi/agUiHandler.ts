@@ -3,6 +3,7 @@ import type { Observable, ObservableInput } from 'rxjs';
 import { tryParseJson } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
 import { RequestError, requireJson, requireName } from '../../service/requestError.js';
+import type { GateOptions } from '../../service/gate.js';
 import { publicEvents } from '../../service/publicEvents.js';
 import type { PublicEventsOptions } from '../../service/publicEvents.js';
 import { createService } from '../../service/service.js';
@@ -22,7 +23,10 @@ export interface AgUiHandlerOptions<C = unknown>
   extends
     AgUiResponseOptions,
     AgUiRunOptions,
-    Pick<ServiceOptions<C>, 'store' | 'owner' | 'maxBodyBytes' | 'heartbeat' | 'onError' | keyof PublicEventsOptions> {
+    Pick<
+      ServiceOptions<C>,
+      'store' | 'owner' | 'maxBodyBytes' | 'heartbeat' | 'onError' | keyof PublicEventsOptions | keyof GateOptions
+    > {
   /**
    * Identifies the client: returns the option `context` of the run. If it throws, the request is answered with 403.
    * Default: every request is allowed, and the context is undefined.
@@ -48,9 +52,9 @@ export interface AgUiHandlerOptions<C = unknown>
  * @param agentFor Creates the agent of a request, with the tools that its client executes. The state and the
  * properties in the request are not trusted: the client writes them.
  * @param options `context` and `owner` (default: every request is allowed, and all users are one owner), `store`
- * (default: in memory), `instructions` (default: `user`), `clientTools` (default: none), `maxBodyBytes` (default:
+ * (default: in memory), `allowedHosts` and `allowedOrigins` (default: any), `instructions` (default: `user`), `clientTools` (default: none), `maxBodyBytes` (default:
  * 1000000), `heartbeat` in milliseconds (default: 15000), `headers`, `describeCall`, `describeError`, `onError`.
- * @returns The handler. It answers 400, 403, 405, 413, 415 or 503 if the request is not valid or cannot be served; the
+ * @returns The handler. It answers 400, 403, 405, 413, 415, 421 or 503 if the request is not valid or cannot be served; the
  * Promise does not reject.
  */
 export function agUiHandler<C = unknown>(

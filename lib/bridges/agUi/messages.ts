@@ -96,6 +96,7 @@ const errorCodes: Readonly<Record<ToolErrorCode, true>> = {
   invalid_arguments: true,
   timeout: true,
   failed: true,
+  outcome_unknown: true,
   incomplete: true,
 };
 const isErrorCode = (code: unknown): code is ToolErrorCode =>

@@ -52,7 +52,7 @@ export interface McpCallOptions {
  * @param args The arguments.
  * @param signal Cancels the call.
  * @param limits The time limits.
- * @returns Progress and the result. Errors with McpToolError when the tool fails, with the client's errors, and with
+ * @returns Progress and the result. Fails with McpToolError when the tool fails, with the client's errors, and with
  * the reason of the signal. A result that is nested more than 500 levels deep is a ProtocolError.
  */
 export function callTool(
@@ -69,14 +69,14 @@ export function callTool(
     const onprogress = (notification: ProgressNotification) => next(progress(toProgress(notification)));
     const options: CallToolRequestOptions = { ...limits, signal: requestSignal, onprogress, toolDefinition };
     return client.callTool({ name, arguments: { ...args } }, options).then((response): JsonValue => {
-      if (isDeeperThan(response, maxResponseDepth)) throw nestingError();
+      if (isDeeperThan(response, MAX_RESPONSE_DEPTH)) throw nestingError();
       return toResult(name, response);
     });
   }).pipe(takeUntil(throwIfAborted(signal)));
 }
 
 /** Later steps are recursive: comparing texts with structured content, and sending the result to the model. */
-const maxResponseDepth = 500;
+const MAX_RESPONSE_DEPTH = 500;
 
 const toProgress = ({ progress: done, total, message }: ProgressNotification): McpProgress => ({
   progress: done,

@@ -62,10 +62,10 @@ function listOnChange(client: McpClient): Observable<readonly ServerTool[]> {
 }
 
 /** A request continues a series if it follows the previous response within this time, in milliseconds. */
-const quietTime = 1000;
-const immediateRequests = 3;
-const initialDelay = 100;
-const maxDelay = 30_000;
+const QUIET_TIME = 1000;
+const IMMEDIATE_REQUESTS = 3;
+const INITIAL_DELAY = 100;
+const MAX_DELAY = 30_000;
 
 /** Counts requests that follow each other closely, and delays them: 100 ms, doubling up to 30 s. */
 function requestSeries() {
@@ -76,10 +76,10 @@ function requestSeries() {
     addResponse: () => void (lastResponse = asyncScheduler.now()),
     wait: () =>
       defer(() => {
-        const isContinued = asyncScheduler.now() - lastResponse < quietTime;
+        const isContinued = asyncScheduler.now() - lastResponse < QUIET_TIME;
         length = isContinued ? length + 1 : 1;
-        if (length <= immediateRequests) return EMPTY;
-        const delay = Math.min(initialDelay * 2 ** (length - immediateRequests - 1), maxDelay);
+        if (length <= IMMEDIATE_REQUESTS) return EMPTY;
+        const delay = Math.min(INITIAL_DELAY * 2 ** (length - IMMEDIATE_REQUESTS - 1), MAX_DELAY);
         return timer(delay).pipe(ignoreElements());
       }),
   };

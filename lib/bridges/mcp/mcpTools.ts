@@ -124,7 +124,7 @@ function toTools(
   const distinct = [...new Map(callable.map((definition) => [definition.name, definition])).values()];
   const definitions = distinct.filter((definition) => {
     if (!filter(definition)) return false;
-    const isUsable = !isDeeperThan(definition.inputSchema, maxSchemaDepth);
+    const isUsable = !isDeeperThan(definition.inputSchema, MAX_SCHEMA_DEPTH);
     if (!isUsable) onSkip?.(definition, tooDeepError(definition));
     return isUsable;
   });
@@ -142,13 +142,13 @@ const defaultDescription = ({ name, title, description, annotations }: ServerToo
   description ?? title ?? annotations?.title ?? name;
 
 /** Providers accept fewer levels. (OpenAI's strict mode: 10 levels of objects, two levels of JSON each.) */
-const maxSchemaDepth = 200;
+const MAX_SCHEMA_DEPTH = 200;
 
 const tooDeepError = ({ name }: ServerTool) =>
   new ProtocolError(
     'mcp',
     'frame',
-    `The tool "${name}" is omitted: its schema is nested more than ${maxSchemaDepth} levels deep.`,
+    `The tool "${name}" is omitted: its schema is nested more than ${MAX_SCHEMA_DEPTH} levels deep.`,
     '',
   );
 
@@ -165,9 +165,9 @@ const toParameters = ({ inputSchema }: ServerTool): JsonSchema => ({
  * Names that every provider accepts: OpenAI and Anthropic restrict the characters and the length, Google the first
  * character.
  */
-const maxLength = 64;
+const MAX_LENGTH = 64;
 const validName = /^[A-Za-z_][A-Za-z0-9_-]*$/;
-const isValidName = (name: string) => name.length <= maxLength && validName.test(name);
+const isValidName = (name: string) => name.length <= MAX_LENGTH && validName.test(name);
 
 /**
  * Changes names so that every provider accepts them.
@@ -189,16 +189,16 @@ export function toValidNames(names: readonly string[]): readonly string[] {
 }
 
 /** The characters that remain of a name with a number of up to seven digits. */
-const stemLength = 56; // eight characters remain for a hash
+const STEM_LENGTH = 56; // eight characters remain for a hash
 
 /** Continues counting where the last name with the same stem ended: 10,000 equal names are numbered in linear time. */
 function findUnusedName(name: string, used: ReadonlySet<string>, numbers: Map<string, number>): string {
-  const stem = name.slice(0, stemLength);
+  const stem = name.slice(0, STEM_LENGTH);
   let number = numbers.get(stem) ?? 2;
-  let candidate = name.slice(0, maxLength);
+  let candidate = name.slice(0, MAX_LENGTH);
   for (; used.has(candidate); number++) {
     const suffix = `_${number}`;
-    candidate = name.slice(0, maxLength - suffix.length) + suffix;
+    candidate = name.slice(0, MAX_LENGTH - suffix.length) + suffix;
   }
   numbers.set(stem, number);
   return candidate;

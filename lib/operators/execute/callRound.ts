@@ -72,7 +72,7 @@ export class CallRound implements CallObserver, DecisionObserver {
   }
 
   /** Answers a call as not executed, unless `begin` was called for it. */
-  refuse(call: ToolCallPart): void {
+  reject(call: ToolCallPart): void {
     if (this.isClosed || this.begun.has(call.id)) return;
     this.begun.add(call.id);
     this.emit(unfinishedResult(call, 'not_executed'));
@@ -94,7 +94,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     for (const open of [...this.running.values(), ...this.decisions.values()]) open.unsubscribe();
   }
 
-  /** No further call begins: the observer is told when all calls have ended. */
+  /** No further call begins: the round ends when all calls have ended. */
   complete(): void {
     this.isComplete = true;
     this.startQueued();
@@ -177,7 +177,11 @@ export class CallRound implements CallObserver, DecisionObserver {
   private startQueued(): void {
     if (this.isStarting) return;
     this.isStarting = true;
-    for (let call; this.canStart() && (call = this.queue.shift());) this.run(call);
+    while (this.canStart()) {
+      const call = this.queue.shift();
+      if (!call) break;
+      this.run(call);
+    }
     this.isStarting = false;
     const openCount = this.running.size + this.decisions.size + this.queue.length;
     if (this.isComplete && !this.isClosed && openCount === 0) this.observer.roundEnded(this);

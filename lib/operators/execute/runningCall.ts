@@ -23,6 +23,8 @@ export interface CallSettings extends NestedSettings {
   readonly messages: readonly Message[];
   /** The user's own value. */
   readonly context: unknown;
+  /** What the idempotency key of the call begins with. */
+  readonly idempotencyPrefix: string;
   /** The maximum total time of the call, in milliseconds. Infinity: no deadline. */
   readonly deadline: number;
 }
@@ -108,11 +110,12 @@ export class RunningCall implements ExecutionObserver {
 
   private executeWith(tool: Tool, args: unknown): unknown {
     const { call, observer, execution, nested: outer } = this;
-    const { messages, context } = this.settings;
+    const { messages, context, idempotencyPrefix } = this.settings;
+    const idempotencyKey = idempotencyPrefix + call.id;
     if (!execution.isOpen()) return undefined; // the call has ended while its arguments were validated
     if (!outer.resumed) observer.emit({ type: 'toolStart', id: call.id, name: call.name, arguments: call.arguments });
     if (!execution.isOpen()) return undefined; // the handler of the event has ended it
-    return tool.execute?.(args, createToolContext(execution, { call, messages, context, outer }));
+    return tool.execute?.(args, createToolContext(execution, { call, messages, context, idempotencyKey, outer }));
   }
 }
 

@@ -3,7 +3,7 @@ import type { Observable, Subscription } from 'rxjs';
 import { ignoreTeardownErrors, subscribeIsolated } from '../../core/ignoreTeardownErrors.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
-import { maxTimerDelay } from '../../core/options.js';
+import { MAX_TIMER_DELAY } from '../../core/options.js';
 import { isMarkedProgress, valueOfProgress } from '../../core/progress.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 import type { ToolContext } from '../../core/tool.js';
@@ -58,7 +58,7 @@ export class ToolExecution {
   limit(deadline: number): void {
     if (this.isClosed || deadline === Infinity) return;
     const fail = () => this.cancel(new TimeoutError('tool', deadline));
-    this.timer = asyncScheduler.schedule(fail, Math.min(deadline, maxTimerDelay));
+    this.timer = asyncScheduler.schedule(fail, Math.min(deadline, MAX_TIMER_DELAY));
   }
 
   isOpen(): boolean {

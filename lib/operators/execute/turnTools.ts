@@ -13,6 +13,7 @@ import type { Message, ToolCallPart } from '../../core/message.js';
 import { waitingInside } from '../../core/nested.js';
 import { onFirstValue } from '../../core/notifier.js';
 import { requireNumber } from '../../core/options.js';
+import { newRunId } from '../../core/runId.js';
 import type { Tool } from '../../core/tool.js';
 import { interruptedFinish } from '../stopOn.js';
 import { CallRound } from './callRound.js';
@@ -36,6 +37,8 @@ export interface ExecuteToolsOptions<C = unknown> {
   readonly deadline?: number | undefined;
   /** The user's own value, for the tools' context. Default: undefined. */
   readonly context?: C | undefined;
+  /** What the idempotency keys of the calls begin with. The id of the call follows. Default: a random text. */
+  readonly idempotencyPrefix?: string | undefined;
   /** Stops the calls with its first value. Default: never. */
   readonly stop?: ObservableInput<unknown> | undefined;
   /** Decides about calls of tools with `needsApproval`. Default: such a call waits, and the run ends. */
@@ -63,8 +66,17 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const { concurrency = 1, deadline = Infinity, messages = [], context, approve, stop, resumed } = options;
     requireNumber('concurrency', concurrency, 1);
     requireNumber('deadline', deadline, 0);
-    const { checkpoints = false } = options;
-    this.settings = { tools: toolsByName(tools), messages, context, deadline, concurrency, approve, checkpoints };
+    const { checkpoints = false, idempotencyPrefix = `${newRunId()}.` } = options;
+    const limits = { deadline, concurrency };
+    this.settings = {
+      tools: toolsByName(tools),
+      messages,
+      context,
+      idempotencyPrefix,
+      approve,
+      checkpoints,
+      ...limits,
+    };
     if (resumed) this.round = new CallRound(this.settings, this, resumed);
     out.add(this);
     if (stop) onFirstValue(out, stop, () => this.stop());
@@ -96,9 +108,9 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const round = this.currentRound();
     const isInterrupted = finish.reason === 'stopped' && finish.rawReason === interruptedFinish.rawReason;
     if (this.isStopped || (vetoReasons.has(finish.reason) && !isInterrupted)) round.veto();
-    if (!options.resumed) this.roundChanged(round);
+    if (!options.resumed) this.roundChanged(round); // for the checkpoint after the model's message
     for (const call of calls) {
-      if (isInterrupted) round.refuse(call);
+      if (isInterrupted) round.reject(call); // `eager` has begun the others
       else round.begin(call);
     }
     round.complete();

@@ -23,7 +23,7 @@ import { hasMetadata } from './providerData.js';
  * @param provider The model's provider.
  * @param request The request. The client runs only calls of tools that it offers.
  * @param redaction Returns what errors must not contain; called for an error. Default: only keys known by their shape.
- * @returns Chunks. Errors with ProviderError for an `error` part, with ProtocolError `frame` for a part that cannot be
+ * @returns Chunks. Fails with ProviderError for an `error` part, with ProtocolError `frame` for a part that cannot be
  * read, with StreamInterruptedError if the stream ends without a `finish`, and with the source's errors.
  */
 export function decodeParts(

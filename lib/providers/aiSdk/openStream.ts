@@ -34,7 +34,7 @@ interface StreamingModel {
  * @param provider The model's provider, for errors.
  * @param model The model.
  * @param call The options of the call.
- * @returns The parts. Errors with the errors of `callError` and `streamError`.
+ * @returns The parts. Fails with the errors of `callError` and `streamError`.
  */
 export function openStream(provider: string, model: SdkModel, call: SdkCall): Observable<SdkPart> {
   return new Observable<SdkPart>((out) => {

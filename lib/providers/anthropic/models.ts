@@ -120,10 +120,10 @@ interface ThinkingFields {
 }
 
 /** The smallest budget that the API accepts (Messages API reference, `thinking.budget_tokens`). */
-const minBudget = 1024;
+const MIN_BUDGET = 1024;
 
 /** The budget in tokens for each effort, for families that do not support efforts. */
-const budgetsByEffort = { minimal: minBudget, low: 4096, medium: 10_000, high: 24_000 } as const;
+const budgetsByEffort = { minimal: MIN_BUDGET, low: 4096, medium: 10_000, high: 24_000 } as const;
 
 /** `display` is set because the newest models omit the summary of their thinking by default. */
 const adaptiveThinking: JsonObject = { type: 'adaptive', display: 'summarized' };
@@ -176,11 +176,11 @@ export function encodeThinking(model: string, { thinking, maxOutputTokens }: Mod
  * @param isExplicit Whether the user chose this budget. Any other budget is reduced to fit a small limit.
  */
 function encodeBudget(model: string, budget: number, isExplicit: boolean, limit: number | undefined): ThinkingFields {
-  const max_tokens = limit ?? Math.max(findFamily(model).maxTokens, budget + minBudget);
-  const budget_tokens = isExplicit ? budget : Math.max(minBudget, Math.min(budget, Math.floor(max_tokens / 2)));
-  if (budget_tokens < minBudget || budget_tokens >= max_tokens) {
+  const max_tokens = limit ?? Math.max(findFamily(model).maxTokens, budget + MIN_BUDGET);
+  const budget_tokens = isExplicit ? budget : Math.max(MIN_BUDGET, Math.min(budget, Math.floor(max_tokens / 2)));
+  if (budget_tokens < MIN_BUDGET || budget_tokens >= max_tokens) {
     const problem =
-      `requires a thinking budget of at least ${minBudget} tokens and less than the response's limit ` +
+      `requires a thinking budget of at least ${MIN_BUDGET} tokens and less than the response's limit ` +
       `(budget: ${budget_tokens}, limit: ${max_tokens})`;
     throw unsupported(model, problem, 'Change thinking.budget or maxOutputTokens: thinking counts towards the limit.');
   }

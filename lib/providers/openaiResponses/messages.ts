@@ -54,7 +54,7 @@ export function encodeInput(
   messages: readonly Message[],
   { stored, callIds, openCalls = [], lostContainer }: InputOptions,
 ): readonly JsonObject[] {
-  const mapCallId = (id: string) => callIds?.get(id) ?? shortCallId(id, maxCallIdLength);
+  const mapCallId = (id: string) => callIds?.get(id) ?? shortCallId(id, MAX_CALL_ID_LENGTH);
   const calls = new Map(openCalls.map((call) => [call.id, call]));
   const items = messages.flatMap((message) => {
     switch (message.role) {
@@ -74,7 +74,7 @@ export function encodeInput(
  * The maximum length of a `call_id` that the API accepts. Ids of other providers may be longer: some contain a
  * signature.
  */
-const maxCallIdLength = 64;
+const MAX_CALL_ID_LENGTH = 64;
 
 /** Encodes a user message. Tool results come first: the API requires them directly after the calls. */
 function encodeUserMessage(

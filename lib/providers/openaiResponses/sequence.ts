@@ -40,11 +40,11 @@ export class Sequence {
       return false;
     }
     const id = nonEmptyString(event['item_id']) ?? nonEmptyString(objectOrEmpty(event['item'])['id']);
-    const mayBeRepeated = last >= minimumReplay && (id === undefined || hasItem(id));
+    const mayBeRepeated = last >= MINIMUM_REPLAY && (id === undefined || hasItem(id));
     if (!mayBeRepeated) this.isReliable = false;
     return mayBeRepeated;
   }
 }
 
 /** A server that sends one number in all events has sent no higher one. */
-const minimumReplay = 2;
+const MINIMUM_REPLAY = 2;

@@ -18,7 +18,7 @@ export interface Session {
  * How many responses are tried. Each attempt encodes the messages after the response; the complete history, which is
  * sent if none can be continued, is always correct.
  */
-const maxAttempts = 8;
+const MAX_ATTEMPTS = 8;
 
 /**
  * Whether a message is a response of this API. It must stay a separate message; otherwise the position of the
@@ -42,7 +42,7 @@ export const isResponseMessage = (message: Message): boolean => readReplayData(m
  */
 export function findSession(messages: readonly Message[]): Session | undefined {
   let attempts = 0;
-  for (let index = messages.length - 1; index >= 0 && attempts < maxAttempts; index -= 1) {
+  for (let index = messages.length - 1; index >= 0 && attempts < MAX_ATTEMPTS; index -= 1) {
     const message = messages[index];
     const previousResponseId = message && nonEmptyString(readReplayData(message)?.['responseId']);
     if (!message || previousResponseId === undefined || !isStored(message) || !isUnedited(message)) continue;

@@ -120,14 +120,14 @@ function renderMark({ kind, at, label }: Mark, duration: number): string {
 }
 
 /** The resolution of the deltas, so that 10,000 of them are one path of bounded length. */
-const columns = 4000;
+const COLUMNS = 4000;
 
 /** One path for each kind: a stroke per column, as high as what arrived there is long. */
 function renderTicks(ticks: readonly Tick[], duration: number): string {
   const sizes = new Map<string, Map<number, number>>();
   for (const { kind, at, size, isVoid } of ticks) {
     const type = isVoid ? 'void' : kind;
-    const column = Math.round((at / duration) * columns);
+    const column = Math.round((at / duration) * COLUMNS);
     const ofType = sizes.get(type) ?? new Map<number, number>();
     ofType.set(column, (ofType.get(column) ?? 0) + size);
     sizes.set(type, ofType);
@@ -136,7 +136,7 @@ function renderTicks(ticks: readonly Tick[], duration: number): string {
     const strokes = [...ofType].map(([column, size]) => `M${column} 26V${26 - strokeHeight(size)}`);
     return `<path class="${type}" d="${strokes.join('')}"/>`;
   });
-  const box = `viewBox="0 0 ${columns} 26" preserveAspectRatio="none"`;
+  const box = `viewBox="0 0 ${COLUMNS} 26" preserveAspectRatio="none"`;
   return `<svg class="deltas" ${box} aria-hidden="true">${paths.join('')}</svg>`;
 }
 

@@ -2,7 +2,7 @@ import { formatTime } from './lanes.js';
 import type { Lane, Tick } from './lanes.js';
 
 /** A pause between two deltas that is drawn as a silence, in milliseconds. */
-const silence = 1000;
+const SILENCE_TIME = 1000;
 
 /** The lane of a request: when it waited, when it answered, when it was silent. */
 export class RequestLane {
@@ -70,7 +70,7 @@ export class RequestLane {
 
   private drawSilence(at: number): void {
     const pause = at - this.lastTick;
-    if (pause < silence) return;
+    if (pause < SILENCE_TIME) return;
     this.lane.spans.push({ kind: 'silence', from: this.lastTick, to: at, label: `silent for ${formatTime(pause)}` });
   }
 

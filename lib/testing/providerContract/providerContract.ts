@@ -38,7 +38,7 @@ export interface ProviderContractOptions {
 const key = 'key-of-the-provider-contract';
 
 /** How many positions in a body are tested, evenly distributed. */
-const maxPositions = 40;
+const MAX_POSITIONS = 40;
 
 /**
  * Returns the checks that the model of every provider must pass, one test case each. They need no network: recorded
@@ -83,7 +83,7 @@ function answerCases(options: ProviderContractOptions, answer: RecordedAnswer): 
   const { model, provider, contentType = 'text/event-stream' } = options;
   const { title, body } = answer;
   const bytes = encode(body);
-  const count = Math.min(bytes.length - 1, maxPositions);
+  const count = Math.min(bytes.length - 1, MAX_POSITIONS);
   const positions = Array.from({ length: count }, (_, at) => Math.round(((at + 1) * bytes.length) / (count + 1)));
   const readBytes = (received: Uint8Array, bodyOptions: BodyOptions = {}) => {
     const server = recordedServer((request) => recordedResponse(received, contentType, request, bodyOptions));

@@ -38,7 +38,7 @@ const statusTexts: Readonly<Record<ToolCallView['status'], string>> = {
       @if (colours(); as choices) {
         <div class="colours" role="group" aria-label="Choose a colour">
           @for (colour of choices; track colour) {
-            <button (click)="choose(colour)"><span [style.background]="colour"></span>{{ colour }}</button>
+            <button (click)="choose(colour)"><span [style.background-color]="colour"></span>{{ colour }}</button>
           }
         </div>
       }
@@ -87,7 +87,11 @@ export class ToolCall {
   protected readonly colours = computed(() => {
     const { name, status, arguments: args } = this.call();
     const { colours } = args;
-    return name === 'choose_colour' && status === 'waiting' && Array.isArray(colours) ? colours.map(String) : undefined;
+    if (name !== 'choose_colour' || status !== 'waiting' || !Array.isArray(colours)) return undefined;
+    // The model has written them: only the name or the code of a colour becomes a style.
+    return colours
+      .map(String)
+      .filter((colour) => /^[\w#(),.%/ -]{1,60}$/.test(colour) && CSS.supports('color', colour));
   });
 
   protected choose(colour: string): void {
