@@ -1,4 +1,4 @@
-import { concat, concatMap, EMPTY, ignoreElements, isObservable, map, of } from 'rxjs';
+import { concat, concatMap, EMPTY, ignoreElements, isObservable, map, of, tap } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
@@ -16,6 +16,7 @@ import { createResponse, serverSentEvents } from './runResponse.js';
 import type { StoredRun } from './runStore.js';
 import { RequestError } from './requestError.js';
 import { createService } from './service.js';
+import { requireFileUrls } from './fileUrls.js';
 import type { HandledAgent } from './handledAgent.js';
 import type { Client } from './runAccess.js';
 import type { ServiceOptions } from './service.js';
@@ -78,7 +79,8 @@ export interface AgentHandler {
  * @param options `context` and `owner` (default: every request is allowed, and all users are one owner), `store` and
  * `log` (default: in memory), `checkpoints` (default: false), `grace` and `keep` in milliseconds (default: 60000 each),
  * `maxBodyBytes` (default: 1000000), `heartbeat` in milliseconds (default: 15000), `exposeToolErrors` (default: false),
- * `exposeMetadata`, `allowedHosts` and `allowedOrigins` (default: any), `describeError`, `onError`.
+ * `exposeMetadata`, `allowFileUrl` (default: https), `allowedHosts` and `allowedOrigins` (default: any),
+ * `describeError`, `onError`.
  * @returns The handler. It answers 400 to any other request, and 403, 405, 409, 413, 421 or 503; the Promise does not
  * reject.
  */
@@ -123,6 +125,7 @@ export function agentHandler<C = undefined>(
             .pipe(map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 })));
         return service.readBody(request).pipe(
           map(readRequest),
+          tap((body) => requireFileUrls(body, options)),
           concatMap((body) =>
             service.locked(id, client, () => known(id, client, after) ?? stored(id, client, after, body)),
           ),

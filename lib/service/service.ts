@@ -13,6 +13,7 @@ import type { Runs, RunsOptions } from './createRuns.js';
 import { descriptionOf, keepDescription } from './describedError.js';
 import { createExecutor } from './executeRun.js';
 import type { Executor, RunPlan } from './executeRun.js';
+import type { FileUrlOptions } from './fileUrls.js';
 import { createGate } from './gate.js';
 import type { GateOptions } from './gate.js';
 import { memoryLog } from './memoryLog.js';
@@ -31,7 +32,12 @@ import type { SharedRun } from './shareRun.js';
 
 /** Options that all services have. `C` is the type of the user's own value for tools. */
 export interface ServiceOptions<C>
-  extends Pick<ServerSentEventsOptions, 'heartbeat' | 'onError'>, PublicEventsOptions, GateOptions, RunsOptions {
+  extends
+    Pick<ServerSentEventsOptions, 'heartbeat' | 'onError'>,
+    PublicEventsOptions,
+    GateOptions,
+    FileUrlOptions,
+    RunsOptions {
   /** Where runs are stored. Default: in memory (64 MiB, 24 hours), until the process ends. */
   readonly store?: RunStore | undefined;
   /**

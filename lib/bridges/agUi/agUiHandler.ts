@@ -52,10 +52,11 @@ export interface AgUiHandlerOptions<C = unknown>
  * @param agentFor Creates the agent of a request, with the tools that its client executes. The state and the
  * properties in the request are not trusted: the client writes them.
  * @param options `context` and `owner` (default: every request is allowed, and all users are one owner), `store`
- * (default: in memory), `allowedHosts` and `allowedOrigins` (default: any), `instructions` (default: `user`), `clientTools` (default: none), `maxBodyBytes` (default:
- * 1000000), `heartbeat` in milliseconds (default: 15000), `headers`, `describeCall`, `describeError`, `onError`.
- * @returns The handler. It answers 400, 403, 405, 413, 415, 421 or 503 if the request is not valid or cannot be served; the
- * Promise does not reject.
+ * (default: in memory), `allowedHosts` and `allowedOrigins` (default: any), `allowFileUrl` (default: https),
+ * `instructions` (default: `user`), `clientTools` (default: none), `maxBodyBytes` (default: 1000000), `heartbeat` in
+ * milliseconds (default: 15000), `headers`, `describeCall`, `describeError`, `onError`.
+ * @returns The handler. It answers 400, 403, 405, 413, 415, 421 or 503 if the request is not valid or cannot be served;
+ * the Promise does not reject.
  */
 export function agUiHandler<C = unknown>(
   agentFor: (tools: readonly Tool[], request: RunAgentInput) => HandledAgent<C>,

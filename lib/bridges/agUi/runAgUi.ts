@@ -5,6 +5,8 @@ import type { StreamEvent } from '../../core/event.js';
 import { isMessage, isResult } from '../../core/eventGuards.js';
 import type { Message } from '../../core/message.js';
 import { writeFirst } from '../../service/executeRun.js';
+import { requireFileUrls } from '../../service/fileUrls.js';
+import type { FileUrlOptions } from '../../service/fileUrls.js';
 import type { RunRecord, RunStore, StoredRun } from '../../service/runStore.js';
 import { namedId, RequestError } from '../../service/requestError.js';
 import { createService } from '../../service/service.js';
@@ -19,7 +21,7 @@ import { AgUiRequestError, historyOf } from './request.js';
 import type { HistoryOptions } from './request.js';
 
 /** Options of a run for an AG-UI client. */
-export interface AgUiRunOptions extends Pick<OutcomeOptions, 'clientTools'>, HistoryOptions {}
+export interface AgUiRunOptions extends Pick<OutcomeOptions, 'clientTools'>, HistoryOptions, FileUrlOptions {}
 
 /** Options of `runAgUi`. */
 export interface RunAgUiOptions<C = unknown> extends AgUiRunOptions {
@@ -71,6 +73,8 @@ export function agUiRun<C>(
   options: AgUiRunOptions,
 ): Observable<(stop: Observable<void>) => Observable<StreamEvent>> {
   const { owner, context } = client;
+  const history = historyOf(request, options);
+  requireFileUrls(history, options);
   const id = namedId('thread', owner, request.threadId);
   const clientTools = new Set([...request.tools.map(({ name }) => name), ...(options.clientTools ?? [])]);
 
@@ -89,12 +93,13 @@ export function agUiRun<C>(
         ignoreElements(),
       );
   const start = (stop: Observable<void>) =>
-    agent.stream([], { fragments: true, context, stop, history: historyOf(request, options) }).pipe(
+    agent.stream([], { fragments: true, context, stop, history }).pipe(
       // The checkpoint is written first: the client may answer as soon as it receives the end of the run.
       writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
     );
   const resume = (stored: StoredRun, checkpoint: Checkpoint) => {
     const answers = readAnswers(request, checkpoint.open?.waiting ?? [], (name) => clientTools.has(name));
+    requireFileUrls(answers?.results, options);
     if (!answers) return concat(save(undefined), of(start));
     const prompts = newPrompts(request);
     return service.executor.execute({

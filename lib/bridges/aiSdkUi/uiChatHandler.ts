@@ -9,6 +9,8 @@ import { createEventLog } from '../../service/eventLog.js';
 import type { RunPlan } from '../../service/executeRun.js';
 import type { RunRecord, StoredRun } from '../../service/runStore.js';
 import { namedId, RequestError, requireJson, requireName } from '../../service/requestError.js';
+import { requireFileUrls } from '../../service/fileUrls.js';
+import type { FileUrlOptions } from '../../service/fileUrls.js';
 import type { GateOptions } from '../../service/gate.js';
 import { createPublisher } from '../../service/publicEvents.js';
 import type { PublicEventsOptions } from '../../service/publicEvents.js';
@@ -28,7 +30,10 @@ import type { UiMessageResponseOptions } from './uiMessageResponse.js';
 export interface UiChatOptions<C = unknown>
   extends
     Omit<UiMessageResponseOptions, 'messageId' | 'continues'>,
-    Pick<ServiceOptions<C>, 'store' | 'owner' | 'maxBodyBytes' | keyof PublicEventsOptions | keyof GateOptions> {
+    Pick<
+      ServiceOptions<C>,
+      'store' | 'owner' | 'maxBodyBytes' | keyof PublicEventsOptions | keyof GateOptions | keyof FileUrlOptions
+    > {
   /**
    * Identifies the client: returns the option `context` of the run. Check here whether the user may use the chat, whose
    * id the browser has chosen. If it throws, or emits nothing, the response is 403. Default: every request is allowed.
@@ -87,7 +92,8 @@ interface ChatRun {
  * @param agent What `createAgent` returns.
  * @param options `tools`: the tools of the agent, to know those that run in the browser. `context` and `owner`
  * (default: every request is allowed, and all users are one owner), `store` (default: in memory), `grace` and `keep`
- * (default: 0), `allowedHosts` and `allowedOrigins` (default: any), `maxBodyBytes` (default: 4 MB), and the options of `uiMessageResponse`.
+ * (default: 0), `allowedHosts` and `allowedOrigins` (default: any), `allowFileUrl` (default: https), `maxBodyBytes`
+ * (default: 4 MB), and the options of `uiMessageResponse`.
  * @returns The handler. Its Promise does not reject.
  */
 export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: UiChatOptions<C> = {}): UiChatHandler {
@@ -124,6 +130,8 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
       }),
     );
     const { messages: history, response } = fromUiMessages(messages, kept);
+    // What the model has written is read from the store, so that its files are not those of the request.
+    requireFileUrls([messages.filter(({ id: own }) => !kept.has(own)), response?.answers.results], options);
     if (history.every(({ parts }) => parts.length === 0)) throw emptyConversation();
     const messageId = response?.id ?? randomId();
     const before = stored.get(toRecordId(messageId));
