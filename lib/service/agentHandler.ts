@@ -80,9 +80,10 @@ export interface AgentHandler {
  * `log` (default: in memory), `checkpoints` (default: false), `grace` and `keep` in milliseconds (default: 60000 each),
  * `maxBodyBytes` (default: 1000000), `heartbeat` in milliseconds (default: 15000), `exposeToolErrors` (default: false),
  * `exposeMetadata`, `allowFileUrl` (default: https), `allowedHosts` and `allowedOrigins` (default: any),
+ * `maxHistoryBytes` (default: 4194304), `maxRunsPerOwner` (default: 100), `budget` of each owner (default: none),
  * `describeError`, `onError`.
- * @returns The handler. It answers 400 to any other request, and 403, 405, 409, 413, 421 or 503; the Promise does not
- * reject.
+ * @returns The handler. It answers 400 to any other request, and 403, 405, 408, 409, 413, 421, 429 or 503; the Promise
+ * does not reject.
  */
 export function agentHandler<C = undefined>(
   agent: HandledAgent<C>,

@@ -1,18 +1,8 @@
-import {
-  catchError,
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  from,
-  map,
-  mergeMap,
-  of,
-  reduce,
-  take,
-  throwIfEmpty,
-} from 'rxjs';
+import { catchError, concatMap, defaultIfEmpty, defer, endWith, from, ignoreElements, map, mergeMap, of } from 'rxjs';
+import { take, tap, throwIfEmpty } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../core/errors.js';
+import { estimateSize } from './estimateSize.js';
 import { RequestError } from './requestError.js';
 import type { RunRecord, RunStore, StoredRun } from './runStore.js';
 import { settled } from './settled.js';
@@ -29,7 +19,7 @@ export interface RunAccess<C> {
   authorize(context: (() => C | ObservableInput<C>) | undefined): Observable<Client<C>>;
   /** The record with an id; undefined if there is none, or if another owner has it. */
   find(id: string, owner: string): Observable<StoredRun | undefined>;
-  /** The records with these ids. */
+  /** The records with these ids. It fails with a RequestError 413 if they have more than the allowed bytes. */
   findAll(ids: readonly string[], owner: string): Observable<ReadonlyMap<string, StoredRun>>;
   /** Changes a record, or creates it, unless `change` returns undefined. Emits whether it was changed. */
   update(
@@ -44,6 +34,20 @@ const READS_AT_ONCE = 16;
 
 /** How many times a change is retried after another request changed the record in the meantime. */
 const MAX_RETRIES = 5;
+
+/** The sizes of records: a store in memory returns the same one each time. */
+const sizes = new WeakMap<RunRecord, number>();
+
+/** About how many bytes a record adds to a conversation. */
+function sizeOfHistory(record: RunRecord): number {
+  const { input, result, failure, protocol } = record;
+  const size = sizes.get(record) ?? estimateSize([input, result?.messages, failure?.messages, protocol]);
+  sizes.set(record, size);
+  return size;
+}
+
+const tooLong = (max: number) =>
+  new RequestError(413, `The conversation has more than ${max} bytes. Start another one, or send fewer earlier runs.`);
 
 /** The owner, as the option says. Users without an id would otherwise be one owner, or each a new one. */
 function requireOwner(owner: unknown): string {
@@ -60,11 +64,13 @@ function requireOwner(owner: unknown): string {
  *
  * @param owner The option `owner`. Default: all users are one owner.
  * @param onError Called with the error of a client that is rejected.
+ * @param maxHistoryBytes How many bytes the conversation of one request may have in the store.
  */
 export function createRunAccess<C>(
   store: RunStore,
   owner: ((context: C) => string) | undefined,
   onError: (thrown: unknown) => void,
+  maxHistoryBytes: number,
 ): RunAccess<C> {
   const find = (id: string, by: string) =>
     defer(() => store.get(id)).pipe(
@@ -90,10 +96,21 @@ export function createRunAccess<C>(
     find,
     update,
     findAll: (ids, by) =>
-      from(new Set(ids)).pipe(
-        mergeMap((id) => find(id, by), READS_AT_ONCE),
-        reduce((all, stored) => (stored ? all.set(stored.record.id, stored) : all), new Map<string, StoredRun>()),
-      ),
+      defer(() => {
+        const all = new Map<string, StoredRun>();
+        let size = 0;
+        return from(new Set(ids)).pipe(
+          mergeMap((id) => find(id, by), READS_AT_ONCE),
+          tap((stored) => {
+            if (!stored) return;
+            size += sizeOfHistory(stored.record);
+            if (size > maxHistoryBytes) throw tooLong(maxHistoryBytes);
+            all.set(stored.record.id, stored);
+          }),
+          ignoreElements(),
+          endWith(all),
+        );
+      }),
     authorize: (context) =>
       defer(() => settled(context?.() as C | ObservableInput<C>)).pipe(
         take(1),

@@ -3,6 +3,7 @@ import { ignoreElements, map, merge, of, reduce, retry, startWith, Subject, Subs
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
+import { requireNumber } from '../core/options.js';
 import { createSemaphore } from '../core/semaphore.js';
 import type { Semaphore } from '../core/semaphore.js';
 import { RemoteRunError } from '../transport/fromServerSentEvents.js';
@@ -18,6 +19,8 @@ import { createGate } from './gate.js';
 import type { GateOptions } from './gate.js';
 import { memoryLog } from './memoryLog.js';
 import { memoryStore } from './memoryStore.js';
+import { createOwnerLimits } from './ownerLimits.js';
+import type { OwnerLimitOptions, OwnerLimits } from './ownerLimits.js';
 import { RunTakenError } from './runLog.js';
 import type { RunLog } from './runLog.js';
 import { elsewhere, lateBody, lateContext, lateStore, leaving, RequestError } from './requestError.js';
@@ -37,6 +40,7 @@ export interface ServiceOptions<C>
     PublicEventsOptions,
     GateOptions,
     FileUrlOptions,
+    OwnerLimitOptions,
     RunsOptions {
   /** Where runs are stored. Default: in memory (64 MiB, 24 hours), until the process ends. */
   readonly store?: RunStore | undefined;
@@ -47,10 +51,17 @@ export interface ServiceOptions<C>
   readonly owner?: ((context: C) => string) | undefined;
   /** The size of a request that is answered with 413, in bytes. */
   readonly maxBodyBytes?: number | undefined;
+  /** The size of the stored conversation before a run, in bytes. A longer one is refused with 413. Default: 4 MiB. */
+  readonly maxHistoryBytes?: number | undefined;
 }
 
+/** The limits that all handlers have. */
+export type LimitOptions = keyof OwnerLimitOptions | 'maxBodyBytes' | 'maxHistoryBytes';
+
+const DEFAULT_HISTORY_BYTES = 4_194_304;
+
 /** The kernel of a service: the functions that all protocols share. */
-export interface Service<C> extends RunAccess<C> {
+export interface Service<C> extends RunAccess<C>, OwnerLimits {
   readonly store: RunStore;
   readonly log: RunLog;
   readonly executor: Executor;
@@ -134,7 +145,11 @@ export function createService<C>(
   const describe = (thrown: unknown): JsonObject => {
     return descriptionOf(thrown) ?? (options.describeError ?? describeError)(thrown);
   };
-  const access = createRunAccess(store, owner, onError);
+  const { maxHistoryBytes = DEFAULT_HISTORY_BYTES } = options;
+  requireNumber('maxHistoryBytes', maxHistoryBytes, 0);
+  requireNumber('maxBodyBytes', maxBodyBytes, 0);
+  const access = createRunAccess(store, owner, onError, maxHistoryBytes);
+  const limits = createOwnerLimits(options);
   const executor = createExecutor(store, { checkpoints: options.checkpoints ?? false, describe, onError });
 
   interface Lock {
@@ -184,6 +199,7 @@ export function createService<C>(
     log,
     executor,
     ...access,
+    ...limits,
     authorize: (context) => access.authorize(context).pipe(inTime(lateContext)),
     describe,
     handler: (answer, fail) => (request) =>
@@ -242,13 +258,18 @@ export function createService<C>(
           const attempt = (plan.stored?.record.attempt ?? 0) + 1;
           const { run } = runs.start(
             // The record has everything: it is written before.
-            (stop) => events(isStopped ? of(undefined) : stop).pipe(publicEvents(options, plan.clientErrors)),
+            (stop) =>
+              events(isStopped ? of(undefined) : stop).pipe(
+                limits.count(plan.record.owner),
+                publicEvents(options, plan.clientErrors),
+              ),
             runId,
             attempt,
           );
           owners.set(run, plan.record.owner);
           return run;
         }),
+        (work) => limits.admit(plan.record.owner, work),
       ),
     runOf(id, by) {
       const run = runs.get(id);

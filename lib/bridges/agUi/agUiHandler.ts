@@ -9,7 +9,7 @@ import type { PublicEventsOptions } from '../../service/publicEvents.js';
 import { createService } from '../../service/service.js';
 import type { HandledAgent } from '../../service/handledAgent.js';
 import type { Client } from '../../service/runAccess.js';
-import type { ServiceOptions } from '../../service/service.js';
+import type { LimitOptions, ServiceOptions } from '../../service/service.js';
 import { failWith } from '../../service/settled.js';
 import { agUiResponse } from './agUiResponse.js';
 import type { AgUiResponseOptions } from './agUiResponse.js';
@@ -25,7 +25,7 @@ export interface AgUiHandlerOptions<C = unknown>
     AgUiRunOptions,
     Pick<
       ServiceOptions<C>,
-      'store' | 'owner' | 'maxBodyBytes' | 'heartbeat' | 'onError' | keyof PublicEventsOptions | keyof GateOptions
+      'store' | 'owner' | LimitOptions | 'heartbeat' | 'onError' | keyof PublicEventsOptions | keyof GateOptions
     > {
   /**
    * Identifies the client: returns the option `context` of the run. If it throws, the request is answered with 403.
@@ -55,8 +55,9 @@ export interface AgUiHandlerOptions<C = unknown>
  * (default: in memory), `allowedHosts` and `allowedOrigins` (default: any), `allowFileUrl` (default: https),
  * `instructions` (default: `user`), `clientTools` (default: none), `maxBodyBytes` (default: 1000000), `heartbeat` in
  * milliseconds (default: 15000), `headers`, `describeCall`, `describeError`, `onError`.
- * @returns The handler. It answers 400, 403, 405, 413, 415, 421 or 503 if the request is not valid or cannot be served;
- * the Promise does not reject.
+ * `maxRunsPerOwner` is 100 by default, and `budget` of an owner unlimited.
+ * @returns The handler. It answers 400, 403, 405, 408, 413, 415, 421, 429 or 503 if the request is not valid or cannot
+ * be served; the Promise does not reject.
  */
 export function agUiHandler<C = unknown>(
   agentFor: (tools: readonly Tool[], request: RunAgentInput) => HandledAgent<C>,
@@ -66,8 +67,9 @@ export function agUiHandler<C = unknown>(
 
   const run = (input: RunAgentInput, client: Client<C>): Observable<Response> => {
     const events = defer(() => agUiRun(service, agentFor(clientTools(input), input), input, client, options));
-    return events.pipe(
-      map((start) => agUiResponse(start(NEVER).pipe(publicEvents(options)), input, options)),
+    const { owner } = client;
+    return service.admit(owner, events).pipe(
+      map((start) => agUiResponse(start(NEVER).pipe(service.count(owner), publicEvents(options)), input, options)),
       catchError((thrown: unknown) => {
         if (thrown instanceof RequestError) throw thrown;
         return of(agUiResponse(failWith(thrown), input, options)); // a failed run, for AG-UI

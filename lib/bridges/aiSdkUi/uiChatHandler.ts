@@ -17,7 +17,7 @@ import type { PublicEventsOptions } from '../../service/publicEvents.js';
 import { createService } from '../../service/service.js';
 import type { HandledAgent } from '../../service/handledAgent.js';
 import type { Client } from '../../service/runAccess.js';
-import type { ServiceOptions } from '../../service/service.js';
+import type { LimitOptions, ServiceOptions } from '../../service/service.js';
 import type { SharedRun } from '../../service/shareRun.js';
 import { randomId } from '../../transport/randomId.js';
 import type { UiMessage } from './chunks.js';
@@ -32,7 +32,7 @@ export interface UiChatOptions<C = unknown>
     Omit<UiMessageResponseOptions, 'messageId' | 'continues'>,
     Pick<
       ServiceOptions<C>,
-      'store' | 'owner' | 'maxBodyBytes' | keyof PublicEventsOptions | keyof GateOptions | keyof FileUrlOptions
+      'store' | 'owner' | LimitOptions | keyof PublicEventsOptions | keyof GateOptions | keyof FileUrlOptions
     > {
   /**
    * Identifies the client: returns the option `context` of the run. Check here whether the user may use the chat, whose
@@ -93,7 +93,8 @@ interface ChatRun {
  * @param options `tools`: the tools of the agent, to know those that run in the browser. `context` and `owner`
  * (default: every request is allowed, and all users are one owner), `store` (default: in memory), `grace` and `keep`
  * (default: 0), `allowedHosts` and `allowedOrigins` (default: any), `allowFileUrl` (default: https), `maxBodyBytes`
- * (default: 4 MB), and the options of `uiMessageResponse`.
+ * (default: 4 MB), `maxHistoryBytes` (default: 4 MB), `maxRunsPerOwner` (default: 100), `budget` of each owner
+ * (default: none), and the options of `uiMessageResponse`.
  * @returns The handler. Its Promise does not reject.
  */
 export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: UiChatOptions<C> = {}): UiChatHandler {
@@ -107,11 +108,11 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
     const run = chat && service.runOf(chat.runId, chat.owner);
     return run && { ...chat, run };
   };
-  /** Removes the oldest chats, up to the first one whose run can still be joined. */
+  /** Removes chats whose run cannot be joined any more: two for each new one, so that a long run hides none of them. */
   const removeEndedChats = () => {
-    for (const key of chats.keys()) {
-      if (findChat(key)) return;
+    for (const [key, chat] of oldest(chats, 2)) {
       chats.delete(key);
+      if (service.runOf(chat.runId, chat.owner)) chats.set(key, chat);
     }
   };
 
@@ -232,6 +233,16 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
   return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown });
 }
 
+/** The first entries of a map, as a copy. */
+function oldest<K, V>(map: ReadonlyMap<K, V>, count: number): (readonly [K, V])[] {
+  const entries: (readonly [K, V])[] = [];
+  for (const entry of map) if (entries.push(entry) === count) break;
+  return entries;
+}
+
+/** How many messages a request may have. Each response among them is read from the store. */
+const MAX_MESSAGES = 2000;
+
 /** The body of a POST from `DefaultChatTransport`. */
 interface ChatRequest {
   readonly id: string;
@@ -242,6 +253,8 @@ function readChatRequest(text: string): ChatRequest {
   const body = tryParseJson(text);
   if (!isRecord(body) || typeof body['id'] !== 'string' || !Array.isArray(body['messages']))
     throw new RequestError(400, 'The body is not a request of useChat. Send { id, messages } as JSON.');
+  if (body['messages'].length > MAX_MESSAGES)
+    throw new RequestError(413, `Send at most ${MAX_MESSAGES} messages. Start another chat.`);
   return { id: requireName(body['id']), messages: body['messages'] as readonly UiMessage[] };
 }
 

@@ -1,0 +1,170 @@
+import { describe, expect, it } from '@jest/globals';
+import { concatMap, defer, finalize, NEVER, of, Subject, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import { createAgent } from '../../lib/agent.js';
+import { agUiHandler } from '../../lib/bridges/agUi/index.js';
+import { uiChatHandler } from '../../lib/bridges/aiSdkUi/index.js';
+import type { Chunk } from '../../lib/core/chunk.js';
+import { userMessage } from '../../lib/core/message.js';
+import type { StreamEvent } from '../../lib/core/event.js';
+import { agentHandler } from '../../lib/service/agentHandler.js';
+import { createOwnerLimits } from '../../lib/service/ownerLimits.js';
+import type { OwnerLimitOptions } from '../../lib/service/ownerLimits.js';
+import { scriptedModel } from '../../lib/testing/index.js';
+import { observe } from '../support/observe.js';
+import { mapStore } from '../support/stores.js';
+
+const url = 'http://service.test/api/chat';
+const newId = () => crypto.randomUUID();
+type Handler = (request: Request) => Promise<Response>;
+const post = (handler: Handler, body: unknown, headers: Record<string, string> = {}) =>
+  handler(
+    new Request(url, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json', 'x-run-id': newId(), ...headers },
+    }),
+  );
+const owned = { context: (request: Request) => request.headers.get('x-user') ?? 'ann', owner: (name: string) => name };
+const uiMessage = (id: string, role: string) => ({ id, role, parts: [{ type: 'text', text: 'Hi' }] });
+const withUsage = (usage: object): Observable<Chunk> =>
+  of({ type: 'text', text: 'Hi' } as Chunk, { type: 'finish', reason: 'stop', usage } as Chunk);
+
+type Options = OwnerLimitOptions & typeof owned;
+type Model = ReturnType<typeof scriptedModel>;
+const handlers: Readonly<Record<string, (model: Model, options: Options) => (user: string) => Promise<Response>>> = {
+  agentHandler(model, options) {
+    const handler = agentHandler<string>(createAgent({ model }), options);
+    return (user) => post(handler, { input: 'Hi' }, { 'x-user': user });
+  },
+  agUiHandler(model, options) {
+    const handler = agUiHandler<string>(() => createAgent({ model }), options);
+    const messages = [{ id: 'm', role: 'user', content: 'Hi' }];
+    return (user) => post(handler, { threadId: newId(), runId: 'r', messages }, { 'x-user': user });
+  },
+  uiChatHandler(model, options) {
+    const handler = uiChatHandler<string>(createAgent({ model }), { ...options, grace: 60_000 });
+    return (user) => post(handler, { id: newId(), messages: [uiMessage('m', 'user')] }, { 'x-user': user });
+  },
+};
+
+describe.each(Object.entries(handlers))('%s', (_, create) => {
+  it('refuses another run of an owner who has as many as allowed, until one has ended', async () => {
+    const chunks = new Subject<Chunk>();
+    const ask = create(
+      scriptedModel(() => chunks),
+      { ...owned, maxRunsPerOwner: 2 },
+    );
+    const answered = await Promise.all([ask('ann'), ask('ann'), ask('ann')]);
+    expect(answered.map(({ status }) => status).sort()).toEqual([200, 200, 429]);
+    expect((await ask('eve')).status).toBe(200);
+    chunks.next({ type: 'finish', reason: 'stop' });
+    chunks.complete();
+    for (const response of answered) await response.text();
+    expect((await ask('ann')).status).toBe(200);
+  });
+
+  it('refuses a run of an owner whose budget is used up', async () => {
+    const model = scriptedModel(() => withUsage({ input: 8, output: 2 }));
+    const ask = create(model, { ...owned, budget: { tokens: 15, window: 60_000 } });
+    const statuses = [];
+    for (let n = 0; n < 3; n++) {
+      const response = await ask('ann');
+      statuses.push(response.status);
+      await response.text();
+      if (response.status === 429) expect(response.headers.get('retry-after')).toMatch(/^(60|59)$/);
+    }
+    expect(statuses).toEqual([200, 200, 429]);
+    expect((await ask('eve')).status).toBe(200);
+  });
+});
+
+describe('createOwnerLimits', () => {
+  const turn = (fields: object) => of({ type: 'turn', turn: 1, finishReason: 'stop', ...fields } as StreamEvent);
+  const isAdmitted = (limits: ReturnType<typeof createOwnerLimits>) =>
+    observe(limits.admit('ann', of(1))).error === undefined;
+
+  it.each([
+    ['the cost that the provider reports', { cost: 1 }, { metadata: { cost: 0.6 } }],
+    ['the cost by prices', { cost: 1, prices: { input: 1, output: 1 } }, { usage: { input: 600_000 } }],
+    ['the tokens', { tokens: 100 }, { usage: { total: 60 } }],
+  ])('counts %s', (_, budget, fields) => {
+    const limits = createOwnerLimits({ budget });
+    const admitted = [0, 1, 2].map(() => {
+      const before = isAdmitted(limits);
+      observe(turn(fields).pipe(limits.count('ann')));
+      return before;
+    });
+    expect(admitted).toEqual([true, true, false]);
+  });
+
+  it('gives an owner a new budget when the time is over', () => {
+    new TestScheduler(() => undefined).run(({ cold, flush }) => {
+      const limits = createOwnerLimits({ budget: { tokens: 1, window: 1000 } });
+      const admitted: boolean[] = [];
+      observe(turn({ usage: { total: 5 } }).pipe(limits.count('ann')));
+      cold('a 998ms b c').subscribe(() => admitted.push(isAdmitted(limits)));
+      flush();
+      expect(admitted).toEqual([false, false, true]);
+    });
+  });
+
+  it.each([{ maxRunsPerOwner: 0 }, { budget: { tokens: -1 } }, { budget: { window: NaN } }])(
+    'rejects %j',
+    (options) => {
+      expect(() => createOwnerLimits(options)).toThrow(expect.objectContaining({ code: 'configuration' }));
+    },
+  );
+});
+
+describe('a long conversation', () => {
+  it('takes memory in proportion to its length: 100 prompts of 1 KB take less than 250 KB', async () => {
+    const store = mapStore();
+    const handler = agentHandler(createAgent({ model: scriptedModel(() => ['Yes.']) }), { store });
+    const history: object[] = [];
+    for (let n = 0; n < 100; n++) {
+      const id = newId();
+      const input = [userMessage('x'.repeat(1000))];
+      await (await post(handler, { input, history }, { 'x-run-id': id })).text();
+      history.push({ id, input: [] });
+    }
+    expect(JSON.stringify([...store.records.values()]).length).toBeLessThan(250_000);
+  });
+
+  it('is refused with 413 if the store has more of it than allowed, before the model is asked', async () => {
+    const model = scriptedModel(() => ['x'.repeat(600)]);
+    const handler = agentHandler(createAgent({ model }), { maxHistoryBytes: 2000 });
+    const ids = [newId(), newId(), newId()];
+    for (const id of ids) await (await post(handler, { input: 'Hi' }, { 'x-run-id': id })).text();
+    const history = ids.map((id) => ({ id, input: [] }));
+    expect((await post(handler, { input: 'Hi', history })).status).toBe(413);
+    expect(model.requests).toHaveLength(3);
+    expect((await post(handler, { input: 'Hi', history: history.slice(1) })).status).toBe(200);
+  });
+});
+
+describe('uiChatHandler and many messages', () => {
+  it('refuses more than 2000, and reads each response once, 16 at a time', async () => {
+    const records = mapStore();
+    let reads = 0;
+    let open = 0;
+    let most = 0;
+    const get = (id: string) =>
+      defer(() => {
+        reads++;
+        most = Math.max(most, ++open);
+        return timer(0).pipe(
+          concatMap(() => records.get(id)),
+          finalize(() => open--),
+        );
+      });
+    const store = { ...records, get };
+    const handler = uiChatHandler(createAgent({ model: scriptedModel(() => NEVER) }), { store });
+    const messages = Array.from({ length: 2001 }, (_, n) => uiMessage(`m${n}`, n % 2 ? 'assistant' : 'user'));
+    expect((await post(handler, { id: 'chat', messages })).status).toBe(413);
+    expect(reads).toBe(0);
+    expect((await post(handler, { id: 'chat', messages: messages.slice(1) })).status).toBe(200);
+    expect([reads, most]).toEqual([1000, 16]);
+  });
+});
