@@ -14,6 +14,9 @@ export const isWrapped = (schema: JsonSchema): boolean =>
   schema['type'] !== 'object' ||
   ['anyOf', 'oneOf', 'allOf', 'enum', 'const', '$ref'].some((keyword) => keyword in schema);
 
+/** The schema of an output in a request: wrapped if its root is not an object. */
+export const outputSchema = (schema: JsonSchema): JsonSchema => (isWrapped(schema) ? wrapSchema(schema) : schema);
+
 /**
  * Wraps the schema of an output in an object. Definitions stay at the root, where references find them; references to
  * the root become references to the output.

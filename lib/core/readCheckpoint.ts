@@ -1,8 +1,7 @@
-import type { WaitingCall } from './approval.js';
 import type { FinishReason } from './chunk.js';
 import type { Checkpoint, OpenCalls } from './checkpoint.js';
 import { ConfigurationError } from './errors.js';
-import { isRecord } from './json/json.js';
+import { asArray, isRecord, objectOrEmpty } from './json/json.js';
 import { toolCallsOf } from './message.js';
 
 /** The version of the format. Raise it when an older version of the library cannot read a checkpoint any more. */
@@ -15,16 +14,15 @@ const VERSION = 1;
  * @throws ConfigurationError `checkpoint`, with the path of the first invalid field.
  */
 export function readCheckpoint(value: unknown, orchestrator: string): Checkpoint {
-  const checkpoint = withCurrentNames(record(value, 'The value'));
+  record(value, 'The value');
+  const checkpoint = withCurrentNames(value as Record<string, unknown>);
   if (checkpoint['version'] !== VERSION) throw wrongVersion(checkpoint['version']);
   text(checkpoint['orchestrator'], 'orchestrator');
   if (checkpoint['orchestrator'] !== orchestrator) throw foreign(String(checkpoint['orchestrator']), orchestrator);
-  checkState(checkpoint['state'], 'state');
-  checkEmitted(checkpoint['emitted'], 'emitted');
-  optional(checkpoint['runId'], 'runId', text);
-  optional(checkpoint['open'], 'open', checkOpenCalls);
-  optional(checkpoint['ended'], 'ended', checkEnded);
-  if (checkpoint['open'] !== undefined && checkpoint['ended'] !== undefined) throw invalid('ended', 'absent');
+  checkFields(checkpoint, '', checkpointFields);
+  const { open, ended } = checkpoint as unknown as Checkpoint;
+  if (open) checkIds(open);
+  check(!open || !ended, 'ended', 'absent');
   return checkpoint as unknown as Checkpoint;
 }
 
@@ -36,120 +34,38 @@ function withCurrentNames(checkpoint: Record<string, unknown>): Record<string, u
   return { ...checkpoint, emitted: { needsSeparator: afterTools, ...rest } };
 }
 
-type Check = (value: unknown, path: string) => unknown;
+/** Throws an error with the path of the value if the value is not as expected. */
+type Check = (value: unknown, path: string) => void;
 
-function checkState(value: unknown, path: string): void {
-  const { messages, turn, usage, memo } = record(value, path);
-  each(messages, `${path}.messages`, checkMessage);
-  count(turn, `${path}.turn`);
-  checkUsage(usage, `${path}.usage`);
-  optional(memo, `${path}.memo`, record);
+/** The fields of an object, and how each is checked. A field `name?` may be absent, and a field `name[]` is a list. */
+interface Fields {
+  readonly [field: string]: Check | Fields;
 }
 
-function checkEmitted(value: unknown, path: string): void {
-  const emitted = record(value, path);
-  text(emitted['text'], `${path}.text`);
-  text(emitted['thinking'], `${path}.thinking`);
-  each(emitted['messages'], `${path}.messages`, checkMessage);
-  optional(emitted['metadata'], `${path}.metadata`, record);
-  if (typeof emitted['needsSeparator'] !== 'boolean') throw invalid(`${path}.needsSeparator`, 'a boolean');
-}
+const checkpointFields: Fields = {
+  state: { 'messages[]': message, turn: count, usage, 'memo?': record },
+  emitted: { text, thinking: text, 'messages[]': message, 'metadata?': record, needsSeparator: boolean },
+  'open?': {
+    'messages[]': message,
+    finish: { reason: finishReason, 'rawReason?': text, 'usage?': usage },
+    'metadata?': record,
+    'results[]': toolResult,
+    'waiting[]': { id: text, name: text, arguments: record, 'path[]?': text },
+    'nested?': record, // each is checked when it is resumed
+  },
+  'runId?': text,
+  'ended?': { finishReason, 'rawReason?': text },
+};
 
-function checkOpenCalls(value: unknown, path: string): void {
-  const { messages, finish, metadata, results, waiting, nested } = record(value, path);
-  each(messages, `${path}.messages`, checkMessage);
-  const { reason, rawReason, usage } = record(finish, `${path}.finish`);
-  checkReason(reason, `${path}.finish.reason`);
-  optional(rawReason, `${path}.finish.rawReason`, text);
-  optional(usage, `${path}.finish.usage`, checkUsage);
-  optional(metadata, `${path}.metadata`, record);
-  each(results, `${path}.results`, checkResult);
-  each(waiting, `${path}.waiting`, checkWaiting);
-  optional(nested, `${path}.nested`, record); // each is checked when it is resumed
-  checkIds(value as OpenCalls, path);
-}
+const partFields: Readonly<Record<string, Fields>> = {
+  text: { text },
+  file: { mediaType: text, 'name?': text, 'url?': text },
+  source: { 'id?': text, 'url?': text, 'title?': text, 'text?': text },
+  toolCall: { id: text, name: text, arguments: record },
+  toolResult: { id: text, name: text, 'code?': text },
+};
 
-/** Each result, each waiting call and each inner run belongs to another call of the turn. */
-function checkIds({ messages, results, waiting, nested = {} }: OpenCalls, path: string): void {
-  const open = new Set(messages.flatMap(toolCallsOf).map(({ id }) => id));
-  for (const [index, { id }] of results.entries())
-    if (!open.delete(id)) throw invalid(`${path}.results[${index}].id`, 'the id of a call of the turn');
-  for (const id of Object.keys(nested))
-    if (!open.delete(id)) throw invalid(`${path}.nested`, 'an object whose keys are ids of calls without a result');
-  for (const [index, { id, path: [outer = ''] = [] }] of waiting.entries())
-    if (!(outer === '' ? open.delete(id) : Object.hasOwn(nested, outer)))
-      throw invalid(`${path}.waiting[${index}].id`, 'the id of a call without a result');
-}
-
-function checkWaiting(value: unknown, path: string): void {
-  checkCall(value, path);
-  optional((value as Partial<WaitingCall>).path, `${path}.path`, checkTexts);
-}
-
-const checkTexts: Check = (value, path) => each(value, path, text);
-
-function checkEnded(value: unknown, path: string): void {
-  const { finishReason, rawReason } = record(value, path);
-  checkReason(finishReason, `${path}.finishReason`);
-  optional(rawReason, `${path}.rawReason`, text);
-}
-
-function checkMessage(value: unknown, path: string): void {
-  const { role, parts, metadata, providerOptions } = record(value, path);
-  if (role !== 'system' && role !== 'user' && role !== 'model') throw invalid(`${path}.role`, 'a role');
-  each(parts, `${path}.parts`, checkPart);
-  optional(metadata, `${path}.metadata`, record);
-  optional(providerOptions, `${path}.providerOptions`, record);
-}
-
-function checkPart(value: unknown, path: string): void {
-  const part = record(value, path);
-  optional(part['providerData'], `${path}.providerData`, record);
-  optional(part['providerOptions'], `${path}.providerOptions`, record);
-  switch (part['type']) {
-    case 'text':
-      text(part['text'], `${path}.text`);
-      break;
-    case 'file':
-      text(part['mediaType'], `${path}.mediaType`);
-      optional(part['name'], `${path}.name`, text);
-      if (part['url'] === undefined) text(part['data'], `${path}.data`);
-      else text(part['url'], `${path}.url`);
-      break;
-    case 'source':
-      for (const field of ['id', 'url', 'title', 'text']) optional(part[field], `${path}.${field}`, text);
-      break;
-    case 'toolCall':
-      checkCall(value, path);
-      break;
-    case 'toolResult':
-      checkResult(value, path);
-      break;
-    default:
-      throw invalid(`${path}.type`, 'the type of a part');
-  }
-}
-
-function checkCall(value: unknown, path: string): void {
-  const { id, name, arguments: args } = record(value, path);
-  text(id, `${path}.id`);
-  text(name, `${path}.name`);
-  record(args, `${path}.arguments`);
-}
-
-function checkResult(value: unknown, path: string): void {
-  const { type, id, name, result, error, code } = record(value, path);
-  if (type !== 'toolResult') throw invalid(`${path}.type`, 'toolResult');
-  optional(code, `${path}.code`, text);
-  text(id, `${path}.id`);
-  text(name, `${path}.name`);
-  if (result === undefined) text(error, `${path}.error`);
-  else if (error !== undefined) throw invalid(`${path}.error`, 'absent beside a result');
-}
-
-function checkUsage(value: unknown, path: string): void {
-  for (const [field, tokens] of Object.entries(record(value, path))) count(tokens, `${path}.${field}`);
-}
+const roles: readonly unknown[] = ['system', 'user', 'model'];
 
 const reasons: Readonly<Record<FinishReason, true>> = {
   stop: true,
@@ -166,31 +82,87 @@ const reasons: Readonly<Record<FinishReason, true>> = {
   unspecified: true,
 };
 
-function checkReason(value: unknown, path: string): void {
-  text(value, path);
-  if (!Object.hasOwn(reasons, String(value))) throw invalid(path, 'a finish reason');
+function checkFields(value: unknown, path: string, fields: Fields): void {
+  record(value, path);
+  for (const [key, expected] of Object.entries(fields)) {
+    const name = key.replace(/\W+$/, '');
+    const field = objectOrEmpty(value)[name];
+    const fieldPath = path === '' ? name : `${path}.${name}`;
+    if (field === undefined && key.endsWith('?')) continue;
+    if (key.includes('[]')) {
+      check(Array.isArray(field), fieldPath, 'an array');
+      for (const [index, entry] of asArray(field).entries()) checkValue(entry, `${fieldPath}[${index}]`, expected);
+    } else checkValue(field, fieldPath, expected);
+  }
 }
 
-function record(value: unknown, path: string): Record<string, unknown> {
-  if (!isRecord(value)) throw invalid(path, 'an object');
-  return value;
+function checkValue(value: unknown, path: string, expected: Check | Fields): void {
+  if (typeof expected === 'function') expected(value, path);
+  else checkFields(value, path, expected);
+}
+
+function message(value: unknown, path: string): void {
+  checkFields(value, path, { role: text, 'parts[]': part, 'metadata?': record, 'providerOptions?': record });
+  check(roles.includes(objectOrEmpty(value)['role']), `${path}.role`, 'a role');
+}
+
+function part(value: unknown, path: string): void {
+  checkFields(value, path, { type: text, 'providerData?': record, 'providerOptions?': record });
+  const { type, url, data, result, error } = objectOrEmpty(value);
+  const fields = typeof type === 'string' && Object.hasOwn(partFields, type) ? partFields[type] : undefined;
+  check(fields !== undefined, `${path}.type`, 'the type of a part');
+  checkFields(value, path, fields ?? {});
+  if (type === 'file' && url === undefined) text(data, `${path}.data`);
+  if (type !== 'toolResult') return;
+  if (result === undefined) text(error, `${path}.error`);
+  else check(error === undefined, `${path}.error`, 'absent beside a result');
+}
+
+function toolResult(value: unknown, path: string): void {
+  part(value, path);
+  check(objectOrEmpty(value)['type'] === 'toolResult', `${path}.type`, 'toolResult');
+}
+
+/** Each result, each waiting call and each inner run belongs to another call of the turn. */
+function checkIds({ messages, results, waiting, nested = {} }: OpenCalls): void {
+  const open = new Set(messages.flatMap(toolCallsOf).map(({ id }) => id));
+  for (const [index, { id }] of results.entries())
+    check(open.delete(id), `open.results[${index}].id`, 'the id of a call of the turn');
+  for (const id of Object.keys(nested))
+    check(open.delete(id), 'open.nested', 'an object whose keys are ids of calls without a result');
+  for (const [index, { id, path: [outer = ''] = [] }] of waiting.entries()) {
+    const isOpen = outer === '' ? open.delete(id) : Object.hasOwn(nested, outer);
+    check(isOpen, `open.waiting[${index}].id`, 'the id of a call without a result');
+  }
+}
+
+function usage(value: unknown, path: string): void {
+  record(value, path);
+  for (const [field, tokens] of Object.entries(objectOrEmpty(value))) count(tokens, `${path}.${field}`);
+}
+
+function finishReason(value: unknown, path: string): void {
+  check(typeof value === 'string' && Object.hasOwn(reasons, value), path, 'a finish reason');
+}
+
+function record(value: unknown, path: string): void {
+  check(isRecord(value), path, 'an object');
 }
 
 function text(value: unknown, path: string): void {
-  if (typeof value !== 'string') throw invalid(path, 'a string');
+  check(typeof value === 'string', path, 'a string');
+}
+
+function boolean(value: unknown, path: string): void {
+  check(typeof value === 'boolean', path, 'a boolean');
 }
 
 function count(value: unknown, path: string): void {
-  if (typeof value !== 'number' || !(value >= 0)) throw invalid(path, 'a number of at least 0');
+  check(typeof value === 'number' && value >= 0, path, 'a number of at least 0');
 }
 
-function each(value: unknown, path: string, check: Check): void {
-  if (!Array.isArray(value)) throw invalid(path, 'an array');
-  for (const [index, entry] of value.entries()) check(entry, `${path}[${index}]`);
-}
-
-function optional(value: unknown, path: string, check: Check): void {
-  if (value !== undefined) check(value, path);
+function check(isValid: boolean, path: string, expected: string): void {
+  if (!isValid) throw invalid(path, expected);
 }
 
 const invalid = (path: string, expected: string) =>

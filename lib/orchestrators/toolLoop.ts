@@ -1,15 +1,12 @@
-import { identity } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { FinishChunk, ToolCallFragment } from '../core/chunk.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import { omitUndefined } from '../core/json/json.js';
-import type { JsonSchema } from '../core/json/json.js';
 import { deferCall } from '../core/deferCall.js';
 import { systemMessage } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import type { Model, ModelRequest, RequestSettings, ToolChoice, ToolChoiceOption } from '../core/model.js';
-import { isWrapped, wrapSchema } from '../core/outputWrapper.js';
 import { toJsonSchema } from '../core/schema.js';
 import { toolDefinition } from '../core/tool.js';
 import { usedToolCallIds } from '../core/usedIds.js';
@@ -17,7 +14,6 @@ import { accumulateToolCalls } from '../operators/accumulateToolCalls.js';
 import { consolidate } from '../operators/consolidate.js';
 import { endTurn } from '../operators/endTurn.js';
 import { executeTools } from '../operators/executeTools.js';
-import { unwrapOutput } from '../operators/unwrapOutput.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 import { replay } from './replay.js';
 
@@ -65,34 +61,15 @@ function answer(
   context: TurnContext,
   fragments: boolean,
 ): Observable<RunEvent | ToolCallFragment | FinishChunk> {
-  const { model, output, options } = context;
+  const { model, options } = context;
   const usedIds = () => usedToolCallIds(state.messages);
-  const isUnwrapped = output !== undefined && isWrapped(toJsonSchema(output, 'The output'));
   return model
-    .stream(requestOf(state, context))
-    .pipe(
-      accumulateToolCalls({ fragments, usedIds, ...omitUndefined({ newId: options.newId }) }),
-      isUnwrapped ? unwrapOutput() : identity,
-      consolidate(),
-    );
+    .stream(turnRequest(state, context))
+    .pipe(accumulateToolCalls({ fragments, usedIds, ...omitUndefined({ newId: options.newId }) }), consolidate());
 }
 
-/**
- * Creates the request of a turn: the system prompt and the history, the definitions of the tools, and the settings. A
- * custom orchestrator that calls `model.stream` itself needs it.
- *
- * ```ts
- * const draft = model.stream(requestOf(state, { ...context, tools: [] }));
- * ```
- *
- * If the root of the output's schema is not an object, the schema is wrapped in one: see `unwrapOutput`.
- *
- * @param state The state from which the turn starts.
- * @param context The tools, the options and the schema of the output; `messages` replaces the history of the state.
- * @returns The request.
- * @throws ConfigurationError `schema` if the parameters of a tool or the output have no valid schema.
- */
-export function requestOf(
+/** The request of a turn, with the schema of the output as it is: `requestOf` and `askForOutput` wrap it. */
+export function turnRequest(
   state: RunState,
   { tools, output, options, messages = state.messages, context }: Omit<TurnContext, 'model'>,
 ): ModelRequest {
@@ -103,7 +80,7 @@ export function requestOf(
     messages: system === undefined ? messages : [systemMessageFor(options, system), ...messages],
     ...(tools.length > 0 ? { tools: tools.map(toolDefinition) } : {}),
     ...(choice === undefined ? {} : { toolChoice: choice }),
-    ...(output ? { output: outputSchema(toJsonSchema(output, 'The output')) } : {}),
+    ...(output ? { output: toJsonSchema(output, 'The output') } : {}),
   };
 }
 
@@ -117,8 +94,6 @@ function systemMessageFor(options: TurnOptions, text: string): Message {
   systemMessages.set(options, message);
   return message;
 }
-
-const outputSchema = (schema: JsonSchema): JsonSchema => (isWrapped(schema) ? wrapSchema(schema) : schema);
 
 /**
  * The error for a model that violates its contract and completes without a `finish`. Without this error, the run would

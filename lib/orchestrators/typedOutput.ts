@@ -2,6 +2,7 @@ import type { Observable } from 'rxjs';
 import type { RunEvent } from '../core/event.js';
 import { toJsonSchema } from '../core/schema.js';
 import { replaceTurnEvent } from '../operators/followUp.js';
+import { askForOutput } from './askForOutput.js';
 import type { Orchestrator, TurnContext } from './orchestrator.js';
 import { acceptOrRepair } from './outputRepair.js';
 import type { TypedTurn } from './outputRepair.js';
@@ -27,7 +28,7 @@ export const typedOutput: Orchestrator = {
 };
 
 const transports: Readonly<Record<'native' | 'tool' | 'instruction', (typed: TypedTurn) => Observable<RunEvent>>> = {
-  native: (typed) => outputText(typed, typed.context),
+  native: (typed) => outputText(typed, withSchema(typed)),
   tool: outputTool,
   instruction: (typed) => outputText(typed, withInstruction(typed)),
 };
@@ -43,6 +44,11 @@ function outputText(typed: TypedTurn, context: TurnContext): Observable<RunEvent
   return toolLoop
     .turn(typed.state, context)
     .pipe(replaceTurnEvent((turn, messages) => acceptOrRepair(typed, turn, messages)));
+}
+
+function withSchema({ context, schema }: TypedTurn): TurnContext {
+  const { output: _, ...rest } = context;
+  return { ...rest, model: askForOutput(context.model, schema) };
 }
 
 function withInstruction({ context, schema }: TypedTurn): TurnContext {

@@ -26,7 +26,7 @@ export function connectionError(
     return new ConfigurationError(
       'options',
       `The header "${header}" cannot be sent to ${provider}: it contains characters that HTTP does not allow.`,
-      'Check the API key and headers for line breaks, quotes from a copied text, and the like.',
+      'Check the API key and headers for line breaks and copied quotes.',
     );
   }
   const location = displayUrl(url);

@@ -13,8 +13,7 @@ const codes: readonly string[] = [
 /** The messages with which OpenAI reports a context that is too long. */
 const messages: readonly RegExp[] = [
   // OpenAI: github.com/webtimemachine/wtm2/issues/579
-  /maximum context length is (?<limit>[\d,]+) tokens\. However, your messages resulted in (?<tokens>[\d,]+)/,
-  /maximum context length is (?<limit>[\d,]+) tokens/,
+  /maximum context length is (?<limit>[\d,]+) tokens(?:\. However, your messages resulted in (?<tokens>[\d,]+))?/,
   // OpenAI Responses: github.com/dyad-sh/dyad/issues/1672
   /input exceeds the context window of this model/,
 ];

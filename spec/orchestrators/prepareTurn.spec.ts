@@ -11,7 +11,7 @@ import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import type { TurnChanges } from '../../lib/orchestrators/prepareTurn.js';
 import type { TurnOptions } from '../../lib/orchestrators/orchestrator.js';
-import { requestOf } from '../../lib/orchestrators/toolLoop.js';
+import { requestOf } from '../../lib/orchestrators/requestOf.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { typed } from '../../lib/orchestrators/typed.js';
 import { observe } from '../support/observe.js';

@@ -32,6 +32,8 @@ export interface OtherContent {
   readReasoningDetails(delta: JsonObject): string;
   /** Reads the cost of the response from a frame. */
   readCost(frame: JsonObject): number | undefined;
+  /** Reads a failure that is not in a field `error` from a frame. */
+  readFailure(frame: JsonObject): JsonObject | undefined;
 }
 
 /**

@@ -117,12 +117,19 @@ function isReasoningSeparate(input = 0, completion = 0, reasoning = 0, total?: n
  * @param choice The choice at index 0, if the frame has one.
  */
 export function readError(
-  { provider, contextLengthPatterns }: Pick<Dialect, 'provider' | 'contextLengthPatterns'>,
+  {
+    provider,
+    contextLengthPatterns,
+    otherContent,
+  }: Pick<Dialect, 'provider' | 'contextLengthPatterns' | 'otherContent'>,
   frame: JsonObject,
   event: string | undefined,
   choice: JsonObject | undefined,
 ): RivuletError | undefined {
-  const reported = reportedError(frame, choice) ?? (event === 'error' || isErrorFrame(frame) ? frame : undefined);
+  const reported =
+    reportedError(frame, choice) ??
+    otherContent?.readFailure(frame) ??
+    (event === 'error' || isErrorFrame(frame) ? frame : undefined);
   if (reported === undefined) return undefined;
   const inner = errorDetails(reported);
   const outer = errorDetails(frame);
@@ -137,14 +144,8 @@ export function readError(
 }
 
 function reportedError(frame: JsonObject, choice: JsonObject | undefined): unknown {
-  if (!frame['error'] && !choice?.['error'] && !frame['base_resp']) return undefined; // nearly every frame
-  return [frame['error'], choice?.['error'], failedStatus(frame['base_resp'])].find(hasContent);
-}
-
-/** MiniMax ends every response with `base_resp: { status_code, status_msg }`, where 0 is success. */
-function failedStatus(status: unknown): unknown {
-  const code = objectOrEmpty(status)['status_code'];
-  return typeof code === 'number' && code !== 0 ? status : undefined;
+  if (!frame['error'] && !choice?.['error']) return undefined; // nearly every frame
+  return [frame['error'], choice?.['error']].find(hasContent);
 }
 
 /** An `error` of null, `""`, `{}` or `{ "code": 0, "message": "" }` is not an error. */

@@ -12,6 +12,7 @@ export const otherContent: OtherContent = {
   readFrameSources,
   readReasoningDetails,
   readCost,
+  readFailure,
 };
 
 /**
@@ -109,4 +110,10 @@ function readReasoningDetails(delta: JsonObject): string {
 /** Reads the cost of the response, which OpenRouter reports with the usage. */
 function readCost(frame: JsonObject): number | undefined {
   return finiteNumber(objectOrEmpty(frame['usage'])['cost']);
+}
+
+/** MiniMax ends every response with `base_resp: { status_code, status_msg }`, where 0 is success. */
+function readFailure({ base_resp: status }: JsonObject): JsonObject | undefined {
+  const code = objectOrEmpty(status)['status_code'];
+  return typeof code === 'number' && code !== 0 ? objectOrEmpty(status) : undefined;
 }

@@ -12,20 +12,20 @@ interface Budget {
 /** The largest bundles that are accepted, without rxjs. */
 const budgets: readonly Budget[] = [
   { code: "import 'rivulet';", most: 0 },
-  { code: "export { consolidate } from 'rivulet';", most: 5_150, gzipped: 2_050 },
-  { code: "export { prefixAfterTools } from 'rivulet';", most: 2_450, gzipped: 1_000 },
-  { code: "export { accumulateToolCalls } from 'rivulet';", most: 14_700, gzipped: 5_500 },
+  { code: "export { consolidate } from 'rivulet';", most: 5_150, gzipped: 2_000 },
+  { code: "export { prefixAfterTools } from 'rivulet';", most: 2_450, gzipped: 950 },
+  { code: "export { accumulateToolCalls } from 'rivulet';", most: 14_600, gzipped: 5_400 },
   { code: "export { conversation, remoteAgent, toView } from 'rivulet';", most: 43_000, gzipped: 16_200 },
-  { code: "export { openai } from 'rivulet';", most: 72_500, gzipped: 26_750 },
-  { code: "export { createAgent, openai, tool } from 'rivulet';", most: 133_800, gzipped: 47_050 },
-  { code: "export { createAgent, openai, tool, typed } from 'rivulet';", most: 142_500, gzipped: 50_060 },
-  { code: "export * from 'rivulet';", most: 321_000 },
+  { code: "export { openai } from 'rivulet';", most: 71_600, gzipped: 26_600 },
+  { code: "export { createAgent, openai, tool } from 'rivulet';", most: 132_700, gzipped: 46_700 },
+  { code: "export { createAgent, openai, tool, typed } from 'rivulet';", most: 144_000, gzipped: 50_700 },
+  { code: "export * from 'rivulet';", most: 333_000 },
   { code: "export * from 'rivulet/registry';", most: 176_500 },
   { code: "export * from 'rivulet/ai-sdk';", most: 52_000 },
-  { code: "export * from 'rivulet/ai-sdk-ui';", most: 39_500 },
+  { code: "export * from 'rivulet/ai-sdk-ui';", most: 54_000 },
   { code: "export * from 'rivulet/opentelemetry';", most: 51_000 },
   { code: "export { fetchAgUi, fromAgUi } from 'rivulet/ag-ui';", most: 36_000 },
-  { code: "export * from 'rivulet/ag-ui';", most: 70_500 },
+  { code: "export * from 'rivulet/ag-ui';", most: 86_500 },
   { code: "export * from 'rivulet/provider';", most: 61_400 },
   { code: "export * from 'rivulet/testing';", most: 56_000 },
 ];
@@ -57,6 +57,7 @@ async function measure(consumer: string, budget: Budget) {
     platform: 'browser',
     target: 'es2022',
     external: ['rxjs', 'rxjs/testing'],
+    tsconfigRaw: {}, // in the checkout, its `paths` would lead to lib/ instead of dist
     logLevel: 'silent',
   });
   const code = outputFiles[0]?.contents ?? new Uint8Array();

@@ -53,33 +53,43 @@ const needsRxjs = (id: string, meta: ManualChunkMeta): boolean =>
     .getModuleInfo(id)
     ?.importedIds.some((to) => isRxjs(to) || (isOurs(to) && roomOf(to) === roomOf(id) && needsRxjs(to, meta))) ?? false;
 
-/** Rooms from a run to people: one file together. */
-const shownRooms: readonly (string | undefined)[] = ['transport', 'service', 'chat'];
+/** The output file of each room whose modules are one file. A page has what it shows and how that travels together. */
+const filesOfRooms: Readonly<Record<string, string>> = {
+  core: 'core',
+  protocol: 'protocol',
+  'agent.ts': 'orchestrators',
+  orchestrators: 'orchestrators',
+  models: 'wrappers',
+  tools: 'wrappers',
+  recording: 'recording',
+  transport: 'page',
+  chat: 'page',
+  service: 'service',
+};
 
-/** Rooms whose modules are one file each. */
-const wholeRooms: readonly (string | undefined)[] = [
-  'core',
-  'protocol',
-  'orchestrators',
-  'models',
-  'tools',
-  'recording',
-];
+/** Modules that import other names of rxjs than the rest of their room, and are therefore not in its file. */
+const filesOfModules: Readonly<Record<string, string>> = {
+  'core/ignoreTeardownErrors.ts': 'coreOverRxjs',
+  'core/notifier.ts': 'coreOverRxjs',
+  'core/semaphore.ts': 'coreOverRxjs',
+  'core/timeLimit.ts': 'protocol',
+};
 
 /**
- * Returns the output file of a module: one per room, 12 instead of 180 files, since each file that an import reads costs
- * its resolution and reading. It is not one file for everything, since bundlers that leave rxjs out keep all names that
- * a file imports from it, used or not. For the same reason, operators that do not import rxjs have a file of their own;
- * and so has the code that providers share, for rivulet/ai-sdk.
+ * Returns the output file of a module: about one per room, 12 instead of 180 files, since each file that an import reads
+ * costs its resolution and reading. It is not one file for everything, since bundlers that leave rxjs out keep all names
+ * that a file imports from it, used or not. For the same reason, modules that do not import rxjs have a file of their
+ * own; and so has the code that providers share, for rivulet/ai-sdk.
  */
 function partOf(id: string, meta: ManualChunkMeta): string | undefined {
-  const [room = '', inner = ''] = relative(lib, id).split(sep);
+  const path = relative(lib, id).split(sep);
+  const [room = '', inner = ''] = path;
+  const file = filesOfModules[path.join('/')] ?? filesOfRooms[room];
+  if (file !== undefined) return file;
   if (room === 'providers' && isEntry(id)) return undefined;
-  if (room === 'agent.ts') return 'agent';
   if (room === 'operators') return needsRxjs(id, meta) ? 'operatorsOverRxjs' : room;
   if (room === 'providers') return inner === 'aiSdk' ? undefined : inner === 'shared' ? 'providersShared' : room;
-  if (shownRooms.includes(room)) return 'shown';
-  return wholeRooms.includes(room) ? room : undefined;
+  return undefined;
 }
 
 /**
