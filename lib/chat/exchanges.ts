@@ -104,7 +104,7 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
         errors: { ...answers?.errors, ...answer.errors },
       },
       // The events of a run that has not ended change its view.
-      ...(base ? {} : { view: changeCall(view, callId, { status: 'pending' }) }),
+      ...(base ? {} : { view: changeCall(view, callId, (call) => ({ ...call, status: 'pending' })) }),
     });
   }
 

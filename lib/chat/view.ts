@@ -11,6 +11,7 @@ import type {
   ToolResultPart,
 } from '../core/message.js';
 import type { ServerTool } from '../core/metadata.js';
+import { nestedId } from '../core/nested.js';
 import type { Usage } from '../core/usage.js';
 import type { Reconnection } from '../transport/fromServerSentEvents.js';
 
@@ -101,6 +102,11 @@ export interface ToolCallView {
   readonly result?: JsonValue;
   readonly error?: string;
   readonly code?: ToolErrorCode;
+  /**
+   * The run of the agent behind the tool (`agentTool`): its answer, with its own calls. Their ids are those that
+   * `decide` and `answer` take. A call whose inner calls wait is `waiting` too. Absent for any other tool.
+   */
+  readonly nested?: View;
 }
 
 /** The view before anything has happened. */
@@ -146,8 +152,9 @@ export function toolCallView({ id, name, arguments: args }: ToolCallPart): ToolC
 
 /** A call with its result or error. */
 export function answeredCall(call: ToolCallView, answer: ToolResultPart): ToolCallView {
-  if (answer.error === undefined) return { ...call, status: 'completed', result: answer.result };
-  return { ...call, status: 'failed', error: answer.error, ...(answer.code ? { code: answer.code } : {}) };
+  const ended = call.nested ? { ...call, nested: endedRun(call.nested, answer) } : call;
+  if (answer.error === undefined) return { ...ended, status: 'completed', result: answer.result };
+  return { ...ended, status: 'failed', error: answer.error, ...(answer.code ? { code: answer.code } : {}) };
 }
 
 function toPartView(part: Exclude<Part, ToolResultPart>): PartView {
@@ -183,17 +190,24 @@ export function withDelta(
   return [...parts.slice(0, -1), { type, text: last.text + text }];
 }
 
-/** The calls of a view. */
+/** The calls of a view, also those of inner runs. */
 export const callsOf = (view: View): readonly ToolCallView[] =>
-  view.messages.flatMap(({ parts }) => parts.filter(isToolCallView));
+  view.messages
+    .flatMap(({ parts }) => parts.filter(isToolCallView))
+    .flatMap((call) => (call.nested ? [call, ...callsOf(call.nested)] : [call]));
 
-/** The calls of a view that wait for a decision or a result. */
+/** The calls of a view that wait for a decision or a result. A call with an inner run waits for the calls in it. */
 export const waitingCalls = (view: View): readonly ToolCallView[] =>
-  callsOf(view).filter(({ status }) => status === 'waiting');
+  callsOf(view).filter(({ status, nested }) => status === 'waiting' && !nested);
 
-/** Changes one call of a view. */
-export const changeCall = (view: View, id: string, change: Partial<ToolCallView>): View =>
-  mapCalls(view, (call) => (call.id === id ? { ...call, ...change } : call));
+/** Changes one call of a view, also of an inner run. */
+export const changeCall = (view: View, id: string, change: (call: ToolCallView) => ToolCallView): View =>
+  mapCalls(view, (call) => {
+    if (call.id === id) return change(call);
+    return call.nested && id.startsWith(nestedId(call.id, ''))
+      ? { ...call, nested: changeCall(call.nested, id, change) }
+      : call;
+  });
 
 /** The view of a waiting run whose page was left while it executed calls. */
 export const waitAgain = (view: View): View => ({
@@ -235,6 +249,21 @@ const cancelCalls = (view: View): View =>
       : answeredCall(call, unfinishedResult(call, 'cancelled')),
   );
 
+const openStatuses: ReadonlySet<ViewStatus> = new Set<ViewStatus>([
+  'sending',
+  'thinking',
+  'streaming',
+  'runningTools',
+  'waiting',
+]);
+
+/** The view of an inner run whose call has ended. */
+function endedRun(view: View, { error, code }: ToolResultPart): View {
+  if (!openStatuses.has(view.status)) return view;
+  if (error === undefined) return { ...view, status: 'idle' };
+  return code === 'cancelled' ? cancelView(view) : failView(view, { code: code ?? 'failed', message: error });
+}
+
 /** A view without the calls whose arguments did not arrive: the history does not have them. */
 const withoutIncompleteCalls = (view: View): View => {
   const last = view.messages.at(-1);
@@ -248,7 +277,8 @@ function mapCalls(view: View, change: (call: ToolCallView) => ToolCallView): Vie
     const parts = message.parts.map((part) => (isToolCallView(part) ? change(part) : part));
     return parts.every((part, index) => part === message.parts[index]) ? message : { ...message, parts };
   };
-  return { ...view, messages: view.messages.map(mapMessage) };
+  const messages = view.messages.map(mapMessage);
+  return messages.every((message, index) => message === view.messages[index]) ? view : { ...view, messages };
 }
 
 function endAnswer(view: View, ended: 'stopped' | 'failed'): View {

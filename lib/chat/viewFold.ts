@@ -13,12 +13,14 @@ import {
   addMessage,
   answeredCall,
   appendMessage,
+  changeCall as changeCallOf,
   isReceiving,
   replaceLast,
   toolCallView,
   withDelta,
   withoutNotices,
 } from './view.js';
+import { createInnerFolds, withOuterId } from './innerFolds.js';
 import { isReconnecting } from './remoteAgent.js';
 import type { MessageView, PartView, ToolCallView, View, ViewStatus } from './view.js';
 
@@ -45,8 +47,9 @@ const endStatuses: Partial<Record<FinishReason, ViewStatus>> = { stopped: 'stopp
  * Creates the view of one run.
  *
  * @param start The view before the run. If it waits, the run continues its last answer.
+ * @param outerCall The id of the call whose tool runs the agent. Default: the run is not an inner one.
  */
-export function createViewFold(start: View): ViewFold {
+export function createViewFold(start: View, outerCall?: string): ViewFold {
   const { error: _, finishReason: _reason, ...initial } = withoutNotices(start); // without the end of the last run
   /** Whether the run has a model message; before that, the last message is the user's. */
   let hasAnswer = initial.status === 'waiting' && initial.messages.at(-1)?.role === 'model';
@@ -64,6 +67,8 @@ export function createViewFold(start: View): ViewFold {
   ] as const;
   /** Where the calls are in the model's message, by id. With searches, 3,000 calls took 15 times as long. */
   let positions = callPositions();
+  /** The inner runs, by the ids of their calls. */
+  const inner = createInnerFolds(createViewFold);
   /** The number of parts of the answer before the current turn: `retract` returns to it. */
   let turnStart = answer().parts.length;
 
@@ -86,7 +91,7 @@ export function createViewFold(start: View): ViewFold {
   };
 
   function addEvent(event: StreamEvent): void {
-    const known = asKnownEvent(event);
+    const known = outerCall === undefined ? asKnownEvent(event) : withOuterId(asKnownEvent(event), outerCall);
     switch (known.type) {
       case 'text':
       case 'thinking':
@@ -103,6 +108,9 @@ export function createViewFold(start: View): ViewFold {
         break;
       case 'toolStart':
         changeCall(known.id, (call) => ({ ...call, status: 'running' }));
+        break;
+      case 'nested':
+        changeCall(known.id, (call) => inner.add(call, known.event));
         break;
       case 'toolProgress':
         changeCall(known.id, (call) => ({ ...call, progress: known.value }));
@@ -129,6 +137,7 @@ export function createViewFold(start: View): ViewFold {
         break;
       case 'retract':
         streamed = new Map();
+        inner.clear();
         for (const { ids } of active) ids.clear();
         if (hasAnswer) setParts(answer().parts.slice(0, turnStart), 'sending');
         break;
@@ -225,7 +234,10 @@ export function createViewFold(start: View): ViewFold {
   function changeCall(id: string, change: (call: ToolCallView) => ToolCallView): void {
     const position = positions.get(id) ?? -1;
     const part = answer().parts[position];
-    if (part?.type !== 'toolCall' || part.id !== id) return; // a call of another run, or one that was retracted
+    if (part?.type !== 'toolCall' || part.id !== id) {
+      view = changeCallOf(view, id, change); // of an inner run: this page executes it
+      return;
+    }
     const call = change(part);
     replacePart(position, () => call);
     for (const { callStatus, ids } of active) {

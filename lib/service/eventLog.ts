@@ -1,5 +1,5 @@
 import type { StreamEvent } from '../core/event.js';
-import { asKnownEvent } from '../core/eventGuards.js';
+import { asKnownEvent, isNested } from '../core/eventGuards.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 import { createCompactor } from '../transport/compactEvents.js';
 import { estimateSize } from './estimateSize.js';
@@ -60,6 +60,8 @@ function deltaText(event: StreamEvent): string | undefined {
       return known.text || undefined;
     case 'toolCallFragment':
       return typeof known.arguments === 'string' && !known.done ? known.arguments || undefined : undefined;
+    case 'nested':
+      return deltaText(known.event);
     default:
       return undefined;
   }
@@ -69,6 +71,8 @@ function deltaText(event: StreamEvent): string | undefined {
 function continuesDelta(first: StreamEvent, second: StreamEvent): boolean {
   const known = asKnownEvent(second);
   if (first.type !== known.type) return false;
+  if (known.type === 'nested')
+    return isNested(first) && first.id === known.id && continuesDelta(first.event, known.event);
   if (known.type !== 'toolCallFragment') return true;
   const earlier = asKnownEvent(first);
   return (

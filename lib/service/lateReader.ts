@@ -1,5 +1,6 @@
 import { ConfigurationError } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
+import { isNested } from '../core/eventGuards.js';
 import type { StringBuilder } from '../core/stringBuilder.js';
 import type { CompactEvent } from '../transport/compactEvents.js';
 
@@ -84,5 +85,7 @@ function parsePosition(id: string, entries: readonly Entry<unknown>[]): Position
 }
 
 /** Replaces the text of a delta. Fragments of a run are labelled with their call, so a slice needs no other change. */
-const withDeltaText = <E extends StreamEvent>(event: E, text: string): E =>
-  event.type === 'toolCallFragment' ? { ...event, arguments: text } : { ...event, text };
+function withDeltaText<E extends StreamEvent>(event: E, text: string): E {
+  if (isNested(event)) return { ...event, event: withDeltaText(event.event, text) };
+  return event.type === 'toolCallFragment' ? { ...event, arguments: text } : { ...event, text };
+}

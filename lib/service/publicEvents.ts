@@ -123,6 +123,10 @@ export function createPublisher(
         const value = progressOf(known.value);
         return value === undefined ? undefined : ({ ...known, value } as StreamEvent);
       }
+      case 'nested': {
+        const inner = publish(known.event);
+        return inner && ({ ...known, event: inner } as StreamEvent);
+      }
       case 'file':
         return { type: known.type, file: publicPart(known.file) } as StreamEvent;
       case 'source':

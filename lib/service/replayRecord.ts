@@ -1,8 +1,10 @@
 import { concat, from, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { Checkpoint } from '../core/checkpoint.js';
+import type { WaitingCall } from '../core/approval.js';
+import type { Checkpoint, OpenCalls } from '../core/checkpoint.js';
 import { eventOfPart } from '../core/event.js';
 import type { RunEvent } from '../core/event.js';
+import { toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { prefixAfterTools } from '../operators/prefixAfterTools.js';
 import { describedError } from './describedError.js';
@@ -20,7 +22,7 @@ export const messagesOfRecord = ({
 ];
 
 /** Replays a run that has ended, for a late reader: each text is one delta, and all turns are one. */
-export function replayRecord({ shown = 0, result, failure }: RunRecord): Observable<RunEvent> {
+export function replayRecord({ shown = 0, result, failure, checkpoint }: RunRecord): Observable<RunEvent> {
   if (failure)
     return concat(
       from(failure.messages.slice(shown).flatMap(eventsOfMessage)).pipe(prefixAfterTools()),
@@ -31,7 +33,8 @@ export function replayRecord({ shown = 0, result, failure }: RunRecord): Observa
   const events: RunEvent[] = [
     ...thoughts(thinking, shown),
     ...messages.slice(shown).flatMap(eventsOfMessage),
-    ...waiting.map((call) => ({ type: 'toolWaiting', ...call }) as const),
+    ...waitingEvents(waiting),
+    ...(shown > 0 ? [] : nestedEvents(checkpoint?.open)),
     ...(finishReason === 'waiting' ? [] : [{ type: 'turn', turn: turns, finishReason, usage } as const]),
     { type: 'result', result },
   ];
@@ -46,9 +49,27 @@ export function replayCheckpoint({ state, emitted, open }: Checkpoint, shown = 0
     ...messages.slice(shown).flatMap(eventsOfMessage), // of an open turn too
     { type: 'turn', turn: state.turn, finishReason: 'toolCalls', usage: state.usage },
     ...(open?.results ?? []),
+    ...(shown > 0 ? [] : nestedEvents(open)), // the page shows those that the run before it had
   ];
   return from(events).pipe(prefixAfterTools());
 }
+
+/** The own calls of a run that wait. */
+const waitingEvents = (waiting: readonly WaitingCall[]): RunEvent[] =>
+  waiting.filter(({ path }) => !path).map((call) => ({ type: 'toolWaiting', ...call }));
+
+/** The inner runs of an open turn, up to their checkpoints. */
+const nestedEvents = (open: OpenCalls | undefined): RunEvent[] =>
+  Object.entries(open?.nested ?? {}).flatMap(([id, { emitted, open: inner }]) => {
+    const name = open?.messages.flatMap(toolCallsOf).find((call) => call.id === id)?.name ?? '';
+    const events: RunEvent[] = [
+      ...emitted.messages.flatMap(eventsOfMessage),
+      ...(inner?.results ?? []),
+      ...waitingEvents(inner?.waiting ?? []),
+      ...nestedEvents(inner),
+    ];
+    return events.map((event): RunEvent => ({ type: 'nested', id, name, event }));
+  });
 
 /** All thinking of a run, at its start. */
 const thoughts = (thinking: string, shown: number): RunEvent[] =>

@@ -1,6 +1,6 @@
 import { withoutNext } from '../core/event.js';
-import type { RunResult, StreamEvent } from '../core/event.js';
-import { asKnownEvent } from '../core/eventGuards.js';
+import type { NestedEvent, RunResult, StreamEvent } from '../core/event.js';
+import { asKnownEvent, isNested } from '../core/eventGuards.js';
 import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -93,6 +93,24 @@ function createKeys(): (part: Exclude<Part, TextPart>) => string {
   return (part) => `${part.type}:${part.type === 'file' || part.type === 'source' ? counts[part.type]++ : part.id}`;
 }
 
+/** Creates a function that returns, for the id of a call, what was created for its inner run. */
+function createInnerRuns<T>(create: () => T): (id: string) => T {
+  const runs = new Map<string, T>();
+  return (id) => {
+    const run = runs.get(id) ?? create();
+    runs.set(id, run);
+    return run;
+  };
+}
+
+function mapNested(
+  nested: NestedEvent,
+  map: (event: StreamEvent) => StreamEvent | undefined,
+): NestedEvent<string, StreamEvent> | undefined {
+  const event = map(nested.event);
+  return event && { ...nested, event };
+}
+
 /**
  * Creates a function that makes the events of one run compact. It must receive all of them, in order. It returns
  * undefined for a checkpoint.
@@ -102,8 +120,9 @@ function createKeys(): (part: Exclude<Part, TextPart>) => string {
  */
 export function createCompactor(): (event: StreamEvent) => CompactEvent | undefined {
   const emitted = new Emitted();
+  const innerRuns = createInnerRuns(createCompactor);
   return (event) => {
-    const compact = compactEvent(event, emitted);
+    const compact = isNested(event) ? mapNested(event, innerRuns(event.id)) : compactEvent(event, emitted);
     emitted.add(event);
     return compact;
   };
@@ -188,8 +207,10 @@ function compactResult(result: RunResult, { runText, runThinking, messages }: Em
 /** Creates the function that restores the compact events of one run. It must receive all of them, in order. */
 export function createRestorer(): (event: CompactEvent) => StreamEvent {
   const emitted = new Emitted();
+  const innerRuns = createInnerRuns(createRestorer);
   return (compact) => {
-    const event = restoreEvent(compact, emitted);
+    const inner = isNested(compact) ? mapNested(compact, innerRuns(compact.id)) : undefined;
+    const event = inner ?? restoreEvent(compact, emitted);
     emitted.add(event);
     return event;
   };

@@ -39,6 +39,13 @@ describe('an event log', () => {
     ]);
   });
 
+  it('merges consecutive deltas of one inner run', () => {
+    const nested = (id: string, event: StreamEvent) => ({ type: 'nested', id, name: 'ask', event }) as StreamEvent;
+    const deep = (value: string) => nested('a', nested('b', text(value)));
+    const log = logOf([nested('a', text('a')), nested('a', text('b')), nested('b', text('c')), deep('d'), deep('e')]);
+    expect(eventsOf(readAll(log.reader()))).toEqual([nested('a', text('ab')), nested('b', text('c')), deep('de')]);
+  });
+
   it('gives a reader at its end each delta as it arrives', () => {
     const log = createEventLog();
     const reader = log.reader();

@@ -224,7 +224,7 @@ describe('publicEvents', () => {
     const outer = createAgent({ model: scriptedModel([[toolCall('ask', { prompt: 'Hi' })], 'End.']), tools: [inner] });
     const url = await serve(protocols.agentHandler.handler(outer));
     const body = await (await ask(url, protocols.agentHandler)).text();
-    expect(body).toContain('"type":"toolProgress"');
+    expect(body).toContain('"type":"nested"');
     expect(body).toContain('The tool failed.');
     expect(body).not.toContain('LEAK');
   });

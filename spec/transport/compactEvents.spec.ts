@@ -31,6 +31,18 @@ describe('compact events', () => {
       expect(sent.split(content)).toHaveLength(2);
   });
 
+  it('refer to what an inner run has emitted, at any depth', () => {
+    const nested = (event: StreamEvent): StreamEvent =>
+      ({ type: 'nested', id: 'a', name: 'ask', event }) as StreamEvent;
+    const plain = exampleEvents({ fragments: false });
+    const events = plain.flatMap((event) => [event, nested(event), nested(nested(event))]);
+    expect(overTheWire(events)).toEqual(asJson(events));
+    const sent = JSON.stringify(events.map(createCompactor()));
+    for (const content of ['7 degrees.', '"Oslo"', 'Which ', 'city?']) expect(sent.split(content)).toHaveLength(4);
+    const checkpoint = { type: 'checkpoint', checkpoint: {} };
+    expect(createCompactor()(nested(nested(checkpoint)))).toBeUndefined();
+  });
+
   it('do not contain checkpoints', () => {
     const toCompact = createCompactor();
     const events = exampleEvents({ checkpoints: true });
