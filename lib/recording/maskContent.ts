@@ -63,6 +63,7 @@ export function maskContent(value: unknown): unknown {
 }
 
 function maskField(owner: Readonly<Record<string, unknown>>, field: string, value: unknown): unknown {
+  // The arguments of a fragment are a part of a JSON text, which dots would not be.
   if (isOpaque(owner, field)) return typeof value === 'string' && field === 'arguments' ? '' : maskAll(value);
   if (field === 'name' && owner['type'] === 'file') return maskLeaf(value);
   return keptFields.has(field) ? value : maskContent(value);

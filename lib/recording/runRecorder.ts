@@ -16,8 +16,8 @@ interface Batch {
   readonly value: StreamEvent;
   readonly field: 'text' | 'arguments';
   readonly at: number;
-  texts: readonly string[] & string[];
-  times: readonly number[] & number[];
+  readonly texts: string[];
+  readonly times: number[];
   timer: Subscription | undefined;
 }
 

@@ -52,6 +52,7 @@ export interface Executor {
   readonly released: Observable<never>;
 }
 
+/** What an executor needs of its service. */
 export interface ExecutorOptions {
   /** Whether checkpoints are written. */
   readonly checkpoints: boolean;
@@ -61,6 +62,7 @@ export interface ExecutorOptions {
   readonly onError: (thrown: unknown) => void;
 }
 
+/** Creates the executor of this process. Its id is in the records of the runs that it executes. */
 export function createExecutor(store: RunStore, { checkpoints, describe, onError }: ExecutorOptions): Executor {
   const executorId = randomId();
   /** The records that are being released. */
@@ -150,23 +152,24 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
         const taken: RunRecord = { ...plan.record, state: 'running', attempt, executor: lease() };
         const { stored, begin = EMPTY, undo = EMPTY } = plan;
         const record = holdRecord(store, taken, stored?.version ?? 0);
-        /** What ends the work for the record, if the run does not start: the request failed, or was too late. */
-        let giveUp = () => finish(stored ? record.restore(stored.record) : record.delete());
+        /** What is still to be done with the record, if the run does not start: the request failed, or was too late. */
+        let cleanUp = () => finish(stored ? record.restore(stored.record) : record.delete());
         const written = defer(() => {
-          giveUp = () => release(record);
+          cleanUp = () => release(record);
           return EMPTY;
         });
-        const given = (thrown: unknown) =>
+        /** A request that was rejected has begun nothing. */
+        const undoBegin = (thrown: unknown) =>
           concat(thrown instanceof RequestError ? EMPTY : undo, record.delete(), failWith(thrown));
         return concat(
           record.write({}).pipe(retryOnce),
           written,
-          begin.pipe(retryOnce, catchError(given)),
+          begin.pipe(retryOnce, catchError(undoBegin)),
           defer(() => {
-            giveUp = () => undefined;
+            cleanUp = () => undefined;
             return of((stop: Observable<void>) => run(plan, record, stop));
           }),
-        ).pipe(finalize(() => giveUp()));
+        ).pipe(finalize(() => cleanUp()));
       }),
   };
 }
@@ -282,10 +285,10 @@ export function writeFirst<E>(write: (event: E) => Observable<never> | undefined
       );
     };
     const takeWaiting = () => {
-      for (let event; !isWriting && (event = waiting.shift()) !== undefined;) take(event);
+      while (!isWriting && waiting.length > 0) take(waiting.shift() as E);
       if (!isWriting) end?.();
     };
-    const endWith = (ending: () => void) => {
+    const endAfterWrites = (ending: () => void) => {
       end = ending;
       if (!isWriting) ending();
     };
@@ -294,8 +297,8 @@ export function writeFirst<E>(write: (event: E) => Observable<never> | undefined
         if (isWriting) waiting.push(event);
         else take(event);
       },
-      error: (thrown) => endWith(() => out.error(thrown)),
-      complete: () => endWith(() => out.complete()),
+      error: (thrown) => endAfterWrites(() => out.error(thrown)),
+      complete: () => endAfterWrites(() => out.complete()),
     };
   });
 }

@@ -136,7 +136,7 @@ function readRun(run: LoggedRun, from: string | undefined, out: Subscriber<Envel
   const readRest = () => {
     if (isReading) return; // the receiver caused an event while it received one: the loop below reads it
     isReading = true;
-    for (let envelope; !out.closed && (envelope = reader.next());) out.next(envelope);
+    for (let envelope = reader.next(); envelope && !out.closed; envelope = reader.next()) out.next(envelope);
     isReading = false;
     if (!run.end) return;
     run.readers.delete(readRest);

@@ -74,7 +74,13 @@ export function memoryStore({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX
     const share = maxBytes / sizes.size;
     const isLarge = (owner: string) => total > maxBytes && (sizes.get(owner) ?? 0) > share;
     const owners = [...sizes].sort(([, a], [, b]) => b - a).map(([owner]) => owner);
-    for (const owner of owners) for (let id; isLarge(owner) && (id = leastNeeded(owner)) !== undefined;) remove(id);
+    for (const owner of owners) {
+      while (isLarge(owner)) {
+        const id = leastNeeded(owner);
+        if (id === undefined) break;
+        remove(id);
+      }
+    }
   };
 
   return {

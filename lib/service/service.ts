@@ -74,8 +74,8 @@ export interface Service<C> extends RunAccess<C>, OwnerLimits {
   readBody(request: Request): Observable<string>;
   /**
    * Does the work for an id after earlier work for it: no two requests of this process change a record at once. If
-   * another process changes the record in the meantime, the work is done again. It fails with a RequestError 503 if
-   * the store fails, or does not answer.
+   * another process changes the record in the meantime, the work is done again. It fails with a RequestError 503 if the
+   * store fails, or does not answer.
    */
   locked<T>(id: string, client: Client<C>, work: () => Observable<T>): Observable<T>;
   /**

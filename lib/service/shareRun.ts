@@ -139,7 +139,11 @@ export function logRun<E extends StreamEvent>(
   const flush = (): void => {
     if (isFlushing) return;
     isFlushing = true;
-    for (let write; !isWriting && (write = nextWrite()) !== undefined;) follow(write);
+    while (!isWriting) {
+      const write = nextWrite();
+      if (!write) break;
+      follow(write);
+    }
     isFlushing = false;
   };
   const follow = (write: Observable<never>): void => {
@@ -227,7 +231,7 @@ export function logRun<E extends StreamEvent>(
     });
   };
   /** Holds the run for open subscribers only: RxJS subscribes for a closed one too, and a run costs money. */
-  const held = createOperator<Envelope<E>, Envelope<E>>((out) => {
+  const holdWhileSubscribed = createOperator<Envelope<E>, Envelope<E>>((out) => {
     if (!out.closed) {
       open();
       out.add(hold());
@@ -248,7 +252,7 @@ export function logRun<E extends StreamEvent>(
         defer(() => log.read(id, after) as Observable<Envelope<E>>),
       ).pipe(takeUntil(left)),
       started,
-    ).pipe(held);
+    ).pipe(holdWhileSubscribed);
   return {
     events$: envelopes().pipe(map(({ event }) => event)),
     get status() {

@@ -119,6 +119,6 @@ const envelopesAfter =
 
 const readAll = (reader: LogReader<StreamEvent>): Observable<Envelope> =>
   new Observable((out) => {
-    for (let envelope; !out.closed && (envelope = reader.next()) !== undefined;) out.next(envelope);
+    for (let envelope = reader.next(); envelope && !out.closed; envelope = reader.next()) out.next(envelope);
     out.complete();
   });

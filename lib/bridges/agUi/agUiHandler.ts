@@ -41,16 +41,16 @@ export interface AgUiHandlerOptions<C = unknown>
  * <span class="informal">An agent at a URL, for every front end that speaks AG-UI.</span>
  *
  * Each request is a run. It has the tools of its client, so the agent is created per request, which costs nothing: an
- * agent has no state. Closing the connection (`HttpAgent.abortRun`) aborts the model's request and the running tools.
- * A run that waits for an approval, or for a tool of the client, is stored with its checkpoint, and the request with
- * the answers resumes it. The client chooses the id of its thread. The threads of different owners are separate.
+ * agent has no state. Closing the connection (`HttpAgent.abortRun`) aborts the model's request and the running tools. A
+ * run that waits for an approval, or for a tool of the client, is stored with its checkpoint, and the request with the
+ * answers resumes it. The client chooses the id of its thread. The threads of different owners are separate.
  *
  * ```ts
  * const handler = agUiHandler((tools) => createAgent({ model, tools: [...ownTools, ...tools] }));
  * ```
  *
- * @param agentFor Creates the agent of a request, with the tools that its client executes. The state and the
- * properties in the request are not trusted: the client writes them.
+ * @param agentFor Creates the agent of a request, with the tools that its client executes. The state and the properties
+ * in the request are not trusted: the client writes them.
  * @param options `context` and `owner` (default: every request is allowed, and all users are one owner), `store`
  * (default: in memory), `allowedHosts` and `allowedOrigins` (default: any), `allowFileUrl` (default: https),
  * `instructions` (default: `user`), `clientTools` (default: none), `maxBodyBytes` (default: 1000000), `heartbeat` in

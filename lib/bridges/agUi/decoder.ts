@@ -52,8 +52,10 @@ export class AgUiDecoder {
         this.endText(event.messageId);
         break;
       case 'TEXT_MESSAGE_CHUNK':
-        if (event.messageId !== undefined && event.messageId !== this.chunkText)
-          this.startText((this.chunkText = event.messageId), event.role);
+        if (event.messageId !== undefined && event.messageId !== this.chunkText) {
+          this.chunkText = event.messageId;
+          this.startText(event.messageId, event.role);
+        }
         this.addText(this.chunkText, event.delta);
         break;
       case 'REASONING_MESSAGE_CONTENT':
@@ -218,9 +220,8 @@ export class AgUiDecoder {
     const end = { finishReason, ...(rawReason === undefined ? {} : { rawReason }) };
     const total = usage ? { usage: toUsage(usage) } : {};
     for (const call of waiting) if (!this.waiting.has(call.id)) this.emit({ ...call, type: 'toolWaiting' });
-    const rest =
-      waiting.length > 0 ? this.run.endWaiting() : this.run.isOpen ? this.run.endTurn({ ...end, ...total }) : [];
-    for (const each of rest) this.emit(each);
+    if (waiting.length > 0) for (const each of this.run.endWaiting()) this.emit(each);
+    else if (this.run.isOpen) for (const each of this.run.endTurn({ ...end, ...total })) this.emit(each);
     this.emit(event);
     const result = this.run.result({ output, ...end, ...total, ...(waiting.length > 0 ? { waiting } : {}) });
     this.emit({ type: 'result', result });

@@ -59,7 +59,8 @@ export class MessageEncoder {
     this.closeText();
     this.parent = undefined; // later calls are shown after the reasoning
     if (this.reasoning === undefined) {
-      const messageId = (this.reasoning = this.newId());
+      const messageId = this.newId();
+      this.reasoning = messageId;
       this.send({ type: 'REASONING_START', messageId });
       this.send({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' });
     }

@@ -19,6 +19,7 @@ export class RemoteRun {
   get hasResults(): boolean {
     return this.turn.results.size > 0;
   }
+
   /** Whether the current turn has content for a message, or is the first one. */
   get isOpen(): boolean {
     return this.turns === 0 || this.turn.parts.length + this.turn.results.size + this.turn.prompts.length > 0;

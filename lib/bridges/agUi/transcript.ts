@@ -108,7 +108,8 @@ export class Transcript {
   private addResult(event: Extract<AgUiEvent, { readonly type: 'TOOL_CALL_RESULT' }>): void {
     const { messageId: id, toolCallId, content, metadata } = event;
     const message: AgUiMessage = { id, role: 'tool', toolCallId, content, ...(metadata ? { metadata } : {}) };
-    let index = this.entries.findLastIndex((entry) => hasCall(entry, toolCallId)) + 1 || this.entries.length;
+    const call = this.entries.findLastIndex((entry) => hasCall(entry, toolCallId));
+    let index = call < 0 ? this.entries.length : call + 1;
     while (this.entries[index]?.message.role === 'tool') index += 1;
     this.entries.splice(index, 0, { message, turn: this.turn, calls: new Map() });
   }

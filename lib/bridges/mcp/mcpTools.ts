@@ -165,9 +165,9 @@ const toParameters = ({ inputSchema }: ServerTool): JsonSchema => ({
  * Names that every provider accepts: OpenAI and Anthropic restrict the characters and the length, Google the first
  * character.
  */
-const MAX_LENGTH = 64;
+const MAX_NAME_LENGTH = 64;
 const validName = /^[A-Za-z_][A-Za-z0-9_-]*$/;
-const isValidName = (name: string) => name.length <= MAX_LENGTH && validName.test(name);
+const isValidName = (name: string) => name.length <= MAX_NAME_LENGTH && validName.test(name);
 
 /**
  * Changes names so that every provider accepts them.
@@ -195,10 +195,10 @@ const STEM_LENGTH = 56; // eight characters remain for a hash
 function findUnusedName(name: string, used: ReadonlySet<string>, numbers: Map<string, number>): string {
   const stem = name.slice(0, STEM_LENGTH);
   let number = numbers.get(stem) ?? 2;
-  let candidate = name.slice(0, MAX_LENGTH);
+  let candidate = name.slice(0, MAX_NAME_LENGTH);
   for (; used.has(candidate); number++) {
     const suffix = `_${number}`;
-    candidate = name.slice(0, MAX_LENGTH - suffix.length) + suffix;
+    candidate = name.slice(0, MAX_NAME_LENGTH - suffix.length) + suffix;
   }
   numbers.set(stem, number);
   return candidate;

@@ -59,7 +59,9 @@ export class ToolCalls {
       ...tool,
       execute: (args, context) => {
         const call = this.running.get(context.call.id);
-        const error = (thrown: unknown) => call && (call.thrown = thrown);
+        const error = (thrown: unknown) => {
+          if (call) call.thrown = thrown;
+        };
         return runTool(tool, args, context).pipe(inContext((call?.operation ?? this.turn).context, { error }));
       },
     };

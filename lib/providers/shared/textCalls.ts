@@ -59,7 +59,7 @@ class TextCallReader implements TextReader {
     if (this.isPlainText) return true;
     this.heldText += text;
     if (this.head.length < HEAD_LENGTH) this.head = (this.head + text.replace(/\s+/g, '')).slice(0, HEAD_LENGTH);
-    if (!mayBeginCalls(this.head)) this.flush();
+    if (!mayBeginCalls(this.head)) this.emitAsText();
     return false;
   }
 
@@ -71,13 +71,13 @@ class TextCallReader implements TextReader {
       case 'toolCallFragment':
       case 'file':
       case undefined:
-        this.flush();
+        this.emitAsText();
         break;
       default: // thinking and sources may stand between a tag and its calls
     }
   }
 
-  private flush(): void {
+  private emitAsText(): void {
     const text = this.heldText;
     this.heldText = '';
     this.isPlainText = true;
@@ -87,7 +87,7 @@ class TextCallReader implements TextReader {
   private finish(): void {
     const calls = this.isPlainText ? undefined : parseCalls(this.heldText);
     if (!calls?.every(({ name }) => this.offered.has(name))) {
-      this.flush();
+      this.emitAsText();
       return;
     }
     this.heldText = '';
