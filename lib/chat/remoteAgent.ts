@@ -71,7 +71,7 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
     });
   /**
    * Asks the server to stop a run. A request that fails is retried. As long as the server does not know the run (404),
-   * it is repeated: the request that starts the run may arrive later. Emits nothing; the events of the run tell of its
+   * it is repeated: the request that starts the run may arrive later. Emits nothing; the events of the run show its
    * end.
    */
   const stopRun = (id: string): Observable<never> =>

@@ -58,9 +58,9 @@ export interface InnerAgent {
 /** Where agents and the tools that run them have it. A property, because wrappers copy those. */
 const innerAgent: unique symbol = Symbol.for('rivulet.innerAgent');
 
-/** The properties with which an agent, or its tool, tells what `resume` of an outer run needs to know. */
+/** The properties with which an agent, or its tool, says what `resume` of an outer run needs to know. */
 export const innerAgentProperty = (inner: InnerAgent | undefined): object => (inner ? { [innerAgent]: inner } : {});
 
-/** What an agent, or its tool, tells of itself; undefined for any other. */
+/** What an agent, or its tool, says of itself; undefined for any other. */
 export const innerAgentOf = (value: object | undefined): InnerAgent | undefined =>
   (value as { readonly [innerAgent]?: InnerAgent } | undefined)?.[innerAgent];

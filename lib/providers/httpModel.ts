@@ -66,7 +66,7 @@ export interface ModelOptions {
   readonly maxEventBytes?: number | undefined;
   /**
    * Whether errors contain what the provider sent (`body`, `data`, `received`), which may repeat the conversation.
-   * Without it they have the provider's message and code. Keys are removed in either case. Default: false.
+   * Without it they have the provider's message and code. Keys are replaced by `[key]` in either case. Default: false.
    */
   readonly debug?: boolean | undefined;
   /** The model's capabilities, which override the built-in capabilities. Default: none are overridden. */

@@ -6,7 +6,7 @@ export interface FileUrlOptions {
   /**
    * Whether the model's server may be sent the URL of a file that came in a request: in a prompt, or in a result that
    * the browser has sent. That server fetches it, from its own network. A request with another URL is answered with
-   * 400. Default: only `https:`. The data of a file (`data:`) is no address, and always allowed.
+   * 400. Default: only `https:`. The data of a file (`data:`) is not an address, and always allowed.
    */
   readonly allowFileUrl?: ((url: URL) => boolean) | undefined;
 }

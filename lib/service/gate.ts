@@ -12,7 +12,7 @@ export interface GateOptions {
   /**
    * The origins whose pages may use the service, besides its own: `['https://app.example.org']`. They get the CORS
    * headers, also for a preflight, and may send the user's cookies. With this option, or with `allowedHosts`, a request
-   * of a page of another origin is answered with 403. Default: none, and no request is refused for its origin.
+   * of a page of another origin is answered with 403. Default: none, and no request is rejected for its origin.
    */
   readonly allowedOrigins?: readonly string[] | undefined;
 }

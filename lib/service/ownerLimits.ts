@@ -23,11 +23,11 @@ export interface OwnerBudget {
 
 /** Limits for each owner of runs. They count in this process. */
 export interface OwnerLimitOptions {
-  /** How many runs of an owner are executed at once. Another one is refused with 429. Default: 100. */
+  /** How many runs of an owner are executed at once. Another one is rejected with 429. Default: 100. */
   readonly maxRunsPerOwner?: number | undefined;
   /**
-   * What the runs of an owner may use. When it is used up, another run is refused with 429; a run that goes on may use
-   * more. Usage counts when its turn ends. Default: no limit.
+   * What the runs of an owner may use. When it is used up, another run is rejected with 429; a run that continues may
+   * use more. Usage counts when its turn ends. Default: no limit.
    */
   readonly budget?: OwnerBudget | undefined;
 }
@@ -55,6 +55,7 @@ interface Spending {
   cost: number;
 }
 
+/** Creates the limits of a service, which has them for all of its owners. */
 export function createOwnerLimits({ maxRunsPerOwner = DEFAULT_MAX_RUNS, budget = {} }: OwnerLimitOptions): OwnerLimits {
   const { tokens: maxTokens = Infinity, cost: maxCost = Infinity, prices, window = DAY } = budget;
   requireNumber('maxRunsPerOwner', maxRunsPerOwner, 1);

@@ -13,6 +13,8 @@ export interface WakeUps {
 const RECONNECT_DELAY = 1000;
 
 /**
+ * Creates the wake-ups of one process.
+ *
  * @param notifications Emits the ids of runs that have changed, in any process; an empty text for all runs. It is
  * subscribed while a run is read, and again when it fails. Default: none.
  * @param pollInterval How often each run is read without a notification, in milliseconds.
@@ -24,7 +26,7 @@ export function createWakeUps(notifications: Observable<string> = EMPTY, pollInt
     else for (const reader of readers.values()) reader.next();
   };
   const listening = notifications.pipe(
-    retry({ delay: () => timer(RECONNECT_DELAY) }), // polling goes on meanwhile
+    retry({ delay: () => timer(RECONNECT_DELAY) }), // polling continues meanwhile
     tap(wake),
     ignoreElements(),
     share(),

@@ -30,7 +30,7 @@ const protocolErrors: ReadonlySet<string> = new Set([
  * @param provider The model's provider.
  * @param thrown The thrown value, usually the AI SDK's `APICallError`, which has the status, headers and body of the
  * response.
- * @returns An observable that errors with HttpError, ContextLengthError, ConnectionError (no response),
+ * @returns An Observable that fails with HttpError, ContextLengthError, ConnectionError (no response),
  * ConfigurationError, ProtocolError, or a ProviderError for anything else.
  */
 export function callError(provider: string, thrown: unknown): Observable<never> {
