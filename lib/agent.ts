@@ -204,6 +204,7 @@ const optionKinds: OptionKinds<AgentOptions> = {
   toolChoice: 'any',
   prepareTurn: 'function',
   approve: 'function',
+  onToolError: 'function',
   stopWhen: 'any',
   orchestrator: 'object',
   timeout: 'object',

@@ -139,6 +139,7 @@ export { guardModel } from './models/guardModel.js';
 export type { GuardedCall, GuardedText, GuardModelOptions } from './models/guardModel.js';
 export { hedge } from './models/hedge.js';
 export type { HedgeOptions } from './models/hedge.js';
+export { priceModel } from './models/priceModel.js';
 export { retryModel } from './models/retryModel.js';
 export type { RetryModelOptions } from './models/retryModel.js';
 export { pipeModel } from './models/pipeModel.js';
@@ -227,7 +228,7 @@ export type {
 } from './chat/view.js';
 export { toView } from './chat/toView.js';
 export { shareRun, RunAbandonedError } from './service/shareRun.js';
-export type { SharedRun, SharedRunStatus, ShareRunOptions } from './service/shareRun.js';
+export type { SharedRun, ShareRunOptions } from './service/shareRun.js';
 export { createRuns } from './service/createRuns.js';
 export type { Runs, RunsOptions } from './service/createRuns.js';
 export type { Envelope } from './service/lateReader.js';

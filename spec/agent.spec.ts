@@ -98,6 +98,32 @@ describe('createAgent', () => {
     expect(model.requests).toHaveLength(4);
   });
 
+  it('run returns the text of the last message as the answer, without the preambles', () => {
+    const run = (last: readonly (string | Chunk)[], maxTurns = 9) =>
+      observe(
+        createAgent({ model: scriptedModel([...script().slice(0, 1), last, last]), tools: [add], maxTurns }).run(
+          '1 + 2?',
+        ),
+      ).values;
+    expect(run(['Three', '.'])).toMatchObject([{ text: 'Let me see.\nThree.', answer: 'Three.' }]);
+    const nothing: Chunk = { type: 'finish', reason: 'stop' };
+    expect(run([nothing])).toMatchObject([{ text: 'Let me see.', answer: '' }]);
+    expect(run([nothing], 1)).toMatchObject([{ answer: '', finishReason: 'maxTurns' }]);
+  });
+
+  it('run returns the answer of a run that was resumed', () => {
+    const model = scriptedModel(script());
+    const agent = createAgent({ model, tools: [add] });
+    const turns = observe(agent.stream('1 + 2?', { checkpoints: true })).values.flatMap((event) =>
+      event.type === 'turn' && event.checkpoint ? [event.checkpoint] : [],
+    );
+    const resumed = turns.map(
+      (checkpoint) =>
+        observe(createAgent({ model: scriptedModel(['Three.']), tools: [add] }).resumeRun(checkpoint)).values[0],
+    );
+    expect(resumed).toMatchObject([{ answer: 'Three.' }, { answer: 'Three.' }]);
+  });
+
   it('createAgent continues a conversation with the messages of a result', () => {
     const model = scriptedModel(['one', 'two']);
     const agent = createAgent({ model });

@@ -102,6 +102,7 @@ describe('the public names', () => {
       'persist',
       'pipeModel',
       'prefixAfterTools',
+      'priceModel',
       'progress',
       'remoteAgent',
       'repairHistory',

@@ -112,6 +112,8 @@ export interface RetryChunk {
   readonly delay: number;
   /** Why the previous attempt failed: `toJSON()` of its error, without secrets. */
   readonly error: JsonObject;
+  /** The model that is asked instead. Absent: the same one is asked again. */
+  readonly next?: { readonly provider: string; readonly name: string };
 }
 
 /** The end of a model's stream: exactly one, the last chunk. */

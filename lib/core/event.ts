@@ -120,6 +120,11 @@ export interface TurnEvent {
 export interface RunResult<T = unknown> {
   /** All visible text that the run streamed. After a tool round or a prompt, the next text starts on a new line. */
   readonly text: string;
+  /**
+   * The text of the model's last message, without what it wrote before earlier tool calls. Empty if the run ends with
+   * the results of tools (at a limit), or without text. It is complete if `finishReason` is `stop`.
+   */
+  readonly answer: string;
   /** All thinking that the run streamed. */
   readonly thinking: string;
   /** The typed output, if one was requested. */
@@ -133,6 +138,8 @@ export interface RunResult<T = unknown> {
   readonly rawReason?: string;
   /** The sum of the usage of all turns. */
   readonly usage: Usage;
+  /** What the run has cost, as `usage.cost`, otherwise as the provider reports it. Absent if it is unknown. */
+  readonly cost?: number;
   /** The merged metadata of all turns, as in `TurnEvent.metadata`. */
   readonly metadata?: Metadata;
   /** The number of turns of the run. */

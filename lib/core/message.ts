@@ -194,6 +194,12 @@ export function messageText({ parts }: Message): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
+/** The text of the last message if the model wrote it: the answer of a run. Otherwise empty. */
+export function answerOf(messages: readonly Message[]): string {
+  const last = messages.at(-1);
+  return last?.role === 'model' ? messageText(last) : '';
+}
+
 /** The tool calls of a message, in order. */
 export function toolCallsOf({ parts }: Message): readonly ToolCallPart[] {
   return parts.filter((part) => part.type === 'toolCall');

@@ -10,13 +10,15 @@ export interface Prices {
   readonly cachedInput?: number | undefined;
   /** Prompt tokens written to a cache. Default: the price of `input`. */
   readonly cacheWriteInput?: number | undefined;
+  /** Prompt tokens written for the longer of two lifetimes. Default: the price of `cacheWriteInput`. */
+  readonly longCacheWriteInput?: number | undefined;
 }
 
 /**
  * The cost of a usage. A count that is unknown costs nothing.
  *
  * ```ts
- * costOf(result.usage, { input: 3, output: 15, cachedInput: 0.3, cacheWriteInput: 3.75 });
+ * costOf(result.usage, { input: 3, output: 15, cachedInput: 0.3, cacheWriteInput: 3.75, longCacheWriteInput: 6 });
  * ```
  *
  * @param usage The usage of a turn or a run.
@@ -24,12 +26,14 @@ export interface Prices {
  * @returns The cost, in the currency of the prices.
  */
 export function costOf(usage: Usage, prices: Prices): number {
-  const { input = 0, output = 0, cachedInput = 0, cacheWriteInput = 0 } = usage;
+  const { input = 0, output = 0, cachedInput = 0, cacheWriteInput = 0, longCacheWriteInput = 0 } = usage;
+  const shortWrite = prices.cacheWriteInput ?? prices.input;
   const uncached = Math.max(0, input - cachedInput - cacheWriteInput); // `input` includes both
   const cost =
     uncached * prices.input +
     cachedInput * (prices.cachedInput ?? prices.input) +
-    cacheWriteInput * (prices.cacheWriteInput ?? prices.input) +
+    (cacheWriteInput - longCacheWriteInput) * shortWrite +
+    longCacheWriteInput * (prices.longCacheWriteInput ?? shortWrite) +
     output * prices.output;
   return cost / 1_000_000;
 }

@@ -13,8 +13,12 @@ export interface Usage {
   readonly cachedInput?: number;
   /** Prompt tokens written to a cache. */
   readonly cacheWriteInput?: number;
+  /** The part of `cacheWriteInput` that is written for the longer of two lifetimes (1 hour, 12 hours). */
+  readonly longCacheWriteInput?: number;
   /** Generated tokens spent on reasoning. */
   readonly reasoning?: number;
+  /** What the tokens cost. Only with `priceModel`, in the currency of its prices. */
+  readonly cost?: number;
 }
 
 type Counts = { readonly [Count in keyof Usage]?: number | undefined };
@@ -56,4 +60,13 @@ export function sumUsages(usages: readonly (Usage | undefined)[]): Usage | undef
 export const hasCounts = (usage: Usage | undefined): usage is Usage =>
   usage !== undefined && Object.keys(usage).length > 0;
 
-const counts: readonly (keyof Usage)[] = ['input', 'output', 'total', 'cachedInput', 'cacheWriteInput', 'reasoning'];
+const counts: readonly (keyof Usage)[] = [
+  'input',
+  'output',
+  'total',
+  'cachedInput',
+  'cacheWriteInput',
+  'longCacheWriteInput',
+  'reasoning',
+  'cost',
+];

@@ -1,11 +1,12 @@
-import { EMPTY, concat, defer, of } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { asyncScheduler, concat, defer, EMPTY, of } from 'rxjs';
+import type { Observable, TimestampProvider } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { releaseThrough } from '../core/createOperator.js';
 import { errorToJson } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
-import { continueAfterError } from '../protocol/retry.js';
+import { requireNumber } from '../core/options.js';
+import { continueAfterError, requestedDelay } from '../protocol/retry.js';
 import { combinedError, compositeModel, firstModel, streamOf } from './composite.js';
 import { retraction } from './retraction.js';
 
@@ -13,6 +14,14 @@ import { retraction } from './retraction.js';
 export interface FallbackOptions {
   /** Whether the next model is asked after this error. Default: after any error. */
   readonly when?: ((error: unknown) => boolean) | undefined;
+  /**
+   * How long a model that has failed is asked after all others, in milliseconds; longer if its server says so
+   * (`retryAfter`). An error of the request itself (400, a history that is too long) does not count. All runs share
+   * this. Default: 0, each turn begins with the first model.
+   */
+  readonly cooldown?: number | undefined;
+  /** The clock of `cooldown`. Default: `asyncScheduler`. */
+  readonly scheduler?: TimestampProvider | undefined;
 }
 
 /**
@@ -25,7 +34,7 @@ export interface FallbackOptions {
  * If the model that fails has emitted anything in this turn, a `retract` voids it, with its usage if the provider had
  * reported it. A `retry` without a delay announces the next model, with the error, so that a view can show why nothing
  * arrives. A model that cannot serve the request (by its `capabilities`) is skipped without a notice. Each turn of a
- * run begins with the first model again.
+ * run begins with the first model again, unless it has failed within the time of `cooldown`.
  *
  * The events say which model answers: metadata `{ answeredBy: { provider, name } }` precedes its first chunk, and is in
  * `turn.metadata`. Each model encodes the request itself: data that only one provider understands is sent back only to
@@ -36,33 +45,61 @@ export interface FallbackOptions {
  * ```
  *
  * @param models The models, in the order in which they are asked.
- * @param options `when` (default: after any error).
+ * @param options `when` (default: after any error), `cooldown` in milliseconds (default: 0), `scheduler`.
  * @returns A model. It has the provider and the name of the first model, and the capabilities that all models have. Its
  * streams fail with an AllModelsFailedError, whose `errors` are those of the models, or with the error for which
  * `when` returned false.
- * @throws ConfigurationError `model` if there are no models.
+ * @throws ConfigurationError `model` if there are no models, and `options` if `cooldown` is not a number.
  */
-export function fallback(models: readonly Model[], { when = () => true }: FallbackOptions = {}): Model {
+export function fallback(
+  models: readonly Model[],
+  { when = () => true, cooldown = 0, scheduler = asyncScheduler }: FallbackOptions = {},
+): Model {
   const first = firstModel('fallback', models);
+  requireNumber('cooldown', cooldown, 0);
+  /** Until when a model is asked after the others. */
+  const restsUntil = new Map<Model, number>();
+  const byReadiness = (): readonly Model[] => {
+    const now = scheduler.now();
+    const isResting = (model: Model) => (restsUntil.get(model) ?? now) > now;
+    return [...models.filter((model) => !isResting(model)), ...models.filter(isResting)];
+  };
+  const rest = (model: Model, error: unknown): void => {
+    if (cooldown > 0 && !isErrorOfRequest(error))
+      restsUntil.set(model, scheduler.now() + Math.max(cooldown, requestedDelay(error) ?? 0));
+  };
   return compositeModel(first, models, (request) =>
     defer(() => {
+      const order = byReadiness();
       const errors: unknown[] = [];
+      let asked = order[0] ?? first;
+      let attempt = 0;
       const next = (error: unknown, hasEmitted: boolean): Observable<Chunk> | undefined => {
         if (!when(error)) return undefined;
+        rest(asked, error);
         errors.push(error);
-        const model = models[errors.length];
-        if (!model) throw combinedError(models, errors);
+        const model = order[errors.length];
+        if (!model) throw combinedError(order, errors);
+        asked = model;
         const retract = hasEmitted ? of(retraction(error)) : EMPTY;
-        const notice = createNotice(error, errors.length);
+        const notice = isSkipped(error) ? EMPTY : createNotice(error, ++attempt, model);
         return releaseThrough(streamOf(model, request), (chunks) => concat(retract, notice, chunks));
       };
-      return streamOf(first, request).pipe(continueAfterError(next));
+      return streamOf(asked, request).pipe(continueAfterError(next));
     }),
   );
 }
 
-/** The notice that another model is asked. A model that was skipped was never asked. */
-function createNotice(error: unknown, attempt: number): Observable<Chunk> {
-  if (isRecord(error) && error['subject'] === 'capability') return EMPTY;
-  return of({ type: 'retry', attempt, delay: 0, error: errorToJson(error) });
-}
+/** Whether a model was never asked, since it cannot serve the request. */
+const isSkipped = (error: unknown): boolean => isRecord(error) && error['subject'] === 'capability';
+
+/** Whether another request may succeed: the model is not down. */
+const isErrorOfRequest = (error: unknown): boolean =>
+  isRecord(error) &&
+  (requestCodes.has(error['code']) || (error['code'] === 'http' && [400, 413, 422].includes(Number(error['status']))));
+
+const requestCodes: ReadonlySet<unknown> = new Set(['configuration', 'context_length', 'guard']);
+
+/** The notice that another model is asked. */
+const createNotice = (error: unknown, attempt: number, { provider, name }: Model): Observable<Chunk> =>
+  of({ type: 'retry', attempt, delay: 0, error: errorToJson(error), next: { provider, name } });

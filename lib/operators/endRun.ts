@@ -8,8 +8,9 @@ import { asKnownEvent } from '../core/eventGuards.js';
 import { recordFailedRun } from '../core/failedRun.js';
 import type { FailedRun } from '../core/failedRun.js';
 import { isSameJson } from '../core/json/equal.js';
-import { omitUndefined } from '../core/json/json.js';
+import { finiteNumber, omitUndefined } from '../core/json/json.js';
 import { toJson } from '../core/json/toJson.js';
+import { answerOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { addUsage } from '../core/usage.js';
@@ -163,7 +164,14 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
 
   private emitResult(outcome: Outcome): void {
     const { needsSeparator: _, ...emitted } = this.run.copy();
-    const result = { ...emitted, ...outcome, ...this.prompts() };
+    const cost = outcome.usage.cost ?? finiteNumber(emitted.metadata?.['cost']);
+    const result = {
+      ...emitted,
+      answer: answerOf(emitted.messages),
+      ...outcome,
+      ...omitUndefined({ cost }),
+      ...this.prompts(),
+    };
     try {
       this.options.check?.(result);
     } catch (thrown) {
@@ -190,7 +198,7 @@ const failedTurn = (last: TurnEvent | undefined, start: RunState): number =>
   last && !last.next ? last.turn : (last ?? start).turn + 1;
 
 /** The outcome of a run, without its content. */
-type Outcome = Omit<RunResult, keyof EmittedContent>;
+type Outcome = Omit<RunResult, keyof EmittedContent | 'answer'>;
 
 function turnOutcome({ output, finishReason, rawReason, turn }: TurnEvent, usage: Usage): Outcome {
   return { output, finishReason, ...omitUndefined({ rawReason }), usage, turns: turn };

@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs';
 import type { Approve } from '../core/approval.js';
 import type { ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
-import type { Message } from '../core/message.js';
+import type { Message, ToolCallPart } from '../core/message.js';
 import type { Model, RequestSettings, ToolChoiceOption } from '../core/model.js';
 import type { Schema } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
@@ -31,6 +31,11 @@ export interface TurnOptions extends RequestSettings {
   readonly eagerTools?: boolean | undefined;
   /** The maximum total time of one call, in milliseconds. Default: no deadline. */
   readonly toolDeadline?: number | undefined;
+  /**
+   * Called with what a tool throws, before the model is told its message: for your log, with its stack. It is in no
+   * event and no message, so no service sends it. Default: nothing is called.
+   */
+  readonly onToolError?: ((thrown: unknown, call: ToolCallPart) => void) | undefined;
   /**
    * Decides about calls of tools with `needsApproval`. An empty Observable denies. Default: the run ends with the
    * finish reason `waiting`, and `agent.resume` continues it.

@@ -5,6 +5,7 @@ import { requireNumber } from '../core/options.js';
 import { costOf } from '../core/prices.js';
 import type { Prices } from '../core/prices.js';
 import { countRepeatedCalls } from '../core/repeatedCalls.js';
+import type { Usage } from '../core/usage.js';
 
 /** A condition that ends a run between two turns. */
 export interface StopCondition {
@@ -74,15 +75,24 @@ export function tokenBudget(tokens: number): StopCondition {
  * ```ts
  * const prices = { input: 1.25, output: 10, cachedInput: 0.125 }; // dollars per million tokens
  * createAgent({ model, tools, stopWhen: costBudget({ prices, max: 0.5 }) });
+ * createAgent({ model: priceModel(fallback(models), pricesByModel), tools, stopWhen: costBudget({ max: 0.5 }) });
  * ```
  *
  * As with `tokenBudget`, the last turn can exceed the budget, and a turn without usage costs nothing.
  *
- * @param options `prices` of a million tokens, and `max`, the amount, in the same currency.
+ * @param options `max`, the amount; `prices` of a million tokens, in the same currency, if the run has one model
+ * (default: the cost that `priceModel` has added, by the model that answers).
  */
-export function costBudget({ prices, max }: { readonly prices: Prices; readonly max: number }): StopCondition {
+export function costBudget({
+  prices,
+  max,
+}: {
+  readonly prices?: Prices | undefined;
+  readonly max: number;
+}): StopCondition {
   requireNumber('max', max, 0);
-  return { name: 'costBudget', holds: ({ usage }) => costOf(usage, prices) >= max };
+  const cost = (usage: Usage): number => (prices ? costOf(usage, prices) : (usage.cost ?? 0));
+  return { name: 'costBudget', holds: ({ usage }) => cost(usage) >= max };
 }
 
 /**

@@ -44,13 +44,14 @@ export function modelTurn(
 
 function startTurn(state: RunState, context: TurnContext, fragments: boolean): Observable<RunEvent | ToolCallFragment> {
   const { model, tools, options, last, stop, resumed, checkpoints, runId, context: userContext } = context;
-  const { toolConcurrency: concurrency, eagerTools, toolDeadline: deadline, approve } = options;
+  const { toolConcurrency: concurrency, eagerTools, toolDeadline: deadline, approve, onToolError } = options;
   const { messages } = state;
-  const settings = { messages, context: userContext, concurrency, deadline, stop, approve, checkpoints, resumed };
+  const settings = { messages, context: userContext, concurrency, deadline, stop, approve, onToolError };
   const idempotencyPrefix = runId === undefined ? undefined : `${runId}.${state.turn}.`;
+  const eager = eagerTools && !resumed;
   const answered = resumed ? replay(resumed.open) : answer(state, context, fragments);
   return answered.pipe(
-    executeTools(tools, { ...settings, idempotencyPrefix, eager: eagerTools && !resumed }),
+    executeTools(tools, { ...settings, checkpoints, resumed, idempotencyPrefix, eager }),
     endTurn(state, { last, unfinished: () => unfinishedError(model) }),
   );
 }

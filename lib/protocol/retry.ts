@@ -79,7 +79,8 @@ export function retryDelay(error: unknown, retries: number, options: RetryOption
   return delay > maxDelay ? undefined : Math.round(Math.min(delay, MAX_TIMER_DELAY));
 }
 
-function requestedDelay(error: unknown): number | undefined {
+/** The delay that the server asks for, in milliseconds. */
+export function requestedDelay(error: unknown): number | undefined {
   const retryAfter = isRecord(error) ? error['retryAfter'] : undefined;
   return typeof retryAfter === 'number' && retryAfter >= 0 ? retryAfter : undefined;
 }

@@ -84,9 +84,11 @@ export function createPublisher(
     }),
   });
   const resultOf = (result: RunResult): RunResult => {
-    const { text, thinking, output, messages: added, finishReason, rawReason, usage, turns, prompts, waiting } = result;
+    const { text, answer, thinking, output, messages: added, finishReason, rawReason } = result;
+    const { usage, cost, turns, prompts, waiting } = result;
     return {
       text,
+      answer,
       thinking,
       output,
       messages: added.map(messageOf),
@@ -95,6 +97,7 @@ export function createPublisher(
       turns,
       ...omitUndefined({
         rawReason: publicReason(rawReason),
+        cost,
         metadata: metadataOf(result.metadata),
         prompts: prompts?.map(messageOf),
         waiting,

@@ -25,7 +25,7 @@ export interface ShareRunOptions {
 }
 
 /** The state of a run. `abandoned`: it had no subscriber for the grace time, or was unsubscribed. */
-export type SharedRunStatus = 'idle' | 'running' | 'completed' | 'failed' | 'abandoned';
+type SharedRunStatus = 'idle' | 'running' | 'completed' | 'failed' | 'abandoned';
 
 /** One run with any number of subscribers. */
 export interface SharedRun<E extends StreamEvent = StreamEvent> {

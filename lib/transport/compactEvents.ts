@@ -4,6 +4,7 @@ import { asKnownEvent, isNested } from '../core/eventGuards.js';
 import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
+import { answerOf } from '../core/message.js';
 import type { Message, Part, ProviderData, TextPart } from '../core/message.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 
@@ -190,14 +191,16 @@ function withoutCheckpoint<T extends { readonly checkpoint?: unknown }>({
   return others;
 }
 
-function compactResult(result: RunResult, { runText, runThinking, messages }: Emitted): Partial<RunResult> {
-  const { text, thinking, messages: added, ...others } = withoutCheckpoint(result);
+function compactResult(result: RunResult, emitted: Emitted): Partial<RunResult> {
+  const { runText, runThinking, messages } = emitted;
+  const { text, answer, thinking, messages: added, ...others } = withoutCheckpoint(result);
   const isSameMessages =
     added.length === messages.length && added.every((message, index) => message === messages[index]);
   return {
     ...others,
     ...omitUndefined({
       text: text === runText.toString() ? undefined : text,
+      answer: answer === answerOf(messages) ? undefined : answer,
       thinking: thinking === runThinking.toString() ? undefined : thinking,
       messages: isSameMessages ? undefined : added,
     }),
@@ -229,7 +232,12 @@ function restoreEvent(compact: CompactEvent, emitted: Emitted): StreamEvent {
         : ({ ...compact, arguments: findArguments(known.id, emitted) } as StreamEvent);
     case 'result': {
       const { runText, runThinking, messages } = emitted;
-      const folded = { text: runText.toString(), thinking: runThinking.toString(), messages: [...messages] };
+      const folded = {
+        text: runText.toString(),
+        answer: answerOf(messages),
+        thinking: runThinking.toString(),
+        messages: [...messages],
+      };
       return { ...known, result: { ...folded, ...known.result } } as StreamEvent;
     }
     default:

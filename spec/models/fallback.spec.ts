@@ -2,9 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { defer, finalize, throwError } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
-import { errorToJson, HttpError } from '../../lib/core/errors.js';
+import { ConfigurationError, errorToJson, HttpError } from '../../lib/core/errors.js';
+import { objectOrEmpty } from '../../lib/core/json/json.js';
 import { filePart } from '../../lib/core/message.js';
-import type { ModelRequest } from '../../lib/core/model.js';
+import type { Model, ModelRequest } from '../../lib/core/model.js';
 import type { AllModelsFailedError } from '../../lib/core/runErrors.js';
 import { tool, toolDefinition } from '../../lib/core/tool.js';
 import { fallback } from '../../lib/models/fallback.js';
@@ -19,7 +20,13 @@ import { answeredBy, broken, chunks, failingModel, inVirtualTime, lost, modelOf,
 
 const f = tool({ name: 'f', description: '', execute: () => 1 });
 /** The notice that the next model is asked. */
-const notice = (error: unknown, attempt = 1) => ({ type: 'retry', attempt, delay: 0, error: errorToJson(error) });
+const notice = (error: unknown, attempt = 1, name = 'b') => ({
+  type: 'retry',
+  attempt,
+  delay: 0,
+  error: errorToJson(error),
+  next: { provider: 'p', name },
+});
 const withTools: ModelRequest = { ...request, tools: [toolDefinition(f)] };
 
 describe('fallback', () => {
@@ -191,5 +198,81 @@ describe('fallback', () => {
     expect(() => fallback([])).toThrow(
       "fallback has no models. Pass at least one: fallback([openai('gpt-6.1-terra')]).",
     );
+  });
+
+  it('fallback counts the models that it asked, and not those that it skipped', () => {
+    const skipped = modelOf('a', [], { tools: false });
+    const model = fallback([skipped, failingModel('b', broken), modelOf('c', ['c'])]);
+    expect(observe(model.stream(withTools)).values).toEqual([
+      notice(broken, 1, 'c'),
+      answeredBy('c'),
+      { type: 'text', text: 'c' },
+      { type: 'finish', reason: 'stop' },
+    ]);
+  });
+
+  describe('with a cooldown', () => {
+    const answered = (model: Model) =>
+      observe(model.stream(request)).values.flatMap((chunk) =>
+        chunk.type === 'metadata' ? [objectOrEmpty(chunk.metadata['answeredBy'])['name']] : [],
+      );
+    const clock = (now = 0) => ({ now: () => now, set: (time: number) => (now = time) });
+
+    it('fallback does not ask a model that is down again before the time has passed', () => {
+      const scheduler = clock();
+      const a = modelOf('a', [[{ error: lost }], 'a']);
+      const model = fallback([a, modelOf('b', ['b', 'b'])], { cooldown: 1000, scheduler });
+      expect(answered(model)).toEqual(['b']);
+      scheduler.set(999);
+      expect(answered(model)).toEqual(['b']);
+      expect(a.requests).toHaveLength(1);
+      scheduler.set(1000);
+      expect(answered(model)).toEqual(['a']);
+    });
+
+    it('fallback asks a dead model once in a run of several turns', () => {
+      inVirtualTime(() => {
+        const a = failingModel('a');
+        const b = modelOf('b', [[toolCall('f')], [toolCall('f', {}, 'c2')], 'Done.']);
+        const { values } = observe(
+          createAgent({ model: fallback([a, b], { cooldown: 60_000 }), tools: [f] }).run('Go.'),
+        );
+        expect(values).toMatchObject([{ text: 'Done.', turns: 3 }]);
+        expect(a.requests).toHaveLength(1);
+      });
+    });
+
+    it('fallback waits as long as the server of the model asks for', () => {
+      const scheduler = clock();
+      const busy = new HttpError('Busy.', { provider: 'p', status: 429, retryable: true, retryAfter: 5000 });
+      const model = fallback([failingModel('a', busy), modelOf('b', ['b', 'b', 'b'])], { cooldown: 1000, scheduler });
+      answered(model);
+      scheduler.set(4999);
+      expect(observe(model.stream(request)).values[0]).toEqual(answeredBy('b'));
+      scheduler.set(5000);
+      expect(observe(model.stream(request)).values[0]).toEqual(notice(busy));
+    });
+
+    it('fallback asks a model that rests after all others, and if all rest, in their order', () => {
+      const a = modelOf('a', [[{ error: lost }], [{ error: lost }], 'a']);
+      const b = modelOf('b', [[{ error: broken }], [{ error: broken }]]);
+      const model = fallback([a, b], { cooldown: 1000, scheduler: clock() });
+      expect(observe(model.stream(request)).error).toMatchObject({ errors: [lost, broken] });
+      expect(observe(model.stream(request)).error).toMatchObject({ errors: [lost, broken] });
+      expect(answered(model)).toEqual(['a']);
+    });
+
+    it.each([
+      new ConfigurationError('history', 'No.', 'Yes.'),
+      new HttpError('Bad.', { provider: 'p', status: 400, retryable: false }),
+    ])('fallback asks a model again whose request was wrong: %s', (error) => {
+      const a = modelOf('a', [[{ error }], 'a']);
+      const model = fallback([a, modelOf('b', ['b'])], { cooldown: 1000, scheduler: clock() });
+      expect([answered(model), answered(model)]).toEqual([['b'], ['a']]);
+    });
+
+    it('fallback rejects a cooldown that is not a number', () => {
+      expect(() => fallback([modelOf('a', [])], { cooldown: NaN })).toThrow('cooldown is NaN.');
+    });
   });
 });

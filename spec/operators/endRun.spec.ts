@@ -63,6 +63,7 @@ describe('endRun', () => {
       type: 'result',
       result: {
         text: 'ab',
+        answer: 'b',
         thinking: 'hm',
         output: undefined,
         messages: [modelMessage('a'), modelMessage('b')],

@@ -71,7 +71,12 @@ describe('compact events', () => {
       fc.constantFrom({ type: 'retract' }, { type: 'turn', turn: 1, finishReason: 'stop' }, { type: 'myOwn', x: 1 }),
       fc.record({
         type: fc.constant('result'),
-        result: fc.record({ text: fc.constantFrom('', 'ab'), thinking: fc.constant(''), messages: fc.constant([]) }),
+        result: fc.record({
+          text: fc.constantFrom('', 'ab'),
+          answer: fc.constantFrom('', 'ab'),
+          thinking: fc.constant(''),
+          messages: fc.constant([]),
+        }),
       }),
     );
     fc.assert(

@@ -1,5 +1,6 @@
 import type { RunResult, StreamEvent, TurnEvent } from '../../core/event.js';
 import { mergeMetadata } from '../../core/metadata.js';
+import { answerOf } from '../../core/message.js';
 import type { Message, Metadata, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
 import { addUsage } from '../../core/usage.js';
@@ -82,6 +83,7 @@ export class RemoteRun {
     const { text, thinking, messages, usage, metadata, turns } = this;
     return {
       text: text.toString(),
+      answer: answerOf(messages),
       thinking: thinking.toString(),
       output: undefined,
       messages,

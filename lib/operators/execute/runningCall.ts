@@ -27,6 +27,7 @@ export interface CallSettings extends NestedSettings {
   readonly idempotencyPrefix: string;
   /** The maximum total time of the call, in milliseconds. Infinity: no deadline. */
   readonly deadline: number;
+  readonly onToolError: ((thrown: unknown, call: ToolCallPart) => void) | undefined;
 }
 
 /** The events of a call that runs. */
@@ -92,7 +93,7 @@ export class RunningCall implements ExecutionObserver {
   }
 
   error(thrown: unknown): void {
-    this.observer.emit(failedResult(this.call, thrown));
+    this.observer.emit(failedResult(this.call, thrown, this.settings.onToolError));
   }
 
   afterFailure(): void {

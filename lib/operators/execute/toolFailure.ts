@@ -1,3 +1,4 @@
+import { reportUnhandled } from '../../core/createOperator.js';
 import { errorText } from '../../core/errors.js';
 import type { ToolResultEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
@@ -32,11 +33,24 @@ function describeFailure(thrown: unknown): { readonly code: ToolErrorCode; reado
 /** The failure of a call that is cancelled. */
 export const cancellation = () => new ToolFailure('cancelled', toolErrorTexts.cancelled);
 
-/** The result of a call that has failed. */
-export const failedResult = ({ id, name }: ToolCallPart, thrown: unknown): ToolResultEvent => ({
-  type: 'toolResult',
-  id,
-  name,
-  error: errorText(thrown),
-  ...describeFailure(thrown),
-});
+/**
+ * The result of a call that has failed.
+ *
+ * @param onToolError Called with an exception. What it throws is reported as RxJS reports an error that nobody handles.
+ */
+export function failedResult(
+  call: ToolCallPart,
+  thrown: unknown,
+  onToolError?: (thrown: unknown, call: ToolCallPart) => void,
+): ToolResultEvent {
+  const { id, name } = call;
+  const failure = describeFailure(thrown);
+  if (failure.code === 'failed' && onToolError) {
+    try {
+      onToolError(thrown, call);
+    } catch (error) {
+      reportUnhandled(error);
+    }
+  }
+  return { type: 'toolResult', id, name, error: errorText(thrown), ...failure };
+}

@@ -43,6 +43,8 @@ export interface ExecuteToolsOptions<C = unknown> {
   readonly stop?: ObservableInput<unknown> | undefined;
   /** Decides about calls of tools with `needsApproval`. Default: such a call waits, and the run ends. */
   readonly approve?: Approve | undefined;
+  /** Called with what a tool throws: the model is told its message only. Default: nothing is called. */
+  readonly onToolError?: ((thrown: unknown, call: ToolCallPart) => void) | undefined;
   /** Whether an `openCalls` event follows the model's message and each result, for checkpoints. Default: false. */
   readonly checkpoints?: boolean | undefined;
   /** The open turn that is resumed: what it has recorded is not repeated. Default: none. */
@@ -63,20 +65,13 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     tools: readonly Tool[],
     private readonly options: ExecuteToolsOptions,
   ) {
-    const { concurrency = 1, deadline = Infinity, messages = [], context, approve, stop, resumed } = options;
+    const { concurrency = 1, deadline = Infinity, messages = [], checkpoints = false, resumed, stop } = options;
+    const { context, approve, onToolError } = options;
     requireNumber('concurrency', concurrency, 1);
     requireNumber('deadline', deadline, 0);
-    const { checkpoints = false, idempotencyPrefix = `${newRunId()}.` } = options;
-    const limits = { deadline, concurrency };
-    this.settings = {
-      tools: toolsByName(tools),
-      messages,
-      context,
-      idempotencyPrefix,
-      approve,
-      checkpoints,
-      ...limits,
-    };
+    const { idempotencyPrefix = `${newRunId()}.` } = options;
+    const calls = { messages, context, idempotencyPrefix, approve, checkpoints, onToolError };
+    this.settings = { tools: toolsByName(tools), ...calls, deadline, concurrency };
     if (resumed) this.round = new CallRound(this.settings, this, resumed);
     out.add(this);
     if (stop) onFirstValue(out, stop, () => this.stop());

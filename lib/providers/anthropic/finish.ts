@@ -1,6 +1,6 @@
 import type { FinishReason } from '../../core/chunk.js';
-import { isRecord, finiteNumber, objectOrEmpty } from '../../core/json/json.js';
-import { usageOf } from '../../core/usage.js';
+import { asArray, isRecord, finiteNumber, objectOrEmpty } from '../../core/json/json.js';
+import { addUsage, sumUsages, usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 import { sumOfCounts, UsageReports } from '../shared/usageReports.js';
@@ -44,15 +44,46 @@ export class UsageCounter {
     const outputTokens = finiteNumber(output['output_tokens']);
     // A prompt has at least one token, so a report in which all counts are 0 is a placeholder.
     if (!inputTokens && !outputTokens) return {};
-    return usageOf({
+    const usage = usageOf({
       input: inputTokens,
       output: outputTokens,
-      cachedInput: finiteNumber(input['cache_read_input_tokens']),
-      cacheWriteInput: finiteNumber(input['cache_creation_input_tokens']),
       reasoning: finiteNumber(objectOrEmpty(output['output_tokens_details'])['thinking_tokens']),
+      ...cacheCounts(input),
     });
+    return addUsage(usage, compactionUsage(output));
   }
 }
+
+const cacheCounts = (counts: Readonly<Record<string, unknown>>) => ({
+  cachedInput: finiteNumber(counts['cache_read_input_tokens']),
+  cacheWriteInput: finiteNumber(counts['cache_creation_input_tokens']),
+  longCacheWriteInput: countAboveZero(objectOrEmpty(counts['cache_creation'])['ephemeral_1h_input_tokens']),
+});
+
+/** Few requests write to the cache for an hour: a count of 0 says nothing. */
+const countAboveZero = (value: unknown): number | undefined => {
+  const count = finiteNumber(value);
+  return count === 0 ? undefined : count;
+};
+
+/**
+ * The tokens of the summaries that the API has written within the request: they are billed at the rates of the model,
+ * and the totals do not include them ("Compaction", on usage). Other iterations are in the totals, or are those of
+ * another model.
+ */
+const compactionUsage = (report: Readonly<Record<string, unknown>>): Usage | undefined =>
+  sumUsages(
+    asArray(report['iterations'])
+      .map(objectOrEmpty)
+      .filter(({ type }) => type === 'compaction')
+      .map((counts) =>
+        usageOf({
+          input: sumOfCounts(...inputCounts.map((name) => counts[name])),
+          output: finiteNumber(counts['output_tokens']),
+          ...cacheCounts(counts),
+        }),
+      ),
+  );
 
 const inputCounts = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'] as const;
 const outputCounts = ['output_tokens'] as const;

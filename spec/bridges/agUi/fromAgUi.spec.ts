@@ -35,7 +35,7 @@ const thereAndBack = (run$: Observable<StreamEvent>): Observable<StreamEvent> =>
 function withoutLosses(key: string, value: unknown): unknown {
   if (/^(providerData|checkpoint|total)$/.test(key)) return undefined;
   if (key === 'metadata' && 'scripted' in (value as object)) return undefined;
-  if (key === 'text') return String(value).replaceAll('\n', '');
+  if (key === 'text' || key === 'answer') return String(value).replaceAll('\n', '');
   if (key === 'parts') return partsOf(value);
   if (key === 'messages') return (value as { parts: Fields[] }[]).filter(({ parts }) => partsOf(parts).length > 0);
   return value;
@@ -151,6 +151,7 @@ describe('fromAgUi', () => {
         type: 'result',
         result: {
           text: 'One.Two.',
+          answer: 'Two.',
           thinking: 'Done?',
           output: { ok: true },
           messages: [

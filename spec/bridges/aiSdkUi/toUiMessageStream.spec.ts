@@ -81,7 +81,7 @@ describe('toUiMessageStream', () => {
   });
 
   it('toUiMessageStream puts the finish reason, the usage and the model that answered into the metadata', () => {
-    const result = { text: '', thinking: '', output: undefined, messages: [], turns: 1 } as const;
+    const result = { text: '', answer: '', thinking: '', output: undefined, messages: [], turns: 1 } as const;
     const metadata = { answeredBy: { provider: 'p', name: 'm' } };
     const run = events({
       type: 'result',
@@ -104,7 +104,7 @@ describe('toUiMessageStream', () => {
 
   it('toUiMessageStream sends a typed output as data', () => {
     const usage = {};
-    const result = { text: '', thinking: '', output: { a: 1 }, messages: [], turns: 1, usage } as const;
+    const result = { text: '', answer: '', thinking: '', output: { a: 1 }, messages: [], turns: 1, usage } as const;
     const chunks = chunksOf(events({ type: 'result', result: { ...result, finishReason: 'stop' } }));
     expect(chunks).toContainEqual({ type: 'data-output', id: 'output', data: { a: 1 } });
   });

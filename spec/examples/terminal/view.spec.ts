@@ -29,6 +29,7 @@ const result = (rest: object = {}): RunEvent => ({
   type: 'result',
   result: {
     text: '',
+    answer: '',
     thinking: '',
     output: undefined,
     messages: [],

@@ -59,4 +59,33 @@ describe('UsageCounter', () => {
     );
     expect(none.finish).not.toHaveProperty('usage');
   });
+
+  it('UsageCounter tells the cache writes of one hour from those of five minutes', () => {
+    const cache_creation = { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 30 };
+    const input = { input_tokens: 5, cache_creation_input_tokens: 40, cache_creation };
+    const { finish } = read(begin({ usage: { ...input, output_tokens: 1 } }), ...end('end_turn', { output_tokens: 2 }));
+    expect(finish?.usage).toEqual({ input: 45, output: 2, total: 47, cacheWriteInput: 40, longCacheWriteInput: 30 });
+  });
+
+  it('UsageCounter adds the tokens of a compaction, which are billed and not in the totals', () => {
+    const counts = (input: number, output: number) => ({
+      input_tokens: input,
+      output_tokens: output,
+      cache_read_input_tokens: 0,
+      cache_creation_input_tokens: 0,
+    });
+    const iterations = [
+      { type: 'compaction', ...counts(180_000, 3500), cache_read_input_tokens: 20_000 },
+      { type: 'message', ...counts(23_000, 1000) },
+      { type: 'advisor_message', model: 'claude-opus-5', ...counts(500, 50) },
+    ];
+    const last = { ...counts(23_000, 1000), iterations };
+    expect(read(begin(), ...end('end_turn', last)).finish?.usage).toEqual({
+      input: 223_000,
+      output: 4500,
+      total: 227_500,
+      cachedInput: 20_000,
+      cacheWriteInput: 0,
+    });
+  });
 });

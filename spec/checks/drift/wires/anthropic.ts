@@ -80,12 +80,8 @@ export const anthropic: DriftWire = {
       type: `Extract<keyof ${messages}.BetaUsage, string>`,
       leftOut: [
         {
-          reason: 'the totals include them; what each costs is not known yet',
-          values: ['iterations', 'fallback_credit'],
-        },
-        {
-          reason: 'the total of the cache writes is read; their lifetimes are not told apart yet',
-          values: ['cache_creation'],
+          reason: 'a credit of the bill, not tokens',
+          values: ['fallback_credit'],
         },
         { reason: 'where and how the request was served', values: ['inference_geo', 'service_tier', 'speed'] },
       ],
@@ -94,13 +90,18 @@ export const anthropic: DriftWire = {
       what: 'cache lifetimes',
       type: `Extract<keyof ${messages}.BetaCacheCreation, string>`,
       leftOut: [
-        { reason: 'their sum is read: cache_creation_input_tokens', values: /^ephemeral_(1h|5m)_input_tokens$/ },
+        {
+          reason: 'what is written for five minutes is the rest of cache_creation_input_tokens',
+          values: ['ephemeral_5m_input_tokens'],
+        },
       ],
     },
     {
       what: 'iterations of usage',
       type: `NonNullable<${messages}.BetaIterationsUsage>[number]['type']`,
-      leftOut: [{ reason: 'the totals include them', values: ['advisor_message', 'fallback_message'] }],
+      leftOut: [
+        { reason: 'the tokens of another model, with other prices', values: ['advisor_message', 'fallback_message'] },
+      ],
     },
     { what: 'efforts', type: `NonNullable<NonNullable<${messages}.BetaOutputConfig['effort']>>` },
     { what: 'thinking', type: `${messages}.BetaThinkingConfigParam['type']` },
