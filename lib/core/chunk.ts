@@ -96,6 +96,8 @@ export interface ProviderDataChunk {
 /** Voids all chunks since the start of the turn: the turn starts over. */
 export interface RetractChunk {
   readonly type: 'retract';
+  /** In the log of a service, when another process continues the run: the number of its attempt, from 2. */
+  readonly attempt?: number;
   /** The usage of the void attempt, if known. It counts as usage of the turn. */
   readonly usage?: Usage;
 }

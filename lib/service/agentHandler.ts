@@ -1,5 +1,6 @@
 import { concat, concatMap, EMPTY, ignoreElements, isObservable, map, of, tap } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
+import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
 import { RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
@@ -7,9 +8,10 @@ import { isUnguessable } from '../transport/randomId.js';
 import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
 import { readRequest } from './agentRequest.js';
 import type { JoinRequest, ResumeRequest, StartRequest } from './agentRequest.js';
+import { completeLog, continueLog, hasEnded } from './continueLog.js';
 import type { Runs } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
-import { messagesOfRecord, replayCheckpoint, replayRecord } from './replayRecord.js';
+import { messagesOfRecord, replayCheckpoint, replayRecord, seenBefore } from './replayRecord.js';
 import { RunNotFoundError } from './runLog.js';
 import { publicEvents } from './publicEvents.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
@@ -92,8 +94,6 @@ export function agentHandler<C = undefined>(
   const service = createService<C>(options, 1_000_000);
   const { checkpoints = false } = options;
   const { log } = service;
-  /** What a shared log has of the turn that starts over. */
-  const restart: Observable<StreamEvent> = log.isShared ? of({ type: 'retract' }) : EMPTY;
 
   const send = (run: SharedRun | Observable<StreamEvent>, after?: string): Response => {
     const responseOptions = { ...options, after, describeError: (thrown: unknown) => service.describe(thrown) };
@@ -179,8 +179,7 @@ export function agentHandler<C = undefined>(
           const plan: RunPlan = {
             record: { id, owner, input, history: kept },
             stored: before,
-            events: (stop, wrapTurn) =>
-              concat(before ? restart : EMPTY, agent.stream(input, { ...options, wrapTurn, stop })),
+            events: (stop, wrapTurn) => concat(continued(before), agent.stream(input, { ...options, wrapTurn, stop })),
           };
           return launch(plan, after);
         }),
@@ -212,12 +211,18 @@ export function agentHandler<C = undefined>(
       events: (stop, wrapTurn) => {
         if (!checkpoint) throw new RunNotFoundError();
         const rest = agent.resume(checkpoint, { ...options, wrapTurn, stop });
-        const seen = checkpoint.open ? EMPTY : restart;
-        return concat(before && log.isShared ? seen : isResumption ? EMPTY : replayCheckpoint(checkpoint, shown), rest);
+        if (log.isShared) return concat(continued(before, checkpoint), rest);
+        return concat(isResumption ? EMPTY : replayCheckpoint(checkpoint, seenBefore(shown)), rest);
       },
       ...(isResumption ? { begin: useCheckpoint(resumes, id, owner), undo: giveBack(resumes, record, owner) } : {}),
     };
   };
+
+  /** The events that a shared log does not have of a run whose process has ended. */
+  const continued = (before: StoredRun | undefined, checkpoint?: Checkpoint): Observable<StreamEvent> =>
+    before && log.isShared
+      ? continueLog(log, before.record, (seen) => (checkpoint ? replayCheckpoint(checkpoint, seen) : EMPTY))
+      : EMPTY;
 
   /** Takes the checkpoint of a run that waits. If several requests do this, in any process, only one succeeds. */
   const useCheckpoint = (waitingId: string, id: string, owner: string): Observable<never> =>
@@ -244,11 +249,25 @@ export function agentHandler<C = undefined>(
     const { record } = run;
     const { id, state, checkpoint, input, history } = record;
     if (after !== undefined && !log.isShared) throw new RunNotFoundError(); // its events were removed
-    if (state !== 'running' || !checkpoints)
-      return of(after === undefined ? send(replayRecord(record)) : send(service.runElsewhere(id), after));
+    if (state !== 'running' || !checkpoints) return replayed(run, after);
     if (checkpoint) return launch(resumption(record, client, run), after);
     // The first checkpoint comes before the first tool, so nothing was executed.
     return history ? start(id, { input, history }, client, run, after) : of(send(replayRecord(record)));
+  };
+
+  /** Replays a run that has ended: from its record, or from a shared log after an event. */
+  const replayed = ({ record, version }: StoredRun, after: string | undefined): Observable<Response> => {
+    const answered = () =>
+      of(after === undefined ? send(replayRecord(record)) : send(service.runElsewhere(record.id), after));
+    if (!log.isShared) return answered();
+    return hasEnded(log, record.id).pipe(
+      // Its process has ended between the last write of the record and that of the log.
+      concatMap((isComplete) =>
+        isComplete
+          ? answered()
+          : launch({ record, stored: { record, version }, events: () => completeLog(log, record) }, after),
+      ),
+    );
   };
 
   return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown });

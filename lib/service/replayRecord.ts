@@ -2,10 +2,13 @@ import { concat, from, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { WaitingCall } from '../core/approval.js';
 import type { Checkpoint, OpenCalls } from '../core/checkpoint.js';
+import type { FinishReason } from '../core/chunk.js';
 import { eventOfPart } from '../core/event.js';
 import type { RunEvent } from '../core/event.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
+import { addUsage } from '../core/usage.js';
+import type { Usage } from '../core/usage.js';
 import { prefixAfterTools } from '../operators/prefixAfterTools.js';
 import { describedError } from './describedError.js';
 import { RunNotFoundError } from './runLog.js';
@@ -21,35 +24,70 @@ export const messagesOfRecord = ({
   ...((result ?? failure)?.messages ?? []),
 ];
 
-/** Replays a run that has ended, for a late reader: each text is one delta, and all turns are one. */
-export function replayRecord({ shown = 0, result, failure, checkpoint }: RunRecord): Observable<RunEvent> {
+/** What a reader has of a run: its complete turns. */
+export interface SeenTurns {
+  readonly turns: number;
+  readonly messages: number;
+  /** The number of characters of the thinking. */
+  readonly thinking: number;
+  readonly usage: Usage;
+  /** Whether the run resumes another one, whose open turn the reader has. */
+  readonly isResumed: boolean;
+}
+
+/**
+ * What the reader of a run that resumes another one has seen in that run.
+ *
+ * @param shown How many messages that run had shown. Default: there is none.
+ */
+export const seenBefore = (shown = 0): SeenTurns => ({
+  turns: 0,
+  messages: shown,
+  thinking: 0,
+  usage: {},
+  isResumed: shown > 0,
+});
+
+/**
+ * Replays a run that has ended: each text is one delta, and all turns are one.
+ *
+ * @param seen What the reader has. Default: what the run that it resumes has shown.
+ */
+export function replayRecord(
+  { shown, result, failure, checkpoint }: RunRecord,
+  seen = seenBefore(shown),
+): Observable<RunEvent> {
   if (failure)
     return concat(
-      from(failure.messages.slice(shown).flatMap(eventsOfMessage)).pipe(prefixAfterTools()),
+      from(failure.messages.slice(seen.messages).flatMap(eventsOfMessage)).pipe(prefixAfterTools()),
       throwError(() => describedError(failure.error)),
     );
   if (!result) return throwError(() => new RunNotFoundError());
   const { thinking, messages, waiting = [], turns, finishReason, usage } = result;
   const events: RunEvent[] = [
-    ...thoughts(thinking, shown),
-    ...messages.slice(shown).flatMap(eventsOfMessage),
+    ...thoughts(thinking, seen),
+    ...messages.slice(seen.messages).flatMap(eventsOfMessage),
     ...waitingEvents(waiting),
-    ...(shown > 0 ? [] : nestedEvents(checkpoint?.open)),
-    ...(finishReason === 'waiting' ? [] : [{ type: 'turn', turn: turns, finishReason, usage } as const]),
+    ...nestedOf(checkpoint?.open, seen),
+    ...(finishReason === 'waiting' ? [] : turnEnd(turns, finishReason, usage, seen)),
     { type: 'result', result },
   ];
   return from(events).pipe(prefixAfterTools());
 }
 
-/** Replays a run up to a checkpoint, for a reader that starts at its beginning. */
-export function replayCheckpoint({ state, emitted, open }: Checkpoint, shown = 0): Observable<RunEvent> {
+/**
+ * Replays a run up to a checkpoint.
+ *
+ * @param seen What the reader has.
+ */
+export function replayCheckpoint({ state, emitted, open }: Checkpoint, seen: SeenTurns): Observable<RunEvent> {
   const { thinking, messages } = emitted;
   const events: RunEvent[] = [
-    ...thoughts(thinking, shown),
-    ...messages.slice(shown).flatMap(eventsOfMessage), // of an open turn too
-    { type: 'turn', turn: state.turn, finishReason: 'toolCalls', usage: state.usage },
+    ...thoughts(thinking, seen),
+    ...messages.slice(seen.messages).flatMap(eventsOfMessage), // of an open turn too
+    ...turnEnd(state.turn, 'toolCalls', state.usage, seen),
     ...(open?.results ?? []),
-    ...(shown > 0 ? [] : nestedEvents(open)), // the page shows those that the run before it had
+    ...nestedOf(open, seen),
   ];
   return from(events).pipe(prefixAfterTools());
 }
@@ -71,9 +109,25 @@ const nestedEvents = (open: OpenCalls | undefined): RunEvent[] =>
     return events.map((event): RunEvent => ({ type: 'nested', id, name, event }));
   });
 
-/** All thinking of a run, at its start. */
-const thoughts = (thinking: string, shown: number): RunEvent[] =>
-  thinking === '' || shown > 0 ? [] : [{ type: 'thinking', text: thinking }];
+/** The inner runs that the reader does not have. */
+const nestedOf = (open: OpenCalls | undefined, seen: SeenTurns): RunEvent[] =>
+  seen.isResumed ? [] : nestedEvents(open);
+
+/** The thinking that the reader does not have, at the start. */
+function thoughts(thinking: string, seen: SeenTurns): RunEvent[] {
+  const text = seen.isResumed ? '' : thinking.slice(seen.thinking);
+  return text === '' ? [] : [{ type: 'thinking', text }];
+}
+
+/** One end for all turns that the reader does not have. */
+function turnEnd(turn: number, finishReason: FinishReason, usage: Usage, seen: SeenTurns): RunEvent[] {
+  if (seen.turns >= turn && turn > 0) return [];
+  return [{ type: 'turn', turn, finishReason, usage: addUsage(usage, negative(seen.usage)) }];
+}
+
+/** The counts below zero, so that `addUsage` subtracts them. */
+const negative = (usage: Usage): Usage =>
+  Object.fromEntries(Object.entries(usage).map(([count, tokens]: [string, number]) => [count, -tokens]));
 
 const eventsOfMessage = (message: Message): RunEvent[] => [
   ...message.parts.map(eventOfPart),

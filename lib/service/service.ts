@@ -1,22 +1,23 @@
 import { catchError, concat, concatMap, defer, filter, finalize, firstValueFrom, from } from 'rxjs';
-import { ignoreElements, map, merge, of, reduce, retry, startWith, Subject, Subscription, take, timeout } from 'rxjs';
+import { ignoreElements, map, merge, of, reduce, retry, startWith, Subject } from 'rxjs';
+import { take, timeout } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { createSemaphore } from '../core/semaphore.js';
 import type { Semaphore } from '../core/semaphore.js';
-import { RemoteRunError } from '../transport/fromServerSentEvents.js';
 import { describeError } from '../transport/publicError.js';
 import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
 import { createRuns } from './createRuns.js';
 import type { Runs, RunsOptions } from './createRuns.js';
-import { descriptionOf, keepDescription } from './describedError.js';
+import { descriptionOf } from './describedError.js';
 import { createExecutor } from './executeRun.js';
 import type { Executor, RunPlan } from './executeRun.js';
 import type { FileUrlOptions } from './fileUrls.js';
 import { createGate } from './gate.js';
 import type { GateOptions } from './gate.js';
+import { ExecutorLostError, remoteRun, watchExecutor } from './remoteRun.js';
 import { memoryLog } from './memoryLog.js';
 import { memoryStore } from './memoryStore.js';
 import { createOwnerLimits } from './ownerLimits.js';
@@ -98,7 +99,7 @@ export interface Service<C> extends RunAccess<C>, OwnerLimits {
   runElsewhere(id: string): SharedRun;
   /** The description of an error for the browser. */
   describe(thrown: unknown): JsonObject;
-  /** Whether an error says that this process has left a run to another one, at its shutdown. */
+  /** Whether an error says that a process has left a run to others: at its shutdown, or since it has ended. */
   hasLeft(thrown: unknown): boolean;
   shutdown: Runs['shutdown'];
 }
@@ -175,25 +176,6 @@ export function createService<C>(
     lock.isStopped = true;
     return true;
   };
-  const remoteRun = (id: string): SharedRun => {
-    const envelopes = (after?: string) =>
-      log
-        .read(id, after)
-        .pipe(
-          catchError((thrown: unknown) =>
-            failWith(thrown instanceof RemoteRunError ? keepDescription(thrown) : thrown),
-          ),
-        );
-    return {
-      events$: envelopes().pipe(map(({ event }) => event)),
-      status: 'running',
-      envelopes,
-      hold: () => new Subscription(),
-      start: () => undefined,
-      unsubscribe: () => undefined,
-    };
-  };
-
   return {
     store,
     log,
@@ -293,9 +275,13 @@ export function createService<C>(
     stopLocked,
     runElsewhere(id) {
       if (!log.isShared) throw elsewhere();
-      return remoteRun(id);
+      return remoteRun(
+        log,
+        id,
+        watchExecutor(store, id, (record) => executor.locate(record) !== 'nowhere'),
+      );
     },
-    hasLeft: (thrown) => isLeaving && thrown instanceof RunAbandonedError,
+    hasLeft: (thrown) => thrown instanceof ExecutorLostError || (isLeaving && thrown instanceof RunAbandonedError),
     shutdown: (how) =>
       defer(() => {
         isLeaving ||= how === 'abandon';
