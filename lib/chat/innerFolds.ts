@@ -3,7 +3,11 @@ import type { KnownEvent } from '../core/eventGuards.js';
 import { nestedId } from '../core/nested.js';
 import { emptyView } from './view.js';
 import type { ToolCallView, View } from './view.js';
-import type { ViewFold } from './viewFold.js';
+
+/** Builds the view of an inner run from its events. */
+interface InnerFold {
+  add(event: StreamEvent): View;
+}
 
 /** The views of the inner runs of one run. */
 interface InnerFolds {
@@ -12,9 +16,13 @@ interface InnerFolds {
   clear(): void;
 }
 
-/** @param createFold Creates the view of an inner run, which continues an earlier one. */
-export function createInnerFolds(createFold: (start: View, outerCall: string) => ViewFold): InnerFolds {
-  const folds = new Map<string, ViewFold>();
+/**
+ * Creates the views of the inner runs, each with the first event of its run.
+ *
+ * @param createFold Creates the view of an inner run, which continues an earlier one.
+ */
+export function createInnerFolds(createFold: (start: View, outerCall: string) => InnerFold): InnerFolds {
+  const folds = new Map<string, InnerFold>();
   return {
     add(call, event) {
       const fold = folds.get(call.id) ?? createFold(call.nested ?? emptyView, call.id);

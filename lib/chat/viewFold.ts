@@ -187,16 +187,11 @@ export function createViewFold(start: View, outerCall?: string): ViewFold {
     if (isDelta) call.json.push(args);
     if (isDelta && !call.json.isDue()) return; // a snapshot after each delta would be too slow
     const snapshot = isDelta ? call.json.snapshot() : args;
-    replacePart(call.position, (part) =>
-      part.type === 'toolCall' && isReceiving(part)
-        ? {
-            ...part,
-            id: id || part.id,
-            name: name || part.name,
-            arguments: isJsonObject(snapshot) ? snapshot : part.arguments,
-          }
-        : part,
-    );
+    replacePart(call.position, (part) => {
+      if (part.type !== 'toolCall' || !isReceiving(part)) return part;
+      const shown = isJsonObject(snapshot) ? snapshot : part.arguments;
+      return { ...part, id: id || part.id, name: name || part.name, arguments: shown };
+    });
   }
 
   function addCall(call: ToolCallView): void {
@@ -294,10 +289,8 @@ export function createViewFold(start: View, outerCall?: string): ViewFold {
 
   function setParts(parts: readonly PartView[], status: ViewStatus): void {
     const current = withoutNotices(view);
-    view = {
-      ...(hasAnswer ? replaceLast(current, { ...answer(), parts }) : appendMessage(current, 'model', parts)),
-      status,
-    };
+    const changed = hasAnswer ? replaceLast(current, { ...answer(), parts }) : appendMessage(current, 'model', parts);
+    view = { ...changed, status };
     hasAnswer = true;
   }
 }

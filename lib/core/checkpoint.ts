@@ -1,9 +1,8 @@
-import type { Decision, WaitingCall } from './approval.js';
+import type { CallAnswers, Decision, WaitingCall } from './approval.js';
 import type { FinishReason } from './chunk.js';
 import type { JsonValue } from './json/json.js';
 import type { Message, Metadata, ToolResultPart } from './message.js';
 import type { RunState } from './runState.js';
-import type { ResumedRun } from './nested.js';
 import type { Usage } from './usage.js';
 
 /**
@@ -77,6 +76,12 @@ interface RunOutcome {
   readonly rawReason?: string;
   /** The typed output, if one was requested. */
   readonly output?: JsonValue;
+}
+
+/** An inner run that is resumed, with the answers to its waiting calls by their inner ids. */
+export interface ResumedRun {
+  readonly checkpoint: Checkpoint;
+  readonly answers: CallAnswers;
 }
 
 /** An open turn that is resumed, with the answers to its waiting calls by id. */

@@ -1,8 +1,7 @@
 import type { Observable } from 'rxjs';
-import type { Approve, CallAnswers, WaitingCall } from './approval.js';
-import type { Checkpoint } from './checkpoint.js';
+import type { Approve, WaitingCall } from './approval.js';
+import type { Checkpoint, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
-import type { Tool } from './tool.js';
 
 /**
  * The run that has made a call, for a tool that runs an agent: `agentTool` reads it as `outer` of its context. An inner
@@ -27,12 +26,6 @@ export interface OuterRun {
   suspend(checkpoint: Checkpoint): void;
 }
 
-/** An inner run that is resumed, with the answers to its waiting calls by their inner ids. */
-export interface ResumedRun {
-  readonly checkpoint: Checkpoint;
-  readonly answers: CallAnswers;
-}
-
 /** The id of an inner call in the outer run. Inner and outer runs choose their ids independently. */
 export const nestedId = (outer: string, inner: string): string => `${outer}/${inner}`;
 
@@ -47,20 +40,3 @@ export const asOuterCall = <Call extends WaitingCall>(outer: string, call: Call)
 export function waitingInside(nested: Iterable<readonly [id: string, checkpoint: Checkpoint]>): readonly WaitingCall[] {
   return [...nested].flatMap(([id, { open }]) => (open?.waiting ?? []).map((call) => asOuterCall(id, call)));
 }
-
-/** What `resume` of an outer run checks before it executes anything. */
-export interface InnerAgent {
-  readonly tools: readonly Tool[];
-  /** The name of its orchestrator. */
-  readonly orchestrator: string;
-}
-
-/** Where agents and the tools that run them have it. A property, because wrappers copy those. */
-const innerAgent: unique symbol = Symbol.for('rivulet.innerAgent');
-
-/** The properties with which an agent, or its tool, says what `resume` of an outer run needs to know. */
-export const innerAgentProperty = (inner: InnerAgent | undefined): object => (inner ? { [innerAgent]: inner } : {});
-
-/** What an agent, or its tool, says of itself; undefined for any other. */
-export const innerAgentOf = (value: object | undefined): InnerAgent | undefined =>
-  (value as { readonly [innerAgent]?: InnerAgent } | undefined)?.[innerAgent];

@@ -10,7 +10,7 @@ import { messagesOf } from '../core/input.js';
 import { finiteNumber, isRecord, nonEmptyString, omitUndefined } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { Model } from '../core/model.js';
-import { innerAgentOf } from '../core/nested.js';
+import { innerAgentOf } from '../core/innerAgent.js';
 import type { Tool } from '../core/tool.js';
 import type { Orchestrator, TurnContext } from '../orchestrators/orchestrator.js';
 import type { AgentEntry, StartEntry } from './entries.js';

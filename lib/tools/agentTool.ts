@@ -10,7 +10,7 @@ import { omitUndefined } from '../core/json/json.js';
 import type { JsonValue } from '../core/json/json.js';
 import { messageText } from '../core/message.js';
 import type { Message } from '../core/message.js';
-import { innerAgentOf, innerAgentProperty } from '../core/nested.js';
+import { innerAgentOf, innerAgentProperty } from '../core/innerAgent.js';
 import type { Infer, InferInput, Schema } from '../core/schema.js';
 import type { Nested, Tool } from '../core/tool.js';
 import { ToolFailure } from '../operators/execute/toolFailure.js';

@@ -7,7 +7,7 @@ import type { Agent, Input, ResumeOptions, RunOptions } from '../../agent.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { RunEvent } from '../../core/event.js';
 import { omitUndefined } from '../../core/json/json.js';
-import { innerAgentOf } from '../../core/nested.js';
+import { innerAgentOf } from '../../core/innerAgent.js';
 import type { Tool } from '../../core/tool.js';
 import { addUsage } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';

@@ -1,11 +1,11 @@
 import { ReplaySubject } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Approve } from '../../core/approval.js';
-import type { Checkpoint } from '../../core/checkpoint.js';
+import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
 import type { ToolCallPart } from '../../core/message.js';
 import { asOuterCall } from '../../core/nested.js';
-import type { OuterRun, ResumedRun } from '../../core/nested.js';
+import type { OuterRun } from '../../core/nested.js';
 import type { ToolExecution } from './toolExecution.js';
 
 /** The settings that an inner run takes from the run of its call. */

@@ -7,7 +7,7 @@ import type {
 } from '../../core/event.js';
 import type { JsonValue } from '../../core/json/json.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
-import type { ResumedRun } from '../../core/nested.js';
+import type { ResumedRun } from '../../core/checkpoint.js';
 import type { Tool } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';
 import { NestedRun } from './nestedRun.js';

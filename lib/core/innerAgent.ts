@@ -1,0 +1,18 @@
+import type { Tool } from './tool.js';
+
+/** What `resume` of an outer run checks before it executes anything. */
+export interface InnerAgent {
+  readonly tools: readonly Tool[];
+  /** The name of its orchestrator. */
+  readonly orchestrator: string;
+}
+
+/** Where agents and the tools that run them have it. A property, because wrappers copy those. */
+const innerAgent: unique symbol = Symbol.for('rivulet.innerAgent');
+
+/** The properties with which an agent, or its tool, says what `resume` of an outer run needs to know. */
+export const innerAgentProperty = (inner: InnerAgent | undefined): object => (inner ? { [innerAgent]: inner } : {});
+
+/** What an agent, or its tool, says of itself; undefined for any other. */
+export const innerAgentOf = (value: object | undefined): InnerAgent | undefined =>
+  (value as { readonly [innerAgent]?: InnerAgent } | undefined)?.[innerAgent];
