@@ -11,6 +11,7 @@ import { MessageEncoder } from './messageEncoder.js';
 import { finishedEvent } from './outcome.js';
 import type { OutcomeOptions } from './outcome.js';
 import { AgUiRequestError } from './request.js';
+import { Subagents } from './subagents.js';
 import { AG_UI_VERSION, turnsMark } from './marks.js';
 import type { AgUiEvent, RunAgentInput } from './protocol.js';
 
@@ -25,6 +26,7 @@ export class AgUiEncoder {
   private readonly messages: MessageEncoder;
   /** The arguments of the calls of this run. */
   private readonly callArguments = new Map<string, JsonObject>();
+  private readonly subagents = new Subagents();
   private hasFinished = false;
 
   constructor(
@@ -46,6 +48,7 @@ export class AgUiEncoder {
 
   error(thrown: unknown): readonly AgUiEvent[] {
     this.messages.closeAll();
+    this.sendAll(this.subagents.end());
     return [...this.messages.takeSent(), this.errorEvent(thrown)];
   }
 
@@ -54,6 +57,7 @@ export class AgUiEncoder {
     if (this.hasFinished) return [];
     const { threadId, runId } = this.run;
     this.messages.closeAll();
+    this.sendAll(this.subagents.end());
     this.messages.answerOpenCalls(new Set());
     this.messages.send({ type: 'RUN_FINISHED', threadId, runId, outcome: { type: 'cancelled' } });
     return this.messages.takeSent();
@@ -81,7 +85,12 @@ export class AgUiEncoder {
         messages.send(customEvent(isSameJson(args, this.callArguments.get(known.id)) ? others : known));
         break;
       }
+      case 'nested':
+        this.sendAll(this.subagents.nested(known));
+        messages.send(customEvent(known));
+        break;
       case 'toolResult':
+        this.sendAll(this.subagents.result(known));
         messages.addResult(known);
         break;
       case 'message':
@@ -109,6 +118,10 @@ export class AgUiEncoder {
     }
   }
 
+  private sendAll(events: readonly AgUiEvent[]): void {
+    for (const event of events) this.messages.send(event);
+  }
+
   /** Sends only prompts that joined the run: the text and the results of the other messages were sent before. */
   private addMessage(message: Message): void {
     this.messages.closeAll();
@@ -118,7 +131,9 @@ export class AgUiEncoder {
   private finish(result: RunResult): void {
     const { messages } = this;
     messages.closeAll();
-    messages.answerOpenCalls(new Set(result.waiting?.map(({ id }) => id)));
+    this.sendAll(this.subagents.end(result.waiting));
+    // A call whose inner calls wait has no result either.
+    messages.answerOpenCalls(new Set(result.waiting?.map(({ id, path: [outer = id] = [] }) => outer)));
     const event = finishedEvent(this.run, result, messages.answered, this.options);
     if (event.outcome?.type === 'interrupt') messages.sendSnapshot(); // required before an interrupt
     messages.send(event);

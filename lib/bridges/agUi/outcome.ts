@@ -71,7 +71,8 @@ const toInterrupt = (call: WaitingCall, { describeCall }: OutcomeOptions): AgUiI
   responseSchema: decisionSchema,
   ...describeCall?.(call),
   id: call.id,
-  toolCallId: call.id,
+  toolCallId: call.path?.[0] ?? call.id, // the client knows only the calls of the run itself
+  ...(call.path ? { subagentRunId: call.path.slice(0, -1).join('/') } : {}),
 });
 
 const toAgUiUsage = ({ input, output, total, cachedInput, cacheWriteInput, reasoning }: Usage): AgUiUsage =>

@@ -42,6 +42,8 @@ export interface AgUiInterrupt {
   /** The question, for the user. */
   readonly message?: string;
   readonly toolCallId?: string;
+  /** The run of the sub-agent that asks. Default: the agent itself. */
+  readonly subagentRunId?: string;
   /** The JSON Schema of the answer. */
   readonly responseSchema?: JsonObject;
   /** When the question expires, as an ISO 8601 date. */
@@ -106,6 +108,28 @@ export interface MessagesSnapshotEvent extends AgUiBase {
   readonly messages: readonly AgUiMessage[];
 }
 
+/**
+ * The run of a sub-agent: its start, and its end. It is `suspended` if it waits for the answers to interrupts, and goes
+ * on in a later run.
+ */
+export type SubagentEvent =
+  | (AgUiBase & {
+      readonly type: 'SUBAGENT_STARTED';
+      readonly subagentRunId: string;
+      readonly name: string;
+      readonly parentSubagentRunId?: string;
+      /** The call that has started it. */
+      readonly parentToolCallId?: string;
+    })
+  | (AgUiBase & {
+      readonly type: 'SUBAGENT_FINISHED';
+      readonly subagentRunId: string;
+      readonly outcome?:
+        | { readonly type: 'success' }
+        | { readonly type: 'suspended'; readonly interruptIds?: readonly string[] };
+    })
+  | (AgUiBase & { readonly type: 'SUBAGENT_ERROR'; readonly subagentRunId: string; readonly message: string });
+
 /** An event for which AG-UI has no type. */
 export interface CustomEvent extends AgUiBase {
   readonly type: 'CUSTOM';
@@ -122,6 +146,7 @@ export type AgUiEvent =
   | ReasoningEvent
   | ToolCallEvents
   | MessagesSnapshotEvent
+  | SubagentEvent
   | CustomEvent;
 
 /** The short forms of a message, which other servers send: the first one of a message has its id. */

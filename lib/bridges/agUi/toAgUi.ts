@@ -17,6 +17,8 @@ import type { AgUiEvent } from './protocol.js';
  * - Text, reasoning, calls and their results become messages, whose ids are those of the run with a number. With the
  *   option `fragments` of the run, arguments are sent as they arrive.
  * - Calls that need an approval become interrupts, and calls of tools that the client executes `pendingToolCallIds`.
+ * - The run of a sub-agent (`agentTool`) starts with SUBAGENT_STARTED, and ends with SUBAGENT_FINISHED, which says
+ *   whether it is suspended, or SUBAGENT_ERROR. Its events are CUSTOM events named `rivulet.nested`.
  * - `retract` becomes a MESSAGES_SNAPSHOT without the messages of the turn, so the client needs nothing but AG-UI.
  * - Events for which AG-UI has no type (progress, sources, files, metadata, retries, your own events) become CUSTOM
  *   events, named `rivulet.` and the type of the event. Checkpoints are not sent.

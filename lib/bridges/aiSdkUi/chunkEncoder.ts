@@ -6,6 +6,7 @@ import type { ServerTool } from '../../core/metadata.js';
 import { describeError } from '../../transport/publicError.js';
 import type { UiMessageChunk } from './chunks.js';
 import type { UiMessageStreamOptions } from './options.js';
+import { NestedRuns } from './nestedRuns.js';
 import { ToolChunks } from './toolChunks.js';
 import { fileChunk, resultMetadata, sourceChunk, uiFinishReason } from './uiParts.js';
 
@@ -14,6 +15,7 @@ const notEnded = 'The call did not end.';
 /** Translates the events of one run. It closes each text, call and step that it opens, however the run ends. */
 export class ChunkEncoder {
   private readonly tools: ToolChunks;
+  private readonly nested: NestedRuns;
   /** Whether the browser reads the chunks that version 6 does not know. */
   private readonly isNewest: boolean;
   private hasEvents = false;
@@ -31,6 +33,7 @@ export class ChunkEncoder {
   ) {
     const clientTools = new Set(options.tools?.filter((tool) => !tool.execute).map(({ name }) => name));
     this.tools = new ToolChunks(clientTools, { add: (chunk) => this.addPart(chunk), change: emit });
+    this.nested = new NestedRuns(this.tools);
     this.stepHasCalls = options.continues ?? false;
     this.isNewest = options.version !== 6;
   }
@@ -40,6 +43,12 @@ export class ChunkEncoder {
     const { messageId } = this.options;
     this.hasEvents = false;
     this.emit({ type: 'start', ...(messageId === undefined ? {} : { messageId }) });
+  }
+
+  /** Encodes the events of the message before this run, whose questions were answered. */
+  encodeEarlier(events: readonly StreamEvent[]): void {
+    for (const event of events) this.encode(event);
+    this.tools.endQuestions();
   }
 
   encode(event: StreamEvent): void {
@@ -78,6 +87,12 @@ export class ChunkEncoder {
         if (this.options.progress ?? true)
           this.emit({ type: 'tool-output-available', toolCallId: known.id, output: known.value, preliminary: true });
         break;
+      case 'nested': {
+        const output = this.nested.add(known);
+        if (output !== undefined && (this.options.progress ?? true))
+          this.emit({ type: 'tool-output-available', toolCallId: known.id, output, preliminary: true });
+        break;
+      }
       case 'toolResult':
         this.tools.addResult(known);
         break;

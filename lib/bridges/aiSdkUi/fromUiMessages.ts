@@ -6,6 +6,7 @@ import { isJsonObject, isRecord, nonEmptyString } from '../../core/json/json.js'
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { base64, toolErrorTexts } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { nestedId } from '../../core/nested.js';
 import type { UiMessage } from './chunks.js';
 
 /** The data of a response that a server stores, as plain JSON. */
@@ -161,15 +162,22 @@ function responseMessages(message: UiMessage): readonly Message[] {
     if (part['type'] === 'step-start') steps.push([]);
     else steps.at(-1)?.push(part);
   }
+  const ids = toolParts(message).map(({ id }) => id);
   return steps.flatMap((step) => {
-    const calls = step.flatMap((part) => toolPart(part) ?? []);
+    const calls = step.flatMap((part) => ownCall(part, ids) ?? []);
     const results = calls.flatMap((call) => toToolResult(call) ?? []);
-    const parts = step.flatMap((part) => contentPart(part) ?? toToolCall(toolPart(part)) ?? []);
+    const parts = step.flatMap((part) => contentPart(part) ?? toToolCall(ownCall(part, ids)) ?? []);
     return [
       ...(parts.length > 0 ? [{ role: 'model', parts } as const] : []),
       ...(results.length > 0 ? [{ role: 'user', parts: results } as const] : []),
     ];
   });
+}
+
+/** A call of the run itself. Those of inner runs are shown, but they are not part of its conversation. */
+function ownCall(part: UnknownPart, ids: readonly string[]): UiToolPart | undefined {
+  const call = toolPart(part);
+  return call && ids.some((id) => call.id.startsWith(nestedId(id, ''))) ? undefined : call;
 }
 
 const toToolCall = (call: UiToolPart | undefined): ToolCallPart | undefined =>

@@ -148,7 +148,20 @@ export class ToolChunks {
 
   /** Leaves calls open: they wait for the browser. */
   leaveOpen(calls: readonly WaitingCall[]): void {
-    for (const { id } of calls) this.open.delete(id);
+    for (const { id, path: [outer = id] = [] } of calls) {
+      this.open.delete(id);
+      this.open.delete(outer);
+    }
+  }
+
+  /** The browser has answered what it was asked in the run before. */
+  endQuestions(): void {
+    for (const [id, { isAsking: _, ...call }] of this.open) this.open.set(id, call);
+  }
+
+  /** Whether a call is shown without an outcome. */
+  isOpen(id: string): boolean {
+    return this.open.has(id);
   }
 
   private makeAvailable(toolCallId: string): void {

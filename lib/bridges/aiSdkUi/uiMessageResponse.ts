@@ -67,7 +67,7 @@ function uiFormat(options: UiMessageStreamOptions, earlier?: EarlierEvents): Run
     text = '';
     return taken;
   };
-  for (const event of earlier?.events ?? []) encoder.encode(event);
+  encoder.encodeEarlier(earlier?.events ?? []);
   const before = take();
   return {
     start() {

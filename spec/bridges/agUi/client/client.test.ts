@@ -19,13 +19,19 @@ import type { Tool } from '../../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../../lib/testing/index.js';
 import type { Script } from '../../../../lib/testing/index.js';
 import { nodeListener } from '../../../../lib/service/nodeListener.js';
+import { nestedAgents, removes } from '../../../support/nestedAgents.js';
 import { exampleRun } from '../../../support/runs.js';
 import { randomRun } from '../randomRun.js';
 
 /** Serves an agent at a URL, and returns a client of it with its model. */
 async function serve(script: Script, ownTools: readonly Tool[] = [], options: AgUiHandlerOptions = {}) {
   const model = scriptedModel(script);
-  const handler = agUiHandler((tools) => createAgent({ model, tools: [...ownTools, ...tools] }), options);
+  const served = await serveAgent((tools) => createAgent({ model, tools: [...ownTools, ...tools] }), options);
+  return { ...served, model };
+}
+
+async function serveAgent(agentFor: Parameters<typeof agUiHandler>[0], options: AgUiHandlerOptions = {}) {
+  const handler = agUiHandler(agentFor, options);
   const server = createServer(nodeListener(handler)).listen(0, '127.0.0.1');
   await once(server, 'listening');
   closing.push(() => {
@@ -33,8 +39,7 @@ async function serve(script: Script, ownTools: readonly Tool[] = [], options: Ag
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  const client = new HttpAgent({ url: `http://127.0.0.1:${port}/agent`, threadId: 'thread' });
-  return { client, model };
+  return { client: new HttpAgent({ url: `http://127.0.0.1:${port}/agent`, threadId: 'thread' }) };
 }
 const closing: (() => void)[] = [];
 afterEach(() => closing.splice(0).forEach((close) => close()));
@@ -66,6 +71,22 @@ const weather = tool({
 });
 
 describe('HttpAgent', () => {
+  it('shows sub-agents as such: started, suspended for an approval, and finished', async () => {
+    const { client } = await serveAgent(() => nestedAgents([removes]));
+    ask(client, 'Hi');
+    const { events, subscriber } = recorder();
+    await client.runAgent({ runId: 'run-1' }, subscriber);
+    const lifecycle = () => typesOf(events).filter((type) => type.startsWith('SUBAGENT'));
+    const started = ['SUBAGENT_STARTED', 'SUBAGENT_STARTED'];
+    const finished = ['SUBAGENT_FINISHED', 'SUBAGENT_FINISHED'];
+    assert.deepEqual(lifecycle(), [...started, ...finished]);
+    events.length = 0;
+    const resume = [{ interruptId: 'a/a/a', status: 'resolved' as const, payload: { approved: true } }];
+    await client.runAgent({ runId: 'run-2', resume }, subscriber);
+    assert.deepEqual(lifecycle(), [...started, ...finished]);
+    assert.equal(client.messages.at(-1)?.content, 'All done.');
+  });
+
   it('completes a run with reasoning, text and a tool of the server', async () => {
     const script: Script = [
       [{ type: 'thinking', text: 'Which city?' }, 'Let me see.', toolCall('weather', { city: 'Oslo' }, 'c1')],
