@@ -1,5 +1,18 @@
-import { describe, expect, it } from '@jest/globals';
-import { concat, finalize, NEVER, of, Subject, switchMap, take, takeUntil, throwError, timer } from 'rxjs';
+import { describe, expect, it, jest } from '@jest/globals';
+import {
+  concat,
+  config,
+  finalize,
+  lastValueFrom,
+  NEVER,
+  of,
+  Subject,
+  switchMap,
+  take,
+  takeUntil,
+  throwError,
+  timer,
+} from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { RunAbandonedError, shareRun } from '../../lib/service/shareRun.js';
@@ -130,6 +143,44 @@ describe('shareRun', () => {
     source.next(other('a'));
     expect(received).toEqual(['a', 'b']);
     expect(second.values).toEqual([other('a'), other('b')]);
+  });
+
+  it('shareRun gives the other subscribers everything if the handler of one throws', async () => {
+    const unhandled: unknown[] = [];
+    config.onUnhandledError = (error) => unhandled.push(error);
+    try {
+      const source = new Subject<StreamEvent>();
+      const run = shareRun(source);
+      const before = observe(run.events$);
+      let seen = 0;
+      run.events$.subscribe(() => {
+        seen += 1;
+        throw new Error('the page broke');
+      });
+      const after = observe(run.events$);
+      source.next(other('a'));
+      source.next(other('b'));
+      source.complete();
+      for (const { values, completed } of [before, after, observe(run.events$)])
+        expect([values, completed]).toEqual([[other('a'), other('b')], true]);
+      await lastValueFrom(timer(0)); // RxJS reports what a handler throws later
+      expect([seen, unhandled]).toEqual([2, [new Error('the page broke'), new Error('the page broke')]]);
+    } finally {
+      config.onUnhandledError = null;
+    }
+  });
+
+  it('shareRun leaves no timer of its grace time when the run ends', () => {
+    jest.useFakeTimers();
+    try {
+      const source = new Subject<StreamEvent>();
+      shareRun(source, { grace: 60_000 }).start();
+      expect(jest.getTimerCount()).toBe(1);
+      source.complete();
+      expect(jest.getTimerCount()).toBe(0);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('shareRun continues after the id of any envelope', () => {

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../../../core/json/json.js';
 import type { Refusal } from '../dialect.js';
 import { historyObjection } from '../historyRules.js';
 import { refusedByAnthropic } from '../outputSchema.js';
+import { refusedByAnthropicSettings } from '../settings.js';
 import { cacheObjection } from './cacheControl.js';
 import { blocksOf, historyRules, idsOf } from './historyRules.js';
 import { toolsObjection } from './tools.js';
@@ -31,6 +32,7 @@ function objection(body: unknown): string | undefined {
   return (
     thinkingObjection(body, limit) ??
     toolsObjection(body) ??
+    refusedByAnthropicSettings(body) ??
     cacheObjection(body) ??
     refusedByAnthropic(objectOrEmpty(body['output_config'])['format']) ??
     historyObjection(historyRules, messages)

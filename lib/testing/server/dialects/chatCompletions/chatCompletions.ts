@@ -17,6 +17,7 @@ import { historyObjection } from '../historyRules.js';
 import type { HistoryRule } from '../historyRules.js';
 import { refusedByOpenai } from '../outputSchema.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { refusedByOpenaiSettings } from '../settings.js';
 import { chatHistory } from './history.js';
 import { historyRules, textResultRules } from './historyRules.js';
 
@@ -64,6 +65,8 @@ export function refusalOf(body: unknown, rules: readonly HistoryRule[] = history
     return refuse("Invalid 'messages': empty array. Expected an array with minimum length 1.", 'empty_array');
   if (body['stream'] !== true)
     return refuse("This loopback server only streams: send 'stream': true.", 'unsupported_value');
+  const settings = refusedByOpenaiSettings(body, 'function');
+  if (settings) return refuse(settings.message, settings.code);
   const format = objectOrEmpty(body['response_format']);
   const invalid =
     refusedByOpenai(format['json_schema'], 'response_format') ?? historyObjection(rules, messages.filter(isJsonObject));

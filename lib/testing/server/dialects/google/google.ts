@@ -10,6 +10,7 @@ import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
 import { objectsIn } from '../history.js';
 import { historyObjection } from '../historyRules.js';
+import { refusedByGoogleSettings } from '../settings.js';
 import { googleHistory } from './history.js';
 import { historyRules } from './historyRules.js';
 
@@ -179,7 +180,7 @@ function googleRefusal(body: unknown): Refusal | undefined {
   if (!Array.isArray(contents) || contents.length === 0)
     return refused('* GenerateContentRequest.contents: contents is not specified');
   const list = contents.filter(isJsonObject);
-  const objection = historyObjection(historyRules, list);
+  const objection = refusedByGoogleSettings(body) ?? historyObjection(historyRules, list);
   return objection === undefined ? undefined : refused(objection);
 }
 

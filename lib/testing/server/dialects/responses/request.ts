@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
 import { refusedByOpenai } from '../outputSchema.js';
 import { historyObjection } from '../historyRules.js';
+import { refusedByOpenaiSettings } from '../settings.js';
 import { completeHistoryRules, historyRules } from './historyRules.js';
 
 const refuse = (message: string, code?: string): Refusal => ({
@@ -32,6 +33,8 @@ export function refusalOf(body: unknown): Refusal | undefined {
     return refuse(`Missing required parameter: 'tools[${nameless}].name'.`, 'missing_required_parameter');
   if (body['stream'] !== true)
     return refuse("This loopback server only streams: send 'stream': true.", 'unsupported_value');
+  const settings = refusedByOpenaiSettings(body);
+  if (settings) return refuse(settings.message, settings.code);
   const invalid = refusedByOpenai(objectOrEmpty(body['text'])['format'], 'response_format');
   if (invalid !== undefined) return refuse(invalid, 'invalid_json_schema');
   if (typeof input === 'string') return undefined;
