@@ -23,6 +23,7 @@ const examples: readonly (readonly [name: keyof typeof predicates, event: Stream
   ['isToolStart', { type: 'toolStart' }, []],
   ['isToolProgress', { type: 'toolProgress' }, []],
   ['isToolUsage', { type: 'toolUsage' }, []],
+  ['isNested', { type: 'nested' }, []],
   ['isToolResult', answer, []],
   ['isMessage', { type: 'message', message: userMessage('Hi') } as StreamEvent, []],
   ['isModelMessage', { type: 'message', message: modelMessage('Hi') } as StreamEvent, ['isMessage']],
