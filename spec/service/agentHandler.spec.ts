@@ -20,6 +20,7 @@ import { memoryStore } from '../../lib/service/memoryStore.js';
 import { nodeListener } from '../../lib/service/nodeListener.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import type { RunRecord, RunStore, StoredRun } from '../../lib/service/runStore.js';
+import { shutDown } from '../support/services.js';
 import { lateStore, mapStore } from '../support/stores.js';
 
 const asJson = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
@@ -55,6 +56,7 @@ async function serve(script: Script<ScriptedRequest>, options: AgentHandlerOptio
   cleanups.push(() => {
     server.closeAllConnections();
     server.close();
+    shutDown(handler);
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/api/chat`;
   return { url, server, handler, model };

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { concat, NEVER, Subject } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
@@ -7,6 +7,7 @@ import type { Tool, ToolContext } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/agentHandler.js';
 import type { RunRecord } from '../../lib/service/runStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { shutDown } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
 
 const newId = () => crypto.randomUUID();
@@ -33,6 +34,9 @@ type Store = ReturnType<typeof mapStore>;
 type Settings = Pick<Tool, 'needsApproval' | 'atMostOnce'>;
 type Script = Parameters<typeof scriptedModel>[0];
 
+const handlers: Handler[] = [];
+afterEach(() => handlers.splice(0).forEach(shutDown));
+
 /** A service, as the only one of its process. Its tool `work` runs until `end` is called. */
 function startProcess(store: Store, settings: Settings, script: Script, agentOptions: object = {}) {
   const keys: string[] = [];
@@ -46,6 +50,7 @@ function startProcess(store: Store, settings: Settings, script: Script, agentOpt
   const work: Tool = { ...tool({ name: 'work', description: 'Works.' }), ...settings, execute };
   const model = scriptedModel(script);
   const handler = agentHandler(createAgent({ model, tools: [work], ...agentOptions }), { store, checkpoints: true });
+  handlers.push(handler);
   const end = () => {
     ended.next('worked');
     ended.complete();

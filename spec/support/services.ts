@@ -54,6 +54,7 @@ export const protocolNames = Object.keys(all) as readonly (keyof typeof all)[];
 /** Servers on free ports of the loopback interface. */
 export function createServers() {
   const servers: Server[] = [];
+  const handlers: Handler[] = [];
   const listen = async (listener: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> => {
     const server = createServer(listener);
     servers.push(server);
@@ -62,14 +63,24 @@ export function createServers() {
   };
   return {
     listen,
-    serve: (handler: Handler) => listen(nodeListener(handler)),
+    serve(handler: Handler) {
+      handlers.push(handler);
+      return listen(nodeListener(handler));
+    },
     close() {
+      for (const handler of handlers.splice(0)) shutDown(handler);
       for (const server of servers.splice(0)) {
         server.closeAllConnections();
         server.close();
       }
     },
   };
+}
+
+/** Ends the runs of a handler: their timers would keep the process alive for minutes. */
+export function shutDown(handler: object): void {
+  const { shutdown } = handler as Partial<ReturnType<typeof agentHandler>>;
+  shutdown?.('abandon').subscribe();
 }
 
 /** Sends a request that starts a run. */
