@@ -3,6 +3,7 @@ import { Component, computed, inject, input } from '@angular/core';
 import type { JsonValue, ToolCallView } from 'rivulet';
 import { Approval } from './approval';
 import { Chat } from './chat';
+import { Markdown } from './markdown';
 import { applyColour } from './theme';
 import { browserTools } from './tools';
 
@@ -21,7 +22,7 @@ const statusTexts: Readonly<Record<ToolCallView['status'], string>> = {
 /** A tool call, with its progress and its result. */
 @Component({
   selector: 'app-tool-call',
-  imports: [Approval, JsonPipe],
+  imports: [Approval, JsonPipe, Markdown],
   template: `
     <section class="tool" [attr.data-status]="call().status" [attr.aria-label]="'Tool ' + call().name">
       <header>
@@ -44,6 +45,20 @@ const statusTexts: Readonly<Record<ToolCallView['status'], string>> = {
       }
       @if (needsApproval()) {
         <app-approval [call]="call()" />
+      }
+      @if (nested(); as parts) {
+        <div class="nested" role="group" [attr.aria-label]="'The agent behind ' + call().name">
+          @for (part of parts; track $index) {
+            @switch (part.type) {
+              @case ('text') {
+                <app-markdown [text]="part.text" />
+              }
+              @case ('toolCall') {
+                <app-tool-call [call]="part" />
+              }
+            }
+          }
+        </div>
       }
       <details>
         <summary>Details</summary>
@@ -81,8 +96,10 @@ export class ToolCall {
     if (this.percent()) return `${this.percent()} %`;
     return code === 'denied' ? 'Denied' : code === 'cancelled' ? 'Cancelled' : statusTexts[status];
   });
+  /** The run of the agent behind the tool. Its calls are shown, and answered, like those of the outer run. */
+  protected readonly nested = computed(() => this.call().nested?.messages.flatMap(({ parts }) => parts));
   protected readonly needsApproval = computed(
-    () => this.call().status === 'waiting' && !answeredHere.includes(this.call().name),
+    () => this.call().status === 'waiting' && !this.call().nested && !answeredHere.includes(this.call().name),
   );
   protected readonly colours = computed(() => {
     const { name, status, arguments: args } = this.call();
