@@ -50,6 +50,8 @@ export interface TracedRun {
   readonly context: Context;
   /** `gen_ai.agent.name`, if the agent has a name. */
   readonly agent: Attributes;
+  /** Traces an agent that a tool of this name runs, unless it is traced already. */
+  readonly traceInner: <A extends object>(agent: A, tool: string) => A;
   /** Called with the arguments of each turn before it starts. */
   readonly onTurn: (...turn: Parameters<Orchestrator['turn']>) => void;
   /** Called with the usage of each request. */

@@ -59,6 +59,7 @@ export class ToolCalls {
       ...tool,
       execute: (args, context) => {
         const call = this.running.get(context.call.id);
+        if (context.outer) context.outer.wrapAgent = (agent) => this.run.traceInner(agent, tool.name);
         const error = (thrown: unknown) => {
           if (call) call.thrown = thrown;
         };

@@ -40,7 +40,7 @@ export interface TraceAgentOptions extends TraceOptions {
  * - a request is a span `chat <model>`, with the settings, the response's id and model, the finish reason, the tokens
  *   and the time to the first chunk. It covers the retries of the request, which are events of the span;
  * - a tool is a span `execute_tool <name>`. The tool runs in its context: the spans that it starts are its children,
- *   and so is the run of a traced agent (`agentTool`). That requires a context manager.
+ *   and so is the run of an agent (`agentTool`), with spans of its own. That requires a context manager.
  *
  * Each span ends once: with its event, with an error (`error.type`), or when it is unsubscribed (`error.type` is then
  * `cancelled`, and the status is not an error). The run's subscriber is called in the context in which it has
@@ -67,8 +67,13 @@ export function traceAgent<T extends readonly Tool[], O, C>(
     traceRun((traced) => untyped.stream(input, traced) as Observable<RunEvent>, runOptions, options);
   const resume = (checkpoint: Checkpoint, runOptions: ResumeOptions = {}) =>
     traceRun((traced) => untyped.resume(checkpoint, traced), runOptions, options);
-  return agentOf(stream, resume, innerAgentOf(agent));
+  const traced = agentOf<T, O, C>(stream, resume, innerAgentOf(agent));
+  tracedAgents.add(traced);
+  return traced;
 }
+
+/** The agents that are traced: as a tool of a traced agent, none is traced twice. */
+const tracedAgents = new WeakSet<object>();
 
 /** Runs one run as an operation. */
 function traceRun<Options extends RunOptions | ResumeOptions>(
@@ -102,6 +107,8 @@ function traceRun<Options extends RunOptions | ResumeOptions>(
       telemetry,
       context: operation.context,
       agent,
+      traceInner: (inner, tool) =>
+        tracedAgents.has(inner) ? inner : (traceAgent(inner as unknown as Agent, { ...options, name: tool }) as never),
       onUsage: (used) => (usage = addUsage(usage, used)),
       onTurn(state, { model }) {
         if (hasTurn) return;

@@ -26,6 +26,7 @@ import type { Chunk } from '../../../lib/core/chunk.js';
 import { ConnectionError } from '../../../lib/core/errors.js';
 import { isResult, isToolStart } from '../../../lib/core/eventGuards.js';
 import { tool } from '../../../lib/core/tool.js';
+import type { Tool } from '../../../lib/core/tool.js';
 import { twoPhase } from '../../../lib/orchestrators/twoPhase.js';
 import { fallback } from '../../../lib/models/fallback.js';
 import { retryModel } from '../../../lib/models/retryModel.js';
@@ -271,6 +272,20 @@ describe('traceAgent', () => {
       ...['invoke_agent outer', '  turn', '    chat scripted', '    execute_tool ask'],
       ...['      invoke_agent inner', '        turn', '          chat inner'],
       ...['  turn', '    chat scripted'],
+    ]);
+  });
+
+  it('traceAgent traces an inner agent that is not traced, by the name of its tool, at any depth', async () => {
+    const recorded = record();
+    const asking = (asked: Tool) =>
+      createAgent({ model: scriptedModel([[toolCall(asked.name, { prompt: '' })], 'So.']), tools: [asked] });
+    const inner = createAgent({ model: scriptedModel(['Paris.'], { name: 'inner' }) });
+    const look = agentTool(inner, { name: 'look', description: '' });
+    const outer = asking(agentTool(asking(look), { name: 'ask', description: '' }));
+    await lastValueFrom(traceAgent(outer, recorded.options).run('Go.'));
+    expect(recorded.tree().slice(3, 10)).toEqual([
+      ...['    execute_tool ask', '      invoke_agent ask', '        turn', '          chat scripted'],
+      ...['          execute_tool look', '            invoke_agent look', '              turn'],
     ]);
   });
 
