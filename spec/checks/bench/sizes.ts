@@ -31,6 +31,7 @@ const ours: readonly Program[] = [
     '{ accumulateToolCalls, consolidate, endTurn, executeTools, openai, tool }',
   ),
   rivulet('`openai`, `createAgent`, `tool`', '{ createAgent, openai, tool }'),
+  rivulet('a page, `conversation`, `remoteAgent`, `toView`', '{ conversation, remoteAgent, toView }'),
   rivulet('all names of `rivulet`', '*'),
   {
     what: 'Rivulet: everything without bridges and testing',
