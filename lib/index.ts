@@ -255,7 +255,7 @@ export type { ReconnectingEvent, RemoteAgentOptions } from './chat/remoteAgent.j
 export { agentHandler } from './service/agentHandler.js';
 export type { AgentHandler, AgentHandlerOptions } from './service/agentHandler.js';
 export type { HandledAgent } from './service/handledAgent.js';
-export type { ServiceOptions } from './service/service.js';
+export type { ServiceOptions } from './service/serviceOptions.js';
 export { memoryStore } from './service/memoryStore.js';
 export type { MemoryOptions } from './service/memoryStore.js';
 export type { RunPage, RunRecord, RunStore, StoredRun } from './service/runStore.js';

@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
 import { createAgent } from 'rivulet';
 import { headersOf, pageFiles } from '../page/files.js';
 import { connect } from '../terminal/providers.js';
@@ -20,11 +21,13 @@ const chat = {
   context: ({ headers }: Request) => userOf(headers.get('cookie')),
   owner: ({ id }: User) => id,
   allowedHosts: ['127.0.0.1', '[::1]', 'localhost'], // the names of your service
+  onNotice: ({ message }: { readonly message: string }) => console.log(message),
 };
 @Module({ imports: [ChatModule.register(agent, chat)] })
 class AppModule {}
 
-const app = await NestFactory.create(AppModule, { logger: ['error', 'warn'] });
+const app = await NestFactory.create<NestExpressApplication>(AppModule, { logger: ['error', 'warn'] });
+app.useBodyParser('json', { limit: 1_000_000 }); // as much as the handler accepts: a history, or a file in base64
 const files = await pageFiles();
 app.use((request: IncomingMessage, response: ServerResponse, next: () => void) => {
   const file = files.get(request.url?.split('?', 1)[0] ?? '');

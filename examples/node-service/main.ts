@@ -8,7 +8,8 @@ const port = Number(process.env['PORT'] ?? 3000);
 const options = { provider: process.argv[2] ?? 'openai', model: undefined, baseUrl: undefined };
 const { model, about, close } = await connect(options, process.env);
 const system = 'Answer briefly, in plain text without Markdown. Call several tools at once where you can.';
-const service = await serve(createAgent({ model, system, tools, toolConcurrency: Infinity }), port);
+const agent = createAgent({ model, system, tools, toolConcurrency: Infinity });
+const service = await serve(agent, port, undefined, ({ message }) => console.log(message));
 
 console.log(`Rivulet: ${about}\nOpen ${service.url}`);
 

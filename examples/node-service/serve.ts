@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { agentHandler, nodeListener } from 'rivulet';
-import type { Agent } from 'rivulet';
+import type { Agent, AgentHandlerOptions } from 'rivulet';
 import { headersOf, pageFiles } from '../page/files.js';
 import type { PageFile } from '../page/files.js';
 
@@ -10,10 +10,17 @@ import type { PageFile } from '../page/files.js';
  *
  * @param port The port of 127.0.0.1. Default: any free one.
  * @param page Returns the files of the page by their paths. Default: examples/page.
+ * @param onNotice Receives what the operator should know. Default: nothing.
  * @returns The URL, and a function that stops the runs, and the service when their readers know it.
  */
-export async function serve(agent: Agent, port = 0, page: () => Promise<ReadonlyMap<string, PageFile>> = pageFiles) {
-  const chat = agentHandler(agent, { allowedHosts: ['127.0.0.1', 'localhost'] }); // no name of a stranger leads here
+export async function serve(
+  agent: Agent,
+  port = 0,
+  page: () => Promise<ReadonlyMap<string, PageFile>> = pageFiles,
+  onNotice?: AgentHandlerOptions['onNotice'],
+) {
+  const allowedHosts = ['127.0.0.1', 'localhost']; // no name of a stranger leads here
+  const chat = agentHandler(agent, { allowedHosts, onNotice });
   const answer = nodeListener(chat);
   const files = await page();
   const server = createServer((request, response) => {

@@ -24,7 +24,7 @@ import type { FromServerSentEventsOptions, Reconnection, RunRequest } from '../t
 
 /** Options of `remoteAgent`. */
 export interface RemoteAgentOptions
-  extends Omit<FromServerSentEventsOptions, 'onReconnect'>, Pick<RunRequest, 'headers'> {}
+  extends Omit<FromServerSentEventsOptions, 'onReconnect' | 'joins'>, Pick<RunRequest, 'headers'> {}
 
 /** A notice of `remoteAgent`: the connection has broken, and is opened again. The view has it as `reconnecting`. */
 export interface ReconnectingEvent extends Reconnection {
@@ -62,7 +62,11 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
       const notices = new Subject<ReconnectingEvent>();
       const ended = new Subject<void>();
       const onReconnect = (reconnection: Reconnection) => notices.next({ type: 'reconnecting', ...reconnection });
-      const events = fromServerSentEvents<StreamEvent>(url, { id, body, headers }, { ...options, onReconnect });
+      const events = fromServerSentEvents<StreamEvent>(
+        url,
+        { id, body, headers },
+        { ...options, joins: true, onReconnect },
+      );
       const stopped = stop.pipe(
         take(1),
         mergeMap(() => stopRun(id)),

@@ -130,14 +130,14 @@ const secretParameter =
 
 /**
  * The secrets in a URL and headers that a user has set up: the values of headers and query parameters that carry keys,
- * the password, and what looks like a key in the path.
+ * or have the shape of a key, the password, and what looks like a key in the path.
  *
  * @param url The URL of a request; may be relative.
  * @param headers The headers of the request.
  */
 export function secretsOf(url: string, headers: Readonly<Record<string, string>>): readonly string[] {
   const headerSecrets = Object.entries(headers)
-    .filter(([name]) => secretHeader.test(name) || secretKeyHeader.test(name))
+    .filter(([name, value]) => secretHeader.test(name) || secretKeyHeader.test(name) || isKey(value))
     .map(([, value]) => value);
   const query = /\?([^#]*)/.exec(url)?.[1] ?? '';
   const querySecrets = [...new URLSearchParams(query)]

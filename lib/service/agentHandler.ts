@@ -18,10 +18,11 @@ import { createResponse, serverSentEvents } from './runResponse.js';
 import type { StoredRun } from './runStore.js';
 import { RequestError } from './requestError.js';
 import { createService } from './service.js';
+import { requireNoEdits } from './edits.js';
 import { requireFileUrls } from './fileUrls.js';
 import type { HandledAgent } from './handledAgent.js';
 import type { Client } from './runAccess.js';
-import type { ServiceOptions } from './service.js';
+import type { ServiceOptions } from './serviceOptions.js';
 import { failWith } from './settled.js';
 import type { SharedRun } from './shareRun.js';
 
@@ -126,7 +127,10 @@ export function agentHandler<C = undefined>(
             .pipe(map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 })));
         return service.readBody(request).pipe(
           map(readRequest),
-          tap((body) => requireFileUrls(body, options)),
+          tap((body) => {
+            requireFileUrls(body, options);
+            if (body.resume !== undefined) requireNoEdits(body.answers.decisions, options);
+          }),
           concatMap((body) =>
             service.locked(id, client, () => known(id, client, after) ?? stored(id, client, after, body)),
           ),
@@ -179,6 +183,7 @@ export function agentHandler<C = undefined>(
           const plan: RunPlan = {
             record: { id, owner, input, history: kept },
             stored: before,
+            context,
             events: (stop, wrapTurn) => concat(continued(before), agent.stream(input, { ...options, wrapTurn, stop })),
           };
           return launch(plan, after);
@@ -207,6 +212,7 @@ export function agentHandler<C = undefined>(
     return {
       record,
       stored: before,
+      context,
       clientErrors: answers?.errors,
       events: (stop, wrapTurn) => {
         if (!checkpoint) throw new RunNotFoundError();

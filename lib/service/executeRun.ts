@@ -12,6 +12,7 @@ import { randomId } from '../transport/randomId.js';
 import { onceOnly } from './onceOnly.js';
 import type { WrapTurn } from './onceOnly.js';
 import { lateStore, RequestError } from './requestError.js';
+import type { RunAudience } from './publicEvents.js';
 import { RunTakenError } from './runLog.js';
 import { failWith } from './settled.js';
 import type { RunRecord, RunStore, StoredRun } from './runStore.js';
@@ -21,7 +22,7 @@ const LEASE = 30_000;
 const RENEWAL = 10_000;
 
 /** A run that this process is to execute. */
-export interface RunPlan {
+export interface RunPlan extends RunAudience {
   readonly record: Omit<RunRecord, 'state' | 'attempt' | 'executor'>;
   /** The record that the store has under this id. Default: none. */
   readonly stored?: StoredRun | undefined;
@@ -33,8 +34,6 @@ export interface RunPlan {
   readonly undo?: Observable<never> | undefined;
   /** Whether the stored record is restored if the run fails before it emits anything. Default: false. */
   readonly restores?: boolean | undefined;
-  /** The errors of calls that the client has executed: it may read them. Default: none. */
-  readonly clientErrors?: Readonly<Record<string, string>> | undefined;
   /** Returns more fields for the record at the end of the run. Default: none. */
   readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
 }

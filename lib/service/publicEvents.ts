@@ -22,6 +22,14 @@ export interface PublicEventsOptions {
   readonly exposeMetadata?: readonly string[] | undefined;
 }
 
+/** Who reads a run. */
+export interface RunAudience {
+  /** The context of the request, for `onResult`. */
+  readonly context?: unknown;
+  /** The errors of calls that the client has executed: it may read them. Default: none. */
+  readonly clientErrors?: Readonly<Record<string, string>> | undefined;
+}
+
 /**
  * Removes everything from the events of a run that is not meant for a browser.
  *

@@ -10,59 +10,34 @@ import type { Semaphore } from '../core/semaphore.js';
 import { describeError } from '../transport/publicError.js';
 import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
 import { createRuns } from './createRuns.js';
-import type { Runs, RunsOptions } from './createRuns.js';
+import type { Runs } from './createRuns.js';
 import { descriptionOf } from './describedError.js';
 import { createExecutor } from './executeRun.js';
 import type { Executor, RunPlan } from './executeRun.js';
-import type { FileUrlOptions } from './fileUrls.js';
 import { createGate } from './gate.js';
-import type { GateOptions } from './gate.js';
 import { ExecutorLostError, remoteRun, watchExecutor } from './remoteRun.js';
 import { memoryLog } from './memoryLog.js';
 import { memoryStore } from './memoryStore.js';
 import { createOwnerLimits } from './ownerLimits.js';
-import type { OwnerLimitOptions, OwnerLimits } from './ownerLimits.js';
+import type { OwnerLimits } from './ownerLimits.js';
 import { RunTakenError } from './runLog.js';
 import type { RunLog } from './runLog.js';
 import { elsewhere, lateBody, lateContext, lateStore, leaving, RequestError } from './requestError.js';
+import type { ServiceOptions } from './serviceOptions.js';
 import { createRunAccess } from './runAccess.js';
 import type { Client, RunAccess } from './runAccess.js';
+import { createReports } from './notices.js';
+import type { Reports } from './notices.js';
 import { publicEvents } from './publicEvents.js';
-import type { PublicEventsOptions } from './publicEvents.js';
 import type { RunStore } from './runStore.js';
 import { failWith } from './settled.js';
 import { RunAbandonedError } from './shareRun.js';
 import type { SharedRun } from './shareRun.js';
 
-/** Options that all services have. `C` is the type of the user's own value for tools. */
-export interface ServiceOptions<C>
-  extends
-    Pick<ServerSentEventsOptions, 'heartbeat' | 'onError'>,
-    PublicEventsOptions,
-    GateOptions,
-    FileUrlOptions,
-    OwnerLimitOptions,
-    RunsOptions {
-  /** Where runs are stored. Default: in memory (64 MiB, 24 hours), until the process ends. */
-  readonly store?: RunStore | undefined;
-  /**
-   * Returns the owner of a run from the context of the request that starts it: the id of a user, or of a team. Nobody
-   * else can join, read, stop or answer it. Required with `context`. Default: all users are one owner.
-   */
-  readonly owner?: ((context: C) => string) | undefined;
-  /** The size of a request that is answered with 413, in bytes. */
-  readonly maxBodyBytes?: number | undefined;
-  /** The size of the stored conversation before a run, in bytes. A longer one is refused with 413. Default: 4 MiB. */
-  readonly maxHistoryBytes?: number | undefined;
-}
-
-/** The limits that all handlers have. */
-export type LimitOptions = keyof OwnerLimitOptions | 'maxBodyBytes' | 'maxHistoryBytes';
-
 const DEFAULT_HISTORY_BYTES = 4_194_304;
 
 /** The kernel of a service: the functions that all protocols share. */
-export interface Service<C> extends RunAccess<C>, OwnerLimits {
+export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {
   readonly store: RunStore;
   readonly log: RunLog;
   readonly executor: Executor;
@@ -141,6 +116,7 @@ export function createService<C>(
     );
   const runs = createRuns({ ...options, log });
   const gate = createGate(options);
+
   const owners = new WeakMap<SharedRun, string>();
   const onError = (thrown: unknown) => options.onError?.(thrown);
   const describe = (thrown: unknown): JsonObject => {
@@ -151,6 +127,7 @@ export function createService<C>(
   requireNumber('maxBodyBytes', maxBodyBytes, 0);
   const access = createRunAccess(store, owner, onError, maxHistoryBytes);
   const limits = createOwnerLimits(options);
+  const reports = createReports<C>(options, onError);
   const executor = createExecutor(store, { checkpoints: options.checkpoints ?? false, describe, onError });
 
   interface Lock {
@@ -182,6 +159,7 @@ export function createService<C>(
     executor,
     ...access,
     ...limits,
+    ...reports,
     authorize: (context) => access.authorize(context).pipe(inTime(lateContext)),
     describe,
     handler: (answer, fail) => (request) =>
@@ -243,6 +221,7 @@ export function createService<C>(
             (stop) =>
               events(isStopped ? of(undefined) : stop).pipe(
                 limits.count(plan.record.owner),
+                reports.reportResult(plan.context as C),
                 publicEvents(options, plan.clientErrors),
               ),
             runId,

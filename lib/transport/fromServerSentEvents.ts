@@ -36,6 +36,11 @@ export interface FromServerSentEventsOptions {
   readonly retryDelay?: number | undefined;
   /** Called when the connection has broken, before the delay. Default: nothing is called. */
   readonly onReconnect?: ((reconnection: Reconnection) => void) | undefined;
+  /**
+   * Whether the server joins a repeated request with the same run id, as `agentHandler` and `joinRun` do. A connection
+   * that breaks before the first event is then opened again. Default: false, since the run could start twice.
+   */
+  readonly joins?: boolean | undefined;
   /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
 }
@@ -107,11 +112,12 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
   request: RunRequest = {},
   options: FromServerSentEventsOptions = {},
 ): Observable<E> {
-  const { retries = 5, retryDelay = 1000, onReconnect, fetch } = options;
+  const { retries = 5, retryDelay = 1000, onReconnect, joins = false, fetch } = options;
   return defer(() => {
     const runId = request.id ?? randomId();
     const restore = createRestorer();
     let lastEventId: string | undefined;
+    let hasStarted = false;
     const connect = defer(() => {
       const { headers = {}, body = {} } = request;
       return post({
@@ -130,6 +136,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
     });
     return connect.pipe(
       filter(({ id, event }) => {
+        hasStarted = true;
         // The start, like a repeated event, is not progress: a server that closes after it would get endless requests.
         if (event === START_EVENT) lastEventId ??= id;
         else return id === undefined || id !== lastEventId || event === 'failed';
@@ -144,7 +151,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
         count: retries,
         resetOnSuccess: true,
         delay(thrown: unknown, attempt) {
-          if (!mayConnectAgain(thrown, lastEventId)) throw thrown;
+          if (!mayConnectAgain(thrown, lastEventId !== undefined || (joins && !hasStarted))) throw thrown;
           const delay = Math.max(Math.min(retryDelay * 2 ** (attempt - 1), MAX_RETRY_DELAY), readRetryAfter(thrown));
           onReconnect?.({ attempt, delay });
           return timer(delay);
@@ -175,10 +182,14 @@ const serverFailures: RequestFailures = {
 const readRetryAfter = (thrown: unknown): number =>
   thrown instanceof HttpError ? Math.min(thrown.retryAfter ?? 0, 60_000) : 0;
 
-/** Whether a new connection can continue the run: either nothing was received, or the events have ids. */
-function mayConnectAgain(thrown: unknown, lastEventId: string | undefined): boolean {
+/**
+ * Whether a new connection can continue the run: either nothing was received, or the server joins it.
+ *
+ * @param canJoin Whether the events have ids, or the server is known to join a run by its id.
+ */
+function mayConnectAgain(thrown: unknown, canJoin: boolean): boolean {
   if (!isRecord(thrown) || thrown['retryable'] !== true || thrown instanceof RemoteRunError) return false;
-  return lastEventId !== undefined || !(thrown instanceof StreamInterruptedError);
+  return canJoin || !(thrown instanceof StreamInterruptedError);
 }
 
 /** Reads server-sent events up to the end mark. Bytes after it are ignored. */

@@ -56,6 +56,11 @@ describe('secretsOf', () => {
     expect(secretsOf('', { [name]: 'v' })).toEqual(['v']);
   });
 
+  it('secretsOf takes the value of any header for a key if it has the shape of one', () => {
+    const value = 'tn_9f8e7d6c5b4a39281706';
+    expect(secretsOf('', { 'x-tenant': value, 'x-team': 'blue' })).toEqual([value]);
+  });
+
   it.each(['accept', 'x-max-tokens', 'idempotency-key', 'x-cache-key', 'author', 'x-request-id'])(
     'secretsOf does not take the value of the header %s for a key',
     (name) => {

@@ -7,7 +7,7 @@ import type { Tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/agentHandler.js';
 import type { HandledAgent } from '../../lib/service/handledAgent.js';
 import { nodeListener } from '../../lib/service/nodeListener.js';
-import type { ServiceOptions } from '../../lib/service/service.js';
+import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
 
 export type Handler = (request: Request) => Promise<Response>;
 

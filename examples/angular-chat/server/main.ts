@@ -23,7 +23,9 @@ const providerWithKey = () =>
   registeredProviders().find(({ keyVariable }) => keyVariable && process.env[keyVariable])?.name;
 
 const { model, about } = await connect(process.argv[2]);
-const service = await serve(createAgent({ model, system, tools }), Number(process.env['PORT'] ?? 4200), builtPage);
+const agent = createAgent({ model, system, tools });
+const port = Number(process.env['PORT'] ?? 4200);
+const service = await serve(agent, port, builtPage, ({ message }) => console.log(message));
 
 console.log(`${about}\nOpen ${service.url}`);
 

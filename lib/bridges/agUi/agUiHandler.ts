@@ -3,13 +3,11 @@ import type { Observable, ObservableInput } from 'rxjs';
 import { tryParseJson } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
 import { RequestError, requireJson, requireName } from '../../service/requestError.js';
-import type { GateOptions } from '../../service/gate.js';
 import { publicEvents } from '../../service/publicEvents.js';
-import type { PublicEventsOptions } from '../../service/publicEvents.js';
 import { createService } from '../../service/service.js';
 import type { HandledAgent } from '../../service/handledAgent.js';
 import type { Client } from '../../service/runAccess.js';
-import type { LimitOptions, ServiceOptions } from '../../service/service.js';
+import type { EdgeOptions, LimitOptions, ServiceOptions } from '../../service/serviceOptions.js';
 import { failWith } from '../../service/settled.js';
 import { agUiResponse } from './agUiResponse.js';
 import type { AgUiResponseOptions } from './agUiResponse.js';
@@ -23,10 +21,7 @@ export interface AgUiHandlerOptions<C = unknown>
   extends
     AgUiResponseOptions,
     AgUiRunOptions,
-    Pick<
-      ServiceOptions<C>,
-      'store' | 'owner' | LimitOptions | 'heartbeat' | 'onError' | keyof PublicEventsOptions | keyof GateOptions
-    > {
+    Pick<ServiceOptions<C>, 'store' | 'owner' | LimitOptions | 'heartbeat' | 'onError' | EdgeOptions> {
   /**
    * Identifies the client: returns the option `context` of the run. If it throws, the request is answered with 403.
    * Default: every request is allowed, and the context is undefined.
@@ -67,9 +62,12 @@ export function agUiHandler<C = unknown>(
 
   const run = (input: RunAgentInput, client: Client<C>): Observable<Response> => {
     const events = defer(() => agUiRun(service, agentFor(clientTools(input), input), input, client, options));
-    const { owner } = client;
+    const { owner, context } = client;
     return service.admit(owner, events).pipe(
-      map((start) => agUiResponse(start(NEVER).pipe(service.count(owner), publicEvents(options)), input, options)),
+      map((start) => {
+        const shown = start(NEVER).pipe(service.count(owner), service.reportResult(context), publicEvents(options));
+        return agUiResponse(shown, input, options);
+      }),
       catchError((thrown: unknown) => {
         if (thrown instanceof RequestError) throw thrown;
         return of(agUiResponse(failWith(thrown), input, options)); // a failed run, for AG-UI

@@ -3,10 +3,11 @@ import type { RunResult } from '../../core/event.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
+import type { EditOptions } from '../../service/edits.js';
 import type { AgUiInterrupt, AgUiUsage, RunAgentInput, RunFinishedEvent, RunOutcome } from './protocol.js';
 
 /** Options that describe a run that waits. */
-export interface OutcomeOptions {
+export interface OutcomeOptions extends EditOptions {
   /**
    * The names of the agent's own tools without `execute`. The client answers their calls, like calls of the tools in
    * its request. Default: none.
@@ -55,20 +56,20 @@ function toOutcome(
 }
 
 /** The JSON Schema of a decision about a call, as AG-UI recommends it. */
-const decisionSchema: JsonObject = {
+const decisionSchema = (allowEdits: boolean): JsonObject => ({
   type: 'object',
   properties: {
     approved: { type: 'boolean' },
     reason: { type: 'string', description: 'Why the call is denied, for the model.' },
-    editedArgs: { type: 'object', description: 'Replaces the arguments of the call.' },
+    ...(allowEdits ? { editedArgs: { type: 'object', description: 'Replaces the arguments of the call.' } } : {}),
   },
   required: ['approved'],
-};
+});
 
-const toInterrupt = (call: WaitingCall, { describeCall }: OutcomeOptions): AgUiInterrupt => ({
+const toInterrupt = (call: WaitingCall, { describeCall, allowEdits = true }: OutcomeOptions): AgUiInterrupt => ({
   reason: 'tool_call',
   message: `Run the tool "${call.name}"?`,
-  responseSchema: decisionSchema,
+  responseSchema: decisionSchema(allowEdits),
   ...describeCall?.(call),
   id: call.id,
   toolCallId: call.path?.[0] ?? call.id, // the client knows only the calls of the run itself

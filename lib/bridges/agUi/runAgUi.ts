@@ -3,8 +3,10 @@ import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isMessage, isResult } from '../../core/eventGuards.js';
+import { asArray } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import { writeFirst } from '../../service/executeRun.js';
+import { requireNoEdits } from '../../service/edits.js';
 import { requireFileUrls } from '../../service/fileUrls.js';
 import type { FileUrlOptions } from '../../service/fileUrls.js';
 import type { RunRecord, RunStore, StoredRun } from '../../service/runStore.js';
@@ -21,7 +23,8 @@ import { AgUiRequestError, historyOf } from './request.js';
 import type { HistoryOptions } from './request.js';
 
 /** Options of a run for an AG-UI client. */
-export interface AgUiRunOptions extends Pick<OutcomeOptions, 'clientTools'>, HistoryOptions, FileUrlOptions {}
+export interface AgUiRunOptions
+  extends Pick<OutcomeOptions, 'clientTools' | 'allowEdits'>, HistoryOptions, FileUrlOptions {}
 
 /** Options of `runAgUi`. */
 export interface RunAgUiOptions<C = unknown> extends AgUiRunOptions {
@@ -78,13 +81,15 @@ export function agUiRun<C>(
   const id = namedId('thread', owner, request.threadId);
   const clientTools = new Set([...request.tools.map(({ name }) => name), ...(options.clientTools ?? [])]);
 
+  const protocol = { clientTools: [...clientTools] };
+
   /** Writes the record of the thread, with the checkpoint of a run that waits. */
   const save = (checkpoint: Checkpoint | undefined): Observable<never> =>
     service
       .update(id, owner, (record): RunRecord | undefined => {
         if (record && service.executor.locate(record) !== 'nowhere') return undefined; // a run that was resumed
         const before = record ?? { id, owner, attempt: 1, input: [] };
-        return { ...before, state: checkpoint ? 'waiting' : 'ended', executor: undefined, checkpoint };
+        return { ...before, state: checkpoint ? 'waiting' : 'ended', executor: undefined, checkpoint, protocol };
       })
       .pipe(
         tap((isSaved) => {
@@ -98,7 +103,10 @@ export function agUiRun<C>(
       writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
     );
   const resume = (stored: StoredRun, checkpoint: Checkpoint) => {
-    const answers = readAnswers(request, checkpoint.open?.waiting ?? [], (name) => clientTools.has(name));
+    // The names of the request that began to wait: a later one could call any tool of the server its own.
+    const names = asArray(stored.record.protocol?.['clientTools']);
+    const answers = readAnswers(request, checkpoint.open?.waiting ?? [], (name) => names.includes(name));
+    requireNoEdits(answers?.decisions, options);
     requireFileUrls(answers?.results, options);
     if (!answers) return concat(save(undefined), of(start));
     const prompts = newPrompts(request);
@@ -106,7 +114,7 @@ export function agUiRun<C>(
       record: { ...stored.record, checkpoint: undefined },
       stored,
       restores: true,
-      ended: () => ({ result: undefined }), // the client has it
+      ended: () => ({ result: undefined, protocol }), // the client has it
       events: (stop) =>
         agent
           .resume(checkpoint, {

@@ -10,14 +10,11 @@ import type { RunPlan } from '../../service/executeRun.js';
 import type { RunRecord, StoredRun } from '../../service/runStore.js';
 import { namedId, RequestError, requireJson, requireName } from '../../service/requestError.js';
 import { requireFileUrls } from '../../service/fileUrls.js';
-import type { FileUrlOptions } from '../../service/fileUrls.js';
-import type { GateOptions } from '../../service/gate.js';
 import { createPublisher } from '../../service/publicEvents.js';
-import type { PublicEventsOptions } from '../../service/publicEvents.js';
 import { createService } from '../../service/service.js';
 import type { HandledAgent } from '../../service/handledAgent.js';
 import type { Client } from '../../service/runAccess.js';
-import type { LimitOptions, ServiceOptions } from '../../service/service.js';
+import type { EdgeOptions, LimitOptions, ServiceOptions } from '../../service/serviceOptions.js';
 import type { SharedRun } from '../../service/shareRun.js';
 import { randomId } from '../../transport/randomId.js';
 import type { UiMessage } from './chunks.js';
@@ -30,10 +27,7 @@ import type { UiMessageResponseOptions } from './uiMessageResponse.js';
 export interface UiChatOptions<C = unknown>
   extends
     Omit<UiMessageResponseOptions, 'messageId' | 'continues'>,
-    Pick<
-      ServiceOptions<C>,
-      'store' | 'owner' | LimitOptions | keyof PublicEventsOptions | keyof GateOptions | keyof FileUrlOptions
-    > {
+    Pick<ServiceOptions<C>, 'store' | 'owner' | LimitOptions | EdgeOptions> {
   /**
    * Identifies the client: returns the option `context` of the run. Check here whether the user may use the chat, whose
    * id the browser has chosen. If it throws, or emits nothing, the response is 403. Default: every request is allowed.
@@ -152,6 +146,7 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
         ...(response?.kept ? { protocol: toProtocol(response.kept.messages) } : {}),
       },
       stored: before,
+      context,
       clientErrors: response?.answers.errors,
       restores: true,
       ended: (result) => ({ result: undefined, protocol: endedResponse(result, response, log) }),

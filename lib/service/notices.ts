@@ -1,0 +1,54 @@
+import { tap } from 'rxjs';
+import type { MonoTypeOperatorFunction } from 'rxjs';
+import type { RunResult, StreamEvent } from '../core/event.js';
+import { isResult } from '../core/eventGuards.js';
+import type { RunStore } from './runStore.js';
+
+/** Something that the operator of a service should know: print it, or log it. */
+interface ServiceNotice {
+  /** `memory_store`: runs are stored in memory, and lost at a restart. */
+  readonly code: 'memory_store';
+  readonly message: string;
+}
+
+/** Options with which a service reports what happens. */
+export interface NoticeOptions<C> {
+  /** Called with what you should know about the service, for its log. Default: nothing is called. */
+  readonly onNotice?: ((notice: ServiceNotice) => void) | undefined;
+  /**
+   * Called with the result of each run that has not failed, once it is stored, and with the `context` of the request
+   * that started or resumed it: for bills and logs. It has everything, also what a browser does not receive. An error
+   * that it throws goes to `onError`. Default: nothing is called.
+   */
+  readonly onResult?: ((result: RunResult, context: C) => void) | undefined;
+}
+
+/** What a service reports of its runs. */
+export interface Reports<C> {
+  /** Passes the result of a run to `onResult`. */
+  reportResult(context: C): MonoTypeOperatorFunction<StreamEvent>;
+}
+
+/** Creates the reports of a service. The notice about its store is sent at once. */
+export function createReports<C>(
+  { onNotice, onResult, store }: NoticeOptions<C> & { readonly store?: RunStore | undefined },
+  onError: (thrown: unknown) => void,
+): Reports<C> {
+  if (!store)
+    onNotice?.({
+      code: 'memory_store',
+      message:
+        'Runs are stored in memory: after a restart, the service does not know the earlier conversations. ' +
+        'Pass `store` to keep them.',
+    });
+  return {
+    reportResult: (context) =>
+      tap((event) => {
+        try {
+          if (isResult(event)) onResult?.(event.result, context);
+        } catch (thrown) {
+          onError(thrown);
+        }
+      }),
+  };
+}
