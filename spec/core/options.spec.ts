@@ -45,7 +45,7 @@ describe('MAX_TIMER_DELAY', () => {
     [
       'a silence',
       () => {
-        const seen = observe(NEVER.pipe(idleTimeout({ first: long, each: long }, () => false)));
+        const seen = observe(NEVER.pipe(idleTimeout({ first: long, body: false, each: long }, () => false)));
         return () => seen.error;
       },
       undefined,

@@ -43,7 +43,7 @@ export interface ExecuteToolsOptions<C = unknown> {
   readonly stop?: ObservableInput<unknown> | undefined;
   /** Decides about calls of tools with `needsApproval`. Default: such a call waits, and the run ends. */
   readonly approve?: Approve | undefined;
-  /** Called with what a tool throws: the model is told its message only. Default: nothing is called. */
+  /** Receives what a tool throws. The model is told only its message. Default: nothing is called. */
   readonly onToolError?: ((thrown: unknown, call: ToolCallPart) => void) | undefined;
   /** Whether an `openCalls` event follows the model's message and each result, for checkpoints. Default: false. */
   readonly checkpoints?: boolean | undefined;

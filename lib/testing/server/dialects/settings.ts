@@ -35,7 +35,9 @@ export function refusedByOpenaiSettings(body: Body, key?: string): Objection | u
   if (typeof temperature === 'number' && (temperature < 0 || temperature > 2)) {
     const [side, sign, limit] = temperature < 0 ? ['below minimum', '>=', 0] : ['above maximum', '<=', 2];
     return {
-      message: `Invalid 'temperature': decimal ${side} value. Expected a value ${sign} ${limit}, but got ${temperature} instead.`,
+      message:
+        `Invalid 'temperature': decimal ${side} value. ` +
+        `Expected a value ${sign} ${limit}, but got ${temperature} instead.`,
       code: `decimal_${temperature < 0 ? 'below_min' : 'above_max'}_value`,
     };
   }
