@@ -16,7 +16,7 @@ import { agentTool } from '../../lib/tools/agentTool.js';
 import { locates, nestedAgents, position, removes } from '../support/nestedAgents.js';
 import { observe } from '../support/observe.js';
 
-/** A part as one word, with the run behind it. */
+/** One word for a part, with its inner run. */
 const word = (part: PartView): string => {
   if (part.type === 'text') return part.text;
   if (part.type !== 'toolCall') return `(${part.type})`;

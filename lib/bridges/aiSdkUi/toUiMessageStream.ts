@@ -16,8 +16,9 @@ import type { UiMessageStreamOptions } from './options.js';
  * stopped. A failure is the chunk `error`, after which the output completes. A stop is `abort`, followed by `finish`
  * with the usage. If the run emits `fragments`, the input of calls is shown while it arrives. The progress of a tool is
  * a preliminary output, a retry is transient data (`data-retry`, for `onData`), a typed output is `data-output`, and a
- * tool that the provider runs is a call with `providerExecuted`. The run of a sub-agent is the preliminary output of its
- * call, as a view; a call of it that waits is a call of the message. Messages that join a run (`prompts`) are not sent.
+ * tool that the provider runs is a call with `providerExecuted`. The run of a sub-agent is the preliminary output of
+ * its call, as a view; a call of it that waits is a call of the message. Messages that join a run (`prompts`) are not
+ * sent.
  *
  * ```ts
  * agent.stream('How warm is it in Oslo?', { fragments: true }).pipe(toUiMessageStream({ tools }));
