@@ -44,6 +44,8 @@ export const many = { warmups: 1_000, runs: 1_000, rounds: 2 };
 const large = { ...many, budget: 4_000 };
 /** For short responses: V8 compiles what runs once in each only after thousands of them. */
 const short = { ...many, budget: 6_000 };
+/** 1,000 turns from the start of a process, in which the compiler takes as much CPU time as the work. */
+const firstTurns = { warmups: 0, runs: 20, least: 20, rounds: 2, peerRounds: 2 };
 /** One run in a new process. */
 const first = { warmups: 0, runs: 1, rounds: 7, peerRounds: 7, alone: true } as const;
 /** After one run, the peak depends on whether the garbage collector has run. */
@@ -57,6 +59,7 @@ export const shapes: readonly Shape[] = [
   { ...many, case: 'text-20000', row: 'text, 20,000 deltas', wires: all, limit: 1, quick: 'text-5000' },
   { ...first, case: 'text-500', row: 'first run of a process, 500 deltas', limit: 1.4, quick: 'text-500' },
   { ...large, case: 'arguments-400000', row: 'arguments, 400 KB in 8 calls', limit: 1, quick: 'arguments-100000' },
+  { ...firstTurns, case: 'rounds-50', row: '50 rounds, the first 1,000 turns of a process' },
   { ...short, case: 'rounds-50', row: '50 rounds', limit: 1.35, quick: 'rounds-20' },
   { ...short, case: 'talks-50', row: '50 rounds with 20 deltas each', limit: 1.35, quick: 'talks-20' },
   { ...short, case: 'past-20', row: '20 rounds after 300 messages', limit: 1.35, quick: 'past-5' },
