@@ -10,7 +10,7 @@ import { usageOfError } from '../core/usageOfError.js';
 import { RequestError } from './requestError.js';
 
 /** What each owner may use in a time. */
-export interface OwnerBudget {
+interface OwnerBudget {
   /** The tokens, as providers report them. Default: no limit. */
   readonly tokens?: number | undefined;
   /** The money, in the currency of `prices`. Default: no limit. */
@@ -33,7 +33,7 @@ export interface OwnerLimitOptions {
 }
 
 /** The default of `maxRunsPerOwner`. */
-export const DEFAULT_MAX_RUNS = 100;
+const DEFAULT_MAX_RUNS = 100;
 
 const DAY = 86_400_000;
 
