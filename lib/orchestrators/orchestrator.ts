@@ -32,8 +32,8 @@ export interface TurnOptions extends RequestSettings {
   /** The maximum total time of one call, in milliseconds. Default: no deadline. */
   readonly toolDeadline?: number | undefined;
   /**
-   * Receives what a tool throws, with its stack, for your log. The model is told only the message, and no event contains
-   * the stack, so no service sends it. Default: nothing is called.
+   * Receives what a tool throws, with its stack, for your log. The model is told only the message, and no event has the
+   * stack, so no service sends it. Default: nothing is called.
    */
   readonly onToolError?: ((thrown: unknown, call: ToolCallPart) => void) | undefined;
   /**
