@@ -77,6 +77,19 @@ describe('a store whose write fails', () => {
   });
 });
 
+describe('a page that has received nothing but the start of its run', () => {
+  it('receives the run from another process that resumes it', async () => {
+    const options = { store: mapStore(), checkpoints: true };
+    const a = agentHandler(createAgent({ model: scriptedModel([() => NEVER]) }), options);
+    const b = agentHandler(createAgent({ model: scriptedModel(['Done.']) }), options);
+    const headers = { 'x-run-id': newId() };
+    await post(a, { input: 'Hi' }, headers);
+    await untilEnd(a.shutdown('abandon'));
+    const response = await post(b, { input: 'Hi' }, { ...headers, 'last-event-id': '0' });
+    expect(await response.text()).toContain('Done.');
+  });
+});
+
 describe('a log that processes share', () => {
   it('takes the events of the next process when one leaves its runs', async () => {
     const options = { store: mapStore(), log: { ...memoryLog(), isShared: true }, checkpoints: true };
