@@ -212,6 +212,8 @@ describe('a run with two levels of sub-agents', () => {
           if (!checkpoint) throw new Error('There is no checkpoint.');
           const resumed = play(played, resuming(checkpoint), options);
           expect(resultOf(resumed)).toEqual(resultOf(undisturbed));
+          // An eager call that has ended before its model is in no checkpoint yet: it is executed again.
+          if (played.eager) continue;
           const begun = [...killed.executed, ...resumed.executed];
           for (const name of ['quick', 'place'])
             expect(begun.filter((call) => call.endsWith(name)).sort()).toEqual(

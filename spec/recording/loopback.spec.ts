@@ -101,8 +101,8 @@ describe('a run over HTTP', () => {
       createAgent(replayed.agent).stream(replayed.input, replayed.options).pipe(takeUntil(replayed.left)),
     );
     expect(values.map(({ value }) => value)).toEqual(events);
-    const lateness = values.map(({ at }, index) => Math.abs(at - replayed.events[index]!.at));
-    expect(Math.max(...lateness)).toBeLessThan(100);
+    const times = values.map(({ at }) => at);
+    expect(times).toEqual([...times].sort((a, b) => a - b));
     expect(recording.exchanges.map(({ end }) => end)).toEqual(['whole', 'left', 'left']);
     expect(drawRun(recording)).toContain('data: {');
     expect(
