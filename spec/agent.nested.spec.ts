@@ -404,3 +404,30 @@ describe('a stop of a run with sub-agents', () => {
     ]);
   });
 });
+
+describe('a cancelled call of a run with sub-agents', () => {
+  const endless = tool({ name: 'endless', description: '', execute: () => new Subject<string>() });
+  const askingFor = (asked: Tool) =>
+    createAgent({
+      model: scriptedModel([[toolCall(asked.name, { prompt: 'You?' }, 'c1')], ['Done.']]),
+      tools: [asked],
+    });
+
+  it('is the call of the innermost run that its path names; all runs continue', () => {
+    const middle = askingFor(agentTool(askingFor(endless), described));
+    const cancel = new Subject<string>();
+    const { values } = observe(askingFor(agentTool(middle, described)).stream('Hi', { cancel }));
+    cancel.next('c1/c1/c1');
+    const results = [...nestedIn(nestedIn(values)), ...nestedIn(values), ...values].filter(isToolResult);
+    expect(results).toMatchObject([{ code: 'cancelled' }, { result: 'Done.' }, { result: 'Done.' }]);
+    expect(values.at(-1)).toMatchObject({ result: { text: 'Done.', finishReason: 'stop' } });
+  });
+
+  it('is the whole sub-agent if its id is that of the outer call', () => {
+    const cancel = new Subject<string>();
+    const { values } = observe(askingFor(agentTool(askingFor(endless), described)).stream('Hi', { cancel }));
+    cancel.next('c1');
+    expect(values.filter(isToolResult)).toMatchObject([{ code: 'cancelled', data: { finishReason: 'stopped' } }]);
+    expect(values.at(-1)).toMatchObject({ result: { text: 'Done.', finishReason: 'stop' } });
+  });
+});

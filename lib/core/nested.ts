@@ -10,6 +10,8 @@ import type { StreamEvent } from './event.js';
 export interface OuterRun {
   /** Emits when the call is stopped, also to a late subscriber: the inner run ends with what it has. */
   readonly stop: Observable<void>;
+  /** The ids of the calls of the inner run that are cancelled, while it continues. */
+  readonly cancel: Observable<string>;
   /** Whether the outer run has checkpoints, so that the inner one needs them too. */
   readonly checkpoints: boolean;
   /** The inner run that is resumed. Undefined for a new one. */

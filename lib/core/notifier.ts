@@ -9,13 +9,17 @@ import type { ObservableInput, Subscriber } from 'rxjs';
  * @param notifier The notifier.
  * @param notify Called once, synchronously with the notifier's first value.
  */
-export function onFirstValue(out: Subscriber<unknown>, notifier: ObservableInput<unknown>, notify: () => void): void {
+export const onFirstValue = (out: Subscriber<unknown>, notifier: ObservableInput<unknown>, notify: () => void): void =>
+  onEachValue(out, from(notifier).pipe(take(1)), notify);
+
+/** Calls a function at each value of a notifier, until an output closes. Otherwise like `onFirstValue`. */
+export function onEachValue<T>(
+  out: Subscriber<unknown>,
+  notifier: ObservableInput<T>,
+  notify: (value: T) => void,
+): void {
   if (out.closed) return;
-  out.add(
-    from(notifier)
-      .pipe(take(1))
-      .subscribe({ next: notify, error: (thrown: unknown) => out.error(thrown) }),
-  );
+  out.add(from(notifier).subscribe({ next: notify, error: (thrown: unknown) => out.error(thrown) }));
 }
 
 /** Whether a notifier that remembers its value (a ReplaySubject) has emitted. An omitted notifier has not. */

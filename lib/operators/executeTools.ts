@@ -27,6 +27,8 @@ export type { ExecuteToolsOptions } from './execute/turnTools.js';
  * When `stop` emits, the calls are answered in the same way, and the finish reason becomes `stopped`. It has no effect
  * on a turn without calls: apply `stopOn` to the model's stream.
  *
+ * When `cancel` emits the id of a call, only this call is aborted and answered as `cancelled`.
+ *
  * ![](../../marbles/executeTools.approve.svg)
  *
  * A call of a tool with `needsApproval` emits `toolWaiting` and waits for `approve`; a denied call gets a `denied`
@@ -49,8 +51,9 @@ export type { ExecuteToolsOptions } from './execute/turnTools.js';
  * @param tools The tools that can be called. If two tools have the same name, the output fails with a
  * ConfigurationError.
  * @param options `messages`, `context`, `idempotencyPrefix` (default: random), `concurrency` (default: 1), `eager`
- * (default: false), `deadline` in milliseconds (default: none), `stop` (default: never), `approve` (default: calls that
- * need an approval wait), `checkpoints` (default: false), `resumed` (default: no turn is resumed).
+ * (default: false), `deadline` in milliseconds (default: none), `stop` (default: never), `cancel` (default: no call),
+ * `approve` (default: calls that need an approval wait), `checkpoints` (default: false), `resumed` (default: no turn is
+ * resumed).
  * @returns A function that returns an Observable of the source's events, the events of the calls, and the results'
  * message.
  */

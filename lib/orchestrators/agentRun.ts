@@ -1,4 +1,4 @@
-import { EMPTY, identity, takeUntil } from 'rxjs';
+import { connect, defer, EMPTY, identity, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint, ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
@@ -45,8 +45,11 @@ export interface AgentSettings extends TurnOptions {
  */
 export function startRun(settings: AgentSettings, start: RunStart, options: RunOptions): Observable<RunEvent> {
   const begin = (notifiers: Notifiers) => new AgentRun(settings, start, options, notifiers).events();
+  const { cancel } = options;
+  const withCancel = (notifiers: Notifiers) =>
+    cancel ? defer(() => cancel).pipe(connect((shared) => begin({ ...notifiers, cancel: shared }))) : begin(notifiers);
   const withStop = (prompts?: PromptQueue) =>
-    options.stop ? rememberStop(options.stop, (stop) => begin({ stop, prompts })) : begin({ prompts });
+    options.stop ? rememberStop(options.stop, (stop) => withCancel({ stop, prompts })) : withCancel({ prompts });
   return options.prompts ? collectPrompts(options.prompts, withStop) : withStop();
 }
 
@@ -60,6 +63,7 @@ export interface RunStart {
 /** The notifiers that reach a run from outside. */
 interface Notifiers {
   readonly stop?: Observable<unknown>;
+  readonly cancel?: Observable<string>;
   readonly prompts?: PromptQueue | undefined;
 }
 
@@ -78,7 +82,7 @@ class AgentRun {
     const { model, tools, output, orchestrator } = settings;
     const { context, checkpoints = false, fragments = false, wrapTurn } = runOptions;
     const { approve = runOptions.approve } = settings;
-    const { stop } = notifiers;
+    const { stop, cancel } = notifiers;
     this.runId = start.checkpoint?.runId ?? runOptions.runId ?? newRunId();
     this.context = {
       model,
@@ -89,6 +93,7 @@ class AgentRun {
       runId: this.runId,
       ...(output ? { output: output.schema } : {}),
       ...(stop ? { stop } : {}),
+      ...(cancel ? { cancel } : {}),
     };
     this.runner = wrapTurn
       ? { ...orchestrator, turn: wrapTurn((...turn) => orchestrator.turn(...turn)) }

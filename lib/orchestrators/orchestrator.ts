@@ -68,6 +68,8 @@ export interface TurnContext extends Partial<TurnPosition> {
    * `executeTools`, and do not start anything else. Absent if the run cannot be stopped.
    */
   readonly stop?: Observable<unknown>;
+  /** The ids of calls to cancel: pass it to `executeTools`. Absent if no call can be cancelled. */
+  readonly cancel?: Observable<string>;
   /** The id of the run, for the idempotency keys of its calls. Default: `executeTools` makes random ones. */
   readonly runId?: string | undefined;
   /** Whether the turn reports its calls for checkpoints. Default: false. */

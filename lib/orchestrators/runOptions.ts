@@ -56,6 +56,7 @@ export const runOptionKinds: OptionKinds<RunOptions & ResumeOptions> = {
   history: 'array',
   context: 'any',
   stop: 'any',
+  cancel: 'any',
   signal: 'any',
   prompts: 'any',
   whenPrompted: 'string',

@@ -5,7 +5,7 @@ import { deriveModel } from '../core/deriveModel.js';
 import type { Model } from '../core/model.js';
 import { finishOn, interruptedFinish, stopOn } from '../operators/stopOn.js';
 
-/** Options that end a run early. */
+/** Options that end a run, or one of its calls, early. */
 export interface StopOptions {
   /**
    * Ends the run with its first value.
@@ -17,6 +17,15 @@ export interface StopOptions {
    * emits when it is subscribed, or between two turns, counts: no further request is sent. Default: never.
    */
   readonly stop?: ObservableInput<unknown> | undefined;
+  /**
+   * The ids of calls to cancel. The run continues.
+   *
+   * A running call is aborted; a call that waits for its turn or for `approve`, or that the model has just made, is not
+   * executed. The model receives an answer with the code `cancelled`. The id of a call of a sub-agent is a path: the
+   * call's id in the run, `/`, and its id in the inner run. An id that the turn does not have is ignored. It is
+   * subscribed once per run. Default: no call is cancelled.
+   */
+  readonly cancel?: ObservableInput<string> | undefined;
   /**
    * Leaves the run when it is aborted, as unsubscribing does: the request and the running tools are aborted, and no
    * further event is emitted, also no `result`. Subscribers receive an error, the signal's `reason` (by default an

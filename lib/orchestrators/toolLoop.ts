@@ -43,10 +43,10 @@ export function modelTurn(
 }
 
 function startTurn(state: RunState, context: TurnContext, fragments: boolean): Observable<RunEvent | ToolCallFragment> {
-  const { model, tools, options, last, stop, resumed, checkpoints, runId, context: userContext } = context;
+  const { model, tools, options, last, stop, cancel, resumed, checkpoints, runId, context: userContext } = context;
   const { toolConcurrency: concurrency, eagerTools, toolDeadline: deadline, approve, onToolError } = options;
   const { messages } = state;
-  const settings = { messages, context: userContext, concurrency, deadline, stop, approve, onToolError };
+  const settings = { messages, context: userContext, concurrency, deadline, stop, cancel, approve, onToolError };
   const idempotencyPrefix = runId === undefined ? undefined : `${runId}.${state.turn}.`;
   const eager = eagerTools && !resumed;
   const answered = resumed ? replay(resumed.open) : answer(state, context, fragments);

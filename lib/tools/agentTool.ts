@@ -136,7 +136,12 @@ function innerEvents(
   const runOptions = {
     context,
     runId,
-    ...omitUndefined({ stop: outer?.stop, checkpoints: outer?.checkpoints, approve: outer?.approve }),
+    ...omitUndefined({
+      stop: outer?.stop,
+      cancel: outer?.cancel,
+      checkpoints: outer?.checkpoints,
+      approve: outer?.approve,
+    }),
   };
   if (!outer?.resumed || !inner.resume) return inner.stream(input(), ...([runOptions] as never));
   const { checkpoint, answers } = outer.resumed;

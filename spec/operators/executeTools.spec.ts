@@ -16,12 +16,13 @@ import {
 import type { Chunk, FinishReason } from '../../lib/core/chunk.js';
 import type { TurnMessageEvent, StreamEvent } from '../../lib/core/event.js';
 import { isToolResult } from '../../lib/core/eventGuards.js';
-import { modelMessage } from '../../lib/core/message.js';
+import { modelMessage, toolErrorTexts } from '../../lib/core/message.js';
 import type { Message } from '../../lib/core/message.js';
 import { progress } from '../../lib/core/progress.js';
 import { tool } from '../../lib/core/tool.js';
 import type { ToolContext } from '../../lib/core/tool.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
+import type { ExecuteToolsOptions } from '../../lib/operators/executeTools.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { diagram } from '../support/diagram.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
@@ -541,6 +542,117 @@ describe('the option stop of executeTools', () => {
   it('does not change a turn without calls', () => {
     const { values } = observe(of(finishOf('stop')).pipe(executeTools([never], { stop: of(1) })));
     expect(values).toEqual([finishOf('stop')]);
+  });
+});
+
+describe('the option cancel of executeTools', () => {
+  const calls = ['a', 'b', 'c'].map((id) => callOf('slow', {}, id));
+  const codes = (values: readonly StreamEvent[]) =>
+    values.filter(isToolResult).map(({ id, code, result }) => [id, code ?? result]);
+
+  /** Runs three slow calls, with the ids to cancel in the hands of the spec. */
+  function started(options: ExecuteToolsOptions = {}) {
+    const cancel = new Subject<string>();
+    const answers = new Subject<string>();
+    const aborted: string[] = [];
+    const slow = anyTool('slow', (_, { call, signal }) => {
+      signal.addEventListener('abort', () => aborted.push(call.id));
+      return answers.pipe(take(1));
+    });
+    const log = observe(turnOf(...calls).pipe(executeTools([slow], { cancel, ...options })));
+    return { cancel, answers, aborted, log };
+  }
+
+  it('aborts the running call, answers it as cancelled, and starts the next one', () => {
+    const { cancel, answers, aborted, log } = started();
+    cancel.next('a');
+    expect(aborted).toEqual(['a']);
+    expect(log.values.slice(1)).toMatchObject([
+      { type: 'toolStart', id: 'a' },
+      { type: 'toolResult', id: 'a', code: 'cancelled', error: toolErrorTexts.cancelled },
+      { type: 'toolStart', id: 'b' },
+    ]);
+    answers.next('done');
+    answers.next('done');
+    expect(codes(log.values)).toEqual([
+      ['a', 'cancelled'],
+      ['b', 'done'],
+      ['c', 'done'],
+    ]);
+    expect(log.values.slice(-2)).toMatchObject([
+      { type: 'message', message: { parts: [{ id: 'a' }, { id: 'b' }, { id: 'c' }] } },
+      { type: 'finish', reason: 'toolCalls' },
+    ]);
+    expect([log.completed, cancel.observed, aborted]).toEqual([true, false, ['a']]);
+  });
+
+  it('answers a call that waits for its turn, without starting it', () => {
+    const { cancel, answers, log } = started();
+    cancel.next('b');
+    expect(codes(log.values)).toEqual([['b', 'cancelled']]);
+    answers.next('one');
+    answers.next('two');
+    expect(codes(log.values)).toEqual([
+      ['b', 'cancelled'],
+      ['a', 'one'],
+      ['c', 'two'],
+    ]);
+    expect(log.values.filter(({ type }) => type === 'toolStart')).toHaveLength(2);
+    expect(log.completed).toBe(true);
+  });
+
+  it('ignores the ids of calls that do not exist, and of calls that have ended', () => {
+    const { cancel, answers, log } = started({ concurrency: Infinity });
+    cancel.next('a');
+    for (const id of ['a', 'x', 'a/b', '']) cancel.next(id);
+    answers.next('done');
+    expect(codes(log.values)).toEqual([
+      ['a', 'cancelled'],
+      ['b', 'done'],
+      ['c', 'done'],
+    ]);
+  });
+
+  it('does not begin a call that is cancelled before the end of the response', () => {
+    const cancel = new Subject<string>();
+    const source = new Subject<StreamEvent>();
+    const tools = [anyTool('slow', () => 'done')];
+    const log = observe(source.pipe(executeTools(tools, { cancel })));
+    cancel.next('b');
+    for (const event of [messageOf(...calls), finishOf()]) source.next(event);
+    source.complete();
+    expect(codes(log.values)).toEqual([
+      ['a', 'done'],
+      ['b', 'cancelled'],
+      ['c', 'done'],
+    ]);
+  });
+
+  it('takes effect at its frame, and unsubscribes the tool then', () =>
+    virtual(({ cold, expectObservable, expectSubscriptions }) => {
+      const output = cold('---------(v|)');
+      const slow = anyTool('slow', () => output);
+      const events = turnOf(callOf('slow', {}, 'a')).pipe(executeTools([slow], { cancel: cold('----a') }));
+      expectObservable(events.pipe(map(({ type }) => type))).toBe('(ms)(rmf|)', {
+        m: 'message',
+        s: 'toolStart',
+        r: 'toolResult',
+        f: 'finish',
+      });
+      expectSubscriptions(output.subscriptions).toBe('^---!');
+    }));
+
+  it('fails the output if it fails, as stop does', () => {
+    const { cancel, aborted, log } = started();
+    cancel.error(new Error('lost'));
+    expect(log.error).toEqual(new Error('lost'));
+    expect(aborted).toEqual(['a']);
+  });
+
+  it('leaves the calls alone if it completes', () => {
+    const { cancel, log } = started();
+    cancel.complete();
+    expect(log.values.map(({ type }) => type)).toEqual(['message', 'toolStart']);
   });
 });
 

@@ -383,6 +383,34 @@ describe('executeTools with an approval', () => {
     expect(values.some(isOpenCalls)).toBe(false);
   });
 
+  it('executeTools answers a call that waits for approve as cancelled, and leaves approve', () => {
+    const [cancel, decision] = [new Subject<string>(), new Subject<Decision>()];
+    const { values, execute } = runPay({ approve: () => decision, cancel });
+    cancel.next('id-pay');
+    expect(resultOf(values)).toMatchObject({ code: 'cancelled' });
+    expect(names(values)).toEqual(['message', 'toolWaiting pay', 'toolResult pay', 'message', 'finish']);
+    expect([decision.observed, execute.mock.calls]).toEqual([false, []]);
+  });
+
+  it('executeTools ends a turn whose call without approve is cancelled while another call runs', () => {
+    const [cancel, slow] = [new Subject<string>(), new Subject<string>()];
+    const tools = [anyTool('slow', () => slow), payTool(() => 'paid')];
+    const { values } = observe(turnOf(payCall, callOf('slow')).pipe(executeTools(tools, { cancel })));
+    cancel.next('id-pay');
+    slow.complete();
+    expect(resultOf(values)).toMatchObject({ code: 'cancelled' });
+    expect(names(values).slice(-2)).toEqual(['message', 'finish']);
+  });
+
+  it('executeTools answers an approved call once, which is cancelled before it is queued', () => {
+    const [cancel, decision] = [new Subject<string>(), new Subject<Decision>()];
+    const approve = () => decision.pipe(finalize(() => cancel.next('id-pay')));
+    const { values, execute } = runPay({ approve, cancel });
+    decision.next({ approve: true });
+    expect(names(values)).toEqual(['message', 'toolWaiting pay', 'toolResult pay', 'message', 'finish']);
+    expect(execute).not.toHaveBeenCalled();
+  });
+
   it('executeTools leaves an open decision when it is unsubscribed', () => {
     const open = new Subject<Decision>();
     const { values, subscription, execute } = runPay({ approve: () => open });

@@ -303,3 +303,42 @@ describe('the option stop of a run', () => {
     expect(subscribed).toBe(0);
   });
 });
+
+describe('the option cancel of a run', () => {
+  it('answers one call to the model, and the run continues', () => {
+    const cancel = new Subject<string>();
+    const turns = [[toolCall('endless', {}, 'e1'), toolCall('noop', {}, 'n1')], ['Done.']];
+    const agent = createAgent({ model: scriptedModel(turns), tools: [noop, endless] });
+    const { values, completed } = observe(agent.stream('Hi', { cancel }));
+    expect(completed).toBe(false);
+    cancel.next('e1');
+    expect(values.at(-1)).toMatchObject({
+      result: {
+        text: 'Done.',
+        finishReason: 'stop',
+        messages: [{}, { parts: [{ code: 'cancelled' }, { id: 'n1' }] }, {}],
+      },
+    });
+    expect(cancel.observed).toBe(false);
+  });
+
+  it('is subscribed once per run, and left when the run is left', () => {
+    let [subscribed, left] = [0, 0];
+    const cancel = new Observable<string>(() => {
+      subscribed++;
+      return () => left++;
+    });
+    const turns = [[toolCall('noop')], [toolCall('noop')], [toolCall('endless')]];
+    const agent = createAgent({ model: scriptedModel(turns), tools: [noop, endless] });
+    const { subscription } = observe(agent.stream('Hi', { cancel }));
+    expect([subscribed, left]).toEqual([1, 0]);
+    subscription.unsubscribe();
+    expect([subscribed, left]).toEqual([1, 1]);
+  });
+
+  it('fails the run if it fails', () => {
+    const agent = createAgent({ model: scriptedModel([[toolCall('endless')]]), tools: [endless] });
+    const { error } = observe(agent.stream('Hi', { cancel: throwError(() => new Error('lost')) }));
+    expect(error).toEqual(new Error('lost'));
+  });
+});

@@ -35,6 +35,8 @@ export class CallRound implements CallObserver, DecisionObserver {
   private readonly suspended = new Map<string, ToolCallPart>();
   private readonly begun: Set<string>;
   private readonly queue: ToolCallPart[] = [];
+  /** The ids that were cancelled before `begin` was called for them. */
+  private readonly cancelled = new Set<string>();
   /** The calls that run, by id. */
   private readonly running = new Map<string, RunningCall>();
   /** The decisions that have not ended, by the ids of their calls. */
@@ -61,6 +63,10 @@ export class CallRound implements CallObserver, DecisionObserver {
   begin(call: ToolCallPart): void {
     if (this.isClosed || this.begun.has(call.id)) return;
     this.begun.add(call.id);
+    if (this.cancelled.has(call.id)) {
+      this.emit(unfinishedResult(call, 'cancelled'));
+      return;
+    }
     const tool = this.settings.tools.get(call.name);
     // A call with an inner run was approved before.
     if (tool && !this.isVetoed && !this.nested.has(call.id) && mayWait(tool, call, this.resumed)) {
@@ -78,10 +84,25 @@ export class CallRound implements CallObserver, DecisionObserver {
     this.emit(unfinishedResult(call, 'not_executed'));
   }
 
+  /**
+   * Answers one call as cancelled, whether it runs, waits, or has not begun. The other calls continue. The id of a call
+   * of an inner run is passed on to that run.
+   */
+  cancel(id: string): void {
+    if (!this.begun.has(id)) {
+      this.cancelled.add(id);
+      for (const call of this.running.values()) call.cancelInner(id);
+      return;
+    }
+    const idle = this.takeQueued(id) ?? this.suspended.get(id) ?? this.undecided(id);
+    if (idle) this.emit(unfinishedResult(idle, 'cancelled'));
+    else (this.running.get(id) ?? this.decisions.get(id))?.cancel();
+  }
+
   /** Cancels the running calls and the open decisions; calls that have not started get a `not_executed` result. */
   veto(): void {
     this.isVetoed = true;
-    const undecided = [...this.waiting.values()].filter(({ id }) => !this.decisions.has(id));
+    const undecided = [...this.waiting.keys()].flatMap((id) => this.undecided(id) ?? []);
     // Before the running calls are cancelled: the last of them ends the round.
     for (const call of undecided) this.emit(unfinishedResult(call, 'not_executed'));
     for (const call of this.suspended.values()) this.emit(unfinishedResult(call, 'cancelled'));
@@ -150,6 +171,17 @@ export class CallRound implements CallObserver, DecisionObserver {
   decisionEnded(id: string): void {
     this.decisions.delete(id);
     this.startQueued();
+  }
+
+  /** Removes a call from the queue, and returns it. */
+  private takeQueued(id: string): ToolCallPart | undefined {
+    const index = this.queue.findIndex((call) => call.id === id);
+    return index < 0 ? undefined : this.queue.splice(index, 1)[0];
+  }
+
+  /** A call that waits for an answer from outside the run. */
+  private undecided(id: string): WaitingCall | undefined {
+    return this.decisions.has(id) ? undefined : this.waiting.get(id);
   }
 
   private decide(call: ToolCallPart, tool: Tool): void {

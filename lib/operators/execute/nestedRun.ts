@@ -1,10 +1,10 @@
-import { ReplaySubject } from 'rxjs';
+import { ReplaySubject, Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Approve } from '../../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
 import type { ToolCallPart } from '../../core/message.js';
-import { asOuterCall } from '../../core/nested.js';
+import { asOuterCall, nestedId } from '../../core/nested.js';
 import type { OuterRun } from '../../core/nested.js';
 import type { ToolExecution } from './toolExecution.js';
 
@@ -26,7 +26,9 @@ export interface NestedObserver {
 /** The inner run of a call, if its tool runs an agent. After the end of the call, it reports nothing. */
 export class NestedRun implements OuterRun {
   wrapAgent: OuterRun['wrapAgent'];
-  private stops: ReplaySubject<void> | undefined; // created only if the tool runs an agent
+  // Created only if the tool runs an agent.
+  private stops: ReplaySubject<void> | undefined;
+  private cancels: Subject<string> | undefined;
 
   constructor(
     private readonly call: ToolCallPart,
@@ -38,6 +40,10 @@ export class NestedRun implements OuterRun {
 
   get stop(): Observable<void> {
     return (this.stops ??= new ReplaySubject(1));
+  }
+
+  get cancel(): Observable<string> {
+    return (this.cancels ??= new Subject());
   }
 
   get checkpoints(): boolean {
@@ -63,6 +69,12 @@ export class NestedRun implements OuterRun {
     if (!this.execution.isOpen()) return;
     this.observer.innerRunWaits(this.call, checkpoint);
     this.execution.suspend();
+  }
+
+  /** Cancels a call of the inner run, if the id begins with that of the outer call. */
+  cancelCall(id: string): void {
+    const path = nestedId(this.call.id, '');
+    if (id.startsWith(path)) this.cancels?.next(id.slice(path.length));
   }
 
   /** Stops the inner run: most end at once, and the call gets its result. */

@@ -71,6 +71,11 @@ export class RunningCall implements ExecutionObserver {
     this.execution.cancel(cancellation());
   }
 
+  /** Cancels a call of the agent that the tool runs. `id` is its id in the outer run. */
+  cancelInner(id: string): void {
+    this.nested.cancelCall(id);
+  }
+
   /** Unsubscribes the tool and aborts its signal; nothing more is emitted. */
   unsubscribe(): void {
     this.execution.unsubscribe();

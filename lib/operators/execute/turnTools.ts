@@ -11,7 +11,7 @@ import { omitUndefined } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import { waitingInside } from '../../core/nested.js';
-import { onFirstValue } from '../../core/notifier.js';
+import { onEachValue, onFirstValue } from '../../core/notifier.js';
 import { requireNumber } from '../../core/options.js';
 import { newRunId } from '../../core/runId.js';
 import type { Tool } from '../../core/tool.js';
@@ -41,6 +41,12 @@ export interface ExecuteToolsOptions<C = unknown> {
   readonly idempotencyPrefix?: string | undefined;
   /** Stops the calls with its first value. Default: never. */
   readonly stop?: ObservableInput<unknown> | undefined;
+  /**
+   * The ids of calls to cancel, while the turn continues. The call is aborted if it runs, and is answered with the code
+   * `cancelled` in each case: also if it waits for its turn or for `approve`, or if its tool has not begun. A call of
+   * an inner run has a path as its id: `outer/inner`. The id of a call that has ended has no effect. Default: none.
+   */
+  readonly cancel?: ObservableInput<string> | undefined;
   /** Decides about calls of tools with `needsApproval`. Default: such a call waits, and the run ends. */
   readonly approve?: Approve | undefined;
   /** Receives what a tool throws. The model is told only its message. Default: nothing is called. */
@@ -65,7 +71,7 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     tools: readonly Tool[],
     private readonly options: ExecuteToolsOptions,
   ) {
-    const { concurrency = 1, deadline = Infinity, messages = [], checkpoints = false, resumed, stop } = options;
+    const { concurrency = 1, deadline = Infinity, messages = [], checkpoints = false, resumed, stop, cancel } = options;
     const { context, approve, onToolError } = options;
     requireNumber('concurrency', concurrency, 1);
     requireNumber('deadline', deadline, 0);
@@ -75,6 +81,7 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     if (resumed) this.round = new CallRound(this.settings, this, resumed);
     out.add(this);
     if (stop) onFirstValue(out, stop, () => this.stop());
+    if (cancel) onEachValue(out, cancel, (id) => this.currentRound().cancel(id));
   }
 
   next(event: StreamEvent): void {
