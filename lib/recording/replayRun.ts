@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import type { AgentOptions, RunOptions } from '../agent.js';
 import type { Decision } from '../core/approval.js';
 import type { RunEvent, ToolResultEvent, ToolStartEvent } from '../core/event.js';
-import { asKnownEvent } from '../core/eventGuards.js';
+import { asKnownEvent, isToolResult } from '../core/eventGuards.js';
 import type { KnownEvent } from '../core/eventGuards.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 import { omitUndefined } from '../core/json/json.js';
@@ -33,7 +33,7 @@ export interface RunReplay {
   readonly agent: AgentOptions<readonly Tool[], undefined>;
   /** The input of the run. */
   readonly input: readonly Message[];
-  /** The options of the run: its history, its prompts, and its `stop` at the recorded time. */
+  /** The options of the run: its history, its prompts, its `stop` and the calls to `cancel` at the recorded times. */
   readonly options: RunOptions & { readonly fragments?: false };
   /** Emits when the run was unsubscribed; never if it was not. */
   readonly left: Observable<unknown>;
@@ -106,10 +106,12 @@ function runOptions(run: RecordedRun, clock: ReplayClock): RunOptions & { readon
   const prompts = run.steps.flatMap((step) =>
     step.entry.type === 'prompt' ? [{ step, value: step.entry.messages }] : [],
   );
+  const cancels = cancelledCalls(run).map(({ step, event }) => ({ step, value: event.id }));
   const fragments = run.steps.some(({ entry }) => isEvent(entry) && entry.value.type === 'toolCallFragment');
   const options: RunOptions = {
     ...omitUndefined({ history: run.start.history }),
     ...(stop ? { stop: playMoment(origin, stop, undefined, clock) } : {}),
+    ...(cancels.length > 0 ? { cancel: playMoments(origin, cancels, clock) } : {}),
     ...(prompts.length > 0 ? { prompts: playMoments(origin, prompts, clock) } : {}),
     ...(fragments ? { fragments } : {}),
   };
@@ -130,6 +132,12 @@ function stepsOf<T extends KnownEvent['type']>(run: RecordedRun, type: T) {
     if (!isEvent(step.entry) || step.entry.value.type !== type) return [];
     return [{ step, event: asKnownEvent(step.entry.value) as Extract<KnownEvent, { readonly type: T }> }];
   });
+}
+
+/** The results of the calls that were cancelled one by one, not by the stop of the run. */
+export function cancelledCalls(run: RecordedRun): readonly CallStep<ToolResultEvent>[] {
+  const stop = run.steps.find(({ entry }) => entry.type === 'stop')?.position ?? Infinity;
+  return stepsOf(run, 'toolResult').filter(({ step, event }) => event.code === 'cancelled' && step.position < stop);
 }
 
 /** The tools of the requests, which answer as the recorded ones did. */
@@ -188,7 +196,8 @@ function resultOf(event: KnownEvent): Observable<unknown> {
   if (event.type !== 'toolResult') return EMPTY;
   if (event.error === undefined) return of(event.result);
   const { code, error } = event;
-  const isEndedByRun = code === 'cancelled' || code === 'timeout'; // by its stop or its deadline, which happen again
+  // By its stop, by `cancel` or by its deadline, which happen again.
+  const isEndedByRun = code === 'cancelled' || code === 'timeout';
   return isEndedByRun ? NEVER : throwError(() => new Error(error));
 }
 
@@ -201,6 +210,7 @@ function replayApprovals(run: RecordedRun, clock: ReplayClock): Pick<AgentOption
       const call = decided.find(({ waiting }) => waiting.event.id === id);
       if (!call) return NEVER; // nobody had decided when the run ended
       const { waiting, answer } = call;
+      if (isToolResult(answer.event) && answer.event.code === 'cancelled') return NEVER; // by `stop` or `cancel`
       return playMoment(waiting.step, answer.step, decisionOf(answer.event, args), clock);
     },
   };

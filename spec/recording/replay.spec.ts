@@ -39,6 +39,27 @@ describe('replayRun', () => {
     expect(repeat(inText.recording)).toEqual(inText.played);
   });
 
+  it('replayRun repeats a run with a cancelled call, which continued', () => {
+    const calls = ['Oslo', 'Lisbon'].map((city) => toolCall('weather', { city }, city));
+    const cancel = timer(400).pipe(map(() => 'Lisbon'));
+    const { recording, played } = recordVirtually(agentOf([calls, 'Done.'], { toolConcurrency: 2 }), (agent) =>
+      agent.stream('Oslo?', { cancel }),
+    );
+    const results = played.values.flatMap(({ value }) => (value.type === 'toolResult' ? [value] : []));
+    expect(results).toMatchObject([{ result: { celsius: -3 } }, { code: 'cancelled' }]);
+    expect(repeat(recording)).toEqual(played);
+  });
+
+  it('replayRun repeats a run in which a call that waited for approve was cancelled', () => {
+    const pay = tool({ name: 'pay', description: '', needsApproval: true, execute: () => 'paid' });
+    const approve: Approve = () => timer(400).pipe(map(() => ({ approve: true })));
+    const agent = agentOf([[toolCall('pay', {}, 'p1')], 'Done.'], { tools: [pay], approve });
+    const cancel = timer(100).pipe(map(() => 'p1'));
+    const { recording, played } = recordVirtually(agent, (recorded) => recorded.stream('Pay.', { cancel }));
+    expect(played).toMatchObject({ end: 'completed', at: 100 });
+    expect(repeat(recording)).toEqual(played);
+  });
+
   it('replayRun repeats a run that was unsubscribed', () => {
     const { recording, played } = recordVirtually(busyAgent(), (agent) =>
       agent.stream('Oslo?').pipe(takeUntil(timer(300))),

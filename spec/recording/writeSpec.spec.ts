@@ -28,6 +28,11 @@ const decided =
 const runs = {
   'a late tool, a retry and a stop': () =>
     recordVirtually(busyAgent(), (agent) => agent.stream('Oslo?', { stop: timer(1700) })),
+  'a cancelled call': () =>
+    recordVirtually(
+      agentOf({ model: scriptedModel([[toolCall('weather', { city: 'Lisbon' }, 'c1')], 'Done']) }),
+      (agent) => agent.stream('Lisbon?', { cancel: timer(400).pipe(map(() => 'c1')) }),
+    ),
   'parallel tools, a failure and a retry': () => recordVirtually(busyAgent()),
   'an unsubscription in a tool': () =>
     recordVirtually(busyAgent(), (agent) => agent.stream('Oslo?').pipe(takeUntil(timer(400)))),

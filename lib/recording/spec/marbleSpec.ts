@@ -1,7 +1,7 @@
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { RecordedRun, RecordedStep } from '../readRecording.js';
-import { callsOf, decisionsOf, eventsOf, generatedIdsOf } from '../replayRun.js';
+import { callsOf, cancelledCalls, decisionsOf, eventsOf, generatedIdsOf } from '../replayRun.js';
 import type { RecordedCall } from '../replayRun.js';
 import { toMarbles } from './marbleText.js';
 import type { MarbleEnd, Timed } from './marbleText.js';
@@ -136,12 +136,14 @@ function optionLines(run: RecordedRun): readonly string[] {
       .map(({ at, entry }) => ({ at: at - start.at, value: valueOf(entry) }));
   const open = { at: 0, mark: '' } as const;
   const stops = timed('stop', () => json('stop'));
+  const cancels = cancelledCalls(run).map(({ step, event }) => ({ at: step.at - start.at, value: json(event.id) }));
   const prompts = timed('prompt', (entry) => json(entry.type === 'prompt' ? entry.messages : []));
   const fragments = eventsOf(run).some(({ event }) => asKnownEvent(event).type === 'toolCallFragment');
   return [
     ...(start.history ? [`\n      history: ${json(start.history)},`] : []),
     ...(fragments ? ['\n      fragments: true,'] : []),
     ...(stops.length > 0 ? [`\n      stop: ${playing(stops, open, '')},`] : []),
+    ...(cancels.length > 0 ? [`\n      cancel: ${playing(cancels, open, '<string>')},`] : []),
     ...(prompts.length > 0 ? [`\n      prompts: ${playing(prompts, open, '<Message[]>')},`] : []),
   ];
 }
