@@ -73,7 +73,7 @@ interface ProcessOptions {
 
 /** The agents of a process: nothing is shared with another one. */
 function makeAgent({ levels, concurrency, eager }: Scenario, options: ProcessOptions): Agent {
-  return levels.reduceRight<Agent | undefined>((inner, turns, level) => {
+  const agent = levels.reduceRight<Agent | undefined>((inner, turns, level) => {
     const log = (name: string) => void options.executed.push(`${level}:${name}`);
     const run = (
       name: string,
@@ -98,8 +98,10 @@ function makeAgent({ levels, concurrency, eager }: Scenario, options: ProcessOpt
     ];
     const model = scriptedModel((request) => answer(turns, request));
     const outer = level === 0 ? options.outer : {};
-    return createAgent({ model, tools, eagerTools: eager, toolConcurrency: concurrency, ...outer }) as unknown as Agent;
-  }, undefined) as Agent;
+    return createAgent({ model, tools, eagerTools: eager, toolConcurrency: concurrency, ...outer });
+  }, undefined);
+  if (!agent) throw new Error('There is no level.');
+  return agent;
 }
 
 interface Played {
@@ -350,7 +352,7 @@ describe('an inner call that waits', () => {
 
   it('makes the call fail if the agent cannot be resumed', () => {
     const inner = createAgent({ model: scriptedModel([[removes]]), tools: [remove] });
-    const asked = agentTool({ stream: inner.stream, run: inner.run }, described);
+    const asked = agentTool({ stream: inner.stream.bind(inner), run: inner.run.bind(inner) }, described);
     const agent = createAgent({ model: scriptedModel([[asks], 'Done.']), tools: [asked] });
     expect(observe(agent.stream('Hi')).values.filter(isToolResult)).toMatchObject([
       { id: 'a', code: 'incomplete', data: { finishReason: 'waiting', text: '' } },

@@ -41,7 +41,7 @@ export abstract class RivuletError extends Error {
 
 /**
  * The configuration is invalid: for example, a key is missing, a setting is not supported, or the history is invalid.
- * Emitted before any request.
+ * Thrown, or emitted in place of what it concerns: a request that it concerns is not sent.
  */
 export class ConfigurationError extends RivuletError {
   override readonly name = 'ConfigurationError';

@@ -14,5 +14,6 @@ const innerAgent: unique symbol = Symbol.for('rivulet.innerAgent');
 export const innerAgentProperty = (inner: InnerAgent | undefined): object => (inner ? { [innerAgent]: inner } : {});
 
 /** What an agent, or its tool, says of itself; undefined for any other. */
-export const innerAgentOf = (value: object | undefined): InnerAgent | undefined =>
-  (value as { readonly [innerAgent]?: InnerAgent } | undefined)?.[innerAgent];
+export const innerAgentOf = (
+  value: (object & { readonly [innerAgent]?: InnerAgent }) | undefined,
+): InnerAgent | undefined => value?.[innerAgent];

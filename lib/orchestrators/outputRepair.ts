@@ -156,7 +156,9 @@ export function exhaustedError(
   return outputError(typed, turn, text, {
     reason: 'invalid',
     problem: `The output is not valid${attempts}: ${problem}.`,
-    nextStep: "The model's text is in `error.text`. Simplify the schema, raise maxRepairs, or use another model.",
+    nextStep:
+      `The model's text is in \`error.text\`. Simplify the schema, raise ${last ? 'maxTurns' : 'maxRepairs'}, ` +
+      'or use another model.',
   });
 }
 

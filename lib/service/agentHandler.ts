@@ -116,7 +116,8 @@ export function agentHandler<C = undefined>(
     const { method, headers } = request;
     const id = headers.get(RUN_ID_HEADER) ?? '';
     // A client that has received nothing but the start may start again, in another process too.
-    const after = headers.get('last-event-id')?.replace(/^0$/, '') || undefined;
+    const lastId = headers.get('last-event-id') ?? '';
+    const after = ['', '0'].includes(lastId) ? undefined : lastId;
     if (method !== 'POST' && method !== 'DELETE')
       throw new RequestError(405, 'Send POST or DELETE.', { allow: 'POST, DELETE' });
     if (!isUnguessable(id)) throw new RequestError(400, `Send a random UUID as the header ${RUN_ID_HEADER}.`);

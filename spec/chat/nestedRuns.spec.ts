@@ -119,7 +119,7 @@ describe('a conversation with sub-agents', () => {
     /** Each request goes to another process. */
     const fetch = (url: string | URL | Request, init?: RequestInit) =>
       agentHandler(nestedAgents([removes]), { store, checkpoints: true })(
-        new Request(new URL(String(url), 'http://localhost'), init),
+        new Request(new URL(url instanceof Request ? url.url : url, 'http://localhost'), init),
       );
     const open = (saved?: ConversationOptions['saved']) => conversation(remoteAgent('/api/chat', { fetch }), { saved });
     const until = (chat: Conversation, status: string) =>

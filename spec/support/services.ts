@@ -63,11 +63,11 @@ export function createServers() {
   };
   return {
     listen,
-    serve(handler: Handler) {
+    serve: (handler: Handler) => {
       handlers.push(handler);
       return listen(nodeListener(handler));
     },
-    close() {
+    close: () => {
       for (const handler of handlers.splice(0)) shutDown(handler);
       for (const server of servers.splice(0)) {
         server.closeAllConnections();

@@ -8,8 +8,8 @@ import { withMessageOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 
 /**
- * Encodes the conversation as the API's messages. A message becomes zero or more messages of the API. Parts that the
- * API does not support are omitted.
+ * Encodes the conversation as the API's messages. A message becomes zero or more messages of the API. Sources are
+ * omitted, and a file that the API does not accept is an error.
  *
  * @throws ConfigurationError `options` for a file that the API does not accept.
  */
@@ -72,7 +72,7 @@ const unsupported = (content: string, nextStep: string) =>
 
 /**
  * The API matches results with calls by the tools' names and the order of the results, or by the id if it sent an id
- * with the call. Like any message, a result may have `images` (`docs/openapi.yaml`, `ChatMessage`).
+ * with the call. Like any message, a result may have `images` (Ollama's `docs/openapi.yaml`, `ChatMessage`).
  */
 function encodeResult(result: ToolResultPart, calls: readonly ToolCallPart[]): JsonObject {
   const call = calls.find(({ id }) => id === result.id);

@@ -72,7 +72,7 @@ export class CallFragments {
   }
 }
 
-/** A call whose end was not reported. */
+/** A call, while its fragments are read. */
 interface OpenCall {
   readonly index: unknown;
   /** The JSON text of its arguments so far. */

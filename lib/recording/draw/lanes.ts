@@ -67,7 +67,7 @@ export class Lane {
 export interface DrawnItem {
   readonly at: number;
   readonly lane: Lane;
-  /** `event`, or `chunk` if only the model emitted it, or the type of another entry. */
+  /** `event`; `chunk` if only the model emitted it; `entry` for another entry, whose type is in `type`. */
   readonly kind: string;
   readonly type: string;
   readonly value: unknown;
@@ -82,7 +82,7 @@ export interface Drawing {
   readonly facts: readonly Fact[];
 }
 
-/** A number in the heading. */
+/** A name and its value in the heading. */
 export interface Fact {
   readonly name: string;
   readonly value: string;
@@ -93,8 +93,8 @@ export function formatTime(milliseconds: number): string {
   const rounded = Math.round(milliseconds);
   if (rounded < 1000) return `${rounded} ms`;
   if (rounded < 60_000) return `${Number((rounded / 1000).toFixed(rounded < 10_000 ? 2 : 1))} s`;
-  const minutes = Math.floor(rounded / 60_000);
-  return `${minutes} min ${Math.round((rounded % 60_000) / 1000)} s`;
+  const seconds = Math.round(rounded / 1000);
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
 /** JSON in one line, at most so many characters long. */
@@ -104,7 +104,7 @@ export function shortJson(value: unknown, length = 60): string {
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
 
-/** The first argument of a call, or all of them. */
+/** The value of the only argument of a call; with several, all of them as JSON. */
 export function shortArguments(args: JsonObject): string {
   const values = Object.values(args);
   return values.length === 1 ? shortJson(values[0]) : values.length === 0 ? '' : shortJson(args);
