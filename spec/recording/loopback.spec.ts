@@ -38,8 +38,8 @@ async function recordOverHttp() {
     fetch: recorder.fetch,
   });
   // Each call ends 15 ms after another one: what happens in one millisecond has no order in a diagram.
-  const written = new ReplaySubject<void>();
-  const measured = new ReplaySubject<void>();
+  const written = new ReplaySubject<void>(1);
+  const measured = new ReplaySubject<void>(1);
   const weather = tool({
     name: 'weather',
     description: 'The weather of a city.',

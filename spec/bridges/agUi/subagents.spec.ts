@@ -74,7 +74,8 @@ describe('the sub-agents of an AG-UI run', () => {
     const chunks = new Subject<Chunk>();
     const endless = createAgent({ model: { provider: 'test', name: 'test', stream: () => chunks } });
     const end = new Subject<void>();
-    const { values } = observe(agentOf(endless).stream('Hi').pipe(takeUntil(end), toAgUi(request())));
+    const left = agentOf(endless).stream('Hi').pipe(takeUntil(end));
+    const { values } = observe(left.pipe(toAgUi(request())));
     chunks.next({ type: 'text', text: 'So far' });
     end.next();
     expect(values.map(({ type }) => type).slice(-3)).toEqual(['SUBAGENT_ERROR', 'TOOL_CALL_RESULT', 'RUN_FINISHED']);
