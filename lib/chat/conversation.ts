@@ -154,8 +154,7 @@ function createConversation(
   function currentView(): ConversationView {
     const branch = exchanges.view();
     const last = branch.at(-1);
-    const open = exchanges.open() ?? last; // the run may be of another branch
-    const waiting = open ? exchanges.openCalls(open.id).filter(({ name }) => !runs.isExecutedHere(name)) : [];
+    const waiting = exchanges.waiting().filter(({ name }) => !runs.isExecutedHere(name)); // also of other branches
     const queued = queue.prompts().map(({ input }) => input);
     return { status: last?.status ?? 'idle', exchanges: branch, waiting, queued, ...savedError };
   }
@@ -205,8 +204,7 @@ function createConversation(
 
   /** Executes the commands. Emits nothing, and completes when `prompts$` has completed and all runs have ended. */
   const executed = defer(() => {
-    const open = exchanges.open();
-    const first = open && createCommand((stop) => runs.continueSaved(open, stop));
+    const first = exchanges.open()[0] && createCommand(runs.continueSaved);
     return queue.run(prompts$.pipe(map(newPrompt)), first);
   });
 

@@ -159,6 +159,19 @@ export function createExchangeRuns(
     );
   }
 
+  /** Continues an exchange of a saved conversation. A request that may not have arrived is sent again. */
+  const continueExchange = (id: string, stop: Observable<void>): Observable<unknown> =>
+    defer(() => {
+      const exchange = exchanges.get(id);
+      const { base, hasBegun, view } = exchange;
+      if (!base) {
+        update(id, { view: waitAgain(view) });
+        return waitForAnswers(id, stop);
+      }
+      if (!agent.join || hasBegun) return join(exchange, stop);
+      return exchange.answers ? resume({ ...exchange, view: base }, stop) : start(exchange, stop);
+    });
+
   /** Whether a call is executed in this page. */
   const isExecutedHere = (name: string): boolean => tools?.has(name) ?? false;
 
@@ -183,15 +196,12 @@ export function createExchangeRuns(
       answers.next();
     },
 
-    /** Continues an exchange of a saved conversation. A request that may not have arrived is sent again. */
-    continueSaved(exchange: Exchange, stop: Observable<void>): Observable<unknown> {
-      const { id, base, hasBegun, view } = exchange;
-      if (!base) {
-        update(id, { view: waitAgain(view) });
-        return waitForAnswers(id, stop);
-      }
-      if (!agent.join || hasBegun) return join(exchange, stop);
-      return exchange.answers ? resume({ ...exchange, view: base }, stop) : start(exchange, stop);
+    /** Continues the open exchanges of a saved conversation: those of a branch in order, and branches at once. */
+    continueSaved: (stop: Observable<void>): Observable<unknown> => {
+      const open = exchanges.open();
+      const firstOpen = ({ id }: Exchange) => exchanges.path(id).find((exchange) => open.includes(exchange));
+      const branches = open.map((first) => open.filter((exchange) => firstOpen(exchange) === first));
+      return merge(...branches.map((branch) => concat(...branch.map(({ id }) => continueExchange(id, stop)))));
     },
   };
 }

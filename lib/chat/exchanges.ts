@@ -47,7 +47,7 @@ export const earlierRun = ({ run, input, hasBegun }: Exchange): EarlierRun => ({
 });
 
 /** The statuses of a run that has not ended. */
-const openStatuses: ReadonlySet<ViewStatus> = new Set<ViewStatus>(['sending', 'runningTools', 'waiting']);
+const openStatuses: readonly ViewStatus[] = ['sending', 'runningTools', 'waiting'];
 
 /** The exchanges of a conversation: a tree, of which one branch is shown. */
 export type Exchanges = ReturnType<typeof createExchanges>;
@@ -87,6 +87,20 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     return newestFirst.reverse();
   }
 
+  /**
+   * The exchanges whose runs have not ended, or wait for a tool or a user, oldest first. There is one at a time in a
+   * tab, but what two tabs have saved may contain several.
+   */
+  const open = (): readonly Exchange[] =>
+    [...byId.values()].filter(({ base, view }) => base !== undefined || openStatuses.includes(view.status));
+
+  /**
+   * The first exchange of a list that has a call. Two open versions may have calls with the same id: it is that of the
+   * older one until its run has ended, so that a second click does not answer a call that was not shown.
+   */
+  const ownerOf = (callId: string, list: readonly Exchange[]): Exchange | undefined =>
+    list.find(({ view }) => callsOf(view).some(({ id }) => id === callId));
+
   /** The calls of an exchange that wait, and have no answer yet. */
   function openCalls(id: string): readonly ToolCallView[] {
     const { view, answers } = get(id);
@@ -112,6 +126,7 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     get,
     update,
     path,
+    open,
     openCalls,
     addAnswer,
 
@@ -121,9 +136,9 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     /** The last exchange of the branch that is shown. */
     selected: () => last,
 
-    /** The exchange whose run has not ended, or waits for a tool or a user. */
-    open: (): Exchange | undefined =>
-      [...byId.values()].find(({ base, view }) => base !== undefined || openStatuses.has(view.status)),
+    /** The calls of all exchanges that wait, and have no answer yet. */
+    waiting: (): readonly ToolCallView[] =>
+      open().flatMap(({ id }) => openCalls(id).filter((call) => ownerOf(call.id, open())?.id === id)),
 
     /** Adds an exchange, and shows its branch. An exchange that is known by its id stays as it is. */
     add(id: string, parent: string | undefined, input: readonly Message[]): Exchange {
@@ -162,10 +177,9 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
      * @throws ConfigurationError `options` if there is no such call.
      */
     answer(callId: string, answer: CallAnswers): void {
-      const all = [...byId.values()];
-      if (!all.some(({ view }) => callsOf(view).some(({ id }) => id === callId))) throw unknownCall(callId);
-      const waiting = all.findLast((exchange) => openCalls(exchange.id).some(({ id }) => id === callId));
-      if (waiting) addAnswer(waiting.id, callId, answer);
+      if (!ownerOf(callId, [...byId.values()])) throw unknownCall(callId);
+      const owner = ownerOf(callId, open());
+      if (owner && openCalls(owner.id).some(({ id }) => id === callId)) addAnswer(owner.id, callId, answer);
     },
 
     /** Whether the run of an exchange waits, and all of its calls have answers. */
@@ -196,12 +210,12 @@ const unknownExchange = (id: string) =>
   new ConfigurationError(
     'options',
     `The conversation has no exchange with the id "${id}".`,
-    'Pass the `id` of an exchange of its view.',
+    'Pass the `id` of an exchange of `view`.',
   );
 
 const unknownCall = (callId: string) =>
   new ConfigurationError(
     'options',
     `The conversation has no call with the id "${callId}".`,
-    'Pass the id of a call of `view.waiting`.',
+    'Pass the `id` of a call of `view.waiting`.',
   );

@@ -1,7 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { NEVER } from 'rxjs';
+import { EMPTY, NEVER, Subject } from 'rxjs';
+import { createAgent } from '../../lib/agent.js';
+import type { StreamEvent } from '../../lib/core/event.js';
+import { messagesOf } from '../../lib/core/input.js';
+import { answerOf, messageText } from '../../lib/core/message.js';
+import { tool } from '../../lib/core/tool.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import type { ConversationAgent } from '../../lib/chat/conversationAgent.js';
+import type { Conversation } from '../../lib/chat/conversation.js';
 import { persist } from '../../lib/chat/persist.js';
 import { observe } from '../support/observe.js';
 
@@ -12,15 +19,29 @@ const silent: ConversationAgent = {
   join: () => NEVER,
 };
 
+const ask = tool({ name: 'ask', description: 'Asks the user.', parameters: { type: 'object', properties: {} } });
+
+/** An agent of a server. Its first run calls `ask` with the first id, and so on; a continued run says "Done". */
+function asking(...callIds: readonly string[]): ConversationAgent {
+  const first = createAgent({ model: scriptedModel(callIds.map((id) => [toolCall('ask', {}, id)])), tools: [ask] });
+  const later = createAgent({ model: scriptedModel(() => 'Done'), tools: [ask] });
+  return {
+    stream: (input, options) =>
+      (messagesOf(input).some((message) => messageText(message) === 'last') ? later : first).stream(input, options),
+    resume: (checkpoint, options) => (checkpoint ? later.resume(checkpoint, options) : EMPTY),
+    join: () => NEVER,
+  };
+}
+
 /** A storage that several tabs share. */
-function createStorage() {
+function createStorage(agent: ConversationAgent = silent) {
   const texts = new Map<string, string>();
   const storage = {
     getItem: (key: string) => texts.get(key) ?? null,
     setItem: (key: string, text: string) => void texts.set(key, text),
   };
-  const open = () => {
-    const chat = conversation(silent, { saved: storage.getItem('chat') });
+  const open = (server = agent) => {
+    const chat = conversation(server, { saved: storage.getItem('chat') });
     const seen = observe(chat.view$);
     const stored = observe(persist(chat, storage, 'chat'));
     return { chat, seen, stored };
@@ -92,5 +113,106 @@ describe('persist', () => {
     const stored = observe(persist(chat, storage, 'chat'));
     chat.send('a');
     expect(stored.error).toBe(full);
+  });
+});
+
+describe('persist: two tabs whose runs are both open', () => {
+  /** The second tab sends its prompts before it knows of the first tab's: both are the first of the conversation. */
+  function twoTabs(callIds = ['c1', 'c2'], reloaded?: ConversationAgent) {
+    const storage = createStorage(asking(...callIds));
+    const [first, second] = [storage.open(), storage.open()];
+    first.chat.send('a');
+    second.chat.send('b');
+    second.chat.send('last');
+    for (const { seen, stored } of [first, second]) {
+      stored.subscription.unsubscribe();
+      seen.subscription.unsubscribe();
+    }
+    return storage.open(reloaded);
+  }
+  const waitingIds = ({ view }: Conversation) => view.waiting.map(({ id }) => id);
+  const statuses = (chat: Conversation) => chat.save().exchanges.map(({ view }) => view.status);
+
+  it('a reload shows the waiting calls of both runs, continues each when it is answered, and then the prompts', () => {
+    const { chat } = twoTabs();
+    expect(waitingIds(chat)).toEqual(['c1', 'c2']);
+    chat.answer('c2', 'blue');
+    expect(waitingIds(chat)).toEqual(['c1']);
+    expect(statuses(chat)).toEqual(['waiting', 'idle']);
+    expect(chat.view.queued).toEqual(['last']);
+    chat.answer('c1', 'red');
+    expect(statuses(chat)).toEqual(['idle', 'idle', 'idle']);
+    expect(chat.view).toMatchObject({ status: 'idle', waiting: [], queued: [] });
+    expect(chat.save().exchanges.map(({ messages }) => answerOf(messages))).toEqual(['Done', 'Done', 'Done']);
+  });
+
+  it('a reload shows the second run as waiting when the first one was answered, and continues it', () => {
+    const { chat } = twoTabs();
+    chat.answer('c1', 'red');
+    expect(waitingIds(chat)).toEqual(['c2']);
+    chat.answer('c2', 'blue');
+    expect(statuses(chat)).toEqual(['idle', 'idle', 'idle']);
+  });
+
+  it('stop ends both runs', () => {
+    const { chat } = twoTabs();
+    chat.stop();
+    expect(statuses(chat)).toEqual(['stopped', 'stopped']);
+    expect(chat.view).toMatchObject({ status: 'stopped', waiting: [], queued: [] });
+    chat.send('last');
+    expect(chat.view.status).toBe('idle');
+  });
+
+  it('the second answer to a call is not used for a call of the other run with the same id', () => {
+    const resumed: string[] = [];
+    const first = new Subject<StreamEvent>();
+    const { chat } = twoTabs(['c', 'c'], {
+      ...silent,
+      resume: (_, { earlier }) => (resumed.push(earlier.at(-1)?.id ?? ''), first),
+    });
+    const runs = chat.save().exchanges.map(({ run }) => run);
+    expect(waitingIds(chat)).toEqual(['c']);
+    for (const answer of ['red', 'blue']) chat.answer('c', answer);
+    expect(resumed).toEqual(runs.slice(0, 1));
+    expect(waitingIds(chat)).toEqual([]);
+    first.error(new Error('The server is down.'));
+    expect(waitingIds(chat)).toEqual(['c']);
+    chat.answer('c', 'blue');
+    expect(resumed).toEqual(runs);
+  });
+
+  it('a reload sends both runs again that may not have arrived', () => {
+    const { open, storage } = createStorage();
+    for (const { chat } of [open(), open()]) chat.send('a');
+    const sent: string[] = [];
+    open({ ...silent, stream: (_, { id }) => (sent.push(id), NEVER) });
+    const { exchanges } = conversation(silent, { saved: storage.getItem('chat') }).save();
+    expect(sent).toEqual(exchanges.map(({ run }) => run));
+    expect(sent).toHaveLength(2);
+  });
+
+  it('a reload continues a run when the open run before it has ended', () => {
+    const { open } = createStorage(asking('c1', 'c2'));
+    open().chat.send('a');
+    const stale = open(silent);
+    const other = open();
+    other.chat.answer('c1', 'red');
+    other.chat.send('b');
+    stale.chat.answer('c1', 'green'); // stores that the first run is open
+
+    const events = new Subject<StreamEvent>();
+    const continued: string[] = [];
+    const { chat } = open({
+      ...silent,
+      resume(_, { results }) {
+        continued.push(...Object.keys(results ?? {}));
+        return events;
+      },
+    });
+    expect(statuses(chat)).toEqual(['sending', 'waiting']);
+    chat.answer('c2', 'blue');
+    expect(continued).toEqual(['c1']);
+    events.complete();
+    expect(continued).toEqual(['c1', 'c2']);
   });
 });
