@@ -161,9 +161,9 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
         const undoBegin = (thrown: unknown) =>
           concat(thrown instanceof RequestError ? EMPTY : undo, record.delete(), failWith(thrown));
         return concat(
-          record.write({}).pipe(retryOnce),
+          record.write({}).pipe(retryOnce()),
           written,
-          begin.pipe(retryOnce, catchError(undoBegin)),
+          begin.pipe(retryOnce(), catchError(undoBegin)),
           defer(() => {
             cleanUp = () => undefined;
             return of((stop: Observable<void>) => run(plan, record, stop));
@@ -174,10 +174,11 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
 }
 
 /** After an error, nobody knows whether the store has written: the same write again makes it certain. */
-const retryOnce: MonoTypeOperatorFunction<never> = retry({
-  count: 1,
-  delay: (thrown) => (thrown instanceof RunTakenError || thrown instanceof RequestError ? failWith(thrown) : of(0)),
-});
+const retryOnce = (): MonoTypeOperatorFunction<never> =>
+  retry({
+    count: 1,
+    delay: (thrown) => (thrown instanceof RunTakenError || thrown instanceof RequestError ? failWith(thrown) : of(0)),
+  });
 
 const ignoreIfTaken = (thrown: unknown): Observable<never> =>
   thrown instanceof RunTakenError ? EMPTY : failWith(thrown);

@@ -40,11 +40,12 @@ export function describeErrorJson({ code, retryable }: JsonObject): JsonObject {
 }
 
 /** What a browser reads about the error of a tool call, by its code. The model reads the complete text. */
-export const publicToolError = (code: ToolErrorCode = 'failed'): string =>
-  Object.hasOwn(toolErrors, code) ? toolErrors[code] : toolErrors.failed; // another server may send any code
+export function publicToolError(code: ToolErrorCode = 'failed'): string {
+  const texts = { ...toolErrorTexts, ...toolErrors };
+  return Object.hasOwn(texts, code) ? texts[code] : texts.failed; // another server may send any code
+}
 
-const toolErrors: Readonly<Record<ToolErrorCode, string>> = {
-  ...toolErrorTexts,
+const toolErrors: Readonly<Record<Exclude<ToolErrorCode, keyof typeof toolErrorTexts>, string>> = {
   incomplete: 'The tool ended without an answer.',
   unknown_tool: 'There is no such tool.',
   invalid_arguments: 'The arguments of the call are not valid.',

@@ -27,8 +27,9 @@ const budgetsByEffort = { minimal: 1024, low: 1024, medium: 8192, high: 24_576 }
 
 const lowAndHigh = { low: 'low', high: 'high' } as const;
 const lowToHigh = { low: 'low', medium: 'medium', high: 'high' } as const;
-const minimalToHigh = { minimal: 'minimal', ...lowToHigh } as const;
-const lowToXhigh = { ...lowToHigh, xhigh: 'xhigh' } as const;
+// No spreads: bundlers keep them in every bundle.
+const minimalToHigh = { minimal: 'minimal', low: 'low', medium: 'medium', high: 'high' } as const;
+const lowToXhigh = { low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh' } as const;
 
 /** The value of each effort on the wire, for the efforts that a model has. */
 type Levels = Readonly<Partial<Record<ThinkingEffort, string>>>;
