@@ -147,9 +147,9 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
     },
     execute: (plan) =>
       defer(() => {
-        const attempt = (plan.stored?.record.attempt ?? 0) + 1;
-        const taken: RunRecord = { ...plan.record, state: 'running', attempt, executor: lease() };
         const { stored, begin = EMPTY, undo = EMPTY } = plan;
+        const attempt = (stored?.record.attempt ?? 0) + 1;
+        const taken = { ...plan.record, state: 'running', attempt, executor: lease() } as const;
         const record = holdRecord(store, taken, stored?.version ?? 0);
         /** What is still to be done with the record, if the run does not start: the request failed, or was too late. */
         let cleanUp = () => finish(stored ? record.restore(stored.record) : record.delete());
@@ -175,10 +175,8 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
 
 /** After an error, nobody knows whether the store has written: the same write again makes it certain. */
 const retryOnce = (): MonoTypeOperatorFunction<never> =>
-  retry({
-    count: 1,
-    delay: (thrown) => (thrown instanceof RunTakenError || thrown instanceof RequestError ? failWith(thrown) : of(0)),
-  });
+  retry({ count: 1, delay: (thrown) => (isRejection(thrown) ? failWith(thrown) : of(0)) });
+const isRejection = (thrown: unknown) => thrown instanceof RunTakenError || thrown instanceof RequestError;
 
 const ignoreIfTaken = (thrown: unknown): Observable<never> =>
   thrown instanceof RunTakenError ? EMPTY : failWith(thrown);
