@@ -138,7 +138,7 @@ describe('load', () => {
       },
       { keep: 0 },
     );
-    // Without limits per minute: the limiter would remember 30,000 requests of the last minute, which are no leak.
+    // No limits per minute: the limiter remembers the requests of the last minute, which is not a leak.
     const agent = agentOf(model, {});
     const runInSequence = async (count: number) => {
       let complete = 0;
