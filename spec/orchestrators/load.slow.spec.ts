@@ -150,7 +150,7 @@ describe('load', () => {
     expect(await runInSequence(10_000)).toBe(10_000);
     const after = await settled();
     expect(after.handles).toBeLessThan(before.handles + 5); // jest has a few timers of its own
-    // A leak of each run's result would be 20 MB.
-    expect(after.heap - before.heap).toBeLessThan(2);
+    // A leak of each run's result would be 20 MB. Code that is compiled late takes up to 3.
+    expect(after.heap - before.heap).toBeLessThan(6);
   }, 300_000);
 });

@@ -10,22 +10,6 @@ export interface PostgresMigration {
   readonly sql: string;
 }
 
-/** A statement that applies a version once, in one transaction. The lock is that of this library: any fixed number. */
-const once = (version: number, statements: string): PostgresMigration => ({
-  version,
-  sql: `do $migration$
-begin
-  perform pg_advisory_xact_lock(7245190842);
-  create table if not exists rivulet_schema (version integer primary key);
-  if exists (select from rivulet_schema where version = ${version}) then
-    return;
-  end if;
-${statements}
-  insert into rivulet_schema values (${version});
-end
-$migration$`,
-});
-
 /**
  * The versions of the tables of `postgresStore` and `postgresLog`, oldest first: apply them with `migratePostgres`, or
  * with a tool of your own.
@@ -33,9 +17,17 @@ $migration$`,
  * Times are milliseconds since 1970. Records and events are JSON as text, since `jsonb` rejects the character U+0000.
  */
 export const postgresMigrations: readonly PostgresMigration[] = [
-  once(
-    1,
-    `
+  {
+    version: 1,
+    // The number of the lock is that of this library.
+    sql: `do $migration$
+begin
+  perform pg_advisory_xact_lock(7245190842);
+  create table if not exists rivulet_schema (version integer primary key);
+  if exists (select from rivulet_schema where version = 1) then
+    return;
+  end if;
+
   create table rivulet_runs (
     id text primary key,
     owner text not null,
@@ -70,8 +62,11 @@ export const postgresMigrations: readonly PostgresMigration[] = [
     message text not null,
     primary key (run, position)
   );
-`,
-  ),
+
+  insert into rivulet_schema values (1);
+end
+$migration$`,
+  },
 ];
 
 /**
