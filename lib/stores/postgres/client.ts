@@ -20,7 +20,7 @@ export interface PostgresOptions {
   readonly retryTime?: number | undefined;
 }
 
-export const DEFAULT_MAX_AGE = 30 * 86_400_000;
+export const DEFAULT_MAX_AGE = 2_592_000_000;
 export const DEFAULT_RETRY_TIME = 30_000;
 
 /** The longest delay between two attempts, in milliseconds. */

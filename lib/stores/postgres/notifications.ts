@@ -1,7 +1,7 @@
 import { Observable } from 'rxjs';
 
-/** The channel on which `postgresLog` says which run has changed. */
-export const CHANNEL = 'rivulet';
+/** The channel on which the statements of `postgresLog` say which run has changed. */
+const CHANNEL = 'rivulet';
 
 /** A connection of its own to PostgreSQL: what `new Client(...)` of `pg` returns. */
 export interface PgListener {

@@ -11,7 +11,6 @@ import type { EventTail, Tail } from '../followRun.js';
 import { createWakeUps } from '../wakeUps.js';
 import { DEFAULT_MAX_AGE, DEFAULT_RETRY_TIME, retryConnection, rowsOf } from './client.js';
 import type { PostgresClient, PostgresOptions } from './client.js';
-import { CHANNEL } from './notifications.js';
 import { removeExpired } from './removeExpired.js';
 
 /** Options of `postgresLog`. */
@@ -204,20 +203,20 @@ const APPEND = `with log as (
   insert into rivulet_events (run, position, events)
   select $1, last_write, $4 from log where $4::text is not null
 )
-select last_write, pg_notify('${CHANNEL}', $1) from log`;
+select last_write, pg_notify('rivulet', $1) from log`;
 
 const END = `insert into rivulet_logs as log (run, attempt, last_write, ended, failure, expires)
 values ($1, $2, 0, true, $3, $4)
 on conflict (run) do update
   set attempt = excluded.attempt, ended = true, failure = excluded.failure, expires = excluded.expires
   where not log.ended and log.attempt <= excluded.attempt
-returning last_write, pg_notify('${CHANNEL}', $1)`;
+returning last_write, pg_notify('rivulet', $1)`;
 
 const SEND = `with log as (
   update rivulet_logs set last_message = last_message + 1 where run = $1 and not ended returning last_message
 )
 insert into rivulet_messages (run, position, message) select $1, last_message, $2 from log
-returning pg_notify('${CHANNEL}', $1)`;
+returning pg_notify('rivulet', $1)`;
 
 /** One statement, so that the end is not seen before the events. */
 const EVENTS = `select log.ended, log.failure, tail.position, tail.events
