@@ -72,7 +72,7 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
   requireNumber('writeInterval', writeInterval, 0);
   requireNumber('pollInterval', pollInterval, 1);
   const query = <Row>(text: string, values: unknown[]) => rowsOf<Row>(client, text, values);
-  const clean = removeExpired(client);
+  const clean = removeExpired(client, retryTime);
   const wakeUps = createWakeUps(notifications, pollInterval);
   const now = () => asyncScheduler.now();
   /** The last write of each run that this process writes. */

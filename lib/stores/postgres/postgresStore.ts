@@ -36,7 +36,7 @@ export function postgresStore(
   requireNumber('maxAge', maxAge, 0);
   requireNumber('retryTime', retryTime, 0);
   const query = <Row>(text: string, values: unknown[]) => rowsOf<Row>(client, text, values);
-  const clean = removeExpired(client);
+  const clean = removeExpired(client, retryTime);
   const now = () => asyncScheduler.now();
 
   /** The statement that replaces a version of a record. It returns a row if the table had this version. */

@@ -1,6 +1,6 @@
 import { asyncScheduler, concatMap, defer, map, of } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { rowsOf } from './client.js';
+import { retryConnection, rowsOf } from './client.js';
 import type { PostgresClient } from './client.js';
 
 /** How often a process removes what is too old, in milliseconds. */
@@ -18,9 +18,10 @@ const STATEMENTS = [
  * Removes the runs whose time is over, at most once a minute.
  *
  * @param client The database.
+ * @param retryTime How long it is tried again while the database cannot be reached, in milliseconds.
  * @returns Emits once, then completes.
  */
-export function removeExpired(client: PostgresClient): Observable<void> {
+export function removeExpired(client: PostgresClient, retryTime: number): Observable<void> {
   let next = 0;
   return defer(() => {
     const now = asyncScheduler.now();
@@ -29,6 +30,7 @@ export function removeExpired(client: PostgresClient): Observable<void> {
     const [runs = '', logs = ''] = STATEMENTS;
     return rowsOf(client, runs, [now]).pipe(
       concatMap(() => rowsOf(client, logs, [now])),
+      retryConnection(retryTime),
       map(() => undefined),
     );
   });
