@@ -213,7 +213,7 @@ export type { ResponsesOptions } from './providers/openaiResponses/openaiRespons
 export { openrouter } from './providers/openrouter.js';
 export { together } from './providers/together.js';
 export type { HttpTimeoutOptions, IdleTimeoutOptions } from './protocol/idleTimeout.js';
-export type { RetryOptions } from './protocol/retry.js';
+export type { RetryOptions } from './protocol/retryRequest.js';
 
 export { viewOf, emptyView } from './chat/view.js';
 export type {

@@ -6,7 +6,7 @@ import { errorToJson } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
 import { requireNumber } from '../core/options.js';
-import { continueAfterError, requestedDelay } from '../protocol/retry.js';
+import { continueAfterError, requestedDelay } from '../protocol/retryRequest.js';
 import { combinedError, compositeModel, firstModel, streamOf } from './composite.js';
 import { retraction } from './retraction.js';
 

@@ -8,7 +8,7 @@ import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
-import { announceRetry, continueAfterError, retryDelay } from '../protocol/retry.js';
+import { announceRetry, continueAfterError, retryDelay } from '../protocol/retryRequest.js';
 import { retraction } from './retraction.js';
 
 /** How a failed turn is started over. */
@@ -45,8 +45,8 @@ export interface RetryModelOptions {
  * a tool may have started in the void attempt. It is then unsubscribed, and the new attempt may call it again.)
  * Unsubscribing ends the wait.
  *
- * A model over HTTP retries by itself, before its first chunk (`protocol/retry.ts`); those retries come first, for each
- * attempt. With `{ retry: false }`, it does not.
+ * A model over HTTP retries by itself, before its first chunk (`protocol/retryRequest.ts`); those retries come first,
+ * for each attempt. With `{ retry: false }`, it does not.
  *
  * ```ts
  * const model = retryModel(openai('gpt-6.1-terra'), { count: 2, delay: 1000 });

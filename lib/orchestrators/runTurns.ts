@@ -1,11 +1,10 @@
-import { AsyncSubject, asyncScheduler, expand, map, observeOn, of, queueScheduler } from 'rxjs';
-import type { Observable, Subscriber } from 'rxjs';
-import { createOperator, subscribeUntilClosed } from '../core/createOperator.js';
+import { asyncScheduler, of } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { deferCall } from '../core/deferCall.js';
-import { StreamInterruptedError } from '../core/errors.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
-import { isOpenCalls, isTurn } from '../core/eventGuards.js';
 import { DEFAULT_MAX_TURNS, requireNumber } from '../core/options.js';
+import { loop, Turn } from './loop.js';
+import type { RunEnd, Turns } from './loop.js';
 import { reachedLimit, toConditions } from './stopWhen.js';
 import type { StopCondition, StopWhen } from './stopWhen.js';
 
@@ -23,29 +22,6 @@ export interface RunTurnsOptions {
   readonly provider?: string | undefined;
   /** Conditions that end the run between two turns. If several hold, the first one is named. Default: none. */
   readonly stopWhen?: StopWhen | undefined;
-}
-
-/** Why no turn starts from a state. */
-type End = Pick<TurnEvent, 'finishReason' | 'rawReason'>;
-
-/** A turn. */
-class Turn<E> {
-  /** The state from which the next turn starts. Not that turn: turns that reference the next would remain in memory. */
-  private readonly following = new AsyncSubject<RunState>();
-
-  /** @param events The events of the turn. */
-  constructor(readonly events: Observable<E>) {}
-
-  /** Emits the next turn when the events of this one have ended and their resources have been released. */
-  next(turns: TurnFactory<E>): Observable<Turn<E>> {
-    return this.following.pipe(map(turns.from.bind(turns)));
-  }
-
-  /** Makes `next` emit the turn that starts at this state, or complete without a turn. */
-  settle(state: RunState | null): void {
-    if (state) this.following.next(state);
-    this.following.complete();
-  }
 }
 
 /**
@@ -108,18 +84,14 @@ function startTurns<E extends StreamEvent>(
   { maxTurns = DEFAULT_MAX_TURNS, provider = 'unknown', stopWhen = [] }: RunTurnsOptions,
 ): Observable<E> {
   requireNumber('maxTurns', maxTurns, 0);
-  const turns = new TurnFactory(turn, maxTurns, toConditions(stopWhen));
+  const turns = new LimitedTurns(turn, maxTurns, toConditions(stopWhen));
   const end = start.turn > 0 || maxTurns === 0 ? turns.endAt(start) : undefined;
   if (end) return of(turnWithout(start, end) as StreamEvent as E);
-  return of(turns.from(start)).pipe(
-    // The queue, so that synchronous turns do not nest.
-    expand((current) => current.next(turns).pipe(observeOn(queueScheduler))),
-    emitEvents(turns, provider),
-  );
+  return loop(turns, start, provider);
 }
 
-/** Makes the turns of a run, up to its limits. */
-class TurnFactory<E> {
+/** The turns of a run, up to its limits. */
+class LimitedTurns<E> implements Turns<E> {
   private readonly startTime = asyncScheduler.now();
 
   constructor(
@@ -133,63 +105,12 @@ class TurnFactory<E> {
   }
 
   /** Returns why no turn starts from a state, or undefined if one does. */
-  endAt(state: RunState): End | undefined {
+  endAt(state: RunState): RunEnd | undefined {
     if (state.turn >= this.maxTurns) return { finishReason: 'maxTurns' };
     const limit = reachedLimit(this.conditions, state, asyncScheduler.now() - this.startTime);
     return limit === undefined ? undefined : { finishReason: 'limit', rawReason: limit };
   }
 }
 
-/**
- * Emits the events of each turn, and its `turn` event after its teardown, with the reason to end the run, if any.
- *
- * It works like `concatMap(({ events }) => events)`, but waits for the teardown of the turn, and needs no queue, since
- * a turn arrives only when the previous turn has ended. Each delta passes through one subscriber rather than two.
- */
-const emitEvents = <E extends StreamEvent>(turns: TurnFactory<E>, provider: string) =>
-  createOperator<Turn<E>, E>((out) => ({
-    next: (turn) => subscribeUntilClosed(out, turn.events, new TurnEmitter(out, turn, turns, provider)),
-  }));
-
-/** Emits the events of one turn, and settles the next turn. */
-class TurnEmitter<E extends StreamEvent> {
-  private turnEvent: (E & TurnEvent) | undefined;
-  private waiting: E | undefined;
-
-  constructor(
-    private readonly out: Subscriber<E>,
-    private readonly turn: Turn<E>,
-    private readonly turns: TurnFactory<E>,
-    private readonly provider: string,
-  ) {}
-
-  next(event: E): void {
-    if (isTurn(event)) this.turnEvent = event;
-    else if (isOpenCalls(event) && event.waits) this.waiting = event;
-    else this.out.next(event);
-  }
-
-  afterTeardown(): void {
-    const { out, waiting, turnEvent } = this;
-    if (waiting) {
-      out.next(waiting);
-      this.turn.settle(null);
-      return;
-    }
-    if (!turnEvent) throw interrupted(this.provider);
-    const { next = null } = turnEvent;
-    const end = next ? this.turns.endAt(next) : undefined;
-    out.next(end ? { ...turnEvent, ...end, next: null } : turnEvent);
-    this.turn.settle(end ? null : next); // no effect if the output is closed: `next` has no subscriber then
-  }
-}
-
-const interrupted = (provider: string) =>
-  new StreamInterruptedError(
-    provider,
-    'The turn completed without a `turn` event. Its model was interrupted before `finish`, for example by takeUntil, ' +
-      'or its orchestrator does not end with endTurn.',
-  );
-
 /** The only event of a run that starts at its limit. */
-const turnWithout = ({ turn }: RunState, end: End): TurnEvent => ({ type: 'turn', turn, ...end, next: null });
+const turnWithout = ({ turn }: RunState, end: RunEnd): TurnEvent => ({ type: 'turn', turn, ...end, next: null });

@@ -2,8 +2,8 @@ import type { Observable } from 'rxjs';
 import type { Chunk, RetryChunk } from '../core/chunk.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
-import { announceRetry, continueAfterError, retryDelay } from './retry.js';
-import type { RetryOptions } from './retry.js';
+import { announceRetry, continueAfterError, retryDelay } from './retryRequest.js';
+import type { RetryOptions } from './retryRequest.js';
 import type { Decoder, Wire } from './wire.js';
 
 /**

@@ -4,7 +4,7 @@ import type { JsonObject } from '../core/json/json.js';
 import type { FilePart, Message } from '../core/message.js';
 import type { ModelRequest } from '../core/model.js';
 import type { Usage } from '../core/usage.js';
-import type { RetryOptions } from './retry.js';
+import type { RetryOptions } from './retryRequest.js';
 
 /** How a body is read. */
 export interface FramingOptions {

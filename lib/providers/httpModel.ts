@@ -22,8 +22,8 @@ import type { PostRequest } from '../protocol/post.js';
 import type { Redaction } from '../protocol/redact.js';
 import { secretsOf } from '../protocol/secrets.js';
 import { encodingError, joinUrl, mergeHeaders, mergeJson } from '../protocol/request.js';
-import { catchBeforeFirst, retryBeforeFirst } from '../protocol/retry.js';
-import type { RetryOptions } from '../protocol/retry.js';
+import { catchBeforeFirst, retryRequest } from '../protocol/retryRequest.js';
+import type { RetryOptions } from '../protocol/retryRequest.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
 import { findKey } from './shared/apiKey.js';
 import { capabilityTable } from './shared/capabilityTable.js';
@@ -195,7 +195,7 @@ function streamResponse(call: HttpCall): Observable<Chunk> {
   const response = join ? defer(() => join(wire, read, retry)) : read(wire);
   return response.pipe(
     definition.readText?.(request) ?? identity,
-    retry === false ? identity : retryBeforeFirst<Chunk>(retry),
+    retry === false ? identity : retryRequest<Chunk>(retry),
   );
 }
 

@@ -4,7 +4,7 @@ import { HttpError } from '../../lib/core/errors.js';
 import { hedge } from '../../lib/models/hedge.js';
 import { retryModel } from '../../lib/models/retryModel.js';
 import { idleTimeout } from '../../lib/protocol/idleTimeout.js';
-import { retryBeforeFirst } from '../../lib/protocol/retry.js';
+import { retryRequest } from '../../lib/protocol/retryRequest.js';
 import { shareRun } from '../../lib/service/shareRun.js';
 import { toServerSentEvents } from '../../lib/service/toServerSentEvents.js';
 import { scriptedModel } from '../../lib/testing/index.js';
@@ -37,7 +37,7 @@ describe('MAX_TIMER_DELAY', () => {
       'a Retry-After',
       () => {
         const { attempts, source } = failing();
-        observe(source.pipe(retryBeforeFirst({ maxDelay: Infinity })));
+        observe(source.pipe(retryRequest({ maxDelay: Infinity })));
         return () => attempts.mock.calls.length;
       },
       1,

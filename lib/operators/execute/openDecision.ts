@@ -11,7 +11,8 @@ import { toJson } from '../../core/json/toJson.js';
 import { toolErrorTexts } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import type { ApprovalContext, Tool } from '../../core/tool.js';
-import { cancellation, failedResult, ToolFailure } from './toolFailure.js';
+import { cancellation } from './toolCancellation.js';
+import { failedResult, ToolFailure } from './toolFailure.js';
 import { validateArguments, validValue } from './validArguments.js';
 
 /** The settings of the decision about one call. */

@@ -14,7 +14,8 @@ import { NestedRun } from './nestedRun.js';
 import type { NestedObserver, NestedSettings } from './nestedRun.js';
 import { createToolContext, ToolExecution } from './toolExecution.js';
 import type { ExecutionObserver } from './toolExecution.js';
-import { cancellation, failedResult, ToolFailure } from './toolFailure.js';
+import { cancellation } from './toolCancellation.js';
+import { failedResult, ToolFailure } from './toolFailure.js';
 import { validateArguments, validValue } from './validArguments.js';
 
 /** The settings that one call takes from the run. */

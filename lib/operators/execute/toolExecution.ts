@@ -1,13 +1,13 @@
-import { asyncScheduler, from } from 'rxjs';
-import type { Observable, Subscription } from 'rxjs';
-import { ignoreTeardownErrors, subscribeIsolated } from '../../core/ignoreTeardownErrors.js';
+import { from } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { subscribeIsolated } from '../../core/ignoreTeardownErrors.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
-import { MAX_TIMER_DELAY } from '../../core/options.js';
 import { isMarkedProgress, valueOfProgress } from '../../core/progress.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';
+import { ToolCancellation } from './toolCancellation.js';
 import { busy, isPromise, toOutputStream } from './toolOutput.js';
 
 /** Receives what an execution emits: any number of `progress` and `usage`, and then one `result` or one `error`. */
@@ -45,9 +45,8 @@ export class ToolExecution {
   /** The last unmarked value. It is the result, unless another value follows. */
   private value: JsonValue = null;
   private isHeld = false;
-  private output: Subscription | undefined;
-  private timer: Subscription | undefined;
-  private controller: AbortController | undefined; // created only if the tool reads its signal
+  /** Releases the tool, and aborts its signal. */
+  private readonly handle = new ToolCancellation();
 
   constructor(private readonly observer: ExecutionObserver) {}
 
@@ -56,9 +55,7 @@ export class ToolExecution {
    * come later.
    */
   limit(deadline: number): void {
-    if (this.isClosed || deadline === Infinity) return;
-    const fail = () => this.cancel(new TimeoutError('tool', deadline));
-    this.timer = asyncScheduler.schedule(fail, Math.min(deadline, MAX_TIMER_DELAY));
+    if (!this.isClosed) this.handle.limit(deadline, () => this.cancel(new TimeoutError('tool', deadline)));
   }
 
   isOpen(): boolean {
@@ -99,7 +96,7 @@ export class ToolExecution {
   complete(): void {
     if (this.isClosed || this.hasEnded) return;
     this.hasEnded = true;
-    this.tearDown();
+    this.handle.release();
     this.settle();
   }
 
@@ -122,8 +119,8 @@ export class ToolExecution {
   /** Unsubscribes the tool and, if it has not ended, aborts its signal. */
   unsubscribe(): void {
     this.isClosed = true;
-    this.tearDown();
-    if (!this.hasEnded) this.controller?.abort();
+    this.handle.release();
+    if (!this.hasEnded) this.handle.abort();
   }
 
   progress(value: JsonValue): void {
@@ -136,15 +133,7 @@ export class ToolExecution {
 
   /** Aborted if the execution has ended before the tool, also if it is first read afterwards. */
   signal(): AbortSignal {
-    this.controller ??= new AbortController();
-    if (this.isClosed && !this.hasEnded) this.controller.abort();
-    return this.controller.signal;
-  }
-
-  /** Releases the tool: its deadline and its output. An error of its own cleanup does not end the run. */
-  private tearDown(): void {
-    this.timer?.unsubscribe();
-    ignoreTeardownErrors(() => this.output?.unsubscribe());
+    return this.handle.signal(this.isClosed && !this.hasEnded);
   }
 
   /** Reports the end of a tool whose resources are gone. Within `start`, the tool may not have returned them yet. */
@@ -177,7 +166,7 @@ export class ToolExecution {
   }
 
   private subscribe(stream: Observable<unknown>): void {
-    subscribeIsolated(stream, this, (subscriber) => (this.output = subscriber));
+    subscribeIsolated(stream, this, (subscriber) => (this.handle.output = subscriber));
   }
 
   private accept(value: unknown): void {

@@ -2,7 +2,6 @@ import { reportUnhandled } from '../../core/createOperator.js';
 import { errorText } from '../../core/errors.js';
 import type { ToolResultEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { toolErrorTexts } from '../../core/message.js';
 import type { ToolCallPart, ToolErrorCode } from '../../core/message.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 
@@ -29,9 +28,6 @@ function describeFailure(thrown: unknown): { readonly code: ToolErrorCode; reado
     return { code: 'failed' };
   }
 }
-
-/** The failure of a call that is cancelled. */
-export const cancellation = () => new ToolFailure('cancelled', toolErrorTexts.cancelled);
 
 /**
  * The result of a call that has failed.

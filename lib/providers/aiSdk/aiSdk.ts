@@ -7,8 +7,8 @@ import type { Capabilities, Model } from '../../core/model.js';
 import { idleTimeout } from '../../protocol/idleTimeout.js';
 import type { IdleTimeoutOptions } from '../../protocol/idleTimeout.js';
 import { secretsOf } from '../../protocol/secrets.js';
-import { retryBeforeFirst } from '../../protocol/retry.js';
-import type { RetryOptions } from '../../protocol/retry.js';
+import { retryRequest } from '../../protocol/retryRequest.js';
+import type { RetryOptions } from '../../protocol/retryRequest.js';
 import { capabilityTable } from '../shared/capabilityTable.js';
 import { conversationTexts } from '../shared/conversationTexts.js';
 import { decodeParts } from './decode.js';
@@ -109,7 +109,7 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
             conversation: () => conversationTexts(request),
             debug: options.debug,
           })),
-          options.retry === false ? identity : retryBeforeFirst<Chunk>(options.retry),
+          options.retry === false ? identity : retryRequest<Chunk>(options.retry),
         );
       }),
   };

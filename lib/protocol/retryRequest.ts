@@ -44,7 +44,7 @@ export interface RetryOptions {
  * @param options How often, and after which delays.
  * @returns The source's values, and the `retry` chunks. Fails with the last error.
  */
-export function retryBeforeFirst<T>(options: RetryOptions = {}): OperatorFunction<T, T | RetryChunk> {
+export function retryRequest<T>(options: RetryOptions = {}): OperatorFunction<T, T | RetryChunk> {
   return (source: Observable<T | RetryChunk>) =>
     new Observable((subscribeWithRetries<T>).bind(undefined, source, options));
 }

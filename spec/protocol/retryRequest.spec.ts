@@ -19,8 +19,8 @@ import { ConfigurationError, ConnectionError, HttpError } from '../../lib/core/e
 import type { RivuletError } from '../../lib/core/errors.js';
 import { TimeoutError } from '../../lib/core/timeoutError.js';
 import { isRecord } from '../../lib/core/json/json.js';
-import { catchBeforeFirst, continueAfterError, retryBeforeFirst } from '../../lib/protocol/retry.js';
-import type { RetryOptions } from '../../lib/protocol/retry.js';
+import { catchBeforeFirst, continueAfterError, retryRequest } from '../../lib/protocol/retryRequest.js';
+import type { RetryOptions } from '../../lib/protocol/retryRequest.js';
 import { observe } from '../support/observe.js';
 
 const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a, b) => expect(a).toEqual(b)).run(test);
@@ -38,7 +38,7 @@ const isNotice = (value: unknown) => isRecord(value) && value['type'] === 'retry
 /** Retries, without the announcements. */
 const silently = <T>(options?: RetryOptions) =>
   pipe(
-    retryBeforeFirst<T>(options),
+    retryRequest<T>(options),
     filter((value): value is T => !isNotice(value)),
   );
 const notice = (attempt: number, delay: number, error: RivuletError = lost) => ({
@@ -48,8 +48,8 @@ const notice = (attempt: number, delay: number, error: RivuletError = lost) => (
   error: error.toJSON(),
 });
 
-describe('retryBeforeFirst', () => {
-  it('retryBeforeFirst retries three times, after 1, 2 and 4 s, and then emits the last error', () => {
+describe('retryRequest', () => {
+  it('retryRequest retries three times, after 1, 2 and 4 s, and then emits the last error', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('#', undefined, lost);
       expectObservable(source.pipe(silently(noJitter))).toBe('7s #', undefined, lost);
@@ -57,7 +57,7 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('retryBeforeFirst shortens each delay at random, by up to the given share', () => {
+  it('retryRequest shortens each delay at random, by up to the given share', () => {
     run(({ cold, expectObservable }) => {
       const source = () => cold('#', undefined, lost);
       expectObservable(source().pipe(silently({ random: () => 1 }))).toBe('3500ms #', undefined, lost);
@@ -74,10 +74,10 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('retryBeforeFirst fails at once, with `retryAfter`, if the server asks for more than the longest delay', () => {
+  it('retryRequest fails at once, with `retryAfter`, if the server asks for more than the longest delay', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('#', undefined, busy(60_001));
-      expectObservable(source.pipe(retryBeforeFirst())).toBe('#', undefined, busy(60_001));
+      expectObservable(source.pipe(retryRequest())).toBe('#', undefined, busy(60_001));
       expectSubscriptions(source.subscriptions).toBe('(^!)');
       expectObservable(cold('#', undefined, busy(60_000)).pipe(silently({ count: 1 }))).toBe(
         '60s #',
@@ -90,7 +90,7 @@ describe('retryBeforeFirst', () => {
     expect(busy(60_001).toJSON()).toMatchObject({ retryAfter: 60_001 });
   });
 
-  it('retryBeforeFirst obeys the delay that the server asks for, and doubles its own up to the longest one', () => {
+  it('retryRequest obeys the delay that the server asks for, and doubles its own up to the longest one', () => {
     run(({ cold, expectObservable }) => {
       expectObservable(
         cold('#', undefined, lost).pipe(silently({ ...noJitter, count: 4, initialDelay: 100, maxDelay: 250 })),
@@ -103,7 +103,7 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('retryBeforeFirst does not retry after a value was emitted', () => {
+  it('retryRequest does not retry after a value was emitted', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('-a-#', undefined, lost);
       expectObservable(source.pipe(silently())).toBe('-a-#', undefined, lost);
@@ -111,7 +111,7 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('retryBeforeFirst emits the values of the attempt that succeeds, and its error if it fails after them', () => {
+  it('retryRequest emits the values of the attempt that succeeds, and its error if it fails after them', () => {
     run(({ expectObservable, cold }) => {
       let attempts = 0;
       const source = defer(() => (attempts++ % 2 === 0 ? throwError(() => lost) : cold('-a-b-|')));
@@ -129,7 +129,7 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('retryBeforeFirst does not retry after an error that is not retryable, nor when the time of a turn has passed', () => {
+  it('retryRequest does not retry after an error that is not retryable, nor when the time of a turn has passed', () => {
     run(({ expectObservable }) => {
       for (const error of [
         new ConfigurationError('apiKey', 'None.', 'Set it.'),
@@ -143,7 +143,7 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('retryBeforeFirst counts the retries of each subscriber', () => {
+  it('retryRequest counts the retries of each subscriber', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold<ObservableNotification<string>>('#', undefined, lost);
       const result = source.pipe(silently({ ...noJitter, count: 1 }));
@@ -153,7 +153,7 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('retryBeforeFirst makes no further attempt when it is unsubscribed during a delay', () => {
+  it('retryRequest makes no further attempt when it is unsubscribed during a delay', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('#', undefined, lost);
       expectObservable(source.pipe(silently(noJitter)), '^ 500ms !').toBe('');
@@ -161,7 +161,7 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it.each(['connect', 'first', 'body'] as const)('retryBeforeFirst retries after a timeout of %s', (phase) => {
+  it.each(['connect', 'first', 'body'] as const)('retryRequest retries after a timeout of %s', (phase) => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('#', undefined, new TimeoutError(phase, 5));
       expectObservable(source.pipe(silently({ ...noJitter, count: 1 }))).toBe(
@@ -173,15 +173,15 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('retryBeforeFirst announces each retry before its delay, with the error as JSON', () => {
+  it('retryRequest announces each retry before its delay, with the error as JSON', () => {
     run(({ cold, expectObservable }) => {
       const source = cold('-#', undefined, lost);
-      expectObservable(source.pipe(retryBeforeFirst({ ...noJitter, count: 2, initialDelay: 3 }))).toBe(
+      expectObservable(source.pipe(retryRequest({ ...noJitter, count: 2, initialDelay: 3 }))).toBe(
         '-a---b------#',
         { a: notice(1, 3), b: notice(2, 6) },
         lost,
       );
-      expectObservable(cold('#', undefined, busy(2)).pipe(retryBeforeFirst({ count: 1 }))).toBe(
+      expectObservable(cold('#', undefined, busy(2)).pipe(retryRequest({ count: 1 }))).toBe(
         'a-#',
         { a: notice(1, 2, busy(2)) },
         busy(2),
@@ -189,10 +189,10 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('retryBeforeFirst announces a delay in whole milliseconds, and waits for as long', () => {
+  it('retryRequest announces a delay in whole milliseconds, and waits for as long', () => {
     run(({ cold, expectObservable }) => {
       const options = { count: 1, initialDelay: 7, random: () => 0.5 };
-      expectObservable(cold('#', undefined, lost).pipe(retryBeforeFirst(options))).toBe(
+      expectObservable(cold('#', undefined, lost).pipe(retryRequest(options))).toBe(
         'a----#',
         { a: notice(1, 5) },
         lost,
@@ -200,18 +200,18 @@ describe('retryBeforeFirst', () => {
     });
   });
 
-  it('retryBeforeFirst reveals of an error that is not its own only the name and the message', async () => {
+  it('retryRequest reveals of an error that is not its own only the name and the message', async () => {
     const fields = { name: 'AxiosError', retryable: true, toJSON: () => ({ headers: 'sk-secret' }) };
     const foreign = Object.assign(new Error('gone'), fields);
     let attempts = 0;
     const source = defer(() => (attempts++ === 0 ? throwError(() => foreign) : of('a')));
-    expect(await lastValueFrom(source.pipe(retryBeforeFirst({ initialDelay: 0 }), toArray()))).toEqual([
+    expect(await lastValueFrom(source.pipe(retryRequest({ initialDelay: 0 }), toArray()))).toEqual([
       { type: 'retry', attempt: 1, delay: 0, error: { name: 'AxiosError', message: 'gone' } },
       'a',
     ]);
   });
 
-  it('retryBeforeFirst uses constant stack and memory for any number of retries', () => {
+  it('retryRequest uses constant stack and memory for any number of retries', () => {
     const depths: number[] = [];
     run(({ cold, flush }) => {
       const failing = cold('#', undefined, lost);

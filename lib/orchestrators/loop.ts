@@ -1,0 +1,95 @@
+import { AsyncSubject, expand, map, observeOn, of, queueScheduler } from 'rxjs';
+import type { Observable, Subscriber } from 'rxjs';
+import { createOperator, subscribeUntilClosed } from '../core/createOperator.js';
+import { StreamInterruptedError } from '../core/errors.js';
+import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
+import { isOpenCalls, isTurn } from '../core/eventGuards.js';
+
+/** The turns of a run, and where it ends. */
+export interface Turns<E> {
+  /** Returns the turn that starts at a state. */
+  from(state: RunState): Turn<E>;
+  /** Returns why no turn starts from a state, or undefined if one does. */
+  endAt(state: RunState): RunEnd | undefined;
+}
+
+/** Why no turn starts from a state. */
+export type RunEnd = Pick<TurnEvent, 'finishReason' | 'rawReason'>;
+
+/** One turn of the loop. */
+export class Turn<E> {
+  /** The state from which the next turn starts. Not that turn: turns that reference the next would remain in memory. */
+  private readonly following = new AsyncSubject<RunState>();
+
+  /** @param events The events of the turn. */
+  constructor(readonly events: Observable<E>) {}
+
+  /** Emits the next turn when the events of this one have ended and their resources have been released. */
+  next(turns: Turns<E>): Observable<Turn<E>> {
+    return this.following.pipe(map(turns.from.bind(turns)));
+  }
+
+  /** Makes `next` emit the turn that starts at this state, or complete without a turn. */
+  settle(state: RunState | null): void {
+    if (state) this.following.next(state);
+    this.following.complete();
+  }
+}
+
+/**
+ * The loop: `expand` over turns. `runTurns` documents what it guarantees.
+ *
+ * `concatMap(({ events }) => events)` could emit the events. This operator also waits for the teardown of a turn, and
+ * needs no queue, since a turn arrives only when the previous one has ended. Each delta passes through one subscriber
+ * rather than two.
+ *
+ * @param provider The model's provider, for the error that reports an interrupted turn.
+ */
+export const loop = <E extends StreamEvent>(turns: Turns<E>, start: RunState, provider: string): Observable<E> =>
+  of(turns.from(start)).pipe(
+    // The queue, so that synchronous turns do not nest.
+    expand((turn) => turn.next(turns).pipe(observeOn(queueScheduler))),
+    createOperator<Turn<E>, E>((out) => ({
+      next: (turn) => subscribeUntilClosed(out, turn.events, new TurnEmitter(out, turn, turns, provider)),
+    })),
+  );
+
+/** Emits the events of one turn, and settles the next turn. */
+class TurnEmitter<E extends StreamEvent> {
+  private turnEvent: (E & TurnEvent) | undefined;
+  private waiting: E | undefined;
+
+  constructor(
+    private readonly out: Subscriber<E>,
+    private readonly turn: Turn<E>,
+    private readonly turns: Turns<E>,
+    private readonly provider: string,
+  ) {}
+
+  next(event: E): void {
+    if (isTurn(event)) this.turnEvent = event;
+    else if (isOpenCalls(event) && event.waits) this.waiting = event;
+    else this.out.next(event);
+  }
+
+  afterTeardown(): void {
+    const { out, waiting, turnEvent } = this;
+    if (waiting) {
+      out.next(waiting);
+      this.turn.settle(null);
+      return;
+    }
+    if (!turnEvent) throw interrupted(this.provider);
+    const { next = null } = turnEvent;
+    const end = next ? this.turns.endAt(next) : undefined;
+    out.next(end ? { ...turnEvent, ...end, next: null } : turnEvent);
+    this.turn.settle(end ? null : next); // no effect if the output is closed: `next` has no subscriber then
+  }
+}
+
+const interrupted = (provider: string) =>
+  new StreamInterruptedError(
+    provider,
+    'The turn completed without a `turn` event. Its model was interrupted before `finish`, for example by takeUntil, ' +
+      'or its orchestrator does not end with endTurn.',
+  );
