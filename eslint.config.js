@@ -142,6 +142,7 @@ export default defineConfig(
       'spec/checks/package/consumers',
       'spec/.readme',
       'spec/checks/bench/peers',
+      'spec/checks/guides/out',
       'spec/checks/bench/out',
       'examples/angular-chat/{src,dist}', // checked by Angular's compiler, with its own TypeScript
       'spec/checks/browser', // they have packages of their own, which are not installed here

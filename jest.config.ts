@@ -7,7 +7,7 @@ const shared: Config = {
   modulePathIgnorePatterns: [
     '<rootDir>/dist',
     '<rootDir>/spec/checks/bench/peers',
-    '<rootDir>/spec/checks/(browser|drift)/node_modules',
+    '<rootDir>/spec/checks/(browser|drift|guides)/node_modules',
     '<rootDir>/spec/bridges/agUi/client',
     '<rootDir>/spec/bridges/aiSdkUi/client',
   ],

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import ts from 'typescript';
-import { toolCall } from '../../lib/testing/index.js';
-import { serveModel } from '../../lib/testing/server/index.js';
 import { readResults } from '../checks/bench/results.js';
 import { withCapabilityTable } from '../support/capabilityTable.js';
+import { serveAnswers, toServer } from '../support/documentAnswers.js';
+import { expectedOutput, wrongOutput } from '../support/documentOutput.js';
 import { speedSummary, speedTables, withSpeed } from '../support/speedTable.js';
 import type { LoopbackServer } from '../../lib/testing/server/index.js';
 
@@ -18,53 +18,26 @@ const documents = [
     .sort(),
 ];
 
-/** The code blocks of a document: each is compiled with the strictest settings, and run with the loopback server. */
+/**
+ * The code blocks of a document: each is compiled with the strictest settings, and run with the loopback server. Blocks
+ * with `peers` use other packages: `npm run guides` compiles and runs them.
+ */
 const blocksOf = (document: string) =>
-  [...readFileSync(document, 'utf8').matchAll(/^```ts(.*)\n([\s\S]*?)^```$/gm)].map(([, info, code], index) => ({
-    document,
-    info: info?.trim(),
-    code: code ?? '',
-    name: `${basename(document, '.md')}${index + 1}`,
-    title:
-      /^(?:const|agent|createAgent|import) .*$/m.exec((code ?? '').replace(/^import.*\n/gm, ''))?.[0] ??
-      `block ${index + 1}`,
-  }));
+  [...readFileSync(document, 'utf8').matchAll(/^```ts(?!x? peers\n)(.*)\n([\s\S]*?)^```$/gm)].map(
+    ([, info, code], index) => ({
+      document,
+      info: info?.trim(),
+      code: code ?? '',
+      name: `${basename(document, '.md')}${index + 1}`,
+      title:
+        /^(?:const|agent|createAgent|import) .*$/m.exec((code ?? '').replace(/^import.*\n/gm, ''))?.[0] ??
+        `block ${index + 1}`,
+    }),
+  );
 const readme = blocksOf('README.md');
 const blocks = documents.flatMap(blocksOf);
 const folder = resolve('spec/.readme');
 const fileOf = (name: string) => join(folder, `${name}.ts`);
-
-/** Serves responses to the requests of the documents: each tool of a block is called once. */
-async function serveAnswers(): Promise<LoopbackServer> {
-  const args: Record<string, object> = {
-    weather: { city: 'Oslo' },
-    clock: {},
-    search: { query: 'rivers' },
-    'get-sum': { a: 20, b: 22 },
-    analyse: { prompt: 'How many orders are there?' },
-    query: { sql: 'select count(*) from orders' },
-  };
-  const script: Parameters<typeof serveModel>[0] = ({ body, messages }) => {
-    const tools = ((body as { tools?: { function: { name: string } }[] }).tools ?? []).map(
-      (definition) => definition.function.name,
-    );
-    const answered = JSON.stringify(messages).includes('"tool"');
-    const calls = answered
-      ? []
-      : tools.filter((name) => name in args).map((name) => toolCall(name, args[name] as never));
-    return [{ type: 'thinking', text: 'hm' }, 'Said the model.', ...calls];
-  };
-  return serveModel(script, {
-    forRequest: ({ headers }) => (headers['authorization'] === 'Bearer sk-wrong' ? { status: 401 } : undefined),
-  });
-}
-
-/** Returns the complete output of a block: the comment lines at its end. */
-const allPrinted = (code: string) =>
-  /(?:^\/\/ .*\n)+(?![^])/m
-    .exec(code)?.[0]
-    .replace(/^\/\/ /gm, '')
-    .trimEnd();
 
 describe('the code of the documents', () => {
   let server: LoopbackServer;
@@ -77,14 +50,7 @@ describe('the code of the documents', () => {
     for (const { name, code } of blocks) writeFileSync(fileOf(name), code);
     server = await serveAnswers();
     process.env['OPENAI_API_KEY'] = 'sk-readme';
-    globalThis.fetch = (url, init) =>
-      realFetch(
-        (url instanceof Request ? url.url : url.toString()).replace(
-          /^https:\/\/api\.openai\.com\/v1|^http:\/\/localhost:11434\/v1/,
-          server.url,
-        ),
-        init,
-      );
+    globalThis.fetch = toServer(server.url, realFetch);
   });
   afterAll(async () => {
     globalThis.fetch = realFetch;
@@ -110,8 +76,10 @@ describe('the code of the documents', () => {
   });
 
   it('the view of the README is busy during each run, shows an error, and continues after it', () => {
-    const views = readme.flatMap(({ code }) => (code.includes('busy') ? allPrinted(code)?.split('\n') : []));
-    expect(views.map((view) => JSON.parse(view ?? '') as unknown)).toEqual([
+    const views = readme.flatMap(({ code }) =>
+      code.includes('busy') ? (expectedOutput(code).all ?? '').split('\n') : [],
+    );
+    expect(views.map((view) => JSON.parse(view) as unknown)).toEqual([
       { busy: true },
       { busy: true, city: {} }, // the first turn does not validate
       { busy: true, city: { name: 'Oslo' } },
@@ -168,11 +136,7 @@ describe('the code of the documents', () => {
           ...log.mock.calls.map((args) => args.join(' ')),
           ...write.mock.calls.map(([text]) => String(text)),
         ].join('\n');
-        for (const [, expected] of code.matchAll(/console\.log\(.*\).*; \/\/ (.+)$/gm))
-          expect(printed).toContain(expected?.replaceAll('\\n', '\n'));
-        const all = allPrinted(code);
-        if (all) expect(printed).toBe(all);
-        expect(printed).not.toBe('');
+        expect(wrongOutput(expectedOutput(code), printed)).toBe(undefined);
       } finally {
         log.mockRestore();
         write.mockRestore();
