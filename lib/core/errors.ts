@@ -20,7 +20,7 @@ export abstract class RivuletError extends Error {
 
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);
-    this.name = new.target.name;
+    this.name = new.target.name; // for classes of users; our own set it to a text, which a minifier does not change
   }
 
   /**

@@ -35,7 +35,7 @@ const REPAIRS = 'repairs';
  * @param typed The orchestrator, the state, the context and the schema of the turn.
  * @param turn The `turn` event of the turn.
  * @param messages The messages that the turn emitted.
- * @param feedback The problem to report to a model that answered in text instead of calling `return_result`. That text
+ * @param problem The problem to report to a model that answered in text instead of calling `return_result`. That text
  * was suppressed; if it is valid, it is emitted now. Default: the message of the validation.
  * @returns The events that replace the `turn` event.
  */
@@ -43,7 +43,7 @@ export function acceptOrRepair(
   typed: TypedTurn,
   turn: TurnEvent,
   messages: readonly Message[],
-  feedback?: string,
+  problem?: string,
 ): Observable<RunEvent> {
   if (turn.next || turn.finishReason === 'stopped') return of(turn);
   const text = lastModelText(messages);
@@ -52,8 +52,8 @@ export function acceptOrRepair(
   return race(validateText(typed.schema, text), undefinedAtStop(typed)).pipe(
     mergeMap((validation) => {
       if (!validation) return of(stoppedTurn(turn));
-      if ('invalid' in validation) return requestRepair(typed, turn, messages, text, feedback ?? validation.invalid);
-      const suppressed: readonly RunEvent[] = feedback === undefined ? [] : [{ type: 'text', text }];
+      if ('invalid' in validation) return requestRepair(typed, turn, messages, text, problem ?? validation.invalid);
+      const suppressed: readonly RunEvent[] = problem === undefined ? [] : [{ type: 'text', text }];
       return from<RunEvent[]>([...suppressed, { ...turn, output: validation.value }]);
     }),
   );

@@ -16,14 +16,14 @@ import type { Decoder, Wire } from './wire.js';
  * result          --a-b-r--c-|   r: a retry chunk
  * ```
  *
- * @param wire The wire. Its decoder says with `restPath` whether, and where, the rest can be requested.
+ * @param wire The wire. Its decoder says with `resumePath` whether, and where, the rest can be requested.
  * @param read Reads a connection with the given wire: the response itself, or the rest at a path.
  * @param options How often the rest is requested without any progress; false: never.
  * @returns The chunks of all connections.
  */
 export function joinResponse(
   wire: Wire,
-  read: (wire: Wire, restPath?: string) => Observable<Chunk>,
+  read: (wire: Wire, resumePath?: string) => Observable<Chunk>,
   options: RetryOptions | false = {},
 ): Observable<Chunk> {
   if (options === false) return read(wire);
@@ -40,7 +40,7 @@ export function joinResponse(
     },
   };
   const resume = (error: unknown): Observable<Chunk | RetryChunk> | undefined => {
-    const path = isInterruption(error) ? decoder?.restPath?.() : undefined;
+    const path = isInterruption(error) ? decoder?.resumePath?.() : undefined;
     if (path === undefined) return undefined;
     attempts = path === lastPath ? attempts + 1 : 0;
     lastPath = path;

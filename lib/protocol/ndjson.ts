@@ -1,4 +1,4 @@
-import { DEFAULT_MAX_EVENT_BYTES, eventTooLarge } from './sse.js';
+import { DEFAULT_MAX_EVENT_LENGTH, eventTooLarge } from './sse.js';
 import { Utf8Reader } from './utf8Reader.js';
 import type { Frame, FrameReader, Framing, FramingOptions } from './wire.js';
 
@@ -21,7 +21,7 @@ export function createNdjsonReader(options: FramingOptions, emit: (frame: Frame)
 
 class NdjsonReader implements FrameReader {
   private readonly provider: string;
-  private readonly maxEventBytes: number;
+  private readonly maxEventLength: number;
   private readonly decoder = new Utf8Reader();
   /**
    * The parts of the current line. Only new text is searched, and the parts are joined once, so the cost is linear
@@ -31,11 +31,11 @@ class NdjsonReader implements FrameReader {
   private length = 0;
 
   constructor(
-    { provider, maxEventBytes = DEFAULT_MAX_EVENT_BYTES }: FramingOptions,
+    { provider, maxEventLength = DEFAULT_MAX_EVENT_LENGTH }: FramingOptions,
     private readonly emit: (frame: Frame) => void,
   ) {
     this.provider = provider;
-    this.maxEventBytes = maxEventBytes;
+    this.maxEventLength = maxEventLength;
   }
 
   push(bytes: Uint8Array): void {
@@ -60,7 +60,7 @@ class NdjsonReader implements FrameReader {
   private append(part: string): void {
     this.parts.push(part);
     this.length += part.length;
-    if (this.length > this.maxEventBytes) throw eventTooLarge(this.provider, this.maxEventBytes, this.parts.join(''));
+    if (this.length > this.maxEventLength) throw eventTooLarge(this.provider, this.maxEventLength, this.parts.join(''));
   }
 
   private endLine(unterminated: boolean): void {

@@ -5,8 +5,8 @@ import { quoted } from './errorDetails.js';
 import { Utf8Reader } from './utf8Reader.js';
 import type { Frame, FrameReader, Framing, FramingOptions } from './wire.js';
 
-/** The default of `maxEventBytes`. */
-export const DEFAULT_MAX_EVENT_BYTES = 16_777_216;
+/** The default of `maxEventLength`. */
+export const DEFAULT_MAX_EVENT_LENGTH = 16_777_216;
 
 const knownFields = ['data', 'event', 'id', 'retry'];
 
@@ -43,7 +43,7 @@ export function createSseReader(options: FramingOptions, emit: (frame: Frame) =>
 
 class SseReader implements FrameReader {
   private readonly provider: string;
-  private readonly maxEventBytes: number;
+  private readonly maxEventLength: number;
   private readonly toError: FramingOptions['toError'];
   private readonly decoder = new Utf8Reader();
   private readonly parser: EventSourceParser;
@@ -53,16 +53,16 @@ class SseReader implements FrameReader {
   private strayText = '';
 
   constructor(
-    { provider, maxEventBytes = DEFAULT_MAX_EVENT_BYTES, toError }: FramingOptions,
+    { provider, maxEventLength = DEFAULT_MAX_EVENT_LENGTH, toError }: FramingOptions,
     private readonly emit: (frame: Frame) => void,
   ) {
     this.provider = provider;
-    this.maxEventBytes = maxEventBytes;
+    this.maxEventLength = maxEventLength;
     this.toError = toError;
     // The parser joins the parts of a line before it searches it, so the cost is linear. Its limit covers all lines of
     // an event, with the fields' names and everything in between.
     this.parser = createParser({
-      maxBufferSize: maxEventBytes + BLOCK_SIZE,
+      maxBufferSize: maxEventLength + BLOCK_SIZE,
       onEvent: (event) => this.onEvent(event),
       onError: (error) => this.onError(error),
     });
@@ -103,13 +103,13 @@ class SseReader implements FrameReader {
 
   private onEvent({ data, event, id }: EventSourceMessage): void {
     this.events += 1;
-    if (data.length > this.maxEventBytes) throw eventTooLarge(this.provider, this.maxEventBytes, data);
+    if (data.length > this.maxEventLength) throw eventTooLarge(this.provider, this.maxEventLength, data);
     if (!data.startsWith('{') && data.trim() === '') return;
     this.emit(this.ended ? { data, event, id, unterminated: true } : { data, event, id });
   }
 
   private onError({ type, line = '' }: ParseError): void {
-    if (type === 'max-buffer-size-exceeded') throw eventTooLarge(this.provider, this.maxEventBytes, '');
+    if (type === 'max-buffer-size-exceeded') throw eventTooLarge(this.provider, this.maxEventLength, '');
     if (type !== 'unknown-field' || this.strayText.length > STRAY_TEXT_LIMIT) return;
     const isCutField = this.ended && knownFields.some((field) => field.startsWith(line));
     if (!isCutField) this.strayText += `${line}\n`;
@@ -145,7 +145,7 @@ export function eventTooLarge(provider: string, limit: number, data: string): Pr
   return new ProtocolError(
     provider,
     'event_too_large',
-    `${provider} sent an event of more than ${limit} characters. Raise maxEventBytes if that is expected.`,
+    `${provider} sent an event of more than ${limit} characters. Raise maxEventLength if that is expected.`,
     data.slice(0, 200),
   );
 }

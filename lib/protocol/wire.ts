@@ -11,10 +11,9 @@ export interface FramingOptions {
   /** The model's provider, for errors. */
   readonly provider: string;
   /**
-   * The size limit of an event, in characters of its text (bytes, for ASCII). Default: 16 Mi, since a base64 image is
-   * one event.
+   * The largest number of characters (UTF-16 units) in an event. Default: 16 Mi, since a base64 image is one event.
    */
-  readonly maxEventBytes?: number | undefined;
+  readonly maxEventLength?: number | undefined;
   /** Finds the error in text that belongs to no event. Default: none is found, and a body without events fails. */
   readonly toError?: ((provider: string, text: string) => Error | undefined) | undefined;
 }
@@ -86,7 +85,7 @@ export interface Decoder {
    * Returns the path below the base URL where the server sends the rest of an interrupted response, with its query;
    * undefined if it has none. The rest is decoded by the same decoder. Default: none.
    */
-  restPath?(): string | undefined;
+  resumePath?(): string | undefined;
   /** Returns the usage that was reported so far, for a response that is stopped or fails. Default: none. */
   usage?(): Usage | undefined;
 }
@@ -109,7 +108,7 @@ export interface Wire {
    */
   readonly isUnmergeable?: (message: Message) => boolean;
   /**
-   * Returns the reader of the response to a request that may have a `restPath`: `joinResponse`. Default, and if it
+   * Returns the reader of the response to a request that may have a `resumePath`: `joinResponse`. Default, and if it
    * returns undefined: an interrupted response is not resumed.
    */
   readonly resume?: (body: JsonObject) => ResponseJoiner | undefined;
@@ -130,6 +129,6 @@ export interface Wire {
 /** Reads a response over as many connections as it takes: see `joinResponse`. */
 type ResponseJoiner = (
   wire: Wire,
-  read: (wire: Wire, restPath?: string) => Observable<Chunk>,
+  read: (wire: Wire, resumePath?: string) => Observable<Chunk>,
   options?: RetryOptions | false,
 ) => Observable<Chunk>;

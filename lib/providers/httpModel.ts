@@ -52,9 +52,9 @@ export interface ModelOptions {
   readonly fetch?: typeof fetch | undefined;
   /**
    * Limits of time, in milliseconds: `connect` until the headers of the response (default: no limit), `first` until the
-   * first content (default: no limit), `body` for bytes of any kind between the two, for a connection that is gone or
-   * broken (default: 300000; false: no limit), `each` for a silence after that (default: 120000; false: no limit),
-   * `turn` for the complete response with its retries (default: no limit).
+   * first content (default: no limit), `body` for a silence between the headers and the first content (default: 300000;
+   * false: no limit), `each` for a silence after the first content (default: 120000; false: no limit), `turn` for the
+   * complete response with its retries (default: no limit). Any byte ends a silence, also that of a keep-alive.
    */
   readonly timeout?: HttpTimeoutOptions | undefined;
   /**
@@ -62,8 +62,8 @@ export interface ModelOptions {
    * one. Default: 3 retries, after 1, 2 and 4 s with jitter.
    */
   readonly retry?: RetryOptions | false | undefined;
-  /** The size limit of an event, counted in characters. Default: 16 Mi. */
-  readonly maxEventBytes?: number | undefined;
+  /** The largest number of characters (UTF-16 units) in an event of the response. Default: 16 Mi. */
+  readonly maxEventLength?: number | undefined;
   /**
    * Whether errors contain what the provider sent (`body`, `data`, `received`), which may repeat the conversation.
    * Without it they have the provider's message and code. Keys are replaced by `[key]` in either case. Default: false.
@@ -80,7 +80,7 @@ const optionKinds: OptionKinds<ModelOptions> = {
   fetch: 'function',
   timeout: 'object',
   retry: 'any',
-  maxEventBytes: 'number',
+  maxEventLength: 'number',
   debug: 'boolean',
   capabilities: 'object',
 };
@@ -124,7 +124,7 @@ export interface HttpModelDefinition {
 export function httpModel(definition: HttpModelDefinition, options: ModelOptions = {}): Model {
   const { provider, name, wire } = definition;
   const capabilities = { ...definition.capabilities, ...options.capabilities };
-  // The options of a message are for its own encoding, and a merged message has none.
+  // A message with options of its own is encoded alone: merged with another one, it would lose them.
   const isSeparate = (message: Message) =>
     message.providerOptions?.[provider] !== undefined || (wire.isUnmergeable?.(message) ?? false);
   const model = { provider, name, ...(Object.keys(capabilities).length > 0 ? { capabilities } : {}) };
@@ -177,7 +177,7 @@ function send(call: HttpCall): Observable<Chunk> {
 function streamResponse(call: HttpCall): Observable<Chunk> {
   const { definition, options, request, encoded, key } = call;
   const { provider, wire, baseUrl } = definition;
-  const { timeout, maxEventBytes, retry, debug } = options;
+  const { timeout, maxEventLength, retry, debug } = options;
   const prepared = preparePost(call);
   const redaction = (): Redaction => ({
     provider,
@@ -185,14 +185,14 @@ function streamResponse(call: HttpCall): Observable<Chunk> {
     conversation: () => conversationTexts(request),
     debug,
   });
-  const decoding = { provider, redaction, maxEventBytes };
-  const restUrl = (path: string) => joinUrl(options.baseUrl ?? baseUrl, path);
-  const read = (current: Wire, restPath?: string) => {
-    const rest = restPath === undefined ? {} : { url: restUrl(restPath), body: undefined };
-    return deferCall(readResponse, { ...prepared, ...rest }, current, timeout, decoding);
+  const decoding = { provider, redaction, maxEventLength };
+  const resumeUrl = (path: string) => joinUrl(options.baseUrl ?? baseUrl, path);
+  const read = (current: Wire, resumePath?: string) => {
+    const changed = resumePath === undefined ? {} : { url: resumeUrl(resumePath), body: undefined };
+    return deferCall(readResponse, { ...prepared, ...changed }, current, timeout, decoding);
   };
-  const join = wire.resume?.(createBody(call));
-  const response = join ? defer(() => join(wire, read, retry)) : read(wire);
+  const resume = wire.resume?.(createBody(call));
+  const response = resume ? defer(() => resume(wire, read, retry)) : read(wire);
   return response.pipe(
     definition.readText?.(request) ?? identity,
     retry === false ? identity : retryRequest<Chunk>(retry),
@@ -205,10 +205,10 @@ function readResponse(
   timeout: HttpTimeoutOptions | undefined,
   decoding: DecodeOptions,
 ): Observable<Chunk> {
-  const headers = new Subject<boolean>();
+  const headersArrived = new Subject<boolean>(); // whether they announce a stream
   let hasContent = false;
-  return post({ ...request, onHeaders: (isStream) => headers.next(isStream) }).pipe(
-    idleTimeout(timeout, () => hasContent, headers),
+  return post({ ...request, onHeaders: (isStream) => headersArrived.next(isStream) }).pipe(
+    idleTimeout(timeout, () => hasContent, headersArrived),
     decodeFrames(wire, { ...decoding, onContent: () => (hasContent = true) }),
   );
 }
@@ -243,7 +243,10 @@ function createBody({ definition, request, encoded }: HttpCall): JsonObject {
   return overrides ? mergeJson(encoded.body, overrides) : encoded.body;
 }
 
-/** An empty text is a variable that is not set: the key would be sent to another server than the intended one. */
+/**
+ * An empty text usually comes from an environment variable that is not set. With the default URL in its place, the key
+ * would be sent to another server than the intended one.
+ */
 function requireBaseUrl(baseUrl: string | undefined, provider: string): string {
   if (baseUrl !== undefined && baseUrl.trim() !== '') return baseUrl;
   throw new ConfigurationError(

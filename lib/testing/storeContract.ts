@@ -106,7 +106,7 @@ export function storeContract(create: () => RunStore | ObservableInput<RunStore>
       return concat(expecting('first put', put, true), expecting('second put', put, false));
     },
 
-    'keeps records with the names of properties apart': (store) => {
+    'finds no record at the names of properties, such as `__proto__` and `constructor`': (store) => {
       const record = recordOf(`${newId()}:__proto__`);
       return concat(
         expecting('get', store.get('__proto__'), undefined),

@@ -6,9 +6,10 @@ import { createNdjsonReader } from '../../lib/protocol/ndjson.js';
 import { observe } from '../support/observe.js';
 import { everyCut, framed, inPieces, utf8 } from './wires.js';
 
-const toy = (maxEventBytes?: number) => framed((emit) => createNdjsonReader({ provider: 'toy', maxEventBytes }, emit));
-const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) =>
-  observe(from(pieces).pipe(toy(maxEventBytes)));
+const toy = (maxEventLength?: number) =>
+  framed((emit) => createNdjsonReader({ provider: 'toy', maxEventLength }, emit));
+const frames = (pieces: readonly Uint8Array[], maxEventLength?: number) =>
+  observe(from(pieces).pipe(toy(maxEventLength)));
 
 describe('ndjson', () => {
   const body = utf8('\uFEFF{"a":"é😀"}\n\n  \r\n{"b":1}\r\n{"c":2}');

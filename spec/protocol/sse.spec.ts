@@ -9,9 +9,9 @@ import type { Frame } from '../../lib/protocol/wire.js';
 import { observe } from '../support/observe.js';
 import { everyCut, framed, inPieces, utf8 } from './wires.js';
 
-const toy = (maxEventBytes?: number) => framed((emit) => createSseReader({ provider: 'toy', maxEventBytes }, emit));
-const frames = (pieces: readonly Uint8Array[], maxEventBytes?: number) =>
-  observe(from(pieces).pipe(toy(maxEventBytes)));
+const toy = (maxEventLength?: number) => framed((emit) => createSseReader({ provider: 'toy', maxEventLength }, emit));
+const frames = (pieces: readonly Uint8Array[], maxEventLength?: number) =>
+  observe(from(pieces).pipe(toy(maxEventLength)));
 const withErrors = framed((emit) => createSseReader({ provider: 'toy', toError: textError }, emit));
 const ofText = (text: string) => frames([utf8(text)]);
 

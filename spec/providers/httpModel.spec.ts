@@ -256,7 +256,7 @@ describe('httpModel', () => {
   });
 
   it('httpModel limits the size of an event', async () => {
-    expect(await failure({ fetch: fetchOf([utf8(body)]), maxEventBytes: 5 })).toMatchObject({
+    expect(await failure({ fetch: fetchOf([utf8(body)]), maxEventLength: 5 })).toMatchObject({
       code: 'protocol',
       reason: 'event_too_large',
     });

@@ -183,7 +183,7 @@ describe('the lanes of a drawing', () => {
     const model = retryModel(scriptedModel([[{ error: limited }], 'Hello']), { delay: 500 });
     const { recording } = recordVirtually(createAgent({ model }));
     expect(layout(recording).root.children[0]?.children[0]?.spans[0]).toEqual({
-      kind: 'limit',
+      kind: 'rateLimit',
       from: 0,
       to: 500,
       label: 'rate limit, retry 1 in 500 ms: Too many requests',

@@ -27,7 +27,7 @@ interface Outcome {
 
 const timeout = { connect: 1500, first: 2000, body: 1500, each: 1500, turn: 4000 };
 const modelOf = (url: string, options: ModelOptions = {}) =>
-  openai('any', { apiKey: key, baseUrl: url, retry: false, timeout, maxEventBytes: 1 << 20, ...options });
+  openai('any', { apiKey: key, baseUrl: url, retry: false, timeout, maxEventLength: 1 << 20, ...options });
 const question = { messages: [userMessage('Hi')] };
 
 function outcomeOf(source: Observable<Chunk>): Promise<Outcome> {

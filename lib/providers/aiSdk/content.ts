@@ -4,7 +4,7 @@ import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { createCallDecoder } from './calls.js';
 import type { SdkPart, SdkPartOf } from './openStream.js';
-import { hasMetadata, toProviderData } from './providerData.js';
+import { hasMetadata, toEndData, toProviderData } from './providerData.js';
 import type { ReplayPart } from './providerData.js';
 import { createReasoningDecoder, readProviderPart } from './providerParts.js';
 import { createSourceDecoder, toFile } from './sources.js';
@@ -53,24 +53,24 @@ export function createContentDecoder(
     separateText();
     heldParts.push(part);
   }
-  /** Creates the provider data of a part of the message. It includes the held parts. */
-  const dataWithHeldParts = (metadata: unknown) => {
+  /** Removes the held parts, and returns the provider data of the part of the message that follows them. */
+  const takeHeldParts = (metadata: unknown) => {
     const precedingParts = heldParts;
     heldParts = [];
     return toProviderData(provider, metadata, precedingParts);
   };
   const closeText = (citations: readonly LanguageModelV4Citation[] = []) => {
     if (openText && (openText.hasContent || hasMetadata(openText.metadata))) {
-      const data = dataWithHeldParts(openText.metadata);
+      const data = takeHeldParts(openText.metadata);
       if (data.providerData) emit({ type: 'text', text: '', ...data });
     }
     openText = undefined;
     sources.addCitations(citations);
     sources.endText();
   };
-  const closeBlocks = () => {
+  const closeTextAndReasoning = () => {
     closeText();
-    reasoning.closeBlocks();
+    reasoning.storeBlocks();
   };
   const addText = (part: SdkPartOf<'text-start' | 'text-delta' | 'text-end'>) => {
     if (part.type === 'text-start') closeText();
@@ -79,7 +79,7 @@ export function createContentDecoder(
     const delta = part.type === 'text-delta' ? part.delta : '';
     if (!openText.hasContent) {
       const hasData = hasMetadata(openText.metadata);
-      if (delta !== '' || hasData) reasoning.closeBlocks();
+      if (delta !== '' || hasData) reasoning.storeBlocks();
       if (hasData) separateText();
     }
     if (delta !== '') {
@@ -93,8 +93,8 @@ export function createContentDecoder(
       addProviderPart(part);
       return;
     }
-    closeBlocks();
-    calls.complete(part, dataWithHeldParts(part.providerMetadata));
+    closeTextAndReasoning();
+    calls.complete(part, takeHeldParts(part.providerMetadata));
   };
   const addProviderPart = (part: SdkPart) => {
     const providerPart = readProviderPart(part);
@@ -104,7 +104,7 @@ export function createContentDecoder(
     }
     emit({ type: 'metadata', metadata: providerPart.metadata });
     if (!providerPart.replayPart) return;
-    closeBlocks();
+    closeTextAndReasoning();
     holdPart(providerPart.replayPart);
   };
 
@@ -136,8 +136,8 @@ export function createContentDecoder(
           addCall(part);
           break;
         case 'file':
-          closeBlocks();
-          emit({ type: 'file', file: toFile(part, dataWithHeldParts(part.providerMetadata)) });
+          closeTextAndReasoning();
+          emit({ type: 'file', file: toFile(part, takeHeldParts(part.providerMetadata)) });
           break;
         case 'source':
           sources.add(part, openText !== undefined);
@@ -147,12 +147,12 @@ export function createContentDecoder(
       }
     },
     end(paused) {
-      closeBlocks();
+      closeTextAndReasoning();
       if (heldParts.length === 0) return;
       // Provider data alone makes no message, but a call that requires an approval has to be in one to be answered.
-      const isOnlyCalls = !hasParts() && heldParts.some(({ type }) => type === 'tool-call');
-      if (paused || isOnlyCalls) emit({ type: 'text', text: '', ...dataWithHeldParts(undefined) });
-      else emit({ type: 'providerData', provider, data: { after: toJson(heldParts) } });
+      const needsMessage = !hasParts() && heldParts.some(({ type }) => type === 'tool-call');
+      if (paused || needsMessage) emit({ type: 'text', text: '', ...takeHeldParts(undefined) });
+      else emit({ type: 'providerData', provider, data: toEndData(heldParts) });
     },
     interrupt: sources.endText,
   };
@@ -170,34 +170,34 @@ function unknownPart(part: SdkPart): JsonValue {
   }
 }
 
-/** Emits chunks, and separates texts that `consolidate` would join. */
+/** Emits chunks, and can separate two texts that `consolidate` would join. */
 interface TextSeparator {
   readonly emit: (chunk: Chunk) => void;
   /** Ends the current text with an empty chunk that has data, so that the next text is not joined with it. */
   readonly separateText: () => void;
-  /** Whether a chunk was emitted that becomes a part of the message. */
+  /** Whether an emitted chunk has become a part of the message. */
   readonly hasParts: () => boolean;
 }
 
 /**
- * Tracks which texts `consolidate` would join: a text with the text before it, unless that text has provider data or
- * another part is between them.
+ * Creates the separator of texts. `consolidate` joins a text with the text before it, unless that text has provider
+ * data or another part is between them.
  */
 function createTextSeparator(provider: string, out: (chunk: Chunk) => void): TextSeparator {
-  let isOpen = false;
+  let wouldJoin = false;
   let hasParts = false;
   const emit = (chunk: Chunk) => {
     hasParts ||= partTypes.has(chunk.type);
     switch (chunk.type) {
       case 'text':
-        isOpen = chunk.providerData === undefined;
+        wouldJoin = chunk.providerData === undefined;
         break;
       case 'file':
       case 'source':
-        isOpen = false;
+        wouldJoin = false;
         break;
       case 'toolCallFragment':
-        if (chunk.done) isOpen = false;
+        if (chunk.done) wouldJoin = false;
         break;
       default:
     }
@@ -207,7 +207,7 @@ function createTextSeparator(provider: string, out: (chunk: Chunk) => void): Tex
     emit,
     hasParts: () => hasParts,
     separateText() {
-      if (isOpen) emit({ type: 'text', text: '', providerData: { [provider]: {} } });
+      if (wouldJoin) emit({ type: 'text', text: '', providerData: { [provider]: {} } });
     },
   };
 }

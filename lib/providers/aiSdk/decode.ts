@@ -8,7 +8,7 @@ import type { Redaction } from '../../protocol/redact.js';
 import { untilFinish } from '../../protocol/untilFinish.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { createContentDecoder } from './content.js';
-import { isLibraryError, partError } from './errors.js';
+import { isRivuletError, partError } from './errors.js';
 import { toFinish } from './finish.js';
 import type { SdkPart } from './openStream.js';
 import { checkPart, unreadablePart } from './parts.js';
@@ -64,7 +64,7 @@ export function decodeParts(
         try {
           decode(part);
         } catch (thrown) {
-          throw isLibraryError(thrown) ? thrown : unreadablePart(provider, part, thrown);
+          throw isRivuletError(thrown) ? thrown : unreadablePart(provider, part, thrown);
         }
       },
       error(thrown) {

@@ -133,8 +133,8 @@ const libraryCodes: ReadonlySet<unknown> = new Set([
   'timeout',
 ]);
 
-/** Whether a value is an error of this library, from this copy of the package or another. */
-export function isLibraryError(thrown: unknown): boolean {
+/** Whether a value is an error of this library (Rivulet), from this copy of the package or another. */
+export function isRivuletError(thrown: unknown): boolean {
   try {
     const { code, retryable } = thrown as { readonly code?: unknown; readonly retryable?: unknown };
     return thrown instanceof Error && libraryCodes.has(code) && typeof retryable === 'boolean';
@@ -149,7 +149,7 @@ export function isLibraryError(thrown: unknown): boolean {
  */
 function knownError(provider: string, thrown: unknown): Error | undefined {
   if (!(thrown instanceof Error)) return undefined;
-  if (isLibraryError(thrown)) return thrown;
+  if (isRivuletError(thrown)) return thrown;
   const { name } = thrown;
   const [subject, nextStep] = configurationErrors[name] ?? [];
   if (subject !== undefined && nextStep !== undefined)

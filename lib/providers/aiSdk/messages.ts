@@ -1,10 +1,9 @@
 import type { LanguageModelV4FilePart, LanguageModelV4Message, LanguageModelV4ToolResultPart } from '@ai-sdk/provider';
 import { ConfigurationError } from '../../core/errors.js';
-import { isJsonObject } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { inlineDataUrl } from '../shared/files.js';
 import { toolResultContent } from '../shared/toolResultContent.js';
-import { optionsField, readProviderData, readReplayParts } from './providerData.js';
+import { optionsField, readEndData, readProviderData } from './providerData.js';
 
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number];
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
@@ -43,26 +42,24 @@ function encodeSystem({ parts, providerOptions }: Message): LanguageModelV4Messa
 function encodeUser({ parts, providerOptions }: Message, provider: string): LanguageModelV4Message[] {
   const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, provider));
   const content = parts.flatMap((part) => encodeUserPart(part, provider));
-  const options = optionsField(providerOptions);
   const encoded: LanguageModelV4Message[] = [];
   if (results.length > 0) encoded.push({ role: 'tool', content: results });
   if (content.length > 0) encoded.push({ role: 'user', content });
-  // The options of the message belong to the last of the two.
-  return encoded.map((part, index) => (index === encoded.length - 1 ? { ...part, ...options } : part));
+  const last = encoded.pop();
+  return last ? [...encoded, { ...last, ...optionsField(providerOptions) }] : []; // the options belong to the last one
 }
 
 function encodeUserPart(part: Part, provider: string): readonly UserContent[] {
   if (part.type === 'file') return [encodeFile(part, provider)];
   if (part.type !== 'text' || part.text === '') return [];
   const { options } = readProviderData(provider, part.providerData);
-  return [{ type: 'text', text: part.text, ...optionsField(options.providerOptions, part.providerOptions) }];
+  return [{ type: 'text', text: part.text, ...optionsField(options, part.providerOptions) }];
 }
 
 function encodeAssistant({ parts, metadata, providerOptions }: Message, provider: string): LanguageModelV4Message[] {
-  const data = metadata?.[provider];
   const content = [
     ...parts.flatMap((part) => encodeAssistantPart(part, provider)),
-    ...(isJsonObject(data) ? readReplayParts(data['after']) : []),
+    ...readEndData(metadata?.[provider]),
   ];
   return content.length > 0 ? [{ role: 'assistant', content, ...optionsField(providerOptions) }] : [];
 }
@@ -76,10 +73,10 @@ function encodeAssistantPart(part: Part, provider: string): readonly AssistantCo
       return [...before, encodeFile(part, provider)];
     case 'toolCall': {
       const { id, name, arguments: input } = part;
-      return [...before, { type: 'tool-call', toolCallId: id, toolName: name, input, ...options }];
+      return [...before, { type: 'tool-call', toolCallId: id, toolName: name, input, ...optionsField(options) }];
     }
     default: {
-      const merged = optionsField(options.providerOptions, part.providerOptions);
+      const merged = optionsField(options, part.providerOptions);
       const isEmpty = part.text === '' && merged.providerOptions === undefined;
       return isEmpty ? before : [...before, { type: 'text', text: part.text, ...merged }];
     }
@@ -108,7 +105,7 @@ function encodeFile(file: FilePart, provider: string): LanguageModelV4FilePart {
     mediaType,
     data: data === undefined ? { type: 'url', url: parseUrl(url) } : { type: 'data', data },
     ...(name === undefined ? {} : { filename: name }),
-    ...optionsField(options.providerOptions, file.providerOptions),
+    ...optionsField(options, file.providerOptions),
   };
 }
 

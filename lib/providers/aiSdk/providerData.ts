@@ -46,23 +46,27 @@ export function metadataField<Name extends string>(
   >;
 }
 
-/** Reads what `toProviderData` has stored with a part. Data of any other shape is ignored. */
+/**
+ * Reads what `toProviderData` has stored with a part: the replay parts before it, and its metadata as the options to
+ * send back. Data of any other shape is ignored.
+ */
 export function readProviderData(
   provider: string,
   providerData: ProviderData | undefined,
-): {
-  readonly before: readonly ReplayPart[];
-  readonly options: { readonly providerOptions?: SharedV4ProviderOptions };
-} {
+): { readonly before: readonly ReplayPart[]; readonly options?: SharedV4ProviderOptions } {
   const data = providerData?.[provider];
-  if (!isJsonObject(data)) return { before: [], options: {} };
+  if (!isJsonObject(data)) return { before: [] };
   const { metadata, before } = data;
   const isValid = isJsonObject(metadata) && Object.values(metadata).every(isJsonObject);
-  return {
-    before: readReplayParts(before),
-    options: isValid ? { providerOptions: metadata as SharedV4ProviderOptions } : {},
-  };
+  return { before: readReplayParts(before), ...(isValid ? { options: metadata as SharedV4ProviderOptions } : {}) };
 }
+
+/** Creates the provider data of a message that ends with replay parts: no part of the message follows them. */
+export const toEndData = (parts: readonly ReplayPart[]): JsonObject => ({ after: toJson(parts) });
+
+/** Reads the replay parts that `toEndData` has stored with a message. */
+export const readEndData = (data: JsonValue | undefined): readonly ReplayPart[] =>
+  isJsonObject(data) ? readReplayParts(data['after']) : [];
 
 /**
  * Returns the field `providerOptions` with all given options, merged provider by provider. Later options override
@@ -86,7 +90,7 @@ const replayTypes: ReadonlySet<JsonValue | undefined> = new Set([
 ] satisfies ReplayPart['type'][]);
 
 /** Reads stored replay parts. A URL is stored as a string and becomes a `URL` again. */
-export function readReplayParts(stored: JsonValue | undefined): readonly ReplayPart[] {
+function readReplayParts(stored: JsonValue | undefined): readonly ReplayPart[] {
   return asArray(stored)
     .filter(isJsonObject)
     .filter(({ type }) => replayTypes.has(type))

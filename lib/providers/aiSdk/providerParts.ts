@@ -11,10 +11,10 @@ import type { ReplayPart } from './providerData.js';
 export interface ReasoningDecoder {
   add(part: SdkPartOf<'reasoning-start' | 'reasoning-delta' | 'reasoning-end'>): void;
   /** Stores the reasoning so far, because another part follows. */
-  readonly closeBlocks: () => void;
+  readonly storeBlocks: () => void;
 }
 
-/** The content of a block that has arrived and is not stored yet. */
+/** A block of reasoning, with what has arrived and is not stored yet. */
 interface ReasoningBlock {
   text: StringBuilder;
   metadata: unknown;
@@ -58,7 +58,7 @@ export function createReasoningDecoder(
       storeBlock(block);
       blocks.delete(part.id);
     },
-    closeBlocks: () => blocks.forEach(storeBlock),
+    storeBlocks: () => blocks.forEach(storeBlock),
   };
 }
 

@@ -89,7 +89,7 @@ export class BlockDecoder {
   }
 
   private open(index: unknown, startedBlock: JsonObject): OpenBlock {
-    this.calls.endPending();
+    this.calls.completeEnded();
     this.end();
     const type = nonEmptyString(startedBlock['type']) ?? 'text';
     const block = new OpenBlock(type, index);

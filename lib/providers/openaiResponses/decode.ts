@@ -81,7 +81,7 @@ class ResponsesDecoder implements Decoder {
   }
 
   /** Only a background response is produced without a connection (guide "Background mode", on resuming a stream). */
-  restPath(): string | undefined {
+  resumePath(): string | undefined {
     const { background, responseId, sequence } = this;
     if (!background || responseId === undefined) return undefined;
     const after = sequence.last === undefined ? '' : `&starting_after=${sequence.last}`;

@@ -16,15 +16,15 @@ export class CallFragments {
   private readonly openCalls = new Map<unknown, OpenCall>();
   /** The call that began last, or had the last fragment: nearly always that of the next fragment. */
   private lastCall: OpenCall | undefined;
-  /** A call that ended without arguments: it is complete if anything follows it. */
-  private endedWithoutArguments: OpenCall | undefined;
+  /** The call that has just ended without arguments: it is complete if anything follows it. */
+  private ended: OpenCall | undefined;
 
   /** @param out Receives the fragments. */
   constructor(private readonly out: ChunkReceiver) {}
 
   /** Begins a call. `call.arguments` are the arguments that arrived with its first event. */
   start(index: unknown, call: Pick<ToolCallFragment, 'id' | 'name' | 'arguments' | 'providerData'>): void {
-    this.endPending();
+    this.completeEnded();
     const { json } = this.open(index, typeof call.arguments === 'object');
     if (typeof call.arguments === 'string') json.add(call.arguments);
     this.emit(index, call);
@@ -48,15 +48,18 @@ export class CallFragments {
     this.openCalls.delete(index);
     this.lastCall = undefined;
     const json = call.json.toString().trim();
-    const hasJson = json !== '';
-    if (!hasJson && !call.hasObject) this.endedWithoutArguments = call;
-    else if (!hasJson || tryParseJson(json) !== undefined) this.emit(index, { done: true });
+    if (json === '' && !call.hasObject) {
+      this.ended = call;
+      return;
+    }
+    const isComplete = json === '' || tryParseJson(json) !== undefined;
+    if (isComplete) this.emit(index, { done: true });
   }
 
-  /** Completes a call that ended without arguments, because something else begins. */
-  endPending(): void {
-    if (this.endedWithoutArguments) this.emit(this.endedWithoutArguments.index, { done: true });
-    this.endedWithoutArguments = undefined;
+  /** Completes the call that has just ended without arguments, because something else begins. */
+  completeEnded(): void {
+    if (this.ended) this.emit(this.ended.index, { done: true });
+    this.ended = undefined;
   }
 
   private open(index: unknown, hasObject: boolean): OpenCall {

@@ -7,7 +7,7 @@ export interface Span {
     | 'answer'
     | 'silence'
     | 'retry'
-    | 'limit'
+    | 'rateLimit'
     | 'queued'
     | 'approval'
     | 'running'

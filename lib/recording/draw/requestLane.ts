@@ -57,7 +57,7 @@ export class RequestLane {
 
   /** A wait begins with the attempt, or after the pause before its retry. */
   private waitStart(): number {
-    const pauses = this.lane.spans.filter(({ kind }) => kind === 'retry' || kind === 'limit').map(({ to }) => to);
+    const pauses = this.lane.spans.filter(({ kind }) => kind === 'retry' || kind === 'rateLimit').map(({ to }) => to);
     return Math.max(this.attemptStart, ...pauses);
   }
 

@@ -104,8 +104,8 @@ describe('errors of an AI SDK model', () => {
   });
 });
 
-describe('isLibraryError', () => {
-  it('isLibraryError does not take an error of another library for one of this library: its key is hidden', async () => {
+describe('isRivuletError', () => {
+  it('isRivuletError does not take an error of another library for one of this library: its key is hidden', async () => {
     const error = Object.assign(new Error('no'), { code: 'sk-0123456789abcdefghij', retryable: true });
     const { model } = acme([{ type: 'error', error }]);
     const [end] = await endOf(model);
