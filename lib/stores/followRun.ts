@@ -17,10 +17,6 @@ export interface Tail<T> {
   /** Whether the database has more: the rest is read at once. */
   readonly hasMore: boolean;
   readonly hasEnded: boolean;
-}
-
-/** The events of a run after a position. */
-export interface EventTail extends Tail<StreamEvent> {
   /** For a run that failed: the description of its error. */
   readonly failure?: JsonObject | undefined;
 }
@@ -63,7 +59,7 @@ export function followTail<T extends Tail<unknown>>(
  * @returns `RunLog.read`.
  */
 export function createRunReader(
-  follow: (run: string) => Observable<EventTail>,
+  follow: (run: string) => Observable<Tail<StreamEvent>>,
 ): (run: string, from?: string) => Observable<Envelope> {
   const copies = new Map<string, Observable<EventLog<StreamEvent>>>();
   const copyOf = (run: string): Observable<EventLog<StreamEvent>> =>
@@ -89,7 +85,7 @@ export function createRunReader(
 }
 
 /** Emits a copy of a run when the existing events are read, and again each time it has grown. */
-const copyEvents = (tails: Observable<EventTail>): Observable<EventLog<StreamEvent>> =>
+const copyEvents = (tails: Observable<Tail<StreamEvent>>): Observable<EventLog<StreamEvent>> =>
   defer(() => {
     const log = createEventLog();
     return tails.pipe(

@@ -6,7 +6,8 @@ export const drawingStyle = `
   --turn: #d9dee8; --good: #2b8a3e; --bad: #d6293e; --focus: #2463eb; --names: 17rem; --zoom: 1; }
 @media (prefers-color-scheme: dark) { :root { --page: #12151c; --ink: #e7eaf1; --soft: #9aa4b8; --line: #2a303d;
   --lane: #1a1f29; --text: #6ea0ff; --thinking: #b58bff; --call: #3fd0bf; --wait: #4a5365; --answer: #1f3260;
-  --silence: #c98a12; --retry: #ff8a4c; --rateLimit: #ff6b9d; --running: #17877a; --queued: #3a4252; --approval: #b98a1e;
+  --silence: #c98a12; --retry: #ff8a4c; --rateLimit: #ff6b9d; --running: #17877a;
+  --queued: #3a4252; --approval: #b98a1e;
   --void: #6d7688; --turn: #343c4c; --good: #69c97c; --bad: #ff6b7a; --focus: #8ab4ff; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 14px/1.45 system-ui, sans-serif; }

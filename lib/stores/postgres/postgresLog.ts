@@ -7,7 +7,7 @@ import { requireNumber } from '../../core/options.js';
 import { RunNotFoundError, RunTakenError } from '../../service/runLog.js';
 import type { RunLog, RunMessage, SentMessage } from '../../service/runLog.js';
 import { createRunReader, followTail } from '../followRun.js';
-import type { EventTail, Tail } from '../followRun.js';
+import type { Tail } from '../followRun.js';
 import { createWakeUps } from '../wakeUps.js';
 import { DEFAULT_MAX_AGE, DEFAULT_RETRY_TIME, retryConnection, rowsOf } from './client.js';
 import type { PostgresClient, PostgresOptions } from './client.js';
@@ -42,16 +42,12 @@ interface LogState extends Written {
   readonly attempt: number;
   readonly ended: boolean;
 }
-interface EventRow {
+/** A row of a run, with the state of the run. A run without new rows has one without a position. */
+interface TailRow {
   readonly ended: boolean;
   readonly failure: string | null;
   readonly position: number | null;
-  readonly events: string | null;
-}
-interface MessageRow {
-  readonly ended: boolean;
-  readonly position: number | null;
-  readonly message: string | null;
+  readonly value: string | null;
 }
 
 /**
@@ -107,28 +103,22 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
       );
     });
 
-  const eventTail = (run: string, after: string): Observable<EventTail> =>
-    query<EventRow>(EVENTS, [run, after, now(), PAGE_SIZE]).pipe(
+  const readTail = <T>(
+    source: string,
+    valuesOf: (text: string, position: string) => readonly T[],
+    run: string,
+    after: string,
+  ): Observable<Tail<T>> =>
+    query<TailRow>(selectTail(source), [run, after, now(), PAGE_SIZE]).pipe(
       retryConnection(retryTime),
       map((rows) => {
         const [{ ended: hasEnded, failure } = notFound()] = rows;
         return {
-          ...tailOf(rows, after, hasEnded),
-          values: rows.flatMap(({ events }) => (events === null ? [] : (JSON.parse(events) as StreamEvent[]))),
+          position: String(rows.at(-1)?.position ?? after),
+          hasMore: rows.length === PAGE_SIZE,
+          hasEnded,
+          values: rows.flatMap(({ position, value }) => (value === null ? [] : valuesOf(value, String(position)))),
           failure: hasEnded && failure !== null ? (JSON.parse(failure) as JsonObject) : undefined,
-        };
-      }),
-    );
-  const messageTail = (run: string, after: string): Observable<Tail<SentMessage>> =>
-    query<MessageRow>(MESSAGES, [run, after, now(), PAGE_SIZE]).pipe(
-      retryConnection(retryTime),
-      map((rows) => {
-        const [{ ended: hasEnded } = notFound()] = rows;
-        return {
-          ...tailOf(rows, after, hasEnded),
-          values: rows.flatMap(({ position, message }) =>
-            message === null ? [] : { position: String(position), message: JSON.parse(message) as RunMessage },
-          ),
         };
       }),
     );
@@ -155,14 +145,14 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
         const values = [run, attempt, failure ? JSON.stringify(failure) : null, expires];
         return write(run, query(END, values), (state) => state.ended && state.attempt === attempt);
       }).pipe(ignoreElements()),
-    read: createRunReader((run) => followTail((after) => eventTail(run, after), wakeUps.of(run))),
+    read: createRunReader((run) => followTail((after) => readTail(EVENTS, eventsOf, run, after), wakeUps.of(run))),
     send: (run, message) =>
       defer(() => query(SEND, [run, JSON.stringify(message)])).pipe(
         map(({ length }) => length > 0),
         tap((isSent) => isSent && wakeUps.wake(run)),
       ),
     messages: (run, from = '0') =>
-      followTail((after) => messageTail(run, after), wakeUps.of(run), requirePosition(from)).pipe(
+      followTail((after) => readTail(MESSAGES, messageOf, run, after), wakeUps.of(run), requirePosition(from)).pipe(
         concatMap(({ values }) => values),
       ),
   };
@@ -181,10 +171,11 @@ const requirePosition = (from: string): string => {
   );
 };
 
-/** A run without new rows has one row without a position. */
-function tailOf(rows: readonly { readonly position: number | null }[], after: string, hasEnded: boolean) {
-  return { position: String(rows.at(-1)?.position ?? after), hasMore: rows.length === PAGE_SIZE, hasEnded };
-}
+const eventsOf = (text: string): readonly StreamEvent[] => JSON.parse(text) as StreamEvent[];
+
+const messageOf = (text: string, position: string): readonly SentMessage[] => [
+  { position, message: JSON.parse(text) as RunMessage },
+];
 
 const STATE = 'select attempt, last_write, ended from rivulet_logs where run = $1';
 
@@ -218,17 +209,13 @@ const SEND = `with log as (
 insert into rivulet_messages (run, position, message) select $1, last_message, $2 from log
 returning pg_notify('rivulet', $1)`;
 
-/** One statement, so that the end is not seen before the events. */
-const EVENTS = `select log.ended, log.failure, tail.position, tail.events
-from rivulet_logs log left join lateral (
-  select position, events from rivulet_events where run = log.run and position > $2 order by position limit $4
-) tail on true
-where log.run = $1 and log.expires > $3
-order by tail.position`;
+const EVENTS = 'select position, events as value from rivulet_events';
+const MESSAGES = 'select position, message as value from rivulet_messages';
 
-const MESSAGES = `select log.ended, tail.position, tail.message
+/** The rows after a position. It is one statement, so that the end is not seen before the rows. */
+const selectTail = (source: string) => `select log.ended, log.failure, tail.position, tail.value
 from rivulet_logs log left join lateral (
-  select position, message from rivulet_messages where run = log.run and position > $2 order by position limit $4
+  ${source} where run = log.run and position > $2 order by position limit $4
 ) tail on true
 where log.run = $1 and log.expires > $3
 order by tail.position`;
