@@ -15,6 +15,7 @@ import * as opentelemetry from 'rivulet/opentelemetry';
 import * as aiSdk from 'rivulet/ai-sdk';
 import * as registry from 'rivulet/registry';
 import * as postgres from 'rivulet/postgres';
+import * as redis from 'rivulet/redis';
 import * as recording from 'rivulet/recording';
 import * as testing from 'rivulet/testing';
 import * as server from 'rivulet/testing/server';
@@ -211,6 +212,9 @@ describe('the public names', () => {
       'postgresMigrations',
       'postgresStore',
     ]);
+  });
+  it('rivulet/redis exports these names', () => {
+    expect(Object.keys(redis).sort()).toEqual(['redisLog', 'redisNotifications']);
   });
   it('rivulet/recording exports these names', () => {
     expect(Object.keys(recording).sort()).toEqual([

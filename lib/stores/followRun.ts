@@ -118,3 +118,13 @@ const readAll = (reader: LogReader<StreamEvent>): Observable<Envelope> =>
     for (let envelope = reader.next(); envelope && !out.closed; envelope = reader.next()) out.next(envelope);
     out.complete();
   });
+
+/** Checks the position of a message, which comes from a user of the log. */
+export const requirePosition = (from: string): string => {
+  if (/^\d{1,9}$/.test(from)) return from;
+  throw new ConfigurationError(
+    'options',
+    `"${from.slice(0, 40)}" is not the position of a message.`,
+    'Pass the position of a message of this run, or omit it to read all.',
+  );
+};

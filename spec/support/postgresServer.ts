@@ -1,10 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { aptInstall } from './aptInstall.js';
+import { freePort } from './freePort.js';
 
 /** A PostgreSQL server in a folder of its own, which keeps nothing. */
 export interface PostgresServer {
@@ -36,16 +35,6 @@ function findPrograms(): string {
   const version = readdirSync(root).sort((a, b) => Number(b) - Number(a))[0] ?? '';
   return join(root, version, 'bin');
 }
-
-const freePort = (): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
-  });
 
 /** Starts a PostgreSQL server. Takes about a second. */
 export async function startPostgres(): Promise<PostgresServer> {

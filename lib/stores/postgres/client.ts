@@ -1,7 +1,7 @@
-import { asyncScheduler, defer, from, map, retry, timer } from 'rxjs';
+import { defer, from, map } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { isRecord } from '../../core/json/json.js';
-import { failWith } from '../../service/settled.js';
+import { retryUnreachable } from '../retryUnreachable.js';
 
 /**
  * A connection to PostgreSQL, or a pool of them. `Pool` and `Client` of `pg` and PGlite have this function; for
@@ -23,32 +23,13 @@ export interface PostgresOptions {
 export const DEFAULT_MAX_AGE = 2_592_000_000;
 export const DEFAULT_RETRY_TIME = 30_000;
 
-/** The longest delay between two attempts, in milliseconds. */
-const MAX_DELAY = 2000;
-
 /** Runs a statement at each subscription. Emits its rows. */
 export const rowsOf = <Row>(client: PostgresClient, text: string, values: unknown[]): Observable<readonly Row[]> =>
   defer(() => from(client.query(text, values))).pipe(map(({ rows }) => rows as readonly Row[]));
 
-/**
- * Subscribes again while the database cannot be reached. A statement that failed so may have been executed.
- *
- * @param retryTime How long, in milliseconds.
- */
-export function retryConnection<T>(retryTime: number): MonoTypeOperatorFunction<T> {
-  return (source) =>
-    defer(() => {
-      const end = asyncScheduler.now() + retryTime;
-      return source.pipe(
-        retry({
-          delay: (thrown: unknown, attempt) =>
-            isUnreachable(thrown) && asyncScheduler.now() < end
-              ? timer(Math.min(50 * 2 ** attempt, MAX_DELAY))
-              : failWith(thrown),
-        }),
-      );
-    });
-}
+/** Subscribes again while the database cannot be reached. A statement that failed so may have been executed. */
+export const retryConnection = <T>(retryTime: number): MonoTypeOperatorFunction<T> =>
+  retryUnreachable(isUnreachable, retryTime);
 
 /** The SQLSTATE classes and codes of an error after which the same statement may succeed. */
 const transientStates = /^(08...|57P0[123]|53300|40001|40P01)$/;

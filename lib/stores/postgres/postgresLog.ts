@@ -1,12 +1,11 @@
 import { asyncScheduler, concat, concatMap, defer, ignoreElements, map, of, tap, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { requireNumber } from '../../core/options.js';
 import { RunNotFoundError, RunTakenError } from '../../service/runLog.js';
 import type { RunLog, RunMessage, SentMessage } from '../../service/runLog.js';
-import { createRunReader, followTail } from '../followRun.js';
+import { createRunReader, followTail, requirePosition } from '../followRun.js';
 import type { Tail } from '../followRun.js';
 import { createWakeUps } from '../wakeUps.js';
 import { DEFAULT_MAX_AGE, DEFAULT_RETRY_TIME, retryConnection, rowsOf } from './client.js';
@@ -160,15 +159,6 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
 
 const notFound = (): never => {
   throw new RunNotFoundError();
-};
-
-const requirePosition = (from: string): string => {
-  if (/^\d{1,9}$/.test(from)) return from;
-  throw new ConfigurationError(
-    'options',
-    `"${from.slice(0, 40)}" is not the position of a message.`,
-    'Pass the position of a message of this run, or omit it to read all.',
-  );
 };
 
 const eventsOf = (text: string): readonly StreamEvent[] => JSON.parse(text) as StreamEvent[];

@@ -20,6 +20,7 @@ const entries = [
   'bridges/agUi/index',
   'bridges/opentelemetry/index',
   'stores/postgres/index',
+  'stores/redis/index',
   'recording/index',
   'testing/index',
   'testing/server/index',

@@ -1,0 +1,44 @@
+import { defer, from } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { retryUnreachable } from '../retryUnreachable.js';
+
+/**
+ * A connection to Redis 6.2 or newer. A client of `redis` has this function; for ioredis, pass
+ * `{ sendCommand: ([name = '', ...values]) => client.call(name, ...values) }`.
+ */
+export interface RedisClient {
+  /** Sends one command: its name and its arguments. */
+  sendCommand(command: string[]): PromiseLike<unknown>;
+}
+
+/** A Lua script, and the names of the keys that it uses. Redis executes a script as one step. */
+export interface Script {
+  readonly text: string;
+  readonly keys: readonly string[];
+}
+
+/** Runs a script at each subscription. Emits what it returns. */
+export const evaluate = (
+  client: RedisClient,
+  script: Script,
+  values: readonly (string | number)[],
+): Observable<unknown> =>
+  defer(() =>
+    from(client.sendCommand(['EVAL', script.text, String(script.keys.length), ...script.keys, ...values.map(String)])),
+  );
+
+/** Subscribes again while Redis cannot be reached. A script that failed so may have been executed. */
+export const retryConnection = <T>(retryTime: number): MonoTypeOperatorFunction<T> =>
+  retryUnreachable(isUnreachable, retryTime);
+
+/** An error of the server starts with its code in capitals. Source: the Redis protocol specification, "Simple errors". */
+const serverError = /^[A-Z]{2,} /;
+
+/** The errors of the server after which the same command may succeed. */
+const transientErrors = /^(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|BUSY) /;
+
+/** Whether an error comes from the connection, or is one of the server that is transient. */
+function isUnreachable(thrown: unknown): boolean {
+  const message = thrown instanceof Error ? thrown.message : '';
+  return serverError.test(message) ? transientErrors.test(message) : !(thrown instanceof TypeError);
+}

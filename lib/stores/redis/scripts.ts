@@ -1,0 +1,63 @@
+/*
+ * The scripts of `redisLog`, in Lua. Redis executes each as one step. Their keys:
+ *
+ * - KEYS[1]: a hash with `attempt`, `written` and `sent` (the numbers of the last entries), `ended` and `failure`
+ * - KEYS[2]: a stream of events, KEYS[3]: a stream of messages. The id of entry n is `n-0`.
+ */
+
+/**
+ * Opens a run, or appends to it. An older attempt, an ended run and a write that is not the next one of its attempt
+ * return nothing, unless the write was executed before its reply was lost.
+ *
+ * ARGV: run, 1 if an earlier try may have been executed, attempt, the number of the write before if this process has
+ * written it, the events, the age in milliseconds. Returns the number of the write.
+ */
+export const APPEND = `local run, uncertain, attempt, last, events, age = unpack(ARGV)
+local state = redis.call('hmget', KEYS[1], 'attempt', 'written', 'ended')
+local known, written, ended = tonumber(state[1] or 0), tonumber(state[2] or 0), state[3]
+attempt, last = tonumber(attempt), tonumber(last)
+local count = events == '' and 0 or 1
+if not ended and uncertain == '1' and known == attempt and (not last or written == last + count) then return written end
+if ended or known > attempt or (last and (known ~= attempt or written ~= last)) then return false end
+if count == 1 then redis.call('xadd', KEYS[2], (written + 1) .. '-0', 'events', events) end
+redis.call('hset', KEYS[1], 'attempt', attempt, 'written', written + count)
+for _, key in ipairs(KEYS) do redis.call('pexpire', key, age) end
+redis.call('publish', 'rivulet', run)
+return written + count`;
+
+/**
+ * Ends a run. ARGV: run, 1 if an earlier try may have been executed, attempt, the failure, until when the run is kept in
+ * milliseconds since 1970, its age otherwise. Returns 1, or nothing if another attempt has taken the run.
+ */
+export const END = `local run, uncertain, attempt, failure, expires, age = unpack(ARGV)
+local state = redis.call('hmget', KEYS[1], 'attempt', 'ended')
+local known, ended = tonumber(state[1] or 0), state[2]
+attempt = tonumber(attempt)
+if ended and uncertain == '1' and known == attempt then return 1 end
+if ended or known > attempt then return false end
+redis.call('hset', KEYS[1], 'attempt', attempt, 'ended', 1, 'failure', failure)
+for _, key in ipairs(KEYS) do
+  if expires == '' then redis.call('pexpire', key, age) else redis.call('pexpireat', key, expires) end
+end
+redis.call('publish', 'rivulet', run)
+return 1`;
+
+/** Sends a message. ARGV: run, message, age. Returns its number, or nothing if there is no such run, or it has ended. */
+export const SEND = `local run, message, age = unpack(ARGV)
+local state = redis.call('hmget', KEYS[1], 'attempt', 'ended')
+if not state[1] or state[2] then return false end
+local number = redis.call('hincrby', KEYS[1], 'sent', 1)
+redis.call('xadd', KEYS[3], number .. '-0', 'message', message)
+for _, key in ipairs(KEYS) do redis.call('pexpire', key, age) end
+redis.call('publish', 'rivulet', run)
+return number`;
+
+/**
+ * Reads a stream. ARGV: `events` or `messages`, the number of the last entry that was read, how many entries at most.
+ * Returns whether the run has ended, its failure, and the entries; nothing if there is no such run.
+ */
+export const READ = `local stream, after, count = unpack(ARGV)
+local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'failure')
+if not state[1] then return false end
+local entries = redis.call('xrange', stream == 'events' and KEYS[2] or KEYS[3], '(' .. after .. '-0', '+', 'count', count)
+return {state[2] and 1 or 0, state[3] or '', entries}`;
