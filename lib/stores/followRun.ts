@@ -7,6 +7,7 @@ import type { JsonObject } from '../core/json/json.js';
 import { createEventLog } from '../service/eventLog.js';
 import type { EventLog } from '../service/eventLog.js';
 import type { Envelope, LogReader } from '../service/lateReader.js';
+import type { RunMessage, SentMessage } from '../service/runLog.js';
 import { remoteRunError } from '../transport/fromServerSentEvents.js';
 
 /** What a database has of a run after a position. */
@@ -128,3 +129,11 @@ export const requirePosition = (from: string): string => {
     'Pass the position of a message of this run, or omit it to read all.',
   );
 };
+
+/** Reads what a log has stored of one write: its events, as JSON. */
+export const eventsOf = (text: string): readonly StreamEvent[] => JSON.parse(text) as StreamEvent[];
+
+/** Reads a stored message, which is JSON. */
+export const messageOf = (text: string, position: string): readonly SentMessage[] => [
+  { position, message: JSON.parse(text) as RunMessage },
+];

@@ -1,11 +1,10 @@
 import { asyncScheduler, concat, concatMap, defer, ignoreElements, map, of, tap, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { StreamEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { requireNumber } from '../../core/options.js';
 import { RunNotFoundError, RunTakenError } from '../../service/runLog.js';
-import type { RunLog, RunMessage, SentMessage } from '../../service/runLog.js';
-import { createRunReader, followTail, requirePosition } from '../followRun.js';
+import type { RunLog } from '../../service/runLog.js';
+import { createRunReader, eventsOf, followTail, messageOf, requirePosition } from '../followRun.js';
 import type { Tail } from '../followRun.js';
 import { createWakeUps } from '../wakeUps.js';
 import { DEFAULT_MAX_AGE, DEFAULT_RETRY_TIME, retryConnection, rowsOf } from './client.js';
@@ -160,12 +159,6 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
 const notFound = (): never => {
   throw new RunNotFoundError();
 };
-
-const eventsOf = (text: string): readonly StreamEvent[] => JSON.parse(text) as StreamEvent[];
-
-const messageOf = (text: string, position: string): readonly SentMessage[] => [
-  { position, message: JSON.parse(text) as RunMessage },
-];
 
 const STATE = 'select attempt, last_write, ended from rivulet_logs where run = $1';
 

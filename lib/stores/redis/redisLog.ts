@@ -1,12 +1,11 @@
 import { concat, concatMap, defer, ignoreElements, map, tap, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { StreamEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { requireNumber } from '../../core/options.js';
 import { RunNotFoundError, RunTakenError } from '../../service/runLog.js';
-import type { RunLog, RunMessage, SentMessage } from '../../service/runLog.js';
-import { createRunReader, followTail, requirePosition } from '../followRun.js';
-import type { EventTail, Tail } from '../followRun.js';
+import type { RunLog } from '../../service/runLog.js';
+import { createRunReader, eventsOf, followTail, messageOf, requirePosition } from '../followRun.js';
+import type { Tail } from '../followRun.js';
 import { createWakeUps } from '../wakeUps.js';
 import { evaluate, retryConnection } from './client.js';
 import type { RedisClient, Script } from './client.js';
@@ -43,17 +42,11 @@ const PAGE_SIZE = 500;
 /** The default of `maxAge`: 24 hours. Redis keeps everything in memory. */
 const DEFAULT_MAX_AGE = 86_400_000;
 
-type Stream = 'events' | 'messages';
+/** An entry of a stream: its id, for example `7-0`, and its only field. */
+type Entry = readonly [id: string, field: readonly [name: string, value: string]];
 
-/** What `READ` returns: `ended` is 1 or 0, and an entry consists of its id (`7-0`), and the name and value of a field. */
-type Reply = readonly [
-  ended: number,
-  failure: string,
-  entries: readonly (readonly [id: string, fields: readonly [name: string, value: string]])[],
-];
-
-/** The entries of a stream after a position. `failure` is JSON, or empty. */
-type StreamPage = Tail<{ readonly position: string; readonly value: string }> & { readonly failure: string };
+/** What `READ` returns: whether the run has ended (1 or 0), its failure as JSON or empty, and the entries. */
+type Reply = readonly [ended: number, failure: string, entries: readonly Entry[]];
 
 /**
  * Keeps the events of runs in Redis Streams, so that any process can read, join and stop a run that another one
@@ -108,31 +101,26 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
     });
 
   /** Reads a stream after a position, and whether the run has ended, in one step: the end is not seen before the rest. */
-  const readPage = (run: string, stream: Stream, after: string): Observable<StreamPage> =>
+  const readTail = <T>(
+    stream: 'events' | 'messages',
+    valuesOf: (text: string, position: string) => readonly T[],
+    run: string,
+    after: string,
+  ): Observable<Tail<T>> =>
     evaluate(client, script(READ, run), [stream, after, PAGE_SIZE]).pipe(
       retryConnection(retryTime),
-      map((page) => {
-        if (page === null) throw new RunNotFoundError();
-        const [ended, failure, entries] = page as Reply;
-        const values = entries.map(([id, [, value]]) => ({ position: id.replace('-0', ''), value }));
-        const position = values.at(-1)?.position ?? after;
-        return { values, position, hasMore: values.length === PAGE_SIZE, hasEnded: ended === 1, failure };
+      map((reply) => {
+        if (reply === null) throw new RunNotFoundError();
+        const [ended, failure, entries] = reply as Reply;
+        const last = entries.at(-1);
+        return {
+          position: last ? positionOf(last) : after,
+          hasMore: entries.length === PAGE_SIZE,
+          hasEnded: ended === 1,
+          values: entries.flatMap((entry) => valuesOf(entry[1][1], positionOf(entry))),
+          failure: failure === '' ? undefined : (JSON.parse(failure) as JsonObject),
+        };
       }),
-    );
-  const eventTail = (run: string, after: string): Observable<EventTail> =>
-    readPage(run, 'events', after).pipe(
-      map(({ values, failure, ...tail }) => ({
-        ...tail,
-        values: values.flatMap(({ value }) => JSON.parse(value) as StreamEvent[]),
-        failure: failure === '' ? undefined : (JSON.parse(failure) as JsonObject),
-      })),
-    );
-  const messageTail = (run: string, after: string): Observable<Tail<SentMessage>> =>
-    readPage(run, 'messages', after).pipe(
-      map(({ values, ...tail }) => ({
-        ...tail,
-        values: values.map(({ position, value }) => ({ position, message: JSON.parse(value) as RunMessage })),
-      })),
     );
 
   return {
@@ -153,15 +141,17 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
         const text = failure ? JSON.stringify(failure) : '';
         return write(run, END, [attempt, text, expires ?? '', maxAge]);
       }).pipe(ignoreElements()),
-    read: createRunReader((run) => followTail((after) => eventTail(run, after), wakeUps.of(run))),
+    read: createRunReader((run) => followTail((after) => readTail('events', eventsOf, run, after), wakeUps.of(run))),
     send: (run, message) =>
       evaluate(client, script(SEND, run), [run, JSON.stringify(message), maxAge]).pipe(
         map((position) => position !== null),
         tap((isSent) => isSent && wakeUps.wake(run)),
       ),
     messages: (run, from = '0') =>
-      followTail((after) => messageTail(run, after), wakeUps.of(run), requirePosition(from)).pipe(
+      followTail((after) => readTail('messages', messageOf, run, after), wakeUps.of(run), requirePosition(from)).pipe(
         concatMap(({ values }) => values),
       ),
   };
 }
+
+const positionOf = ([id]: Entry): string => id.replace('-0', '');
