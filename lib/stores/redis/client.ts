@@ -31,7 +31,7 @@ export const evaluate = (
 export const retryConnection = <T>(retryTime: number): MonoTypeOperatorFunction<T> =>
   retryUnreachable(isUnreachable, retryTime);
 
-/** An error of the server starts with its code in capitals. Source: the Redis protocol specification, "Simple errors". */
+/** An error of the server starts with its code in capitals: the Redis protocol specification, "Simple errors". */
 const serverError = /^[A-Z]{2,} /;
 
 /** The errors of the server after which the same command may succeed. */

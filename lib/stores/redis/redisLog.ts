@@ -53,8 +53,8 @@ type Reply = readonly [ended: number, failure: string, entries: readonly Entry[]
  * executes.
  *
  * The records stay in a `RunStore`, for example `postgresStore`: this log takes the many small writes from PostgreSQL.
- * Each write is one entry with the events that arrived since the one before. A command is tried again while Redis cannot
- * be reached, and no write is done twice. What Redis has acknowledged survives its crash only with
+ * Each write is one entry with the events that arrived since the one before. A command is tried again while Redis
+ * cannot be reached, and no write is done twice. What Redis has acknowledged survives its crash only with
  * `appendonly yes` and `appendfsync always`.
  *
  * @param client The connection.
@@ -100,7 +100,7 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
       );
     });
 
-  /** Reads a stream after a position, and whether the run has ended, in one step: the end is not seen before the rest. */
+  /** Reads a stream after a position, and whether the run has ended. One step: the end is not seen before the rest. */
   const readTail = <T>(
     stream: 'events' | 'messages',
     valuesOf: (text: string, position: string) => readonly T[],

@@ -17,7 +17,8 @@ local state = redis.call('hmget', KEYS[1], 'attempt', 'written', 'ended')
 local known, written, ended = tonumber(state[1] or 0), tonumber(state[2] or 0), state[3]
 attempt, last = tonumber(attempt), tonumber(last)
 local count = events == '' and 0 or 1
-if not ended and uncertain == '1' and known == attempt and (not last or written == last + count) then return written end
+local isNext = not last or written == last + count
+if not ended and uncertain == '1' and known == attempt and isNext then return written end
 if ended or known > attempt or (last and (known ~= attempt or written ~= last)) then return false end
 if count == 1 then redis.call('xadd', KEYS[2], (written + 1) .. '-0', 'events', events) end
 redis.call('hset', KEYS[1], 'attempt', attempt, 'written', written + count)
@@ -26,8 +27,8 @@ redis.call('publish', 'rivulet', run)
 return written + count`;
 
 /**
- * Ends a run. ARGV: run, 1 if an earlier try may have been executed, attempt, the failure, until when the run is kept in
- * milliseconds since 1970, its age otherwise. Returns 1, or nothing if another attempt has taken the run.
+ * Ends a run. ARGV: run, 1 if an earlier try may have been executed, attempt, the failure, until when the run is kept
+ * in milliseconds since 1970, its age otherwise. Returns 1, or nothing if another attempt has taken the run.
  */
 export const END = `local run, uncertain, attempt, failure, expires, age = unpack(ARGV)
 local state = redis.call('hmget', KEYS[1], 'attempt', 'ended')
@@ -42,7 +43,7 @@ end
 redis.call('publish', 'rivulet', run)
 return 1`;
 
-/** Sends a message. ARGV: run, message, age. Returns its number, or nothing if there is no such run, or it has ended. */
+/** Sends a message. ARGV: run, message, age. Returns its number, or nothing if no such run is open. */
 export const SEND = `local run, message, age = unpack(ARGV)
 local state = redis.call('hmget', KEYS[1], 'attempt', 'ended')
 if not state[1] or state[2] then return false end
@@ -59,5 +60,6 @@ return number`;
 export const READ = `local stream, after, count = unpack(ARGV)
 local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'failure')
 if not state[1] then return false end
-local entries = redis.call('xrange', stream == 'events' and KEYS[2] or KEYS[3], '(' .. after .. '-0', '+', 'count', count)
+local key = stream == 'events' and KEYS[2] or KEYS[3]
+local entries = redis.call('xrange', key, '(' .. after .. '-0', '+', 'count', count)
 return {state[2] and 1 or 0, state[3] or '', entries}`;
