@@ -5,22 +5,22 @@ import type { Agent, AgentHandlerOptions } from 'rivulet';
 import { headersOf, pageFiles } from '../page/files.js';
 import type { PageFile } from '../page/files.js';
 
+/** Options of `serve`. Those of `agentHandler` may be passed, too. */
+export interface ServeOptions extends AgentHandlerOptions {
+  /** The port of 127.0.0.1. Default: any free one. */
+  readonly port?: number;
+  /** Returns the files of the page by their paths. Default: examples/page. */
+  readonly page?: () => Promise<ReadonlyMap<string, PageFile>>;
+}
+
 /**
  * Serves an agent at `/api/chat`, and the page that talks to it. The agent's key stays here.
  *
- * @param port The port of 127.0.0.1. Default: any free one.
- * @param page Returns the files of the page by their paths. Default: examples/page.
- * @param onNotice Receives what the operator should know. Default: nothing.
  * @returns The URL, and a function that stops the runs, and the service when their readers know it.
  */
-export async function serve(
-  agent: Agent,
-  port = 0,
-  page: () => Promise<ReadonlyMap<string, PageFile>> = pageFiles,
-  onNotice?: AgentHandlerOptions['onNotice'],
-) {
+export async function serve(agent: Agent, { port = 0, page = pageFiles, ...options }: ServeOptions = {}) {
   const allowedHosts = ['127.0.0.1', 'localhost']; // no name of a stranger leads here
-  const chat = agentHandler(agent, { allowedHosts, onNotice });
+  const chat = agentHandler(agent, { allowedHosts, ...options });
   const answer = nodeListener(chat);
   const files = await page();
   const server = createServer((request, response) => {

@@ -17,6 +17,10 @@ export interface Options {
   readonly thinking: boolean;
   /** Whether a page in a browser shows the chat. */
   readonly web: boolean;
+  /** The folder in which the service of the page keeps its chats. Undefined: in memory. */
+  readonly data: string | undefined;
+  /** The port of the page. 0: any free one. */
+  readonly port: number;
   /** The file for a drawing of the last run. */
   readonly draw: string | undefined;
   readonly help: boolean;
@@ -32,6 +36,7 @@ export const help = `An agent in the terminal, with four tools: weather, calcula
   npm start                                 a chat; without a terminal, one built-in question
   npm start -- "How warm is it in Oslo?"    one question
   npm start -- --web                        a chat on a page in a browser
+  npm start -- --web --data ./chats         the same; the chats are still there after a restart
 
 Options
   --provider NAME   the provider (default: openai)
@@ -40,6 +45,9 @@ Options
   --base-url URL    another server with the provider's API, for example http://localhost:11434/v1 for openai
   --no-thinking     request no thinking, for models that do not support it
   --web             serve the chat as a page on this machine, until Ctrl-C
+  --data FOLDER     with --web: keep the chats in this folder, in an embedded PostgreSQL (PGlite). It starts in some
+                    seconds and takes several hundred MB of memory
+  --port NUMBER     with --web: the port of the page (default: any free one; with --data 3000)
   --draw FILE       draw the last run as an HTML page, for example run.html
   --help            show this text
 
@@ -67,6 +75,8 @@ export function parseOptions(args: readonly string[]): Options {
       fallback: { type: 'string' },
       'no-thinking': { type: 'boolean', default: false },
       web: { type: 'boolean', default: false },
+      data: { type: 'string' },
+      port: { type: 'string' },
       draw: { type: 'string' },
       help: { type: 'boolean', short: 'h', default: false },
     },
@@ -76,6 +86,10 @@ export function parseOptions(args: readonly string[]): Options {
     throw new Error(`--base-url "${baseUrl}" is not a URL like http://localhost:11434/v1.`);
   }
   const fallback = textOf(values.fallback);
+  const data = textOf(values.data);
+  const port = textOf(values.port);
+  if ((data ?? port) !== undefined && !values.web) throw new Error('--data and --port belong to --web.');
+  if (port !== undefined && !/^\d{1,5}$/.test(port)) throw new Error(`--port "${port}" is not a number like 3000.`);
   const provider = findProvider(textOf(values.provider) ?? 'openai').name;
   return {
     prompt: textOf(positionals.join(' ')),
@@ -85,6 +99,9 @@ export function parseOptions(args: readonly string[]): Options {
     fallback: fallback && findProvider(fallback).name,
     thinking: !values['no-thinking'],
     web: values.web,
+    data,
+    // A browser keeps a chat for one address: with another port after a restart, the page would be empty.
+    port: Number(port ?? (data === undefined ? 0 : 3000)),
     draw: textOf(values.draw),
     help: values.help,
   };

@@ -7,6 +7,7 @@ import type { Agent, Approve } from 'rivulet';
 import { drawRun, readRecording, recordRun } from 'rivulet/recording';
 import { serve } from '../node-service/serve.js';
 import { askUser, chat } from './chat.js';
+import { openChats } from './chatStorage.js';
 import { keyboard } from './keyboard.js';
 import type { TerminalInput, TerminalOutput } from './keyboard.js';
 import type { Pace } from './offline.js';
@@ -86,7 +87,7 @@ async function runAgent(options: Options, terminal: Terminal): Promise<number> {
       return options.draw === undefined ? agent : recordRun(agent, (line) => void recorded.push(line));
     };
     stdout.write(`Rivulet: ${stripControlCharacters(about)}\n\n`);
-    if (options.web) return await serveUntilInterrupted(createAgentFor(), terminal);
+    if (options.web) return await serveUntilInterrupted(createAgentFor(), options, terminal);
     if (options.prompt === undefined && stdin.isTTY && stdout.isTTY) return await converse(createAgentFor, terminal);
     return await askOnce(createAgentFor(refuse), options.prompt ?? builtInPrompt, terminal);
   } finally {
@@ -104,12 +105,18 @@ async function drawLastRun(recorded: readonly string[], file: string, { stdout }
 }
 
 /** Serves the page. A call that needs an approval waits for the user's decision there. */
-async function serveUntilInterrupted(agent: Agent, { stdout, interrupts }: Terminal): Promise<number> {
+async function serveUntilInterrupted(agent: Agent, { data, port }: Options, terminal: Terminal): Promise<number> {
+  const { stdout, interrupts } = terminal;
   const interrupted = firstValueFrom(interrupts);
-  const { url, close } = await serve(agent);
-  stdout.write(`Open ${url} (Ctrl-C ends the service)\n`);
-  await interrupted;
-  await close();
+  const chats = data === undefined ? undefined : await openChats(data);
+  try {
+    const { url, close } = await serve(agent, { port, ...chats?.options });
+    stdout.write(`Open ${url} (Ctrl-C ends the service)\n`);
+    await interrupted;
+    await close();
+  } finally {
+    await chats?.close();
+  }
   return 0;
 }
 

@@ -1,7 +1,11 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 
 const project = fileURLToPath(new URL('../../..', import.meta.url));
 const patience = 60_000;
@@ -65,4 +69,39 @@ describe('npm start, in a process of its own', () => {
     },
     patience,
   );
+
+  describe('--web --data', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'rivulet-chats-'));
+    afterAll(() => rmSync(folder, { recursive: true }));
+
+    /** Starts the service of the page with the folder, uses it, and ends it with a signal. */
+    async function withService<T>(signal: NodeJS.Signals, use: (url: string) => Promise<T>): Promise<T> {
+      let used: Promise<T> | undefined;
+      const { error } = await start(
+        (out, child) => {
+          const url = /^Open (http\S+)/m.exec(out)?.[1];
+          if (url !== undefined) used ??= use(`${url}api/chat`).finally(() => child.kill(signal));
+        },
+        ...['--web', '--data', folder, '--port', '0'],
+      );
+      expect(error).toBe('');
+      if (used === undefined) throw new Error('The service has not started.');
+      return used;
+    }
+
+    it(
+      'npm start -- --web --data FOLDER still knows its runs after it was killed',
+      async () => {
+        const headers = { 'x-run-id': randomUUID(), 'content-type': 'application/json' };
+        const post = async (url: string, body: object) =>
+          (await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) })).text();
+        const first = await withService('SIGKILL', (url) => post(url, { input: 'Is it warm in Oslo?' }));
+        const replayed = await withService('SIGINT', (url) => post(url, {}));
+        expect(first).toContain('"type":"result"');
+        expect(replayed).toContain('"type":"result"');
+        expect(replayed).toContain('In Oslo it is -3 °C, light snow');
+      },
+      2 * patience,
+    );
+  });
 });
