@@ -66,6 +66,12 @@ export interface ToolCallFragment {
   readonly providerData?: ProviderData;
 }
 
+/** The JSON text of the arguments of a fragment; empty if it has none. */
+export function argumentsDelta({ arguments: args }: Pick<ToolCallFragment, 'arguments'>): string {
+  if (typeof args === 'string') return args;
+  return args ? JSON.stringify(args) : '';
+}
+
 /** A file that the model generated. */
 export interface FileChunk {
   readonly type: 'file';

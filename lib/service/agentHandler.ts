@@ -134,7 +134,7 @@ export function agentHandler<C = undefined>(
             if (body.resume !== undefined) requireNoEdits(body.answers.decisions, options);
           }),
           concatMap((body) =>
-            service.locked(id, client, () => known(id, client, after) ?? stored(id, client, after, body)),
+            service.locked(id, client, () => joinHere(id, client, after) ?? answerStored(id, client, after, body)),
           ),
         );
       }),
@@ -144,13 +144,13 @@ export function agentHandler<C = undefined>(
   type Body = StartRequest | ResumeRequest | JoinRequest;
 
   /** Joins a run of this process. */
-  const known = (id: string, { owner }: Client<C>, after: string | undefined): Observable<Response> | undefined => {
+  const joinHere = (id: string, { owner }: Client<C>, after: string | undefined): Observable<Response> | undefined => {
     const run = service.runOf(id, owner);
     return run && of(send(run, after));
   };
 
   /** Answers a request for a run that this process does not execute. */
-  const stored = (id: string, client: Client<C>, after: string | undefined, body: Body): Observable<Response> =>
+  const answerStored = (id: string, client: Client<C>, after: string | undefined, body: Body): Observable<Response> =>
     service.find(id, client.owner).pipe(
       concatMap((run) => {
         if (run && service.executor.locate(run.record) === 'elsewhere')
@@ -206,7 +206,7 @@ export function agentHandler<C = undefined>(
       }),
     );
 
-  /** Plans a run that resumes a checkpoint. Its record gets checkpoint and answers before the other run loses them. */
+  /** Plans a run that resumes a checkpoint. Its record has the checkpoint before that of the waiting run loses it. */
   const resumption = (record: RunPlan['record'], { owner, context }: Client<C>, before?: StoredRun): RunPlan => {
     const { id, resumes, checkpoint, answers, shown } = record;
     const options = { ...answers, context, fragments: true, checkpoints } as const;
@@ -257,22 +257,22 @@ export function agentHandler<C = undefined>(
     const { record } = run;
     const { id, state, checkpoint, input, history } = record;
     if (after !== undefined && !log.isShared) throw new RunNotFoundError(); // its events were removed
-    if (state !== 'running' || !checkpoints) return replayed(run, after);
+    if (state !== 'running' || !checkpoints) return replay(run, after);
     if (checkpoint) return launch(resumption(record, client, run), after);
     // The first checkpoint comes before the first tool, so nothing was executed.
     return history ? start(id, { input, history }, client, run, after) : of(send(replayRecord(record)));
   };
 
   /** Replays a run that has ended: from its record, or from a shared log after an event. */
-  const replayed = ({ record, version }: StoredRun, after: string | undefined): Observable<Response> => {
-    const answered = () =>
+  const replay = ({ record, version }: StoredRun, after: string | undefined): Observable<Response> => {
+    const sendEnded = () =>
       of(after === undefined ? send(replayRecord(record)) : send(service.runElsewhere(record.id), after));
-    if (!log.isShared) return answered();
+    if (!log.isShared) return sendEnded();
     return hasEnded(log, record.id).pipe(
       // Its process has ended between the last write of the record and that of the log.
       concatMap((isComplete) =>
         isComplete
-          ? answered()
+          ? sendEnded()
           : launch({ record, stored: { record, version }, events: () => completeLog(log, record) }, after),
       ),
     );

@@ -72,7 +72,10 @@ function addEvent({ completeTurns, all }: LoggedRun, event: ReturnType<typeof as
 const END_CHECKS = 6;
 const END_INTERVAL = 500;
 
-/** Emits whether the log of a run has ended, or was removed, soon after the record says so. */
+/**
+ * Emits whether the log of a run has ended, or was removed, soon after the record says so. `send` tells whether the log
+ * is open; the run that would receive the stop has ended.
+ */
 export const hasEnded = (log: RunLog, run: string): Observable<boolean> =>
   defer(() => log.send(run, { type: 'stop' })).pipe(
     repeat({ count: END_CHECKS, delay: END_INTERVAL }),

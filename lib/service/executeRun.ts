@@ -68,20 +68,20 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
   const releasing = new Set<Observable<never>>();
   const lease = () => ({ id: executorId, until: asyncScheduler.now() + LEASE });
 
-  /** What only a run that has not ended needs. */
-  const finished = { answers: undefined, history: undefined, begun: undefined };
-  const describeEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({
+  /** Clears the fields that only a run in progress needs. */
+  const cleared = { answers: undefined, history: undefined, begun: undefined };
+  const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({
     state: checkpoint ? 'waiting' : 'ended',
     executor: undefined,
-    ...finished,
+    ...cleared,
     checkpoint,
     result,
     ...plan.ended?.({ checkpoint, ...result } as RunResult),
   });
-  const describeFailure = (thrown: unknown): Partial<RunRecord> => ({
+  const changeAtFailure = (thrown: unknown): Partial<RunRecord> => ({
     state: 'ended',
     executor: undefined,
-    ...finished,
+    ...cleared,
     checkpoint: undefined,
     failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },
   });
@@ -90,7 +90,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
     onError(thrown);
     return EMPTY;
   });
-  /** Does the last work for a record, which nobody waits for but a shutdown. If it fails, the lease ends by itself. */
+  /** Does the last write of a record. Only a shutdown waits for it. If it fails, the lease expires. */
   const finish = (work: Observable<never>): void => {
     const written = new AsyncSubject<never>();
     releasing.add(written);
@@ -111,7 +111,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
       hasBegun = true;
       if (isResult(event)) {
         hasEnded = true;
-        return record.write(describeEnd(event.result, plan));
+        return record.write(changeAtEnd(event.result, plan));
       }
       const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
       return checkpoint && record.write({ checkpoint, answers: undefined, history: undefined, executor: lease() });
@@ -120,9 +120,9 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
       hasEnded = true;
       const failed = failWith(thrown);
       if (thrown instanceof RunTakenError) return failed;
-      if (hasBegun || failedRunOf(thrown)) return concat(record.write(describeFailure(thrown)).pipe(report), failed);
+      if (hasBegun || failedRunOf(thrown)) return concat(record.write(changeAtFailure(thrown)).pipe(report), failed);
       const restored = plan.restores ? plan.stored?.record : undefined;
-      return concat(plan.undo ?? EMPTY, record.write(restored ?? describeFailure(thrown)), failed);
+      return concat(plan.undo ?? EMPTY, record.write(restored ?? changeAtFailure(thrown)), failed);
     };
     const leave = () => {
       hasLeft.next();
@@ -196,7 +196,7 @@ interface HeldRecord {
 
 /** Writes changes one by one, each to its end: after a write that was unsubscribed, the version would be unknown. */
 function holdRecord(store: RunStore, first: RunRecord, firstVersion: number): HeldRecord {
-  const turns = createSemaphore(1);
+  const oneByOne = createSemaphore(1);
   let record = first;
   let version = firstVersion;
   /** After a write that failed: the store may have written it. */
@@ -226,7 +226,7 @@ function holdRecord(store: RunStore, first: RunRecord, firstVersion: number): He
             return failWith(thrown);
           }),
           ignoreElements(),
-          turns.limit(),
+          oneByOne.limit(),
         )
         .subscribe(result);
       return result;

@@ -44,11 +44,11 @@ export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate 
       if (hosts && !hosts.has(hostName(host))) throw new RequestError(421, 'This service does not have that name.');
       const origin = request.headers.get('origin');
       if (origin === null) return undefined;
-      const isOther = !origins.has(origin);
-      if (isChecked && isOther && !isOwn(origin, host))
+      const isAllowed = origins.has(origin);
+      if (isChecked && !isAllowed && !isOwn(origin, host))
         throw new RequestError(403, 'Pages of this origin may not use the service.');
       const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method');
-      return isPreflight && !isOther
+      return isPreflight && isAllowed
         ? new Response(null, { status: 204, headers: preflightHeaders(request) })
         : undefined;
     },

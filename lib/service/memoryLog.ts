@@ -74,8 +74,8 @@ export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_A
     runs.set(id, run);
     return run;
   };
-  /** Returns the run if the executor may write to it. */
-  const writable = (id: string, attempt: number): LoggedRun => {
+  /** Returns the run. It throws a RunTakenError if the executor may not write to it. */
+  const requireWritable = (id: string, attempt: number): LoggedRun => {
     const run = find(id) ?? open(id);
     if (run.end || attempt < run.attempt) throw new RunTakenError();
     run.attempt = attempt;
@@ -86,7 +86,7 @@ export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_A
     isShared: false,
     append: (id, attempt, events) =>
       new Observable<never>((out) => {
-        const run = writable(id, attempt);
+        const run = requireWritable(id, attempt);
         for (const event of events) run.log.append(event);
         notify(run);
         out.complete();
@@ -99,7 +99,7 @@ export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_A
       }),
     end: (id, attempt, end = {}) =>
       new Observable<never>((out) => {
-        const run = writable(id, attempt);
+        const run = requireWritable(id, attempt);
         run.end = end;
         run.expires = end.expires ?? asyncScheduler.now() + maxAge;
         run.messages.complete();

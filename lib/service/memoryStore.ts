@@ -42,7 +42,7 @@ export function memoryStore({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX
   let total = 0;
   let serials = 0;
 
-  const account = ({ owner }: RunRecord, size: number) => {
+  const addSize = ({ owner }: RunRecord, size: number) => {
     const sum = (sizes.get(owner) ?? 0) + size;
     if (sum > 0) sizes.set(owner, sum);
     else sizes.delete(owner);
@@ -50,7 +50,7 @@ export function memoryStore({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX
   };
   const remove = (id: string) => {
     const entry = entries.get(id);
-    if (entry) account(entry.record, -entry.size);
+    if (entry) addSize(entry.record, -entry.size);
     entries.delete(id);
   };
   const isExecuted = ({ executor }: RunRecord) => executor !== undefined && executor.until > asyncScheduler.now();
@@ -71,11 +71,11 @@ export function memoryStore({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX
       if (isExpired(entry)) remove(id);
     }
     if (total <= maxBytes) return;
-    const share = maxBytes / sizes.size;
-    const isLarge = (owner: string) => total > maxBytes && (sizes.get(owner) ?? 0) > share;
+    const fairShare = maxBytes / sizes.size;
+    const usesTooMuch = (owner: string) => total > maxBytes && (sizes.get(owner) ?? 0) > fairShare;
     const owners = [...sizes].sort(([, a], [, b]) => b - a).map(([owner]) => owner);
     for (const owner of owners) {
-      while (isLarge(owner)) {
+      while (usesTooMuch(owner)) {
         const id = leastNeeded(owner);
         if (id === undefined) break;
         remove(id);
@@ -103,7 +103,7 @@ export function memoryStore({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX
           size,
           expires,
         });
-        account(record, size);
+        addSize(record, size);
         prune();
         return of(true);
       }),

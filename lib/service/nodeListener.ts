@@ -77,21 +77,21 @@ function toRequest(incoming: ListenedRequest): Request {
 function toBody(incoming: ListenedRequest): BodyInit {
   const { body } = incoming;
   if (body !== undefined) return typeof body === 'string' ? body : JSON.stringify(body);
-  let isRead = true;
+  let isCancelled = false;
   return new ReadableStream<Uint8Array>({
     start(controller) {
       incoming.on('data', (bytes) => {
-        if (!isRead) return;
+        if (isCancelled) return;
         controller.enqueue(new Uint8Array(bytes));
         incoming.pause();
       });
-      incoming.on('end', () => isRead && controller.close());
+      incoming.on('end', () => isCancelled || controller.close());
       incoming.on('error', (error) => controller.error(error));
       incoming.pause();
     },
     pull: () => void incoming.resume(),
     cancel() {
-      isRead = false;
+      isCancelled = true;
       incoming.resume(); // the rest is discarded
     },
   });

@@ -24,11 +24,11 @@ export function onceOnly(
   const keys = new Set(begun);
   const tools = new Map<Tool, Tool>();
   const wrap = (tool: Tool): Tool => {
-    const known = tools.get(tool) ?? once(tool);
+    const known = tools.get(tool) ?? wrapOnce(tool);
     tools.set(tool, known);
     return known;
   };
-  const once = (tool: Tool): Tool => {
+  const wrapOnce = (tool: Tool): Tool => {
     if (!isAtMostOnce(tool)) return tool;
     const execute: Tool['execute'] = (args, context) =>
       defer(() => {
@@ -41,9 +41,9 @@ export function onceOnly(
   };
   return (turn) => (state, context) => {
     const wrapped = context.tools.map(wrap);
-    const hasOnce = wrapped.some((tool, index) => tool !== context.tools[index]);
+    const isAnyWrapped = wrapped.some((tool, index) => tool !== context.tools[index]);
     // A call that began before the model's message is stored would have another id after a crash.
-    const options = hasOnce ? { ...context.options, eagerTools: false } : context.options;
+    const options = isAnyWrapped ? { ...context.options, eagerTools: false } : context.options;
     return turn(state, { ...context, tools: wrapped, options });
   };
 }

@@ -63,10 +63,10 @@ export function createOwnerLimits({ maxRunsPerOwner = DEFAULT_MAX_RUNS, budget =
   requireNumber('budget.cost', maxCost, 0);
   requireNumber('budget.window', window, 1);
   const runs = new Map<string, number>();
-  /** In the order in which their times end. */
+  /** By owner, in the order of their ends. */
   const spendings = new Map<string, Spending>();
 
-  const change = (owner: string, by: number) => {
+  const changeCount = (owner: string, by: number) => {
     const count = (runs.get(owner) ?? 0) + by;
     if (count > 0) runs.set(owner, count);
     else runs.delete(owner);
@@ -75,8 +75,8 @@ export function createOwnerLimits({ maxRunsPerOwner = DEFAULT_MAX_RUNS, budget =
     <T>(owner: string): MonoTypeOperatorFunction<T> =>
     (source) =>
       defer(() => {
-        change(owner, 1);
-        return source.pipe(finalize(() => change(owner, -1)));
+        changeCount(owner, 1);
+        return source.pipe(finalize(() => changeCount(owner, -1)));
       });
   const removeEnded = () => {
     for (const [owner, { until }] of spendings) {
@@ -87,7 +87,8 @@ export function createOwnerLimits({ maxRunsPerOwner = DEFAULT_MAX_RUNS, budget =
   const spend = (owner: string, usage: Usage | undefined, reported: unknown) => {
     removeEnded();
     const { input = 0, output = 0, total = input + output } = usage ?? {};
-    const cost = prices ? costOf(usage ?? {}, prices) : typeof reported === 'number' ? reported : 0;
+    const reportedCost = typeof reported === 'number' ? reported : 0;
+    const cost = prices ? costOf(usage ?? {}, prices) : reportedCost;
     const spending = spendings.get(owner) ?? { until: asyncScheduler.now() + window, tokens: 0, cost: 0 };
     spendings.set(owner, spending);
     spending.tokens += total;
@@ -112,12 +113,10 @@ export function createOwnerLimits({ maxRunsPerOwner = DEFAULT_MAX_RUNS, budget =
           next(event) {
             const known = asKnownEvent(event);
             if (known.type === 'turn') spend(owner, known.usage, known.metadata?.['cost']);
-            if (known.type === 'result' && known.result.finishReason === 'waiting')
-              spend(
-                owner,
-                known.result.checkpoint?.open?.finish.usage,
-                known.result.checkpoint?.open?.metadata?.['cost'],
-              );
+            if (known.type === 'result' && known.result.finishReason === 'waiting') {
+              const open = known.result.checkpoint?.open; // its turn has no `turn` event
+              spend(owner, open?.finish.usage, open?.metadata?.['cost']);
+            }
           },
           error: (thrown: unknown) => spend(owner, usageOfError(thrown), undefined),
         }),

@@ -60,12 +60,14 @@ export function createPublisher(
 ): (event: StreamEvent) => StreamEvent | undefined {
   const { exposeToolErrors = false, exposeMetadata = [] } = options;
   const metadataOf = (metadata: Metadata | undefined): Metadata | undefined => {
-    const own = exposeMetadata.flatMap((key) => (metadata?.[key] === undefined ? [] : [[key, metadata[key]] as const]));
+    const exposed = exposeMetadata.flatMap((key) =>
+      metadata?.[key] === undefined ? [] : [[key, metadata[key]] as const],
+    );
     const known = metadataFields.flatMap(([key, read]) => {
       const value = metadata?.[key] === undefined ? undefined : read(metadata[key], exposeToolErrors);
       return value === undefined ? [] : [[key, value] as const];
     });
-    return own.length + known.length === 0 ? undefined : Object.fromEntries([...known, ...own]);
+    return exposed.length + known.length === 0 ? undefined : Object.fromEntries([...known, ...exposed]);
   };
   const partOf = (part: Part): Part => {
     if (part.type !== 'toolResult' || part.error === undefined || exposeToolErrors) return publicPart(part);
@@ -112,7 +114,7 @@ export function createPublisher(
       }),
     };
   };
-  /** An agent's tool reports the events of another run. */
+  /** A tool that runs an agent may report the events of that run as its progress. */
   const progressOf = (value: JsonValue): JsonValue | undefined =>
     isRecord(value) && looksLikeEvent(value)
       ? (publish(value as unknown as StreamEvent) as unknown as JsonValue)

@@ -11,7 +11,7 @@ import { failWith } from './settled.js';
 import type { SharedRun } from './shareRun.js';
 
 /** How often a record is read, in milliseconds. */
-const INTERVAL = 10_000;
+const CHECK_INTERVAL = 10_000;
 
 /** How long the log of a run may say that it has ended after its record, in milliseconds. */
 const END_TIME = 1000;
@@ -39,7 +39,7 @@ export const watchExecutor = (
   id: string,
   isExecuted: (record: RunRecord) => boolean,
 ): Observable<never> =>
-  interval(INTERVAL).pipe(
+  interval(CHECK_INTERVAL).pipe(
     // The store may be unreachable for a while: it is asked again later.
     exhaustMap(() =>
       defer(() => store.get(id)).pipe(

@@ -65,11 +65,11 @@ export function replayRecord(
   if (!result) return throwError(() => new RunNotFoundError());
   const { thinking, messages, waiting = [], turns, finishReason, usage } = result;
   const events: RunEvent[] = [
-    ...thoughts(thinking, seen),
+    ...unseenThinking(thinking, seen),
     ...messages.slice(seen.messages).flatMap(eventsOfMessage),
     ...waitingEvents(waiting),
-    ...nestedOf(checkpoint?.open, seen),
-    ...(finishReason === 'waiting' ? [] : turnEnd(turns, finishReason, usage, seen)),
+    ...unseenNested(checkpoint?.open, seen),
+    ...(finishReason === 'waiting' ? [] : unseenTurnEnd(turns, finishReason, usage, seen)),
     { type: 'result', result },
   ];
   return from(events).pipe(prefixAfterTools());
@@ -83,11 +83,11 @@ export function replayRecord(
 export function replayCheckpoint({ state, emitted, open }: Checkpoint, seen: SeenTurns): Observable<RunEvent> {
   const { thinking, messages } = emitted;
   const events: RunEvent[] = [
-    ...thoughts(thinking, seen),
+    ...unseenThinking(thinking, seen),
     ...messages.slice(seen.messages).flatMap(eventsOfMessage), // of an open turn too
-    ...turnEnd(state.turn, 'toolCalls', state.usage, seen),
+    ...unseenTurnEnd(state.turn, 'toolCalls', state.usage, seen),
     ...(open?.results ?? []),
-    ...nestedOf(open, seen),
+    ...unseenNested(open, seen),
   ];
   return from(events).pipe(prefixAfterTools());
 }
@@ -110,17 +110,17 @@ const nestedEvents = (open: OpenCalls | undefined): RunEvent[] =>
   });
 
 /** The inner runs that the reader does not have. */
-const nestedOf = (open: OpenCalls | undefined, seen: SeenTurns): RunEvent[] =>
+const unseenNested = (open: OpenCalls | undefined, seen: SeenTurns): RunEvent[] =>
   seen.isResumed ? [] : nestedEvents(open);
 
 /** The thinking that the reader does not have, at the start. */
-function thoughts(thinking: string, seen: SeenTurns): RunEvent[] {
+function unseenThinking(thinking: string, seen: SeenTurns): RunEvent[] {
   const text = seen.isResumed ? '' : thinking.slice(seen.thinking);
   return text === '' ? [] : [{ type: 'thinking', text }];
 }
 
 /** One end for all turns that the reader does not have. */
-function turnEnd(turn: number, finishReason: FinishReason, usage: Usage, seen: SeenTurns): RunEvent[] {
+function unseenTurnEnd(turn: number, finishReason: FinishReason, usage: Usage, seen: SeenTurns): RunEvent[] {
   if (seen.turns >= turn && turn > 0) return [];
   return [{ type: 'turn', turn, finishReason, usage: addUsage(usage, negative(seen.usage)) }];
 }

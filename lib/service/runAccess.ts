@@ -62,25 +62,25 @@ function requireOwner(owner: unknown): string {
 /**
  * Creates the access to the records of a store: each owner has its own, and knows nothing of those of the others.
  *
- * @param owner The option `owner`. Default: all users are one owner.
+ * @param ownerOf The option `owner`. Default: all users are one owner.
  * @param onError Called with the error of a client that is rejected.
  * @param maxHistoryBytes How many bytes the conversation of one request may have in the store.
  */
 export function createRunAccess<C>(
   store: RunStore,
-  owner: ((context: C) => string) | undefined,
+  ownerOf: ((context: C) => string) | undefined,
   onError: (thrown: unknown) => void,
   maxHistoryBytes: number,
 ): RunAccess<C> {
-  const find = (id: string, by: string) =>
+  const find = (id: string, owner: string) =>
     defer(() => store.get(id)).pipe(
       take(1),
-      map((stored) => (stored?.record.owner === by ? stored : undefined)),
+      map((stored) => (stored?.record.owner === owner ? stored : undefined)),
       defaultIfEmpty(undefined),
     );
-  const update: RunAccess<C>['update'] = (id, by, change) => {
+  const update: RunAccess<C>['update'] = (id, owner, change) => {
     const attempt = (retriesLeft: number): Observable<boolean> =>
-      find(id, by).pipe(
+      find(id, owner).pipe(
         concatMap((stored) => {
           const record = change(stored?.record);
           if (!record) return of(false);
@@ -95,12 +95,12 @@ export function createRunAccess<C>(
   return {
     find,
     update,
-    findAll: (ids, by) =>
+    findAll: (ids, owner) =>
       defer(() => {
         const all = new Map<string, StoredRun>();
         let size = 0;
         return from(new Set(ids)).pipe(
-          mergeMap((id) => find(id, by), READS_AT_ONCE),
+          mergeMap((id) => find(id, owner), READS_AT_ONCE),
           tap((stored) => {
             if (!stored) return;
             size += sizeOfHistory(stored.record);
@@ -115,7 +115,7 @@ export function createRunAccess<C>(
       defer(() => settled(context?.() as C | ObservableInput<C>)).pipe(
         take(1),
         throwIfEmpty(),
-        map((value) => ({ context: value, owner: owner ? requireOwner(owner(value)) : '' })),
+        map((value) => ({ context: value, owner: ownerOf ? requireOwner(ownerOf(value)) : '' })),
         catchError((thrown: unknown) => {
           onError(thrown);
           throw new RequestError(403, 'You may not use this agent.');

@@ -162,7 +162,9 @@ function writeRun(
       .pipe(takeWhile(next))
       .subscribe({
         error: (thrown: unknown) => end(format.failure(thrown)),
-        complete: () => isFull || hasEnded || end(format.end()),
+        complete() {
+          if (!isFull && !hasEnded) end(format.end());
+        },
       });
   };
   return {

@@ -107,8 +107,8 @@ export function createService<C>(
   },
   defaultBodyBytes: number,
 ): Service<C> {
-  const { store = memoryStore(), log = memoryLog(), owner, maxBodyBytes = defaultBodyBytes } = options;
-  if (options.context !== undefined && owner === undefined)
+  const { store = memoryStore(), log = memoryLog(), owner: ownerOf, maxBodyBytes = defaultBodyBytes } = options;
+  if (options.context !== undefined && ownerOf === undefined)
     throw new ConfigurationError(
       'options',
       'The service has a `context`, but no `owner`: every user could read and continue the runs of any other.',
@@ -125,13 +125,13 @@ export function createService<C>(
   const { maxHistoryBytes = DEFAULT_HISTORY_BYTES } = options;
   requireNumber('maxHistoryBytes', maxHistoryBytes, 0);
   requireNumber('maxBodyBytes', maxBodyBytes, 0);
-  const access = createRunAccess(store, owner, onError, maxHistoryBytes);
+  const access = createRunAccess(store, ownerOf, onError, maxHistoryBytes);
   const limits = createOwnerLimits(options);
   const reports = createReports<C>(options, onError);
   const executor = createExecutor(store, { checkpoints: options.checkpoints ?? false, describe, onError });
 
   interface Lock {
-    readonly turns: Semaphore;
+    readonly queue: Semaphore;
     readonly owner: string;
     users: number;
     /** Whether the run was stopped before it has begun. */
@@ -147,9 +147,9 @@ export function createService<C>(
     onError(thrown);
     return lateStore();
   };
-  const stopLocked = (id: string, by: string): boolean => {
+  const stopLocked = (id: string, owner: string): boolean => {
     const lock = locks.get(id);
-    if (lock?.owner !== by) return false;
+    if (lock?.owner !== owner) return false;
     lock.isStopped = true;
     return true;
   };
@@ -190,7 +190,7 @@ export function createService<C>(
       }),
     locked: (id, client, work) =>
       defer(() => {
-        const lock = locks.get(id) ?? { turns: createSemaphore(1), owner: client.owner, users: 0, isStopped: false };
+        const lock = locks.get(id) ?? { queue: createSemaphore(1), owner: client.owner, users: 0, isStopped: false };
         locks.set(id, lock);
         lock.users += 1;
         return defer(work).pipe(
@@ -200,7 +200,7 @@ export function createService<C>(
           }),
           inTime(lateStore),
           catchError((thrown: unknown) => failWith(isOurs(thrown) ? thrown : unavailable(thrown))),
-          lock.turns.limit(),
+          lock.queue.limit(),
           finalize(() => {
             lock.users -= 1;
             if (lock.users === 0) locks.delete(id);
@@ -217,7 +217,7 @@ export function createService<C>(
           const isStopped = locks.get(lockId)?.isStopped ?? false;
           const attempt = (plan.stored?.record.attempt ?? 0) + 1;
           const { run } = runs.start(
-            // The record has everything: it is written before.
+            // These operators come after the record is written, so it has what they remove.
             (stop) =>
               events(isStopped ? of(undefined) : stop).pipe(
                 limits.count(plan.record.owner),
@@ -232,16 +232,16 @@ export function createService<C>(
         }),
         (work) => limits.admit(plan.record.owner, work),
       ),
-    runOf(id, by) {
+    runOf(id, owner) {
       const run = runs.get(id);
-      return run && owners.get(run) === by ? run : undefined;
+      return run && owners.get(run) === owner ? run : undefined;
     },
-    stop: (id, by) =>
+    stop: (id, owner) =>
       defer(() => {
         const run = runs.get(id);
-        if (run) return of(owners.get(run) === by && runs.stop(id));
-        if (locks.has(id)) return of(stopLocked(id, by));
-        return access.find(id, by).pipe(
+        if (run) return of(owners.get(run) === owner && runs.stop(id));
+        if (locks.has(id)) return of(stopLocked(id, owner));
+        return access.find(id, owner).pipe(
           concatMap((stored) => {
             if (!stored || executor.locate(stored.record) !== 'elsewhere') return of(false);
             if (!log.isShared) throw elsewhere();

@@ -115,7 +115,7 @@ export function logRun<E extends StreamEvent>(
   let thrown: unknown;
   let subscribers = 0;
   let mayStop = stop !== undefined;
-  let waiting = Subscription.EMPTY;
+  let graceTimer = Subscription.EMPTY;
   const abandoned = new Subject<void>();
   /** Fails when the run was left: the log has no end for its readers. */
   const left = new AsyncSubject<never>();
@@ -171,12 +171,12 @@ export function logRun<E extends StreamEvent>(
     if (isEnded()) return;
     status = how;
     thrown = error;
-    waiting.unsubscribe();
+    graceTimer.unsubscribe();
     flush();
   };
   const waitForSubscribers = (time = grace): void => {
     if (subscribers > 0 || status !== 'running' || grace === Infinity) return;
-    waiting = asyncScheduler.schedule(abandon, Math.min(time, MAX_TIMER_DELAY));
+    graceTimer = asyncScheduler.schedule(abandon, Math.min(time, MAX_TIMER_DELAY));
   };
   const abandon = (): void => {
     if (!mayStop) {
@@ -201,7 +201,7 @@ export function logRun<E extends StreamEvent>(
   };
   const hold = (): Subscription => {
     subscribers += 1;
-    waiting.unsubscribe();
+    graceTimer.unsubscribe();
     return new Subscription(() => {
       subscribers -= 1;
       waitForSubscribers();

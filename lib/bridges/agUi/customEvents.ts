@@ -9,17 +9,17 @@ const PREFIX = 'rivulet.';
 export const customEvent = ({ type, ...value }: StreamEvent): CustomEvent => ({
   type: 'CUSTOM',
   name: PREFIX + type,
-  value: value,
+  value,
 });
 
 /** Unwraps the event in a custom event; undefined for one that `customEvent` does not create. */
 export function restoreEvent({ name, value }: CustomEvent): StreamEvent | undefined {
   const type = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : '';
-  return ownTypes.has(type) || !isRecord(value) ? undefined : { ...value, type };
+  return excludedTypes.has(type) || !isRecord(value) ? undefined : { ...value, type };
 }
 
-/** The events for which AG-UI has types: a server cannot add them to a run as custom events. */
-const ownTypes: ReadonlySet<string> = new Set([
+/** The types that no custom event may have: AG-UI has types for them, or they do not leave a server. */
+const excludedTypes: ReadonlySet<string> = new Set([
   '',
   'text',
   'thinking',

@@ -6,7 +6,6 @@ import { StringBuilder } from '../../core/stringBuilder.js';
 import { restoreEvent } from './customEvents.js';
 import { isDropped } from './marks.js';
 import { fromToolMessage } from './messages.js';
-
 import type { AgUiChunk, AgUiEvent, AgUiMessage, CustomEvent, RunFinishedEvent } from './protocol.js';
 import { RemoteCalls } from './remoteCalls.js';
 import { readEnd, readFinishReason, remoteError, toUsage } from './remoteEnd.js';
@@ -103,6 +102,7 @@ export class AgUiDecoder {
     }
   }
 
+  /** The texts of the model need no start. */
   private startText(id: string, role = 'assistant'): void {
     if (role !== 'assistant') this.otherTexts.set(id, { text: new StringBuilder(), isPrompt: role === 'user' });
   }
@@ -174,18 +174,19 @@ export class AgUiDecoder {
 
   /** Restores an event of Rivulet for which AG-UI has no type. Passes any other custom event through. */
   private addCustom(event: CustomEvent): void {
-    const own = restoreEvent(event);
-    if (!own) {
+    const ownEvent = restoreEvent(event);
+    if (!ownEvent) {
       this.emit(event);
       return;
     }
-    const restored = asKnownEvent(own);
+    const restored = asKnownEvent(ownEvent);
     switch (restored.type) {
       case 'turn':
         for (const each of this.run.endTurn({ ...restored, finishReason: readFinishReason(restored.finishReason) }))
           this.emit(each);
         return;
       case 'toolStart':
+        // The encoder omits arguments that are those of the call.
         this.emit({ ...this.calls.get(restored.id), ...restored });
         return;
       case 'retract':

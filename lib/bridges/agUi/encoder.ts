@@ -86,11 +86,11 @@ export class AgUiEncoder {
         break;
       }
       case 'nested':
-        this.sendAll(this.subagents.nested(known));
+        this.sendAll(this.subagents.addNested(known));
         messages.send(customEvent(known));
         break;
       case 'toolResult':
-        this.sendAll(this.subagents.result(known));
+        this.sendAll(this.subagents.addResult(known));
         messages.addResult(known);
         break;
       case 'message':

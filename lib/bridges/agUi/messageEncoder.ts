@@ -1,3 +1,4 @@
+import { argumentsDelta } from '../../core/chunk.js';
 import type { ToolCallFragment } from '../../core/chunk.js';
 import { isSameJson } from '../../core/json/equal.js';
 import { toolErrorTexts } from '../../core/message.js';
@@ -68,14 +69,15 @@ export class MessageEncoder {
   }
 
   /** A call starts with its first arguments: until then, a server may send its name in pieces. */
-  addFragment({ index = 0, id, name, arguments: args }: ToolCallFragment): void {
+  addFragment(fragment: ToolCallFragment): void {
+    const { index = 0, id, name } = fragment;
     const call = this.arriving.get(index) ?? { held: '', isStarted: false };
     this.arriving.set(index, call);
     if (!call.isStarted) {
       call.id = id ?? call.id;
       call.name = name ?? call.name;
     }
-    call.held += typeof args === 'string' ? args : args ? JSON.stringify(args) : '';
+    call.held += argumentsDelta(fragment);
     if (call.id === undefined || call.name === undefined || call.held === '') return;
     if (!call.isStarted) this.startCall(call.id, call.name);
     call.isStarted = true;
@@ -91,7 +93,8 @@ export class MessageEncoder {
     const streamed = this.transcript.argumentsOf(id);
     if (streamed === '') this.sendArguments(id, complete);
     const isSame = streamed === '' || streamed === complete || isSameJson(parseArguments(streamed), args);
-    if (!isSame || (arriving?.isStarted && arriving.name !== name)) {
+    const wasRenamed = arriving?.isStarted === true && arriving.name !== name;
+    if (!isSame || wasRenamed) {
       // The server repeats the arguments or wraps them: only a snapshot can correct what was sent.
       this.transcript.setCall(id, name, complete);
       this.sendSnapshot();

@@ -62,14 +62,14 @@ function waitingCalls(
   outcome: RunOutcome | undefined,
   callOf: (id: string) => WaitingCall | undefined,
 ): readonly WaitingCall[] {
-  const known = (id: string, name: string, args: JsonObject): WaitingCall => {
+  const toWaitingCall = (id: string, name: string, args: JsonObject): WaitingCall => {
     const call = callOf(id);
     return call ? { id, name: call.name, arguments: call.arguments } : { id, name, arguments: args };
   };
-  if (outcome?.type === 'success') return (outcome.pendingToolCallIds ?? []).map((id) => known(id, '', {}));
+  if (outcome?.type === 'success') return (outcome.pendingToolCallIds ?? []).map((id) => toWaitingCall(id, '', {}));
   if (outcome?.type !== 'interrupt') return [];
   return outcome.interrupts.map(({ id, toolCallId = id, reason, message }) =>
-    known(toolCallId, reason, message === undefined ? {} : { message }),
+    toWaitingCall(toolCallId, reason, message === undefined ? {} : { message }),
   );
 }
 

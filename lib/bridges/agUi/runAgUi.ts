@@ -80,7 +80,6 @@ export function agUiRun<C>(
   requireFileUrls(history, options);
   const id = namedId('thread', owner, request.threadId);
   const clientTools = new Set([...request.tools.map(({ name }) => name), ...(options.clientTools ?? [])]);
-
   const protocol = { clientTools: [...clientTools] };
 
   /** Writes the record of the thread, with the checkpoint of a run that waits. */
@@ -103,9 +102,9 @@ export function agUiRun<C>(
       writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
     );
   const resume = (stored: StoredRun, checkpoint: Checkpoint) => {
-    // The names of the request that began to wait: a later one could call any tool of the server its own.
-    const names = asArray(stored.record.protocol?.['clientTools']);
-    const answers = readAnswers(request, checkpoint.open?.waiting ?? [], (name) => names.includes(name));
+    // The tools of the request whose run waits: a later request could list any tool of the server as its own.
+    const ownTools = asArray(stored.record.protocol?.['clientTools']);
+    const answers = readAnswers(request, checkpoint.open?.waiting ?? [], (name) => ownTools.includes(name));
     requireNoEdits(answers?.decisions, options);
     requireFileUrls(answers?.results, options);
     if (!answers) return concat(save(undefined), of(start));

@@ -6,21 +6,21 @@ import type { SubagentEvent } from './protocol.js';
 
 /**
  * Says which sub-agents run, and how they have ended. The id of a sub-agent's run is that of its call in the outer run,
- * so a run that waits has the same id when it goes on.
+ * so a run that waits has the same id when it continues.
  */
 export class Subagents {
   /** The ids of the runs that have not ended, outer ones first. */
   private readonly open = new Set<string>();
 
   /** Returns what a nested event begins or ends. */
-  nested({ id, name, event }: NestedEvent, parent?: string): readonly SubagentEvent[] {
+  addNested({ id, name, event }: NestedEvent, parent?: string): readonly SubagentEvent[] {
     const subagentRunId = parent === undefined ? id : nestedId(parent, id);
     const started = this.start(subagentRunId, name, id, parent);
     return [...started, ...this.inner(event, subagentRunId)];
   }
 
   /** Returns the end of the sub-agent of a call. */
-  result({ id, error }: ToolResultEvent, parent?: string): readonly SubagentEvent[] {
+  addResult({ id, error }: ToolResultEvent, parent?: string): readonly SubagentEvent[] {
     const subagentRunId = parent === undefined ? id : nestedId(parent, id);
     if (!this.open.delete(subagentRunId)) return [];
     if (error === undefined) return [{ type: 'SUBAGENT_FINISHED', subagentRunId, outcome: { type: 'success' } }];
@@ -32,10 +32,10 @@ export class Subagents {
     const open = [...this.open].reverse();
     this.open.clear();
     return open.map((subagentRunId) => {
-      const asks = (path: readonly string[] = []) => path.slice(0, -1).join('/');
+      const subagentOf = (path: readonly string[] = []) => path.slice(0, -1).join('/');
       if (!waiting.some(({ id, path }) => path && id.startsWith(nestedId(subagentRunId, ''))))
         return { type: 'SUBAGENT_ERROR', subagentRunId, message: 'The run ended before its sub-agent.' };
-      const interruptIds = waiting.filter(({ path }) => asks(path) === subagentRunId).map(({ id }) => id);
+      const interruptIds = waiting.filter(({ path }) => subagentOf(path) === subagentRunId).map(({ id }) => id);
       return { type: 'SUBAGENT_FINISHED', subagentRunId, outcome: { type: 'suspended', interruptIds } };
     });
   }
@@ -44,12 +44,12 @@ export class Subagents {
     if (this.open.has(subagentRunId)) return [];
     this.open.add(subagentRunId);
     // A client knows only the calls of the run itself.
-    const of = parent === undefined ? { parentToolCallId: call } : { parentSubagentRunId: parent };
-    return [{ type: 'SUBAGENT_STARTED', subagentRunId, name, ...of }];
+    const origin = parent === undefined ? { parentToolCallId: call } : { parentSubagentRunId: parent };
+    return [{ type: 'SUBAGENT_STARTED', subagentRunId, name, ...origin }];
   }
 
   private inner(event: StreamEvent, parent: string): readonly SubagentEvent[] {
-    if (isNested(event)) return this.nested(event, parent);
-    return isToolResult(event) ? this.result(event, parent) : [];
+    if (isNested(event)) return this.addNested(event, parent);
+    return isToolResult(event) ? this.addResult(event, parent) : [];
   }
 }

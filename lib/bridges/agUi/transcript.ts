@@ -44,7 +44,7 @@ export class Transcript {
         break;
       }
       case 'TOOL_CALL_ARGS':
-        this.owner(event.toolCallId)?.calls.get(event.toolCallId)?.text.add(event.delta);
+        this.entryWithCall(event.toolCallId)?.calls.get(event.toolCallId)?.text.add(event.delta);
         break;
       case 'TOOL_CALL_RESULT':
         this.addResult(event);
@@ -55,14 +55,14 @@ export class Transcript {
 
   /** The arguments of a call so far. */
   argumentsOf(callId: string): string {
-    return this.owner(callId)?.calls.get(callId)?.text.toString() ?? '';
+    return this.entryWithCall(callId)?.calls.get(callId)?.text.toString() ?? '';
   }
 
   /** Replaces the name and the arguments of a call. */
   setCall(callId: string, name: string, args: string): void {
     const text = new StringBuilder();
     text.add(args);
-    this.owner(callId)?.calls.set(callId, { name, text });
+    this.entryWithCall(callId)?.calls.set(callId, { name, text });
   }
 
   /** Ends the turn: a later `retract` does not remove its messages. */
@@ -118,7 +118,7 @@ export class Transcript {
     return this.entries.findLast(({ message }) => message.id === id);
   }
 
-  private owner(callId: string): Entry | undefined {
+  private entryWithCall(callId: string): Entry | undefined {
     return this.entries.findLast((entry) => hasCall(entry, callId));
   }
 }

@@ -58,8 +58,8 @@ export function fromUiMessages(
   messages: readonly UiMessage[],
   kept: ReadonlyMap<string, KeptResponse> = new Map<string, KeptResponse>(),
 ): UiConversation {
-  const checked: readonly unknown[] = messages;
-  const groups = checked.map((message, index) => {
+  const unchecked: readonly unknown[] = messages;
+  const groups = unchecked.map((message, index) => {
     if (!isUiMessage(message))
       throw invalid(`Message ${index} is not a message of useChat.`, 'Send { id, role, parts }.');
     if (message.role === 'system') throw systemError(index);
@@ -71,10 +71,10 @@ export function fromUiMessages(
   const response = kept.get(last.id);
   if (!response?.checkpoint && toolParts(last).some(({ state, approval }) => isGranted(state, approval)))
     throw unknownApproval();
-  const own = groups.at(-1) ?? [];
+  const written = groups.at(-1) ?? [];
   return {
     messages: groups.flat(),
-    response: { id: last.id, messages: own, kept: response, answers: readAnswers(last, response) },
+    response: { id: last.id, messages: written, kept: response, answers: readAnswers(last, response) },
   };
 }
 

@@ -1,4 +1,5 @@
 import type { WaitingCall } from '../../core/approval.js';
+import { argumentsDelta } from '../../core/chunk.js';
 import type { ToolCallFragment } from '../../core/chunk.js';
 import type { ToolCallEvent, ToolResultEvent, ToolStartEvent, ToolWaitingEvent } from '../../core/event.js';
 import { tryParseJson } from '../../core/json/json.js';
@@ -55,9 +56,10 @@ export class ToolChunks {
     private readonly out: ChunkOutput,
   ) {}
 
-  addFragment({ index = 0, id = '', name = '', arguments: args }: ToolCallFragment): void {
+  addFragment(fragment: ToolCallFragment): void {
+    const { index = 0, id = '', name = '' } = fragment;
     const before = this.arriving.get(index) ?? { id: '', name: '', text: '', isStarted: false };
-    const delta = typeof args === 'string' ? args : args ? JSON.stringify(args) : '';
+    const delta = argumentsDelta(fragment);
     const call = { id: before.id || id, name: name || before.name, text: before.text + delta };
     const isStarted = call.id !== '' && call.name !== '';
     this.arriving.set(index, { ...call, isStarted });

@@ -126,13 +126,13 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
     );
     const { messages: history, response } = fromUiMessages(messages, kept);
     // What the model has written is read from the store, so that its files are not those of the request.
-    requireFileUrls([messages.filter(({ id: own }) => !kept.has(own)), response?.answers.results], options);
+    requireFileUrls([messages.filter((message) => !kept.has(message.id)), response?.answers.results], options);
     if (history.every(({ parts }) => parts.length === 0)) throw emptyConversation();
     const messageId = response?.id ?? randomId();
     const before = stored.get(toRecordId(messageId));
     const place = before ? service.executor.locate(before.record) : 'nowhere';
     if (place === 'here') throw new RequestError(409, 'A run writes this message already.');
-    if (place === 'elsewhere') service.runElsewhere(messageId); // 503
+    if (place === 'elsewhere') service.runElsewhere(messageId); // it throws a RequestError 503, since no log is shared
 
     const key = namedId('chat', owner, id);
     const previous = findChat(key);

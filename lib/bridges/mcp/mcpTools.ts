@@ -189,7 +189,7 @@ export function toValidNames(names: readonly string[]): readonly string[] {
 }
 
 /** The characters that remain of a name with a number of up to seven digits. */
-const STEM_LENGTH = 56; // eight characters remain for a hash
+const STEM_LENGTH = 56;
 
 /** Continues counting where the last name with the same stem ended: 10,000 equal names are numbered in linear time. */
 function findUnusedName(name: string, used: ReadonlySet<string>, numbers: Map<string, number>): string {

@@ -10,6 +10,7 @@ import type { FilePart } from '../../core/message.js';
  * also those of embedded resources, and its structured content as JSON unless a text repeats it.
  */
 export class McpToolError extends RivuletError {
+  override readonly name = 'McpToolError';
   readonly code = 'mcp_tool';
 
   /**
@@ -23,7 +24,6 @@ export class McpToolError extends RivuletError {
     readonly structuredContent?: JsonValue,
   ) {
     super(failureMessage(content, structuredContent) || defaultMessage(tool, content));
-    this.name = 'McpToolError';
   }
 
   protected override details() {

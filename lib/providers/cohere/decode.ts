@@ -161,7 +161,7 @@ class CohereDecoder implements Decoder {
   }
 }
 
-/** Deltas repeat no type. */
+/** Deltas do not repeat the type of their content. */
 const isKnownContent = ({ type, text, thinking }: JsonObject): boolean =>
   type === 'text' || type === 'thinking' || text !== undefined || thinking !== undefined;
 

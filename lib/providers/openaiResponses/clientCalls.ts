@@ -4,16 +4,15 @@ import type { JsonObject } from '../../core/json/json.js';
 import type { ToolCallPart } from '../../core/message.js';
 import { provider } from './models.js';
 
-/**
- * The calls that the client answers, by the type of their item (`ResponseOutputItem` in the SDK openai 7.57): the name
- * of the tool that answers the call, which a function call and a custom call contain, and the fields that become the
- * arguments. A call with one field has that object as its arguments.
- */
+/** How calls of one type are read. */
 interface ClientCallKind {
+  /** The name of the tool that answers the call. Default: the call contains it. */
   readonly tool?: string;
+  /** The fields with the content of the call. A single one is the arguments; several are their fields. */
   readonly fields: readonly string[];
 }
 
+/** The calls that the client answers, by the type of their item (`ResponseOutputItem` in the SDK openai 7.57). */
 const kinds: ReadonlyMap<unknown, ClientCallKind> = new Map<unknown, ClientCallKind>([
   ['function_call', { fields: ['arguments', 'name'] }],
   ['custom_tool_call', { fields: ['input', 'name'] }],

@@ -43,8 +43,7 @@ class ResponsesDecoder implements Decoder {
     const name = isResponse ? 'response.completed' : (type ?? '');
     const response = isResponse ? frame : frame['response'];
     if (!isJsonObject(response)) {
-      if (this.isRepeated(name, frame)) return undefined;
-      this.output.event(name, frame);
+      this.readOutputEvent(name, frame);
       return undefined;
     }
     this.sequence.add(frame);
@@ -73,11 +72,12 @@ class ResponsesDecoder implements Decoder {
     return this.emitter.usage;
   }
 
-  /** A complete text or item may be repeated: only what it has in addition is emitted. */
-  private isRepeated(name: string, frame: JsonObject): boolean {
+  private readOutputEvent(name: string, frame: JsonObject): void {
     const { sequence, output } = this;
     if (sequence.last === undefined && sequence.isAfterStart(frame)) output.startsInMiddle = true;
-    return sequence.isRepeated(frame, (id) => output.items.has(id)) && !name.endsWith('.done');
+    const isRepeated = sequence.isRepeated(frame, (id) => output.items.has(id));
+    // A complete text or item is read again: only what it has in addition is emitted.
+    if (!isRepeated || name.endsWith('.done')) output.addEvent(name, frame);
   }
 
   /** Only a background response is produced without a connection (guide "Background mode", on resuming a stream). */
@@ -101,7 +101,7 @@ class ResponsesDecoder implements Decoder {
 
   private finishResponse(status: string, response: JsonObject): void {
     const { output, emitter } = this;
-    output.finalOutput(response['output'], status !== 'completed');
+    output.addFinalOutput(response['output'], status !== 'completed');
     if (status === 'failed' || status === 'cancelled') throw createResponseError(status, response);
     const { reason, rawReason } = readFinish(status, response, output.content.hasCalls, output.unknownCall());
     emitter.setFinishReason(output.content.isRefused ? 'contentFilter' : reason, rawReason);

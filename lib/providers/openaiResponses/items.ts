@@ -132,7 +132,7 @@ export class Items {
     return item && mayBeSameCall(item, snapshot) ? item : this.findByCallId(type, callId);
   }
 
-  /** The item has the snapshot. The first id of a call is kept. */
+  /** Adds the call id of a snapshot to its item, unless the item has one. Returns the item. */
   private withSnapshot(item: Item, snapshot: JsonObject): Item {
     const callId = nonEmptyString(snapshot['call_id']);
     if (item.callId !== undefined || callId === undefined) return item;

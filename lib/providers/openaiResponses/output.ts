@@ -21,7 +21,10 @@ export class OutputDecoder {
   private readonly serverItems: ServerItemReporter;
   private emittedKeys: Set<string> | undefined;
   private unknownParts: Set<string> | undefined;
-  /** The calls that OpenAI may have answered: only the end of the response shows it. The values: `truncated`. */
+  /**
+   * The calls that OpenAI may have answered, which only the end of the response shows. The values: whether the response
+   * was not completed.
+   */
   private heldCalls: Map<Item, boolean> | undefined;
 
   /** @param out Receives the chunks, in order. */
@@ -44,7 +47,7 @@ export class OutputDecoder {
   }
 
   /** Handles an event about an item or a part of an item. An event that is not known is emitted as metadata. */
-  event(type: string, event: JsonObject): void {
+  addEvent(type: string, event: JsonObject): void {
     const { item } = event;
     if (!isJsonObject(item)) this.updateItem(type, event);
     else if (type === 'response.output_item.added') this.addItem(this.items.added(item, event));
@@ -58,7 +61,7 @@ export class OutputDecoder {
    * @param output The `output` of the final response.
    * @param truncated Whether the response was not completed. A call is then complete only if its status is `completed`.
    */
-  finalOutput(output: unknown, truncated: boolean): void {
+  addFinalOutput(output: unknown, truncated: boolean): void {
     for (const [item, snapshot] of this.items.match(asArray(output).filter(isJsonObject)))
       this.completeItem(item, snapshot, truncated);
     this.settleCalls();
@@ -71,14 +74,14 @@ export class OutputDecoder {
       if (item.added) this.content.addSnapshot(item, item.added);
       for (const text of item.held ?? []) this.content.addText(item, text);
       if (isStreamedCall(item.type)) this.content.endCall(item, false);
-      this.serverItems.end(item);
+      this.serverItems.reportEnd(item);
     }
     this.settleCalls();
   }
 
   private addItem(item: Item): void {
     if (isStreamedCall(item.type)) this.content.addCall(item, item.added);
-    else if (isReportedItem(item)) this.serverItems.added(item);
+    else if (isReportedItem(item)) this.serverItems.reportAdded(item);
   }
 
   private updateItem(type: string, event: JsonObject): void {
@@ -92,7 +95,7 @@ export class OutputDecoder {
       return;
     }
     const item = this.items.find(progress.itemType, event);
-    if (isReportedItem(item)) this.serverItems.progress(item, progress.step, event);
+    if (isReportedItem(item)) this.serverItems.reportProgress(item, progress.step, event);
   }
 
   private addText(item: Item, text: TextEvent): void {
@@ -110,7 +113,7 @@ export class OutputDecoder {
     item.done = snapshot;
     for (const part of readUnknownParts(snapshot)) this.emitUnknownPart(item, part);
     if (isStreamedCall(item.type)) this.content.endCall(item, isComplete(snapshot, truncated));
-    else if (isReportedItem(item)) this.serverItems.snapshot(item, snapshot, this.items.all);
+    else if (isReportedItem(item)) this.serverItems.reportSnapshot(item, snapshot, this.items.all);
     else if (isWholeCall(item.type)) (this.heldCalls ??= new Map<Item, boolean>()).set(item, truncated);
   }
 
@@ -118,7 +121,7 @@ export class OutputDecoder {
     for (const [item, truncated] of this.heldCalls ?? []) {
       const { done } = item;
       if (!done) continue;
-      if (this.isAnswered(item)) this.serverItems.snapshot(item, done, this.items.all);
+      if (this.isAnswered(item)) this.serverItems.reportSnapshot(item, done, this.items.all);
       else if (isComplete(done, truncated)) this.content.addWholeCall(item, done);
     }
     this.heldCalls = undefined;

@@ -190,13 +190,9 @@ function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
   return items.flatMap((item) => {
     const followsOmitted = isReasoningOmitted;
     isReasoningOmitted = false;
-    switch (item['type']) {
-      case 'reasoning':
-        isReasoningOmitted = nonEmptyString(item['encrypted_content']) === undefined;
-        return isReasoningOmitted ? [] : [item];
-      default:
-        return [followsOmitted && isReplayed(item) ? omit(item, 'id', 'status') : item];
-    }
+    if (item['type'] !== 'reasoning') return [followsOmitted && isReplayed(item) ? omit(item, 'id', 'status') : item];
+    isReasoningOmitted = nonEmptyString(item['encrypted_content']) === undefined;
+    return isReasoningOmitted ? [] : [item];
   });
 }
 

@@ -46,5 +46,5 @@ export class Sequence {
   }
 }
 
-/** A server that sends one number in all events has sent no higher one. */
+/** The lowest number after which one can repeat. A server that sends one number in all events sends 0 or 1. */
 const MINIMUM_REPLAY = 2;

@@ -71,12 +71,12 @@ export class ServerItemReporter {
   /** @param out Receives the reports, in order. */
   constructor(private readonly out: ChunkReceiver) {}
 
-  added(item: Item): void {
+  reportAdded(item: Item): void {
     const status = nonEmptyString(item.added?.['status']);
     if (status !== undefined && isToolType(item.type)) this.reportStatus(item, status, item.added ?? {});
   }
 
-  progress(item: Item, step: string, event: JsonObject): void {
+  reportProgress(item: Item, step: string, event: JsonObject): void {
     switch (step) {
       case 'done':
         return; // the complete item contains the same data
@@ -84,7 +84,7 @@ export class ServerItemReporter {
         this.report(item, { status: 'running', raw: event });
         return;
       case 'partial_image':
-        if (isNew(item, `image ${JSON.stringify(event['partial_image_index'])}`))
+        if (markReported(item, `image ${JSON.stringify(event['partial_image_index'])}`))
           this.report(item, { status: 'running', raw: event });
         return;
       default:
@@ -93,8 +93,8 @@ export class ServerItemReporter {
   }
 
   /** @param all The items of the response: an output item is reported as a change of its call. */
-  snapshot(item: Item, snapshot: JsonObject, all: readonly Item[]): void {
-    if (!isNew(item, 'complete')) return;
+  reportSnapshot(item: Item, snapshot: JsonObject, all: readonly Item[]): void {
+    if (!markReported(item, 'complete')) return;
     const raw = summarize(snapshot);
     if (isToolType(item.type))
       this.report(findCall(item, all), { status: readStatus(item, snapshot), ...readInputAndOutput(raw), raw });
@@ -102,15 +102,15 @@ export class ServerItemReporter {
   }
 
   /** Reports the final status of an item that ended without a snapshot. Call it at the end of the response. */
-  end(item: Item): void {
+  reportEnd(item: Item): void {
     const { ended } = item;
-    if (!ended || !isNew(item, 'complete')) return;
+    if (!ended || !markReported(item, 'complete')) return;
     this.report(item, { status: readStatus(item, { status: ended.status }), raw: ended.event });
   }
 
   private reportStatus(item: Item, status: string, event: JsonObject): void {
     if (endStatuses.has(status)) item.ended = { status, event };
-    else if (isNew(item, `status ${status}`)) this.report(item, { status: 'running', raw: event });
+    else if (markReported(item, `status ${status}`)) this.report(item, { status: 'running', raw: event });
   }
 
   private report(item: Item, change: Pick<ServerTool, 'status' | 'input' | 'output' | 'raw'>): void {
@@ -118,8 +118,8 @@ export class ServerItemReporter {
   }
 }
 
-/** Whether an item has something new to report: its key is new, and the item is not complete. */
-function isNew(item: Item, key: string): boolean {
+/** Marks a report of an item. Returns false if there is nothing to report: it was reported, or the item is complete. */
+function markReported(item: Item, key: string): boolean {
   item.reported ??= new Set();
   if (item.reported.has(key) || item.reported.has('complete')) return false;
   item.reported.add(key);

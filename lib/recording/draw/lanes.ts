@@ -104,8 +104,9 @@ export function shortJson(value: unknown, length = 60): string {
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
 
-/** The value of the only argument of a call; with several, all of them as JSON. */
+/** The value of the only argument of a call; with several, all of them as JSON; with none, nothing. */
 export function shortArguments(args: JsonObject): string {
   const values = Object.values(args);
-  return values.length === 1 ? shortJson(values[0]) : values.length === 0 ? '' : shortJson(args);
+  if (values.length === 0) return '';
+  return shortJson(values.length === 1 ? values[0] : args);
 }

@@ -1,4 +1,4 @@
-import type { RetryChunk } from '../../core/chunk.js';
+import type { FinishReason, RetryChunk } from '../../core/chunk.js';
 import type { StreamEvent, ToolEvent, ToolProgressEvent, ToolResultEvent, TurnEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import type { Usage } from '../../core/usage.js';
@@ -58,13 +58,13 @@ export class Scope {
     switch (known.type) {
       case 'text':
       case 'thinking':
-        return this.delta(at, { kind: known.type, at, size: known.text.length, isVoid: false }, isChunk);
+        return this.addDelta(at, { kind: known.type, at, size: known.text.length, isVoid: false }, isChunk);
       case 'toolCallFragment': {
         const size = JSON.stringify(known.arguments ?? '').length;
-        return this.delta(at, { kind: 'call', at, size, isVoid: false }, isChunk);
+        return this.addDelta(at, { kind: 'call', at, size, isVoid: false }, isChunk);
       }
       case 'retry':
-        return this.retry(at, known);
+        return this.addRetry(at, known);
       case 'retract':
         return this.retract(at);
       case 'toolCall':
@@ -74,7 +74,7 @@ export class Scope {
       case 'nested':
       case 'toolUsage':
       case 'toolResult':
-        return this.toolEvent(at, known);
+        return this.addToolEvent(at, known);
       case 'turn':
         return this.endTurn(at, known);
       case 'message':
@@ -109,13 +109,13 @@ export class Scope {
     return this.request ?? new RequestLane(this.turnLane(at));
   }
 
-  private delta(at: number, tick: Tick, isChunk: boolean): Lane {
+  private addDelta(at: number, tick: Tick, isChunk: boolean): Lane {
     const request = this.requestLane(at);
     if (isChunk || !this.knowsRequests) request.tick(tick);
     return request.lane;
   }
 
-  private retry(at: number, { attempt, delay, error }: RetryChunk): Lane {
+  private addRetry(at: number, { attempt, delay, error }: RetryChunk): Lane {
     const request = this.requestLane(at);
     const isLimit = error['status'] === 429 || error['code'] === 'rate_limit';
     const what = isLimit ? 'rate limit, ' : '';
@@ -134,7 +134,7 @@ export class Scope {
     return request.lane;
   }
 
-  private toolEvent(at: number, event: ToolEvent): Lane {
+  private addToolEvent(at: number, event: ToolEvent): Lane {
     const call = this.calls.get(event.id) ?? this.addCall(at, event.id, event.name);
     switch (event.type) {
       case 'toolCall':
@@ -151,9 +151,9 @@ export class Scope {
         call.nested ??= new Scope(call.lane, false);
         return call.nested.add(at, event.event, true);
       case 'toolProgress':
-        return this.progress(at, event, call);
+        return this.addProgress(at, event, call);
       case 'toolResult':
-        this.result(at, event, call);
+        this.addResult(at, event, call);
         break;
       default:
     }
@@ -166,12 +166,12 @@ export class Scope {
     return call;
   }
 
-  private progress(at: number, { value }: ToolProgressEvent, call: CallLane): Lane {
+  private addProgress(at: number, { value }: ToolProgressEvent, call: CallLane): Lane {
     call.lane.marks.push({ kind: 'progress', at, label: shortJson(value) });
     return call.lane;
   }
 
-  private result(at: number, event: ToolResultEvent, call: CallLane): void {
+  private addResult(at: number, event: ToolResultEvent, call: CallLane): void {
     const { lane } = call;
     const isFailed = event.error !== undefined;
     this.endCall(call, at, isFailed ? 'failed' : 'completed');
@@ -193,7 +193,7 @@ export class Scope {
     const lane = this.turnLane(at);
     if (!this.knowsRequests) this.request?.close(at, 'completed');
     lane.note = [finishReason, usage && formatUsage(usage)].filter(Boolean).join(', ');
-    lane.close(at, finishReason === 'stopped' ? 'stopped' : finishReason === 'error' ? 'failed' : 'completed');
+    lane.close(at, turnOutcomes[finishReason] ?? 'completed');
     this.drawTurn();
     this.turn = undefined;
     return lane;
@@ -213,6 +213,9 @@ function waitBefore({ waitsSince, calledAt }: CallLane, to: number) {
     ? ({ kind: 'queued', from, to, label: `queued for ${formatTime(to - from)}` } as const)
     : ({ kind: 'approval', from, to, label: `waited ${formatTime(to - from)} for a decision` } as const);
 }
+
+/** The outcomes of turns that did not complete, by their finish reasons. */
+const turnOutcomes: Partial<Record<FinishReason, Lane['outcome']>> = { stopped: 'stopped', error: 'failed' };
 
 /** Tokens for people. */
 export const formatUsage = ({ input, output }: Usage): string => `${formatCount(input)} in, ${formatCount(output)} out`;

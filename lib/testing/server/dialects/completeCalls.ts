@@ -79,19 +79,17 @@ function parseArguments(name: string, text: string): JsonObject {
   );
 }
 
-/** Providers cut arguments by tokens, of a few characters each. */
-const fragmentLength = 8;
-
 /** The input of a free-form call in fragments: that of the arguments `{ input }`, or a text. */
 export function splitInput(args: ToolCallFragment['arguments']): readonly string[] {
   const input = isJsonObject(args) ? args['input'] : args;
-  return typeof input === 'string' ? (input.match(/.{1,8}/gsu) ?? []) : [];
+  return typeof input === 'string' ? splitText(input) : [];
 }
 
-/** Splits the JSON text of a value into fragments, by code points: no server sends half a surrogate pair. */
-export function splitJson(value: JsonValue): readonly string[] {
-  const points = Array.from(JSON.stringify(value));
-  return Array.from({ length: Math.ceil(points.length / fragmentLength) }, (_, at) =>
-    points.slice(at * fragmentLength, (at + 1) * fragmentLength).join(''),
-  );
-}
+/** Splits the JSON text of a value into fragments. */
+export const splitJson = (value: JsonValue): readonly string[] => splitText(JSON.stringify(value));
+
+/**
+ * Splits a text as providers do, by tokens of a few characters: here, 8. It counts code points, since no server sends
+ * half a surrogate pair.
+ */
+const splitText = (text: string): readonly string[] => text.match(/.{1,8}/gsu) ?? [];

@@ -2,6 +2,7 @@ import type { Chunk } from '../../../core/chunk.js';
 import { ConfigurationError } from '../../../core/errors.js';
 import type { JsonObject } from '../../../core/json/json.js';
 import type { Message } from '../../../core/message.js';
+import type { Usage } from '../../../core/usage.js';
 
 /** One frame of a response, without its delimiters. */
 export interface DialectFrame {
@@ -81,3 +82,7 @@ export function unsupportedChunk(api: string, { type }: Chunk, condition = ''): 
     'Omit it from a script for this server, play it with scriptedModel, or pass the frames with the option raw.',
   );
 }
+
+/** The total of a usage; undefined if it is not known. */
+export const totalOf = ({ input, output, total }: Usage): number | undefined =>
+  total ?? (input === undefined || output === undefined ? undefined : input + output);

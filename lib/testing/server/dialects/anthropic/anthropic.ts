@@ -50,19 +50,19 @@ const errorTypes: ReadonlyMap<number, string> = new Map([
 
 function writer(turn: number, body: JsonObject): DialectWriter {
   const blocks = new Map<string | number, number>();
-  let last = -1;
-  let current: string | undefined;
-  let begun = false;
+  let lastIndex = -1;
+  let openType: string | undefined;
+  let hasBegun = false;
   let finish: FinishChunk | undefined;
 
   const frame = (type: string, fields: JsonObject = {}): DialectFrame => ({
     event: type,
     data: JSON.stringify({ type, ...fields }),
   });
-  const delta = (fields: JsonObject, index = last) => frame('content_block_delta', { index, delta: fields });
+  const delta = (fields: JsonObject, index = lastIndex) => frame('content_block_delta', { index, delta: fields });
   const begin = (): DialectFrame[] => {
-    if (begun) return [];
-    begun = true;
+    if (hasBegun) return [];
+    hasBegun = true;
     const usage = { input_tokens: 0, output_tokens: 0 };
     const message = { id: `msg_${turn}`, type: 'message', role: 'assistant', model: body['model'] ?? '', content: [] };
     return [
@@ -70,32 +70,34 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       frame('ping'),
     ];
   };
-  const stop = (): DialectFrame[] => {
-    if (current === undefined) return [];
-    const signed = current === 'thinking' ? [delta({ type: 'signature_delta', signature: `sig_${turn}_${last}` })] : [];
-    current = undefined;
-    return [...signed, frame('content_block_stop', { index: last })];
+  const closeBlock = (): DialectFrame[] => {
+    if (openType === undefined) return [];
+    const signed =
+      openType === 'thinking' ? [delta({ type: 'signature_delta', signature: `sig_${turn}_${lastIndex}` })] : [];
+    openType = undefined;
+    return [...signed, frame('content_block_stop', { index: lastIndex })];
   };
-  const open = (type: string, block: JsonObject): DialectFrame[] => {
-    const before = stop();
-    last += 1;
-    current = type;
-    return [...before, frame('content_block_start', { index: last, content_block: { type, ...block } })];
+  const openBlock = (type: string, block: JsonObject): DialectFrame[] => {
+    const before = closeBlock();
+    lastIndex += 1;
+    openType = type;
+    return [...before, frame('content_block_start', { index: lastIndex, content_block: { type, ...block } })];
   };
-  const within = (type: string, block: JsonObject, fields: JsonObject) => [
-    ...(current === type ? [] : open(type, block)),
+  const continueBlock = (type: string, block: JsonObject, fields: JsonObject) => [
+    ...(openType === type ? [] : openBlock(type, block)),
     delta(fields),
   ];
   const toolUse = ({ index, id, name, arguments: args, done, providerData }: ToolCallFragment): DialectFrame[] => {
-    const key = index ?? nonEmptyString(id) ?? last;
+    const key = index ?? nonEmptyString(id) ?? lastIndex;
     const known = name === undefined ? blocks.get(key) : undefined;
     const data = objectOrEmpty(providerData?.['anthropic']);
-    const started = known === undefined ? open('tool_use', { id: id ?? '', name: name ?? '', input: {}, ...data }) : [];
-    const at = known ?? last;
+    const started =
+      known === undefined ? openBlock('tool_use', { id: id ?? '', name: name ?? '', input: {}, ...data }) : [];
+    const at = known ?? lastIndex;
     blocks.set(key, at);
     const json = typeof args === 'object' && args !== null ? splitJson(args) : [args ?? ''];
     const deltas = json.map((partial_json) => delta({ type: 'input_json_delta', partial_json }, at));
-    return [...started, ...deltas, ...(done && at === last ? stop() : [])];
+    return [...started, ...deltas, ...(done && at === lastIndex ? closeBlock() : [])];
   };
 
   /** A block of another kind; the input of a call arrives in deltas. */
@@ -104,9 +106,9 @@ function writer(turn: number, body: JsonObject): DialectWriter {
     const hasInput = isJsonObject(input);
     const json = hasInput ? splitJson(input) : [];
     return [
-      ...open(nonEmptyString(type) ?? '', { ...fields, ...(hasInput ? { input: {} } : {}) }),
+      ...openBlock(nonEmptyString(type) ?? '', { ...fields, ...(hasInput ? { input: {} } : {}) }),
       ...json.map((partial_json) => delta({ type: 'input_json_delta', partial_json })),
-      ...stop(),
+      ...closeBlock(),
     ];
   };
 
@@ -115,17 +117,21 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       if (chunk.type === 'metadata') return [...begin(), ...blocksIn(chunk).flatMap(otherBlock)];
       if (chunk.type === 'finish') {
         finish = chunk;
-        return [...begin(), ...stop()];
+        return [...begin(), ...closeBlock()];
       }
       if (chunk.type === 'toolCallFragment') return [...begin(), ...toolUse(chunk)];
       if (chunk.type === 'text')
-        return [...begin(), ...within('text', { text: '' }, { type: 'text_delta', text: chunk.text })];
+        return [...begin(), ...continueBlock('text', { text: '' }, { type: 'text_delta', text: chunk.text })];
       if (chunk.type === 'thinking')
         return [
           ...begin(),
-          ...within('thinking', { thinking: '', signature: '' }, { type: 'thinking_delta', thinking: chunk.text }),
+          ...continueBlock(
+            'thinking',
+            { thinking: '', signature: '' },
+            { type: 'thinking_delta', thinking: chunk.text },
+          ),
         ];
-      if (chunk.type === 'source') return [...begin(), ...within('text', { text: '' }, citation(chunk))];
+      if (chunk.type === 'source') return [...begin(), ...continueBlock('text', { text: '' }, citation(chunk))];
       throw unsupportedChunk('Messages API', chunk);
     },
     error: (error) => {

@@ -38,7 +38,7 @@ export const historyRules: readonly HistoryRule[] = [
     objection: (messages, at) => {
       const text = blocksOf(messages[at]).at(-1)?.['text'];
       const endsBlank = typeof text === 'string' && text !== text.trimEnd();
-      return isLast(messages, at) && isModels(messages[at]) && endsBlank
+      return isLast(messages, at) && isFromModel(messages[at]) && endsBlank
         ? `messages.${at}: final assistant content cannot end with trailing whitespace`
         : undefined;
     },
@@ -187,7 +187,7 @@ function forBlocks(
 }
 
 const isLast = (messages: readonly JsonObject[], at: number): boolean => at === messages.length - 1;
-const isModels = (message: JsonObject | undefined): boolean => message?.['role'] === 'assistant';
+const isFromModel = (message: JsonObject | undefined): boolean => message?.['role'] === 'assistant';
 const isServerCall = (type: unknown): boolean => type === 'server_tool_use' || type === 'mcp_tool_use';
 const isCall = (type: unknown): boolean => type === 'tool_use' || isServerCall(type);
 const isServerResult = ({ type }: JsonObject): boolean => textOf(type).endsWith('_tool_result');
@@ -198,18 +198,18 @@ const answersOnly = (message: JsonObject): boolean =>
 
 /** The model's blocks from a message to the end of its turn; undefined if nothing ends the turn. */
 function restOfTurn(messages: readonly JsonObject[], at: number): readonly JsonObject[] | undefined {
-  if (!isModels(messages[at])) return undefined;
-  const end = messages.findIndex((message, index) => index > at && !isModels(message) && !answersOnly(message));
-  return end < 0 ? undefined : messages.slice(at, end).filter(isModels).flatMap(blocksOf);
+  if (!isFromModel(messages[at])) return undefined;
+  const end = messages.findIndex((message, index) => index > at && !isFromModel(message) && !answersOnly(message));
+  return end < 0 ? undefined : messages.slice(at, end).filter(isFromModel).flatMap(blocksOf);
 }
 
 /** The model's blocks in its turn, before a message. */
 function turnBefore(messages: readonly JsonObject[], at: number): readonly JsonObject[] {
   const before = messages.slice(0, at);
-  const start = before.findLastIndex((message) => !isModels(message) && !answersOnly(message));
+  const start = before.findLastIndex((message) => !isFromModel(message) && !answersOnly(message));
   return before
     .slice(start + 1)
-    .filter(isModels)
+    .filter(isFromModel)
     .flatMap(blocksOf);
 }
 

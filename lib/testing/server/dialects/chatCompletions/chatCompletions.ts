@@ -9,10 +9,10 @@ import type {
 } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
 import { objectOrEmpty, isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
+import type { JsonObject } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import { splitInput, splitJson } from '../completeCalls.js';
-import { unsupportedChunk } from '../dialect.js';
+import { totalOf, unsupportedChunk } from '../dialect.js';
 import { historyObjection } from '../historyRules.js';
 import type { HistoryRule } from '../historyRules.js';
 import { refusedByOpenai } from '../outputSchema.js';
@@ -82,7 +82,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
     model: body['model'] ?? '',
   };
   const toolCalls = toolCallWriter();
-  let begun = false;
+  let hasBegun = false;
   let finish: FinishChunk | undefined;
 
   const frame = (choices: readonly JsonObject[], usage: JsonObject | null = null): DialectFrame => ({
@@ -91,8 +91,8 @@ function writer(turn: number, body: JsonObject): DialectWriter {
   const delta = (part: JsonObject, reason: string | null = null) =>
     frame([{ index: 0, delta: part, logprobs: null, finish_reason: reason }]);
   const begin = (chunk: Chunk): DialectFrame[] => {
-    if (begun) return [];
-    begun = true;
+    if (hasBegun) return [];
+    hasBegun = true;
     return [delta({ role: 'assistant', content: chunk.type === 'text' || chunk.type === 'finish' ? '' : null })];
   };
 
@@ -177,20 +177,20 @@ function toolCallWriter(): (fragment: ToolCallFragment) => JsonObject[] {
 const isCustomCall = ({ providerData }: ToolCallFragment): boolean =>
   Object.values(providerData ?? {}).some((data) => isJsonObject(data) && data['type'] === 'custom');
 
-function wireReason({ reason, rawReason }: FinishChunk): string {
-  return rawReason ?? (reason === 'toolCalls' ? 'tool_calls' : reason === 'contentFilter' ? 'content_filter' : reason);
-}
+const finishReasons: Readonly<Record<string, string>> = { toolCalls: 'tool_calls', contentFilter: 'content_filter' };
 
-function wireUsage({ input, output, total, cachedInput, reasoning }: Usage): JsonObject {
-  const known: readonly (readonly [string, JsonValue | undefined])[] = [
-    ['prompt_tokens', input],
-    ['completion_tokens', output],
-    ['total_tokens', total ?? (input !== undefined && output !== undefined ? input + output : undefined)],
-    ['prompt_tokens_details', cachedInput === undefined ? undefined : { cached_tokens: cachedInput }],
-    ['completion_tokens_details', reasoning === undefined ? undefined : { reasoning_tokens: reasoning }],
-  ];
-  return Object.fromEntries(known.filter((entry): entry is readonly [string, JsonValue] => entry[1] !== undefined));
-}
+const wireReason = ({ reason, rawReason }: FinishChunk): string => rawReason ?? finishReasons[reason] ?? reason;
+
+const wireUsage = (usage: Usage): JsonObject => {
+  const { input, output, cachedInput, reasoning } = usage;
+  return omitUndefined({
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: totalOf(usage),
+    prompt_tokens_details: cachedInput === undefined ? undefined : { cached_tokens: cachedInput },
+    completion_tokens_details: reasoning === undefined ? undefined : { reasoning_tokens: reasoning },
+  });
+};
 
 function failureOf(error: unknown): Refusal {
   const code = isRecord(error) ? nonEmptyString(error['providerCode']) : undefined;

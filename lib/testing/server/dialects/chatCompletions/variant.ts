@@ -100,6 +100,7 @@ export const openrouter = variant({
     }));
   },
 });
+
 function reasoning({ reasoning_content: text, ...rest }: JsonObject): JsonObject {
   if (text === undefined) return rest;
   return {
@@ -111,9 +112,9 @@ function reasoning({ reasoning_content: text, ...rest }: JsonObject): JsonObject
 }
 
 function errorFrame({ message, code }: JsonObject): JsonObject {
-  const known = nonEmptyString(code) ?? '';
+  const known = nonEmptyString(code) ?? '502';
   return {
-    error: { code: /^\d+$/.test(known) ? Number(known) : known === '' ? 502 : known, message: message ?? '' },
+    error: { code: /^\d+$/.test(known) ? Number(known) : known, message: message ?? '' },
     choices: [{ index: 0, delta: { content: '' }, finish_reason: 'error', native_finish_reason: null }],
   };
 }
@@ -126,7 +127,7 @@ function errorFrame({ message, code }: JsonObject): JsonObject {
 export const mistral = variant({
   bases: { mistral: '/mistral/v1' },
   serves: (path) => path.endsWith('/mistral/v1/chat/completions'),
-  refusal,
+  refusal: refusalOfMistral,
   usageWithFinish: true,
   chunk: (chunk) =>
     chunk.type === 'toolCallFragment' && isJsonObject(chunk.arguments)
@@ -140,22 +141,23 @@ export const mistral = variant({
       : reported;
   },
 });
+
 function thinking({ reasoning_content: text, ...rest }: JsonObject): JsonObject {
   return text === undefined ? rest : { ...rest, content: [{ type: 'thinking', thinking: [{ type: 'text', text }] }] };
 }
 
-function refusal(body: JsonObject): Refusal | undefined {
+function refusalOfMistral(body: JsonObject): Refusal | undefined {
   const unknown = ['stream_options', 'seed', 'max_completion_tokens'].find((field) => body[field] !== undefined);
   if (unknown)
     return { status: 422, type: 'invalid_request_error', message: `Extra inputs are not permitted: body.${unknown}` };
   const messages = Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : [];
   const badId = historyObjection(mistralIdRules, messages);
-  if (badId !== undefined) return refused(badId, '3280');
+  if (badId !== undefined) return refuseMessages(badId, '3280');
   const badOrder = historyObjection(mistralOrderRules, messages);
-  return badOrder === undefined ? undefined : refused(badOrder, '3230');
+  return badOrder === undefined ? undefined : refuseMessages(badOrder, '3230');
 }
 
-const refused = (message: string, code: string): Refusal => ({
+const refuseMessages = (message: string, code: string): Refusal => ({
   status: 400,
   type: 'invalid_request_message_order',
   message,

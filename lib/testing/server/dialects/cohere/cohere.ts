@@ -45,12 +45,12 @@ function objection(body: unknown): string | undefined {
 }
 
 function writer(turn: number): DialectWriter {
-  let contents = -1;
-  let calls = -1;
-  let current: 'text' | 'thinking' | 'call' | undefined;
+  let contentIndex = -1;
+  let callIndex = -1;
+  let openBlock: 'text' | 'thinking' | 'call' | undefined;
   let textLength = 0;
-  let textStart = 0; // of the current block
-  let begun = false;
+  let textStart = 0; // of the openBlock block
+  let hasBegun = false;
   let finish: FinishChunk | undefined;
 
   const frame = (type: string, fields: JsonObject = {}): DialectFrame => ({
@@ -60,41 +60,45 @@ function writer(turn: number): DialectWriter {
   const messageDelta = (type: string, message: JsonObject, index?: number) =>
     frame(type, { ...(index === undefined ? {} : { index }), delta: { message } });
   const begin = (): DialectFrame[] => {
-    if (begun) return [];
-    begun = true;
+    if (hasBegun) return [];
+    hasBegun = true;
     const message = { role: 'assistant', content: [], tool_plan: '', tool_calls: [], citations: [] };
     return [frame('message-start', { id: `cohere-${turn}`, delta: { message } })];
   };
   const stop = (): DialectFrame[] => {
-    const ended = current;
-    current = undefined;
+    const ended = openBlock;
+    openBlock = undefined;
     if (ended === undefined) return [];
-    return [ended === 'call' ? frame('tool-call-end', { index: calls }) : frame('content-end', { index: contents })];
+    return [
+      ended === 'call' ? frame('tool-call-end', { index: callIndex }) : frame('content-end', { index: contentIndex }),
+    ];
   };
   const content = (type: 'text' | 'thinking', text: string): DialectFrame[] => {
     const started =
-      current === type ? [] : [...stop(), messageDelta('content-start', { content: { type, [type]: '' } }, ++contents)];
-    if (current !== type && type === 'text') textStart = textLength;
-    current = type;
+      openBlock === type
+        ? []
+        : [...stop(), messageDelta('content-start', { content: { type, [type]: '' } }, ++contentIndex)];
+    if (openBlock !== type && type === 'text') textStart = textLength;
+    openBlock = type;
     if (type === 'text') textLength += text.length;
-    return [...started, messageDelta('content-delta', { content: { [type]: text } }, contents)];
+    return [...started, messageDelta('content-delta', { content: { [type]: text } }, contentIndex)];
   };
   const toolCall = ({ id, name, arguments: args, done }: ToolCallFragment): DialectFrame[] => {
     const started =
-      name === undefined && current === 'call'
+      name === undefined && openBlock === 'call'
         ? []
         : [
             ...stop(),
             messageDelta(
               'tool-call-start',
               { tool_calls: { id: id ?? '', type: 'function', function: { name: name ?? '', arguments: '' } } },
-              ++calls,
+              ++callIndex,
             ),
           ];
-    current = 'call';
+    openBlock = 'call';
     const json = typeof args === 'object' && args !== null ? splitJson(args) : [args ?? ''];
     const deltas = json.map((piece) =>
-      messageDelta('tool-call-delta', { tool_calls: { function: { arguments: piece } } }, calls),
+      messageDelta('tool-call-delta', { tool_calls: { function: { arguments: piece } } }, callIndex),
     );
     return [...started, ...deltas, ...(done ? stop() : [])];
   };
@@ -112,7 +116,7 @@ function writer(turn: number): DialectWriter {
       const position =
         start === undefined || end === undefined
           ? { start: 0, end: 0, type: 'PLAN' }
-          : { start: start - textStart, end: end - textStart, type: 'TEXT_CONTENT', content_index: contents };
+          : { start: start - textStart, end: end - textStart, type: 'TEXT_CONTENT', content_index: contentIndex };
       const citation = { ...position, text: '', sources: [{ type: 'document', id, document }] };
       return [messageDelta('citation-start', { citations: citation }, 0), frame('citation-end', { index: 0 })];
     }

@@ -1,12 +1,12 @@
 import type { Chunk, FinishChunk, MetadataChunk } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
-import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
+import type { JsonObject } from '../../../../core/json/json.js';
 import type { ProviderData } from '../../../../core/message.js';
 import type { Usage } from '../../../../core/usage.js';
 import { createCallCollector } from '../completeCalls.js';
 import type { CompleteCall } from '../completeCalls.js';
-import { unsupportedChunk } from '../dialect.js';
+import { totalOf, unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
 import { objectsIn } from '../history.js';
 import { historyObjection } from '../historyRules.js';
@@ -51,7 +51,7 @@ const statusNames: ReadonlyMap<number, string> = new Map([
 
 function writer(turn: number, model: string): DialectWriter {
   const calls = createCallCollector();
-  let signed = false;
+  let hasSignature = false;
   const frame = (candidate: JsonObject, more: JsonObject = {}): DialectFrame => ({
     data: JSON.stringify({
       candidates: [{ ...candidate, index: 0 }],
@@ -62,8 +62,8 @@ function writer(turn: number, model: string): DialectWriter {
   });
   const parts = (...some: JsonObject[]): JsonObject => ({ content: { parts: some, role: 'model' } });
   const callPart = ({ id, name, arguments: args, providerData }: CompleteCall): JsonObject => {
-    const signature = signatureIn(providerData) ?? (signed ? undefined : `c2lnbmF0dXJl${turn}`);
-    signed = true;
+    const signature = signatureIn(providerData) ?? (hasSignature ? undefined : `c2lnbmF0dXJl${turn}`);
+    hasSignature = true;
     const functionCall = { ...(id === undefined ? {} : { id }), name, args };
     return { functionCall, ...(signature === undefined ? {} : { thoughtSignature: signature }) };
   };
@@ -121,29 +121,26 @@ const grounded = ({ url, title }: { readonly url?: string; readonly title?: stri
   groundingMetadata: { groundingChunks: [{ web: { uri: url ?? '', title: title ?? '' } }] },
 });
 
-function wireReason({ reason, rawReason }: FinishChunk): string {
-  const known = {
-    stop: 'STOP',
-    toolCalls: 'STOP',
-    length: 'MAX_TOKENS',
-    contentFilter: 'SAFETY',
-    error: 'MALFORMED_FUNCTION_CALL',
-    paused: 'CONTINUATION',
-  } as const;
-  return rawReason ?? (reason in known ? known[reason as keyof typeof known] : 'OTHER');
-}
+const finishReasons: Readonly<Record<string, string>> = {
+  stop: 'STOP',
+  toolCalls: 'STOP',
+  length: 'MAX_TOKENS',
+  contentFilter: 'SAFETY',
+  error: 'MALFORMED_FUNCTION_CALL',
+  paused: 'CONTINUATION',
+};
+
+const wireReason = ({ reason, rawReason }: FinishChunk): string => rawReason ?? finishReasons[reason] ?? 'OTHER';
 
 /** The API does not include thinking in `candidatesTokenCount`. */
-function wireUsage({ input, output, total, cachedInput, reasoning }: Usage): JsonObject {
-  const known: readonly (readonly [string, JsonValue | undefined])[] = [
-    ['promptTokenCount', input],
-    ['candidatesTokenCount', output === undefined ? undefined : output - (reasoning ?? 0)],
-    ['totalTokenCount', total ?? (input !== undefined && output !== undefined ? input + output : undefined)],
-    ['cachedContentTokenCount', cachedInput],
-    ['thoughtsTokenCount', reasoning],
-  ];
-  return Object.fromEntries(known.filter((entry): entry is readonly [string, JsonValue] => entry[1] !== undefined));
-}
+const wireUsage = (usage: Usage): JsonObject =>
+  omitUndefined({
+    promptTokenCount: usage.input,
+    candidatesTokenCount: usage.output === undefined ? undefined : usage.output - (usage.reasoning ?? 0),
+    totalTokenCount: totalOf(usage),
+    cachedContentTokenCount: usage.cachedInput,
+    thoughtsTokenCount: usage.reasoning,
+  });
 
 function failure(error: unknown): JsonObject {
   const word = (isRecord(error) ? nonEmptyString(error['providerCode']) : undefined) ?? 'INTERNAL';

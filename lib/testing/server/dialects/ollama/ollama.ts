@@ -1,6 +1,6 @@
 import type { Chunk, FinishChunk } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import { chatHistory } from '../chatCompletions/history.js';
 import { createCallCollector } from '../completeCalls.js';
@@ -103,16 +103,19 @@ function messageOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' }
   throw unsupportedChunk('chat API of Ollama', chunk);
 }
 
-function lastLine({ reason, rawReason, usage }: FinishChunk): JsonObject {
-  const word = rawReason ?? (reason === 'length' ? 'length' : reason === 'unspecified' ? undefined : 'stop');
-  return {
-    ...(word === undefined ? {} : { done_reason: word }),
+const lastLine = (finish: FinishChunk): JsonObject =>
+  omitUndefined({
+    done_reason: doneReason(finish),
     done: true,
     total_duration: 4_000_000,
     load_duration: 1_000_000,
-    ...(usage?.input === undefined ? {} : { prompt_eval_count: usage.input }),
+    prompt_eval_count: finish.usage?.input,
     prompt_eval_duration: 1_000_000,
-    ...(usage?.output === undefined ? {} : { eval_count: usage.output }),
+    eval_count: finish.usage?.output,
     eval_duration: 2_000_000,
-  };
+  });
+
+function doneReason({ reason, rawReason }: FinishChunk): string | undefined {
+  if (rawReason !== undefined || reason === 'unspecified') return rawReason;
+  return reason === 'length' ? 'length' : 'stop';
 }

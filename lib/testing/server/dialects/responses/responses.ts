@@ -58,9 +58,9 @@ function writer(turn: number, body: JsonObject): DialectWriter {
   const output: (() => JsonObject)[] = [];
   const calls = new Map<string | number, OpenItem>();
   let sequence = 0;
-  let current: OpenItem | undefined;
+  let currentItem: OpenItem | undefined;
   let lastCall: string | number = '';
-  let begun = false;
+  let hasBegun = false;
   let finish: FinishChunk | undefined;
 
   const event = (type: string, fields: JsonObject): DialectFrame => ({
@@ -68,36 +68,37 @@ function writer(turn: number, body: JsonObject): DialectWriter {
     data: JSON.stringify({ type, sequence_number: sequence++, ...fields }),
   });
   const response = (status: string, rest: JsonObject = {}): JsonObject => ({
-    ...{
-      id: `resp_${turn}`,
-      object: 'response',
-      created_at: 1_700_000_000,
-      status,
-      error: null,
-      incomplete_details: null,
-    },
+    id: `resp_${turn}`,
+    object: 'response',
+    created_at: 1_700_000_000,
+    status,
+    error: null,
+    incomplete_details: null,
     ...(body['background'] === true ? { background: true } : {}),
-    ...{ model: body['model'] ?? '', store: body['store'] ?? true, output: [], usage: null },
+    model: body['model'] ?? '',
+    store: body['store'] ?? true,
+    output: [],
+    usage: null,
     ...rest,
   });
   const begin = (): DialectFrame[] => {
-    if (begun) return [];
-    begun = true;
+    if (hasBegun) return [];
+    hasBegun = true;
     return ['created', 'in_progress'].map((step) => event(`response.${step}`, { response: response('in_progress') }));
   };
   const close = (): readonly DialectFrame[] => {
-    const ending = current?.endFrames() ?? [];
-    current = undefined;
+    const ending = currentItem?.endFrames() ?? [];
+    currentItem = undefined;
     return ending;
   };
   const serverItems = createServerItemsWriter(event, (item) => output.push(item) - 1);
   const nextId = () => `${turn}_${output.length + 1}`;
   const within = (type: string, open: () => OpenItem): readonly DialectFrame[] => {
-    if (current?.type === type) return [];
+    if (currentItem?.type === type) return [];
     const before = close();
-    current = open();
-    output.push(current.complete);
-    return [...before, ...current.beginFrames];
+    currentItem = open();
+    output.push(currentItem.complete);
+    return [...before, ...currentItem.beginFrames];
   };
   const message = () => within('message', () => openMessage(event, nextId(), output.length));
   const reasoning = () => within('reasoning', () => openReasoning(event, nextId(), output.length, encrypted));
@@ -145,7 +146,7 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       id,
       type: 'image_generation_call',
       status: 'completed',
-      output_format: file.mediaType.slice(6),
+      output_format: file.mediaType.slice('image/'.length),
       result: file.data ?? '',
     };
     output.push(() => item);
@@ -165,14 +166,15 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       return image(chunk.file);
     if (chunk.type === 'text' || chunk.type === 'source') {
       const before = message();
-      const frame = chunk.type === 'text' ? current?.delta(chunk.text) : current?.annotate(annotation(chunk.source));
+      const frame =
+        chunk.type === 'text' ? currentItem?.delta(chunk.text) : currentItem?.annotate(annotation(chunk.source));
       return [...before, ...(frame ? [frame] : [])];
     }
     const frames = serverItems.write(chunk);
     if (frames) return [...close(), ...frames];
     if (chunk.type === 'thinking') {
       const before = reasoning();
-      return [...before, ...(current ? [current.delta(chunk.text)] : [])];
+      return [...before, ...(currentItem ? [currentItem.delta(chunk.text)] : [])];
     }
     throw unsupportedChunk('Responses API', chunk, chunk.type === 'file' ? ' that is not an image with its bytes' : '');
   };
