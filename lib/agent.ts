@@ -11,6 +11,7 @@ import type { Model, ToolChoiceOption } from './core/model.js';
 import { innerAgentProperty } from './core/innerAgent.js';
 import type { InnerAgent } from './core/innerAgent.js';
 import { readCheckpoint } from './core/readCheckpoint.js';
+import { requireModel } from './core/requireModel.js';
 import { requireOptions } from './core/requireOptions.js';
 import type { OptionKinds } from './core/requireOptions.js';
 import { requireTool } from './core/tool.js';
@@ -185,7 +186,7 @@ function startResumed(settings: AgentSettings, stored: Checkpoint, runOptions: R
 
 function start(settings: AgentSettings, from: RunStart, runOptions: RunOptions): Observable<RunEvent> {
   const { model, output } = settings;
-  if (typeof (model as Partial<Model> | undefined)?.stream !== 'function') throw invalidModel(model);
+  requireModel(model, 'The agent has no model.');
   if (output && !isTyped(output)) throw invalidOutput();
   return startRun(settings, from, runOptions);
 }
@@ -234,16 +235,3 @@ const invalidOutput = () =>
     'The output is not a typed output.',
     "Wrap its schema: { output: typed(schema) }, with typed from 'rivulet'.",
   );
-
-const invalidModel = (model: unknown) =>
-  typeof model === 'string'
-    ? new ConfigurationError(
-        'model',
-        `"${model}" is the name of a model, not a model.`,
-        "Pass modelByName(name) from rivulet/registry, or what a provider's function returns.",
-      )
-    : new ConfigurationError(
-        'model',
-        'The agent has no model.',
-        "Pass what a provider's function returns: { model: openai('gpt-6.1-terra') }.",
-      );

@@ -1,8 +1,12 @@
+import { from } from 'rxjs';
 import { ConfigurationError } from './errors.js';
 import { isRecord } from './json/json.js';
 
-/** What the value of an option has to be. `any`: it may be several things, or is checked elsewhere. */
-type Kind = 'string' | 'number' | 'boolean' | 'function' | 'object' | 'array' | 'any';
+/**
+ * What the value of an option has to be. `Observable`: anything that `from` of RxJS accepts. `any`: it may be several
+ * things, or is checked elsewhere.
+ */
+type Kind = 'string' | 'number' | 'boolean' | 'function' | 'object' | 'array' | 'Observable' | 'AbortSignal' | 'any';
 
 /** The options of a function, and what each value has to be. */
 export type OptionKinds<Options> = Readonly<Record<keyof Options, Kind>>;
@@ -35,7 +39,7 @@ export function requireOptions(owner: string, options: unknown, kinds: OptionKin
     const meant = kind ? undefined : nearestName(name, Object.keys(kinds));
     if (meant !== undefined)
       throw new ConfigurationError('options', `${owner}: there is no option "${name}".`, `Did you mean "${meant}"?`);
-    if (kind && kind !== 'any' && value !== undefined && kindOf(value) !== kind)
+    if (kind && kind !== 'any' && value !== undefined && !isOfKind(value, kind))
       throw wrongKind(`${owner}: "${name}" is`, value, kind);
   }
 }
@@ -44,6 +48,16 @@ function wrongKind(what: string, value: unknown, kind: Kind): ConfigurationError
   const isShown = typeof value === 'number' || kind === 'number';
   const shown = isShown ? JSON.stringify(value) : `of the type ${kindOf(value)}`;
   return new ConfigurationError('options', `${what} ${shown}.`, `Pass a value of the type ${kind}.`);
+}
+
+function isOfKind(value: unknown, kind: Kind): boolean {
+  if (kind === 'AbortSignal') return 'aborted' in Object(value);
+  if (kind !== 'Observable') return kindOf(value) === kind;
+  try {
+    return Boolean(from(value as never));
+  } catch {
+    return false;
+  }
 }
 
 const kindOf = (value: unknown) => (Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value);

@@ -1,10 +1,10 @@
 import { concatMap, defaultIfEmpty, defer, EMPTY, from, take, takeUntil } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
-import { ConfigurationError } from '../core/errors.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import { isWeakKey, omitUndefined } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { Model, ToolChoice } from '../core/model.js';
+import { requireModel } from '../core/requireModel.js';
 import type { Tool } from '../core/tool.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 import { stoppable } from './stoppable.js';
@@ -69,16 +69,9 @@ function startTurn(
 ): Observable<RunEvent> {
   const changed = changes ? applyChanges(context, changes) : context;
   const { model, stop } = changed;
-  if (typeof (model as Partial<Model>).stream !== 'function') throw invalidModel();
+  requireModel(model, 'prepareTurn returned no model.');
   return orchestrator.turn(state, { ...changed, model: stoppable(model, stop, interrupts) });
 }
-
-const invalidModel = () =>
-  new ConfigurationError(
-    'model',
-    'prepareTurn returned something else than a model.',
-    "Return what a provider's function returns: { model: openai('gpt-6.1-terra') }; omit it to keep the model.",
-  );
 
 /** The first value; undefined if there is none, or if the run is stopped before it: the turn then ends at once. */
 const firstValue = <T>(values: ObservableInput<T>, stop: Observable<unknown> = EMPTY): Observable<T | undefined> =>

@@ -148,7 +148,9 @@ interface HttpCall extends ModelSettings {
 
 function openStream(settings: ModelSettings, request: ModelRequest): Observable<Chunk> {
   const { definition, options, model, isSeparate } = settings;
-  requireOptions(`the model of ${definition.provider}`, options, optionKinds);
+  const owner = `the model of ${definition.provider}`;
+  requireOptions(owner, { name: (model.name as string | undefined) ?? null }, { name: 'string' });
+  requireOptions(owner, options, optionKinds);
   requireCapabilities(model, request, capabilityTable);
   const key = findKey(definition.provider, definition.apiKey?.variable, options);
   try {

@@ -59,6 +59,12 @@ describe('requireOptions', () => {
       'options',
       /^The options of createAgent are of the type/,
     ],
+    ['stop as a function', () => run({ stop: () => 1 }), 'options', /"stop" is .* function\. .* type Observable\.$/],
+    ['stop as an object', () => run({ stop: {} }), 'options', /"stop" is .* object\. .* type Observable\.$/],
+    ['cancel as a number', () => run({ cancel: 5 }), 'options', /"cancel" is 5\. .* type Observable\.$/],
+    ['prompts as a number', () => run({ prompts: 5 }), 'options', /"prompts" is 5\. .* type Observable\.$/],
+    ['a controller as signal', () => run({ signal: new AbortController() }), 'options', /"signal" .* AbortSignal\.$/],
+    ['a model without a name', () => ask(openai(inJavaScript(undefined))), 'options', /openai: "name" .* string\.$/],
     ['history as an object', () => run({ history: {} }), 'options', /"history" is of the type object/],
     ['a message of OpenAI', () => run({}, { role: 'user', content: 'Hi' }), 'history', /Message 0 .*"content":"Hi"/],
     ['an assistant', () => run({ history: [{ role: 'assistant', parts: [] }] }), 'history', /system, user, model\.$/],
@@ -95,7 +101,7 @@ describe('requireOptions', () => {
   });
 
   it('requireOptions ignores names that are nothing like an option, and undefined values', () => {
-    const options = { id: 'r1', earlier: [], onlyHere: 1, stop: undefined, history: undefined };
+    const options = { id: 'r1', earlier: [], onlyHere: 1, stop: undefined, history: undefined, cancel: [] };
     expect(observe(run(options)).values).toMatchObject([{ text: 'Hi' }]);
     expect(() => create({ owner: 'Ann', log: true, temperature: undefined })).not.toThrow();
   });

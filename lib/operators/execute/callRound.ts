@@ -106,13 +106,13 @@ export class CallRound implements CallObserver, DecisionObserver {
     // Before the running calls are cancelled: the last of them ends the round.
     for (const call of undecided) this.emit(unfinishedResult(call, 'not_executed'));
     for (const call of this.suspended.values()) this.emit(unfinishedResult(call, 'cancelled'));
-    for (const open of [...this.running.values(), ...this.decisions.values()]) open.cancel();
+    for (const open of this.openCalls()) open.cancel();
   }
 
   /** Unsubscribes the running tools and the open decisions, and discards all results. */
   unsubscribe(): void {
     this.isClosed = true;
-    for (const open of [...this.running.values(), ...this.decisions.values()]) open.unsubscribe();
+    for (const open of this.openCalls()) open.unsubscribe();
   }
 
   /** No further call begins: the round ends when all calls have ended. */
@@ -171,6 +171,10 @@ export class CallRound implements CallObserver, DecisionObserver {
   decisionEnded(id: string): void {
     this.decisions.delete(id);
     this.startQueued();
+  }
+
+  private openCalls(): readonly (RunningCall | OpenDecision)[] {
+    return [...this.running.values(), ...this.decisions.values()];
   }
 
   /** Removes a call from the queue, and returns it. */

@@ -1,0 +1,17 @@
+import { ConfigurationError } from './errors.js';
+import type { Model } from './model.js';
+
+/**
+ * Checks a model that JavaScript may pass.
+ *
+ * @param problem What happened if it is neither a model nor the name of one.
+ * @throws ConfigurationError `model` for anything but a model.
+ */
+export function requireModel(model: unknown, problem: string): void {
+  if (typeof (model as Partial<Model> | null | undefined)?.stream === 'function') return;
+  throw new ConfigurationError(
+    'model',
+    typeof model === 'string' ? `"${model}" is the name of a model, not a model.` : problem,
+    "Pass what a provider's function returns: openai('gpt-6.1-terra'), or modelByName(name) from rivulet/registry.",
+  );
+}
