@@ -73,8 +73,8 @@ const END_CHECKS = 6;
 const END_INTERVAL = 500;
 
 /**
- * Emits whether the log of a run has ended, or was removed, soon after the record says so. `send` tells whether the log
- * is open; the run that would receive the stop has ended.
+ * Emits whether the log of a run has ended, or was removed, soon after the record says so. The log accepts
+ * a stop as long as it is open; the stop changes nothing, since the run has ended.
  */
 export const hasEnded = (log: RunLog, run: string): Observable<boolean> =>
   defer(() => log.send(run, { type: 'stop' })).pipe(

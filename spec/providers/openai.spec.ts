@@ -7,7 +7,7 @@ import { openai } from '../../lib/providers/openai.js';
 import { responsesTools } from '../../lib/providers/openaiResponses/serverTools.js';
 import { chatCompletions } from '../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
 import { serveModel } from '../../lib/testing/server/index.js';
-import { describeProviderContract, runTwoTurns } from '../support/providerContract.js';
+import { declaredTools, describeProviderContract, runTwoTurns } from '../support/providerContract.js';
 import type { ProviderUnderTest } from '../support/providerContract.js';
 import { answering } from './answering.js';
 
@@ -96,24 +96,7 @@ describe('openai in a run with tools', () => {
         { role: 'tool', tool_call_id: 'call_1_1', content: '{"city":"Oslo","celsius":-3}' },
         { role: 'tool', tool_call_id: 'call_1_2', content: '{"error":"no calendar"}' },
       ],
-      tools: [
-        {
-          type: 'function',
-          function: {
-            name: 'temperature',
-            description: 'The temperature of a city.',
-            parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-          },
-        },
-        {
-          type: 'function',
-          function: {
-            name: 'season',
-            description: 'The season now.',
-            parameters: { type: 'object', properties: {}, additionalProperties: false },
-          },
-        },
-      ],
+      tools: declaredTools,
       stream: true,
       stream_options: { include_usage: true },
     });

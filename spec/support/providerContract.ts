@@ -67,6 +67,26 @@ const contractTools = [
   }),
 ];
 
+/** The two tools in a request, as Chat Completions and the APIs like it declare them. */
+export const declaredTools = [
+  {
+    type: 'function',
+    function: {
+      name: 'temperature',
+      description: 'The temperature of a city.',
+      parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+    },
+  },
+  {
+    type: 'function',
+    function: {
+      name: 'season',
+      description: 'The season now.',
+      parameters: { type: 'object', properties: {}, additionalProperties: false },
+    },
+  },
+];
+
 /**
  * The script of the run: thinking, text, two parallel calls (the second has no arguments, and its tool fails), then the
  * answer.

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { cohere } from '../../../lib/providers/cohere/cohere.js';
 import { cohere as dialect } from '../../../lib/testing/server/dialects/cohere/cohere.js';
-import { describeProviderContract, runTwoTurns } from '../../support/providerContract.js';
+import { declaredTools, describeProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 
 const provider: ProviderUnderTest = {
@@ -39,24 +39,7 @@ describe('cohere in a run with tools', () => {
         { role: 'tool', tool_call_id: 'call_1_1', content: '{"city":"Oslo","celsius":-3}' },
         { role: 'tool', tool_call_id: 'call_1_2', content: '{"error":"no calendar"}' },
       ],
-      tools: [
-        {
-          type: 'function',
-          function: {
-            name: 'temperature',
-            description: 'The temperature of a city.',
-            parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-          },
-        },
-        {
-          type: 'function',
-          function: {
-            name: 'season',
-            description: 'The season now.',
-            parameters: { type: 'object', properties: {}, additionalProperties: false },
-          },
-        },
-      ],
+      tools: declaredTools,
       thinking: { type: 'enabled', token_budget: 500 },
       stream: true,
     });

@@ -4,7 +4,7 @@ import { filePart, userMessage } from '../../../lib/core/message.js';
 import type { ModelRequest } from '../../../lib/core/model.js';
 import { ollama } from '../../../lib/providers/ollama/ollama.js';
 import { ollama as dialect } from '../../../lib/testing/server/dialects/ollama/ollama.js';
-import { describeProviderContract, runTwoTurns } from '../../support/providerContract.js';
+import { declaredTools, describeProviderContract, runTwoTurns } from '../../support/providerContract.js';
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 
 const provider: ProviderUnderTest = {
@@ -21,10 +21,6 @@ describe('ollama in a run with tools', () => {
     const { bodies, headers, paths } = await runTwoTurns(provider);
     expect(paths[1]).toBe('/v1/api/chat');
     expect(headers[1]).toMatchObject({ accept: 'application/x-ndjson' });
-    const declared = (name: string, description: string, parameters: object) => ({
-      type: 'function',
-      function: { name, description, parameters },
-    });
     expect(bodies[1]).toEqual({
       model: 'qwen3:8b',
       messages: [
@@ -42,14 +38,7 @@ describe('ollama in a run with tools', () => {
         { role: 'tool', tool_name: 'temperature', content: '{"city":"Oslo","celsius":-3}' },
         { role: 'tool', tool_name: 'season', content: '{"error":"no calendar"}' },
       ],
-      tools: [
-        declared('temperature', 'The temperature of a city.', {
-          type: 'object',
-          properties: { city: { type: 'string' } },
-          required: ['city'],
-        }),
-        declared('season', 'The season now.', { type: 'object', properties: {}, additionalProperties: false }),
-      ],
+      tools: declaredTools,
       think: true,
       options: { temperature: 0.5, num_predict: 500 },
       stream: true,

@@ -11,6 +11,7 @@ import { postgresLog, postgresMigrations, postgresStore } from '../../../lib/sto
 import { logContract, storeContract } from '../../../lib/testing/index.js';
 import { startPostgres } from '../../support/postgresServer.js';
 import type { PostgresServer } from '../../support/postgresServer.js';
+import { expectSharedRun } from '../otherProcess.js';
 
 const text = (value: string) => ({ type: 'text', text: value }) as StreamEvent;
 const done = (work: Observable<unknown>) => lastValueFrom(work, { defaultValue: undefined });
@@ -44,18 +45,8 @@ describe('PostgreSQL', () => {
   );
   it.each(logContract(listeningLog))('postgresLog, with notifications $title', ({ run }) => run());
 
-  it('gives a reader of another process each event, and its executor the messages from there', async () => {
-    const [writer, reader] = [listeningLog(), listeningLog()];
-    const run = 'other-process';
-    await done(writer.append(run, 1, [text('Hel')]));
-    const reading = firstValueFrom(reader.read(run).pipe(toArray()));
-    const messages = firstValueFrom(writer.messages(run).pipe(take(1)));
-    await firstValueFrom(reader.read(run).pipe(take(1)));
-    expect(await firstValueFrom(reader.send(run, { type: 'stop' }))).toBe(true);
-    expect((await messages).message).toEqual({ type: 'stop' });
-    await done(concat(writer.append(run, 1, [text('lo'), { type: 'b' }]), writer.end(run, 1)));
-    expect((await reading).map(({ event }) => ('text' in event ? event.text : event.type)).join('')).toBe('Hellob');
-  });
+  it('gives a reader of another process each event, and its executor the messages from there', () =>
+    expectSharedRun(listeningLog(), listeningLog()));
 
   it('continues at a position which another process has read, and which this one does not know yet', async () => {
     const [writer, late] = [listeningLog(), postgresLog(pool, { pollInterval: 60_000 })];

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createClient } from 'redis';
-import { concat, concatMap, firstValueFrom, ignoreElements, lastValueFrom, merge, take, timer, toArray } from 'rxjs';
+import { concat, concatMap, firstValueFrom, ignoreElements, lastValueFrom, merge, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { StreamEvent } from '../../../lib/core/event.js';
 import { redisLog, redisNotifications } from '../../../lib/stores/redis/index.js';
 import { logContract } from '../../../lib/testing/index.js';
 import { startRedis } from '../../support/redisServer.js';
 import type { RedisServer } from '../../support/redisServer.js';
+import { expectSharedRun } from '../otherProcess.js';
 
-const text = (value: string) => ({ type: 'text', text: value }) as StreamEvent;
 const done = (work: Observable<unknown>) => lastValueFrom(work, { defaultValue: undefined });
 
 describe('Redis', () => {
@@ -31,18 +30,8 @@ describe('Redis', () => {
   it.each(logContract(() => redisLog(client, { writeInterval: 0 })))('redisLog, polling $title', ({ run }) => run());
   it.each(logContract(listeningLog))('redisLog, with notifications $title', ({ run }) => run());
 
-  it('gives a reader of another process each event, and its executor the messages from there', async () => {
-    const [writer, reader] = [listeningLog(), listeningLog()];
-    const run = 'other-process';
-    await done(writer.append(run, 1, [text('Hel')]));
-    const reading = firstValueFrom(reader.read(run).pipe(toArray()));
-    const messages = firstValueFrom(writer.messages(run).pipe(take(1)));
-    await firstValueFrom(reader.read(run).pipe(take(1)));
-    expect(await firstValueFrom(reader.send(run, { type: 'stop' }))).toBe(true);
-    expect((await messages).message).toEqual({ type: 'stop' });
-    await done(concat(writer.append(run, 1, [text('lo'), { type: 'b' }]), writer.end(run, 1)));
-    expect((await reading).map(({ event }) => ('text' in event ? event.text : event.type)).join('')).toBe('Hellob');
-  });
+  it('gives a reader of another process each event, and its executor the messages from there', () =>
+    expectSharedRun(listeningLog(), listeningLog()));
 
   it('reads more entries than one page has', async () => {
     const log = redisLog(client, { writeInterval: 0 });
