@@ -23,7 +23,7 @@ const documents = [
  * with `peers` use other packages: `npm run guides` compiles and runs them.
  */
 const blocksOf = (document: string) =>
-  [...readFileSync(document, 'utf8').matchAll(/^```ts(?!x? peers\n)(.*)\n([\s\S]*?)^```$/gm)].map(
+  [...readFileSync(document, 'utf8').matchAll(/^```ts(?!x? peers\b)(.*)\n([\s\S]*?)^```$/gm)].map(
     ([, info, code], index) => ({
       document,
       info: info?.trim(),

@@ -1,6 +1,6 @@
-// npm run guides [-- FILE...]: compiles and runs the programs of docs/ that use packages beside Rivulet (```ts peers, and
-// ```tsx peers, which are only compiled). It installs the packages first. Some of them need Node 22: an older one runs
-// the programs with the Node of the npm package, which exists for Linux on x64.
+// npm run guides [-- FILE...]: compiles and runs the programs of docs/ that use packages beside Rivulet (```ts peers).
+// Those of a page or a worker (```tsx peers, ```ts peers compile) are only compiled. It installs the packages first. Some
+// of them need Node 22: an older one runs the programs with the Node of the npm package, which exists for Linux on x64.
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -17,10 +17,10 @@ const guides = chosen.length > 0 ? chosen : readdirSync(join(root, 'docs')).map(
 const programs = guides
   .filter((guide) => guide.endsWith('.md'))
   .flatMap((guide) =>
-    [...readFileSync(join(root, guide), 'utf8').matchAll(/^```(tsx?) peers\n([\s\S]*?)^```$/gm)].map(
-      ([, kind = 'ts', code = ''], index) => ({
+    [...readFileSync(join(root, guide), 'utf8').matchAll(/^```(tsx?) peers( compile)?\n([\s\S]*?)^```$/gm)].map(
+      ([, kind = 'ts', compile, code = ''], index) => ({
         guide,
-        kind,
+        runs: kind === 'ts' && compile === undefined,
         code,
         file: `${basename(guide, '.md')}${index + 1}.${kind}`,
       }),
@@ -62,9 +62,9 @@ async function run(file: string, code: string): Promise<string | undefined> {
   }
 }
 
-for (const { guide, kind, code, file } of programs) {
-  const wrong = kind === 'tsx' ? undefined : await run(file, code);
-  console.log(`${guide}: ${file} ${wrong ?? (kind === 'tsx' ? 'compiles' : 'runs')}`);
+for (const { guide, runs, code, file } of programs) {
+  const wrong = runs ? await run(file, code) : undefined;
+  console.log(`${guide}: ${file} ${wrong ?? (runs ? 'runs' : 'compiles')}`);
   if (wrong !== undefined) process.exitCode = 1;
 }
 await server.close();
