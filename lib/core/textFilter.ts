@@ -5,10 +5,7 @@ import type { OperatorHandlers } from './createOperator.js';
 import type { StreamEvent } from './event.js';
 import { asKnownEvent } from './eventGuards.js';
 
-/**
- * Reads the text of a turn. It holds back text of which later text decides what becomes of it: `<thi` may be the
- * beginning of a tag.
- */
+/** Reads the text of a turn. It holds back text whose meaning depends on later text: `<thi` may begin a tag. */
 export interface TextReader {
   /**
    * Receives the next text. Returns true if the caller shall emit the chunk as it is. Otherwise the reader has emitted

@@ -58,9 +58,8 @@ export function toolCalled(name: string): StopCondition {
 /**
  * Ends a run when its turns have used a number of tokens, input and output together.
  *
- * It is checked between turns, so a run can use more: at least one more than the budget, at most what its last turn
- * used. A turn whose usage the provider does not report does not count: with a server that never reports it, the run
- * does not end here. Add `turnCount` or `elapsed`.
+ * It is checked between turns, so the last turn can exceed the budget. A turn whose usage the provider does not report
+ * does not count: with a server that never reports it, the run does not end here. Add `turnCount` or `elapsed`.
  *
  * @param tokens The number of tokens, including those before a resumed state.
  */

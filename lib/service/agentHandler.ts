@@ -210,7 +210,7 @@ export function agentHandler<C = undefined>(
   const resumption = (record: RunPlan['record'], { owner, context }: Client<C>, before?: StoredRun): RunPlan => {
     const { id, resumes, checkpoint, answers, shown } = record;
     const options = { ...answers, context, fragments: true, checkpoints } as const;
-    const isResumption = resumes !== undefined && answers !== undefined;
+    const resumesOther = resumes !== undefined && answers !== undefined;
     return {
       record,
       stored: before,
@@ -220,9 +220,11 @@ export function agentHandler<C = undefined>(
         if (!checkpoint) throw new RunNotFoundError();
         const rest = agent.resume(checkpoint, { ...options, wrapTurn, stop });
         if (log.isShared) return concat(continued(before, checkpoint), rest);
-        return concat(isResumption ? EMPTY : replayCheckpoint(checkpoint, seenBefore(shown)), rest);
+        return concat(resumesOther ? EMPTY : replayCheckpoint(checkpoint, seenBefore(shown)), rest);
       },
-      ...(isResumption ? { begin: useCheckpoint(resumes, id, owner), undo: giveBack(resumes, record, owner) } : {}),
+      ...(resumesOther
+        ? { begin: takeCheckpoint(resumes, id, owner), undo: returnCheckpoint(resumes, record, owner) }
+        : {}),
     };
   };
 
@@ -233,7 +235,7 @@ export function agentHandler<C = undefined>(
       : EMPTY;
 
   /** Takes the checkpoint of a run that waits. If several requests do this, in any process, only one succeeds. */
-  const useCheckpoint = (waitingId: string, id: string, owner: string): Observable<never> =>
+  const takeCheckpoint = (waitingId: string, id: string, owner: string): Observable<never> =>
     service
       .update(waitingId, owner, (record) => {
         const isFree = record?.state === 'waiting' || record?.resumedBy === id;
@@ -245,7 +247,11 @@ export function agentHandler<C = undefined>(
         }),
         ignoreElements(),
       );
-  const giveBack = (waitingId: string, { id, checkpoint }: RunPlan['record'], owner: string): Observable<never> =>
+  const returnCheckpoint = (
+    waitingId: string,
+    { id, checkpoint }: RunPlan['record'],
+    owner: string,
+  ): Observable<never> =>
     service
       .update(waitingId, owner, (record) =>
         record?.resumedBy === id ? { ...record, state: 'waiting', checkpoint, resumedBy: undefined } : undefined,

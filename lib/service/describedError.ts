@@ -10,7 +10,7 @@ export function describedError(description: JsonObject): RemoteRunError {
   return keepDescription(remoteRunError(description));
 }
 
-/** Marks an error from the service's own log. One of another server is not to be believed. */
+/** Marks an error from the service's own log. Another server's description is not trusted. */
 export function keepDescription<E extends RemoteRunError>(error: E): E {
   if (error.description) descriptions.set(error, error.description);
   return error;

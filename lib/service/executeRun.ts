@@ -18,8 +18,8 @@ import { failWith } from './settled.js';
 import type { RunRecord, RunStore, StoredRun } from './runStore.js';
 
 /** How long a lease in a record is valid, and how often it is renewed, in milliseconds. */
-const LEASE = 30_000;
-const RENEWAL = 10_000;
+const LEASE_TIME = 30_000;
+const RENEWAL_INTERVAL = 10_000;
 
 /** A run that this process is to execute. */
 export interface RunPlan extends RunAudience {
@@ -66,7 +66,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
   const executorId = randomId();
   /** The records that are being released. */
   const releasing = new Set<Observable<never>>();
-  const lease = () => ({ id: executorId, until: asyncScheduler.now() + LEASE });
+  const lease = () => ({ id: executorId, until: asyncScheduler.now() + LEASE_TIME });
 
   /** Clears the fields that only a run in progress needs. */
   const cleared = { answers: undefined, history: undefined, begun: undefined };
@@ -128,7 +128,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
       hasLeft.next();
       if (!hasEnded) release(record);
     };
-    const renewals = interval(RENEWAL).pipe(
+    const renewals = interval(RENEWAL_INTERVAL).pipe(
       exhaustMap(() => record.write({ executor: lease() }).pipe(catchError(ignoreUnlessTaken))),
       takeUntil(hasLeft),
     );
@@ -153,7 +153,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
         const record = holdRecord(store, taken, stored?.version ?? 0);
         /** What is still to be done with the record, if the run does not start: the request failed, or was too late. */
         let cleanUp = () => finish(stored ? record.restore(stored.record) : record.delete());
-        const written = defer(() => {
+        const afterWrite = defer(() => {
           cleanUp = () => release(record);
           return EMPTY;
         });
@@ -162,7 +162,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
           concat(thrown instanceof RequestError ? EMPTY : undo, record.delete(), failWith(thrown));
         return concat(
           record.write({}).pipe(retryOnce()),
-          written,
+          afterWrite,
           begin.pipe(retryOnce(), catchError(undoBegin)),
           defer(() => {
             cleanUp = () => undefined;
@@ -215,7 +215,7 @@ function holdRecord(store: RunStore, first: RunRecord, firstVersion: number): He
         .pipe(
           concatMap(work),
           take(1),
-          timeout({ first: LEASE, with: () => failWith(lateStore()) }), // somebody else may have the run by then
+          timeout({ first: LEASE_TIME, with: () => failWith(lateStore()) }), // somebody else may have the run by then
           defaultIfEmpty(false),
           map((isDone) => {
             if (!isDone) throw new RunTakenError();
@@ -264,7 +264,7 @@ export function writeFirst<E>(write: (event: E) => Observable<never> | undefined
     let isWriting = false;
     /** How the source has ended: the receiver learns of it after the last event. */
     let end: (() => void) | undefined;
-    const take = (event: E) => {
+    const emitWritten = (event: E) => {
       const written = write(event);
       if (!written) {
         out.next(event);
@@ -277,13 +277,13 @@ export function writeFirst<E>(write: (event: E) => Observable<never> | undefined
           complete() {
             isWriting = false;
             out.next(event);
-            takeWaiting();
+            emitWaiting();
           },
         }),
       );
     };
-    const takeWaiting = () => {
-      while (!isWriting && waiting.length > 0) take(waiting.shift() as E);
+    const emitWaiting = () => {
+      while (!isWriting && waiting.length > 0) emitWritten(waiting.shift() as E);
       if (!isWriting) end?.();
     };
     const endAfterWrites = (ending: () => void) => {
@@ -293,7 +293,7 @@ export function writeFirst<E>(write: (event: E) => Observable<never> | undefined
     return {
       next(event) {
         if (isWriting) waiting.push(event);
-        else take(event);
+        else emitWritten(event);
       },
       error: (thrown) => endAfterWrites(() => out.error(thrown)),
       complete: () => endAfterWrites(() => out.complete()),
