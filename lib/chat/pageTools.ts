@@ -55,7 +55,8 @@ export function pageTools(tools: readonly Tool[]): PageTools {
       const message: TurnMessageEvent = { type: 'message', message: modelMessage(parts) };
       const finish: FinishChunk = { type: 'finish', reason: 'toolCalls' };
       const turn = of(message, finish).pipe(executeTools(tools, options));
-      const events = turn.pipe(ofType('toolStart', 'toolProgress', 'toolResult')); // after `return`, it is not inferred
+      // In the `return`, its type would not be inferred.
+      const events = turn.pipe(ofType('toolStart', 'toolProgress', 'toolResult'));
       return events;
     },
   };

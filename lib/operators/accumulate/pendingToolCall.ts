@@ -11,10 +11,10 @@ import { checkObject, isBlank, parseToolCallArguments } from './arguments.js';
 
 type Index = number | string | undefined;
 
-/** Longer than any placeholder. */
+/** How many characters `head` has: more than any placeholder. */
 const HEAD_LENGTH = 8;
 
-/** Enough of a fragment to fill the head, unless it begins with much whitespace. Bounds the cost of a long fragment. */
+/** How many characters of a fragment are read for `head`, which bounds the cost of a long fragment. */
 const HEAD_SOURCE_LENGTH = 1000;
 
 /** A tool call whose fragments are still arriving. */
