@@ -11,7 +11,7 @@ import type { LoopbackServer } from '../lib/testing/server/index.js';
 
 /**
  * A checkpoint that leaves the server: its text is signed, so that nobody else can change what the run does next.
- * The README shows these lines.
+ * docs/checkpoints.md shows these lines.
  */
 async function createSigner(secret: string) {
   const bytes = (text: string) => new TextEncoder().encode(text);

@@ -257,16 +257,16 @@ describe('the public names', () => {
   });
 });
 
-describe('the README', () => {
-  it('the README lists the code of every error', async () => {
+describe('docs/errors.md', () => {
+  it('docs/errors.md lists the code of every error', async () => {
     const files = await readdir('lib', { recursive: true });
     const texts = await Promise.all(
       files.filter((name) => name.endsWith('.ts')).map((name) => readFile(join('lib', name), 'utf8')),
     );
     const codes = texts.flatMap((text) => [...text.matchAll(/readonly code = '(\w+)'/g)].map(([, code]) => code));
-    const readme = await readFile('README.md', 'utf8');
+    const guide = await readFile('docs/errors.md', 'utf8');
     expect(codes.length).toBeGreaterThan(12);
-    expect(codes.filter((code) => !readme.includes(`| \`${code}\` |`))).toEqual([]);
+    expect(codes.filter((code) => !guide.includes(`| \`${code}\` |`))).toEqual([]);
   });
 });
 

@@ -137,11 +137,14 @@ describe('the capabilities of the registered providers', () => {
     expect(defaults.filter((model) => deprecatedModels.includes(model))).toEqual([]);
   });
 
-  it('the README and the examples name no deprecated model', () => {
+  it('the README, the guides and the examples name no deprecated model', () => {
     const examples = readdirSync('examples', { recursive: true, encoding: 'utf8' })
       .filter((name) => /\.(ts|md)$/.test(name) && !/(^|[/\\])node_modules[/\\]/.test(name))
       .map((name) => join('examples', name));
-    for (const file of ['README.md', ...examples]) {
+    const guides = readdirSync('docs')
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => join('docs', name));
+    for (const file of ['README.md', ...guides, ...examples]) {
       const names = new Set(readFileSync(file, 'utf8').match(/[a-z0-9]+(?:[.-][a-z0-9]+)+/g));
       expect([file, ...deprecatedModels.filter((model) => names.has(model))]).toEqual([file]);
     }

@@ -10,7 +10,7 @@ const columns = [
   ['files', 'PDF'],
 ] as const;
 
-/** Returns the README's table of the capabilities of each provider's default model. */
+/** Returns the table of the capabilities of each provider's default model. */
 function capabilityTable(): string {
   const mark = (known: boolean | undefined) => (known === undefined ? '?' : known ? 'yes' : 'no');
   const rows = registeredProviders().map(({ name, aliases, defaultModel, capabilities }) => [
@@ -22,9 +22,9 @@ function capabilityTable(): string {
   return [header, header.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
-/** Replaces the table between its markers in the README. */
-export function withCapabilityTable(readme: string): string {
-  return readme.replace(
+/** Replaces the table between its markers in a guide. */
+export function withCapabilityTable(guide: string): string {
+  return guide.replace(
     /(<!-- capabilities -->\n)[\s\S]*?(\n<!-- end -->)/,
     (_, begin: string, end: string) => begin + capabilityTable() + end,
   );

@@ -10,10 +10,10 @@ interface LimitResult {
   readonly met: boolean;
 }
 
-/** The tables of the README of the project; the README of the benchmark has all of them. */
+/** The tables of the guide; the README of the benchmark has all of them. */
 const mainTables = ["CPU time, OpenAI's wire", "CPU time, Anthropic's wire"];
 
-/** Returns the figures of the benchmark for the README of the project. */
+/** Returns the figures of the benchmark for the guide. */
 export function speedSummary(report: Report): string {
   const limits = limitsOf(report);
   return joined([
@@ -21,7 +21,7 @@ export function speedSummary(report: Report): string {
     ...mainTables.map((title) => tableOf(title, report.cases)),
     bundles(report),
     `${limits.filter(({ met }) => met).length} of the project's ${limits.length} limits are met. ` +
-      '[spec/checks/bench](spec/checks/bench/README.md) lists those that are missed, and has the tables of latency, memory and growth.',
+      '[spec/checks/bench](../spec/checks/bench/README.md) lists those that are missed, and has the tables of latency, memory and growth.',
   ]);
 }
 
@@ -40,9 +40,9 @@ export function speedTables(report: Report): string {
   ]);
 }
 
-/** Replaces the figures between their markers in a README. */
-export function withSpeed(readme: string, figures: string): string {
-  return readme.replace(
+/** Replaces the figures between their markers in a document. */
+export function withSpeed(document: string, figures: string): string {
+  return document.replace(
     /(<!-- speed -->\n)[\s\S]*?(\n<!-- end -->)/,
     (_, begin: string, end: string) => begin + figures + end,
   );

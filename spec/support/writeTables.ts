@@ -7,5 +7,6 @@ const results = readResults();
 const change = (file: string, update: (text: string) => string) =>
   writeFileSync(file, update(readFileSync(file, 'utf8')));
 
-change('README.md', (readme) => withSpeed(withCapabilityTable(readme), speedSummary(results)));
+change('docs/providers.md', withCapabilityTable);
+change('docs/performance.md', (guide) => withSpeed(guide, speedSummary(results)));
 change('spec/checks/bench/README.md', (readme) => withSpeed(readme, speedTables(results)));

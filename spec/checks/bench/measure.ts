@@ -32,7 +32,7 @@ export interface Plan {
 export interface Reading {
   readonly name: string;
   readonly unit: string;
-  /** Its table and row in the README. Default: none. */
+  /** Its table and row in docs/performance.md. Default: none. */
   readonly place?: readonly [table: string, row: string];
   /** The largest ratio of Rivulet that the project accepts. */
   readonly limit?: number;

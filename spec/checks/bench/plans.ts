@@ -13,7 +13,7 @@ export interface Planned extends Plan {
 
 /** A case that is measured on several wires. */
 interface Shape extends Plan {
-  /** Its row in the README. */
+  /** Its row in docs/performance.md. */
   readonly row: string;
   /** The largest ratio of Rivulet that the project accepts. Default: none; it must be less than that of any peer. */
   readonly limit?: number;

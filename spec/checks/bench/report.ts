@@ -26,7 +26,7 @@ export interface Measured {
 export interface CaseReport extends Measured {
   readonly name: string;
   readonly unit: string;
-  /** Its table and column in the README. */
+  /** Its table and column in docs/performance.md. */
   readonly place?: readonly [table: string, column: string];
   /** The largest ratio of Rivulet that the project accepts. */
   readonly limit?: number;

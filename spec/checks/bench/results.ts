@@ -4,7 +4,7 @@ import { root } from './build.js';
 import { circumstances } from './report.js';
 import type { CaseReport, Circumstances, Report } from './report.js';
 
-/** The latest results, from which the README's tables are made. */
+/** The latest results, from which the tables of docs/performance.md are made. */
 const file = join(root, 'spec/checks/bench/results.json');
 
 export const readResults = (): Report => JSON.parse(readFileSync(file, 'utf8')) as Report;

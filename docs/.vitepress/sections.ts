@@ -1,0 +1,58 @@
+/** The guides in the sidebar: the name of each file, and its title there. `npm run site` fails if one is missing. */
+export const sections: readonly { readonly text: string; readonly pages: Readonly<Record<string, string>> }[] = [
+  {
+    text: 'Start',
+    pages: {
+      'first-agent': 'A first agent',
+      'rxjs-in-ten-minutes': 'RxJS in ten minutes',
+      questions: 'Questions',
+    },
+  },
+  {
+    text: 'Runs',
+    pages: {
+      agents: 'Agents and runs',
+      tools: 'Tools',
+      'typed-output': 'Typed output',
+      'sub-agents': 'Sub-agents',
+      mcp: 'MCP',
+      checkpoints: 'Checkpoints',
+      operators: 'Operators by hand',
+      'write-an-operator': 'Write and test an operator',
+    },
+  },
+  {
+    text: 'Models',
+    pages: {
+      providers: 'Providers',
+      'fallbacks-and-faults': 'When a provider fails',
+      limits: 'Limits',
+      costs: 'Costs',
+      errors: 'Errors',
+    },
+  },
+  {
+    text: 'Pages and services',
+    pages: {
+      views: 'Views and chats',
+      'ag-ui': 'AG-UI',
+      'use-chat': 'useChat',
+      'several-instances': 'Several instances',
+      postgresql: 'PostgreSQL',
+      redis: 'Redis',
+    },
+  },
+  {
+    text: 'Look inside',
+    pages: { recording: 'Recordings', observability: 'Observability', performance: 'Performance and size' },
+  },
+  {
+    text: 'Come from',
+    pages: {
+      'migrate-from-ai-sdk': 'The AI SDK',
+      'migrate-from-langchain': 'LangChain',
+      'migrate-from-openai-sdk': 'The OpenAI SDK',
+      'rxjs-9': 'The plan for RxJS 9',
+    },
+  },
+];
