@@ -16,6 +16,7 @@ export default defineConfig({
   lang: 'en',
   cleanUrls: true,
   srcExclude: ['node_modules/**'],
+  ignoreDeadLinks: [/^https?:\/\/localhost/], // addresses of local models in the reference
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],

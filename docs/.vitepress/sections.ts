@@ -35,6 +35,7 @@ export const sections: readonly { readonly text: string; readonly pages: Readonl
     text: 'Pages and services',
     pages: {
       views: 'Views and chats',
+      'node-services': 'Node and other servers',
       'ag-ui': 'AG-UI',
       'use-chat': 'useChat',
       'several-instances': 'Several instances',
