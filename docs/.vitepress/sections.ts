@@ -25,7 +25,9 @@ export const sections: readonly { readonly text: string; readonly pages: Readonl
     text: 'Models',
     pages: {
       providers: 'Providers',
-      'fallbacks-and-faults': 'When a provider fails',
+      'write-a-provider': 'Write a provider',
+      fallbacks: 'When a provider fails',
+      faults: 'Faults: what fails how',
       limits: 'Limits',
       costs: 'Costs',
       errors: 'Errors',
