@@ -137,6 +137,9 @@ export const eslintOnly =
 export default defineConfig(
   {
     ignores: [
+      'docs/.vitepress/config.ts', // its packages are in docs/node_modules, which npm run site installs
+      'docs/.vitepress/{cache,dist}/**',
+      'docs/{api,diagrams}/**',
       'dist',
       'coverage',
       'spec/checks/package/consumers',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { delay, firstValueFrom, map, of, Subject, take, timer } from 'rxjs';
+import { delay, firstValueFrom, map, of, Subject, take, tap, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import * as z from 'zod';
@@ -430,6 +430,14 @@ describe('a cancelled call of a run with sub-agents', () => {
     const { values } = observe(askingFor(agentTool(askingFor(endless), described)).stream('Hi', { cancel }));
     cancel.next('c1');
     expect(values.filter(isToolResult)).toMatchObject([{ code: 'cancelled', data: { finishReason: 'stopped' } }]);
+    expect(values.at(-1)).toMatchObject({ result: { text: 'Done.', finishReason: 'stop' } });
+  });
+
+  it('is answered if the handler of its toolStart cancels it, within a synchronous run', () => {
+    const cancel = new Subject<string>();
+    const run = askingFor(endless).stream('Hi', { cancel });
+    const { values } = observe(run.pipe(tap((event) => event.type === 'toolStart' && cancel.next(event.id))));
+    expect(values.filter(isToolResult)).toMatchObject([{ code: 'cancelled' }]);
     expect(values.at(-1)).toMatchObject({ result: { text: 'Done.', finishReason: 'stop' } });
   });
 });

@@ -1,14 +1,19 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { defineConfig } from 'vitepress';
+import type { DefaultTheme } from 'vitepress';
 import { sections } from './sections.ts';
 
 const folder = import.meta.dirname;
-const { repository } = JSON.parse(readFileSync(join(folder, '../../package.json'), 'utf8'));
+const manifest = readFileSync(join(folder, '../../package.json'), 'utf8');
+const { repository } = JSON.parse(manifest) as { readonly repository: { readonly url: string } };
 const project = repository.url.replace(/^git\+|\.git$/g, '');
 
-const readSidebar = (path: string) =>
-  existsSync(join(folder, '..', path)) ? JSON.parse(readFileSync(join(folder, '..', path), 'utf8')) : [];
+/** The sidebar that typedoc has written beside the API reference. */
+const reference = join(folder, '../api/typedoc-sidebar.json');
+const apiSidebar = existsSync(reference)
+  ? (JSON.parse(readFileSync(reference, 'utf8')) as DefaultTheme.SidebarItem[])
+  : [];
 
 export default defineConfig({
   title: 'Rivulet',
@@ -27,7 +32,7 @@ export default defineConfig({
       { text: 'API', link: '/api/' },
     ],
     sidebar: {
-      '/api/': readSidebar('api/typedoc-sidebar.json'),
+      '/api/': apiSidebar,
       '/': sections.map(({ text, pages }) => ({
         text,
         items: Object.entries(pages).map(([page, title]) => ({ text: title, link: `/${page}` })),
@@ -38,12 +43,13 @@ export default defineConfig({
   markdown: {
     config(md) {
       // A link that leaves the guides leads to the repository.
-      const rule = md.renderer.rules.link_open ?? ((tokens, index, options, _, self) => self.renderToken(tokens, index, options));
-      md.renderer.rules.link_open = (tokens, index, options, env, self) => {
-        const href = tokens[index].attrGet('href') ?? '';
-        if (/^\.\.\/(?!\.\.)/.test(href) && !env.relativePath?.includes('/'))
-          tokens[index].attrSet('href', href.replace(/^\.\.\//, `${project}/blob/main/`));
-        return rule(tokens, index, options, env, self);
+      const render = md.renderer.rules.link_open;
+      md.renderer.rules.link_open = (tokens, index, options, env: { readonly relativePath?: string }, self) => {
+        const link = tokens[index];
+        const href = link.attrGet('href') ?? '';
+        const isGuide = !env.relativePath?.includes('/');
+        if (isGuide && href.startsWith('../')) link.attrSet('href', href.replace('../', `${project}/blob/main/`));
+        return render?.(tokens, index, options, env, self) ?? self.renderToken(tokens, index, options);
       };
     },
   },

@@ -12,6 +12,7 @@ export const sections: readonly { readonly text: string; readonly pages: Readonl
     text: 'Runs',
     pages: {
       agents: 'Agents and runs',
+      cancelling: 'Stop and cancel',
       tools: 'Tools',
       'typed-output': 'Typed output',
       'sub-agents': 'Sub-agents',

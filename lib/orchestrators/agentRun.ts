@@ -1,4 +1,4 @@
-import { connect, defer, EMPTY, identity, takeUntil } from 'rxjs';
+import { EMPTY, identity, Subject, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint, ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
@@ -19,7 +19,7 @@ import { dropReplay } from './replay.js';
 import type { RunOptions } from './runOptions.js';
 import { runTurns } from './runTurns.js';
 import type { TurnPosition } from './runTurns.js';
-import { rememberStop } from './stoppable.js';
+import { rememberStop, subscribeBefore } from './stoppable.js';
 import type { StopWhen } from './stopWhen.js';
 import type { TypedOutput } from './typed.js';
 
@@ -47,7 +47,13 @@ export function startRun(settings: AgentSettings, start: RunStart, options: RunO
   const begin = (notifiers: Notifiers) => new AgentRun(settings, start, options, notifiers).events();
   const { cancel } = options;
   const withCancel = (notifiers: Notifiers) =>
-    cancel ? defer(() => cancel).pipe(connect((shared) => begin({ ...notifiers, cancel: shared }))) : begin(notifiers);
+    cancel
+      ? subscribeBefore(
+          cancel,
+          () => new Subject<string>(),
+          (ids) => begin({ ...notifiers, cancel: ids }),
+        )
+      : begin(notifiers);
   const withStop = (prompts?: PromptQueue) =>
     options.stop ? rememberStop(options.stop, (stop) => withCancel({ stop, prompts })) : withCancel({ prompts });
   return options.prompts ? collectPrompts(options.prompts, withStop) : withStop();

@@ -1,5 +1,5 @@
 import { concatWith, defer, from, identity, NEVER, ReplaySubject, take, using } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable, ObservableInput, Subject } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model } from '../core/model.js';
@@ -44,14 +44,29 @@ export function rememberStop<T>(
   notifier: ObservableInput<unknown>,
   run: (stop: Observable<unknown>) => Observable<T>,
 ): Observable<T> {
-  return defer(() => {
-    const stop = new ReplaySubject<unknown>(1);
+  const first = from(notifier).pipe(take(1), concatWith(NEVER)); // its completion is not a stop
+  return subscribeBefore(first, () => new ReplaySubject(1), run);
+}
+
+/**
+ * Subscribes to a notifier before a run, once: a synchronous run may cause its values.
+ *
+ * @param notifier The notifier.
+ * @param create Returns the Subject that the run subscribes instead.
+ * @param run Receives the Subject, and returns the run.
+ */
+export const subscribeBefore = <V, T>(
+  notifier: ObservableInput<V>,
+  create: () => Subject<V>,
+  run: (values: Subject<V>) => Observable<T>,
+): Observable<T> =>
+  defer(() => {
+    const values = create();
     return using(
-      () => from(notifier).pipe(take(1), concatWith(NEVER)).subscribe(stop), // its completion is not a stop
-      () => run(stop),
+      () => from(notifier).subscribe(values),
+      () => run(values),
     );
   });
-}
 
 /**
  * A model whose streams end at a stop, and at a prompt that interrupts them. Unlike an operator inside a turn, it works
