@@ -29,7 +29,7 @@ export interface RegisteredProvider {
   readonly defaultModel?: string;
   /** The environment variable of its key; absent if no key is required. */
   readonly keyVariable?: string;
-  /** The capabilities of its default model; empty if it has no default model. docs/providers.md shows them in a table. */
+  /** The capabilities of its default model, which docs/providers.md shows; empty if it has no default model. */
   readonly capabilities: Capabilities;
 }
 
