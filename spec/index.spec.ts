@@ -220,6 +220,7 @@ describe('the public names', () => {
     expect(Object.keys(recording).sort()).toEqual([
       'RECORDING_VERSION',
       'drawRun',
+      'inspectRuns',
       'readRecording',
       'record',
       'recordFetch',

@@ -3,8 +3,9 @@ import { parseArgs } from 'node:util';
 import { drawRun } from '../recording/drawRun.js';
 import { readRecording } from '../recording/readRecording.js';
 import type { RunRecording } from '../recording/readRecording.js';
-import type { SpecRunner } from '../recording/spec/specText.js';
 import { writeSpec } from '../recording/writeSpec.js';
+import { inspectCommand } from './inspect/inspectCommand.js';
+import { runnerOf } from './options.js';
 import { playInTerminal } from './playInTerminal.js';
 import type { Shell } from './shell.js';
 import { UsageError } from './usageError.js';
@@ -27,6 +28,10 @@ export const usage = `npx rivulet COMMAND
       --out SPEC     the spec (default: FILE with the ending .spec.ts)
       --runner NAME  jest, vitest or node (default: vitest)
       --marbles      everything in the spec, as marble diagrams (default: the spec reads FILE)
+
+  inspect [FILE...]  shows runs as they happen, and those of files, on a page of this machine
+      --port N       its port (default: 4983; 0 for any)
+      --allow ORIGIN a page that may send its runs, such as http://localhost:4200 (default: none)
 
 FILE has the lines of record or recordRun of rivulet/recording.
 `;
@@ -53,6 +58,7 @@ export const commands: Readonly<Record<string, Command>> = {
     const options = { run: numberOf('run', values['run']), runner, fixture };
     return write(shell, file, out, (recording) => writeSpec(recording, options));
   },
+  inspect: inspectCommand,
 };
 
 const textOf = (value: string | boolean | undefined) => (typeof value === 'string' ? value : undefined);
@@ -80,11 +86,6 @@ function parseFile(args: readonly string[], options: OptionTypes) {
 }
 
 const withoutEnding = (file: string): string => file.replace(/\.[^./\\]*$/, '');
-
-function runnerOf(name: string): SpecRunner {
-  if (name === 'jest' || name === 'vitest' || name === 'node') return name;
-  throw new UsageError(`--runner "${name}" is not jest, vitest or node.`);
-}
 
 /** The path of a file for an import, from a folder. */
 function relativePath(from: string, file: string): string {

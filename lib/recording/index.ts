@@ -16,6 +16,8 @@ export type {
   ValueEntry,
 } from './entries.js';
 export { drawRun } from './drawRun.js';
+export { inspectRuns } from './inspectRuns.js';
+export type { InspectOptions } from './inspectRuns.js';
 export { readRecording } from './readRecording.js';
 export type { RecordedRequest, RecordedRun, RecordedStep, RunRecording } from './readRecording.js';
 export { record } from './record.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { EMPTY, NEVER, of, takeUntil, timer } from 'rxjs';
+import { EMPTY, filter, firstValueFrom, NEVER, of, ReplaySubject, Subject, takeUntil, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from 'rivulet';
 import type { Agent } from 'rivulet';
@@ -11,7 +11,11 @@ import { busyAgent, recordVirtually } from '../recording/runs.js';
 async function run(
   args: readonly string[],
   files: Readonly<Record<string, string>> = {},
-  options: { readonly hasColors?: boolean; readonly interrupts?: Observable<unknown> } = {},
+  options: {
+    readonly hasColors?: boolean;
+    readonly interrupts?: Observable<unknown>;
+    readonly write?: (text: string) => void;
+  } = {},
 ) {
   const written: Record<string, string> = {};
   let [output, errors] = ['', ''];
@@ -127,6 +131,27 @@ describe('npx rivulet spec', () => {
   });
 });
 
+describe('npx rivulet inspect', () => {
+  const { lines } = recordVirtually(busyAgent());
+
+  it('npx rivulet inspect serves the runs of files until Ctrl-C, at an address with a token', async () => {
+    const interrupts = new Subject<void>();
+    const printed = new ReplaySubject<string>();
+    let list: unknown;
+    const visited = firstValueFrom(printed.pipe(filter((text) => text.startsWith('Inspector:')))).then(async (text) => {
+      const { origin, hash } = new URL(text.slice('Inspector: '.length));
+      const response = await fetch(`${origin}/api/runs`, { headers: { authorization: `Bearer ${hash.slice(1)}` } });
+      const { value } = (await response.body?.getReader().read()) ?? {};
+      list = JSON.parse(new TextDecoder().decode(value));
+      interrupts.next();
+    });
+    const shell = { interrupts, write: (text: string) => printed.next(text) };
+    expect(await run(['inspect', '--port', '0', 'run.jsonl'], fileOf(lines), shell)).toMatchObject({ code: 0 });
+    await visited;
+    expect(list).toMatchObject([{ title: 'How warm is it in Oslo?', state: 'stop' }]);
+  });
+});
+
 describe('runCommand', () => {
   it.each([
     [['replay'], 2, 'Pass the file of a recording.'],
@@ -135,6 +160,9 @@ describe('runCommand', () => {
     [['replay', 'run.jsonl', '--loud'], 2, "Unknown option '--loud'"],
     [['replay', 'other.jsonl'], 1, 'ENOENT'],
     [['replay', 'run.jsonl', '--run', '7'], 1, 'The recording has 1 runs, and this is run 7.'],
+    [['inspect', '--port', 'x'], 2, '--port "x" is not a port'],
+    [['inspect', '--allow', 'localhost'], 2, '--allow "localhost" is not the origin of a page'],
+    [['inspect', 'other.jsonl'], 1, 'ENOENT'],
     [['play'], 2, 'There is no command "play".'],
   ])('runCommand explains %j', async (args, code, message) => {
     const { lines } = recordVirtually(busyAgent());

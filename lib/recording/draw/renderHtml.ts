@@ -6,8 +6,7 @@ import { drawingStyle, legend, markSigns } from './style.js';
 
 /** Renders a drawing as one HTML page, which loads nothing. */
 export function renderPage(drawing: Drawing, wire: RunRecording['wire'], startTime: number): string {
-  const body = renderDrawing(drawing);
-  const data = drawingData(drawing, wire, startTime);
+  const { html, data } = renderDrawing(drawing, wire, startTime);
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -16,7 +15,7 @@ export function renderPage(drawing: Drawing, wire: RunRecording['wire'], startTi
 <title>${escape(drawing.title)}</title>
 <style>${drawingStyle}</style>
 <body>
-${body}
+${html}
 <script type="application/json" id="data">${jsonForScript(data)}</script>
 <script>${drawingScript}
 startDrawing(document.body, JSON.parse(document.getElementById('data').textContent));
@@ -25,6 +24,19 @@ startDrawing(document.body, JSON.parse(document.getElementById('data').textConte
 </html>
 `;
 }
+
+/** What `startDrawing` of the script needs: the elements, and the data. */
+export interface RenderedDrawing {
+  readonly html: string;
+  /** Plain JSON. */
+  readonly data: object;
+}
+
+/** Renders a drawing without its page. */
+export const renderDrawing = (drawing: Drawing, wire: RunRecording['wire'], startTime: number): RenderedDrawing => ({
+  html: drawingElements(drawing),
+  data: drawingData(drawing, wire, startTime),
+});
 
 /** JSON that cannot end its script element. */
 const jsonForScript = (value: unknown): string => JSON.stringify(value).replaceAll('<', String.raw`\u003c`);
@@ -50,7 +62,7 @@ function drawingData({ root, items, duration }: Drawing, wire: RunRecording['wir
 }
 
 /** The elements of a drawing, without its page. */
-function renderDrawing(drawing: Drawing): string {
+function drawingElements(drawing: Drawing): string {
   const { title, facts, root } = drawing;
   const duration = Math.max(drawing.duration, 1);
   const lanes = flatten(root);

@@ -12,13 +12,23 @@ function startDrawing(root, data) {
   const { items, frames, duration } = data;
   const byLane = tracks.map(() => []);
   items.forEach((item, index) => byLane[item[1]].push(index));
-  let selected = -1, zoom = 1;
+  let selected = -1, zoom = 1, end = Infinity, curtain;
   const time = (ms) => ms < 1000 ? Math.round(ms) + ' ms' : (ms / 1000).toFixed(3) + ' s';
+  const leftOf = (track, at) =>
+    track.left - lanes.getBoundingClientRect().left + track.width * Math.min(1, at / duration) + 'px';
+  function until(at) {
+    end = at;
+    if (!curtain) lanes.append(curtain = document.createElement('li'));
+    curtain.className = 'curtain';
+    curtain.setAttribute('aria-hidden', 'true');
+    curtain.style.left = leftOf(tracks[0].getBoundingClientRect(), at);
+  }
   function place() {
+    if (curtain) until(end);
     if (selected < 0) { cursor.hidden = true; return; }
     const [at, lane] = items[selected], track = tracks[lane].getBoundingClientRect();
     cursor.hidden = false;
-    cursor.style.left = track.left - lanes.getBoundingClientRect().left + track.width * at / duration + 'px';
+    cursor.style.left = leftOf(track, at);
   }
   function select(index, scrolls) {
     if (index < 0 || index >= items.length) return;
@@ -39,6 +49,7 @@ function startDrawing(root, data) {
     const names = tracks[lane].previousElementSibling.getBoundingClientRect();
     const free = names.height && innerWidth > 640 ? names.right : box.left;
     if (x < free + 8 || x > box.right - 8) chart.scrollLeft += x - (free + box.right) / 2;
+    if (scrolls === 'horizontally') return;
     const { top, bottom } = tracks[lane].getBoundingClientRect();
     if (top < 0 || bottom > innerHeight) tracks[lane].scrollIntoView({ block: 'center', inline: 'nearest' });
   }
@@ -100,6 +111,8 @@ function startDrawing(root, data) {
   const onResize = () => place();
   addEventListener('resize', onResize);
   addEventListener('beforeprint', () => root.querySelectorAll('details').forEach((each) => (each.open = true)));
-  return { select, get selected() { return selected; }, leave: () => removeEventListener('resize', onResize) };
+  return { select, until, setZoom, get selected() { return selected; }, get zoom() { return zoom; },
+    leave: () => removeEventListener('resize', onResize),
+  };
 }
 `;

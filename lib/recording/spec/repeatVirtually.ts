@@ -13,17 +13,32 @@ import { eventsOf, replayRun } from '../replayRun.js';
  */
 export function repeatVirtually(recording: RunRecording, run: number): RecordedRun {
   const recorded = runOf(recording, { run });
-  if (recorded.start.kind !== 'run' || recorded.start.resumed) return recorded;
+  if (!canRepeat(recorded)) return recorded;
+  const repeated = repeatRun(recording, run);
+  return firstDifference(repeated, recorded) === undefined ? repeated : recorded;
+}
+
+/** Whether a run can be repeated: a model that was recorded has no run, and a checkpoint is not recorded. */
+export const canRepeat = ({ start }: RecordedRun): boolean => start.kind === 'run' && !start.resumed;
+
+/** Repeats a run in virtual time, with the recorded model and tools, and records it again. */
+export function repeatRun(recording: RunRecording, run: number): RecordedRun {
+  const { name } = runOf(recording, { run }).start;
   const lines: string[] = [];
   new TestScheduler(() => true).run(() => {
     const { agent, input, options, left } = replayRun(recording, { run });
-    recordRun(createAgent(agent), (line) => void lines.push(line))
+    recordRun(createAgent(agent), (line) => void lines.push(line), { name })
       .stream(input, options)
       .pipe(takeUntil(left))
       .subscribe({ error: () => undefined }); // the failure is in the recording
   });
-  const repeated = runOf(readRecording(lines), {});
-  return eventsText(repeated) === eventsText(recorded) ? repeated : recorded;
+  return runOf(readRecording(lines), {});
 }
 
-const eventsText = (run: RecordedRun): string => JSON.stringify(eventsOf(run).map(({ event }) => event));
+/** The number of the first event in which two runs differ, from 1; undefined if they emitted the same events. */
+export function firstDifference(a: RecordedRun, b: RecordedRun): number | undefined {
+  const [these, those] = [a, b].map((run) => eventsOf(run).map(({ event }) => JSON.stringify(event)));
+  const length = Math.max(these?.length ?? 0, those?.length ?? 0);
+  const index = Array.from({ length }, (_, position) => these?.[position] === those?.[position]).indexOf(false);
+  return index < 0 ? undefined : index + 1;
+}

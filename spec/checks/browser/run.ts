@@ -5,6 +5,7 @@ import { serve } from '../../../examples/node-service/serve.js';
 import { angularChecks } from './angular.js';
 import { checks } from './checks.js';
 import { launch } from './chromium.js';
+import { inspectorChecks } from './inspector.js';
 import { checkNest } from './nest.js';
 import { pageChecks } from './page.js';
 import { onStage } from './stage.js';
@@ -53,8 +54,11 @@ export async function runChecks({ short, only = '' }: Selection): Promise<number
       })),
   );
   const nest = { name: 'nest-service: The service keeps users apart', run: () => checkNest(browser) };
+  const inspector = inspectorChecks
+    .filter((check) => !short || check.short === true)
+    .map(({ name, run }) => ({ name: `inspector: ${name}`, run: () => run(browser) }));
   let failures = 0;
-  for (const { name, run } of [...onExamples, nest].filter((check) => check.name.includes(only))) {
+  for (const { name, run } of [...onExamples, nest, ...inspector].filter((check) => check.name.includes(only))) {
     const start = performance.now();
     const error = await run().then(
       () => undefined,

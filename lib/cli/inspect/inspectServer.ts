@@ -1,0 +1,203 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { auditTime, filter, fromEvent, merge, startWith, takeUntil } from 'rxjs';
+import { errorText } from '../../core/errors.js';
+import { layoutRun } from '../../recording/draw/layoutRun.js';
+import { renderDrawing } from '../../recording/draw/renderHtml.js';
+import { drawingScript } from '../../recording/draw/script.js';
+import { drawingStyle } from '../../recording/draw/style.js';
+import { readRecording } from '../../recording/readRecording.js';
+import type { RecordedRun, RunRecording } from '../../recording/readRecording.js';
+import { runOf } from '../../recording/replay.js';
+import { canRepeat, firstDifference, repeatRun } from '../../recording/spec/repeatVirtually.js';
+import { writeSpec } from '../../recording/writeSpec.js';
+import { runnerOf } from '../options.js';
+import { corsHeaders, hasToken, rejectForeign } from './access.js';
+import type { Access } from './access.js';
+import type { InspectedRuns } from './inspectedRuns.js';
+import { inspectorPage } from './page.js';
+import { inspectorScript } from './pageScript.js';
+import { inspectorStyle } from './pageStyle.js';
+import { replayScript } from './replayScript.js';
+
+/** The largest body of a request, in bytes. A sender stays below it. */
+const LARGEST_BODY = 2 ** 23;
+
+/** The shortest time between two lists that a page receives, in milliseconds. */
+const LIST_TIME = 200;
+
+/** Options of an inspector. */
+export interface InspectServerOptions {
+  /** 0 for any. */
+  readonly port: number;
+  /** Pages that may send their runs. */
+  readonly origins: readonly string[];
+}
+
+/** A running inspector. */
+export interface InspectServer {
+  /** The address with the token, for a browser and for `inspectRuns`. */
+  readonly address: string;
+  close(): Promise<void>;
+}
+
+const headers = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; style-src-attr 'unsafe-inline'; connect-src 'self'; " +
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+  'cache-control': 'no-store',
+};
+
+/** A file of the page: its type and its text. */
+function fileAt(path: string): readonly [type: string, text: string] | undefined {
+  switch (path) {
+    case '/':
+      return ['text/html', inspectorPage];
+    case '/inspector.js':
+      return ['text/javascript', drawingScript + replayScript + inspectorScript];
+    case '/inspector.css':
+      return ['text/css', drawingStyle + inspectorStyle];
+    default:
+      return undefined;
+  }
+}
+
+/** Serves the page of an inspector, and receives the runs of other processes, on the loopback interface only. */
+export async function serveInspector(runs: InspectedRuns, options: InspectServerOptions): Promise<InspectServer> {
+  const token = randomBytes(24).toString('base64url');
+  const server = createServer((request, response) => {
+    void answer(request, response).catch((thrown: unknown) => fail(response, 500, errorText(thrown)));
+  });
+  server.listen(options.port, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const access: Access = { token, port, origins: options.origins };
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const rejected = rejectForeign(request, access);
+    if (rejected) {
+      fail(response, rejected.status, rejected.message);
+      return;
+    }
+    const cors = corsHeaders(request, access);
+    for (const [name, value] of Object.entries({ ...headers, ...cors })) response.setHeader(name, value);
+    const { pathname: path, searchParams } = new URL(request.url ?? '/', 'http://localhost');
+    const file = fileAt(path);
+    if (request.method === 'OPTIONS') response.writeHead(204).end();
+    else if (file) send(response, ...file);
+    else if (!hasToken(request, access))
+      fail(response, 401, 'Open the address that the inspector printed, with its token.');
+    else if (path === '/api/entries') await receive(request, response, runs);
+    else if (path === '/api/runs') follow(response, runs);
+    else answerRun(path, searchParams, response, runs);
+  }
+
+  return {
+    address: `http://127.0.0.1:${port}/#${token}`,
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function send(response: ServerResponse, type: string, text: string): void {
+  response.setHeader('content-type', `${type}; charset=utf-8`);
+  response.end(text);
+}
+
+const sendJson = (response: ServerResponse, value: unknown): void =>
+  send(response, 'application/json', JSON.stringify(value));
+
+function fail(response: ServerResponse, status: number, message: string): void {
+  if (response.headersSent) {
+    response.destroy();
+    return;
+  }
+  response.statusCode = status;
+  sendJson(response, { error: message });
+}
+
+/** Receives lines of recordings. */
+async function receive(request: IncomingMessage, response: ServerResponse, runs: InspectedRuns): Promise<void> {
+  const source = String(request.headers['rivulet-source'] ?? '');
+  if (request.method !== 'POST' || source === '') {
+    fail(response, 400, 'Send lines with POST and the header rivulet-source, as inspectRuns does.');
+    return;
+  }
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > LARGEST_BODY) {
+      fail(response, 413, `Send at most ${LARGEST_BODY} bytes at once.`);
+      return;
+    }
+    chunks.push(chunk);
+  }
+  runs.add(source, Buffer.concat(chunks).toString());
+  response.writeHead(204).end();
+}
+
+/** Sends the list of runs now and after each change, a line of JSON each. */
+function follow(response: ServerResponse, runs: InspectedRuns): void {
+  response.writeHead(200, { 'content-type': 'application/x-ndjson; charset=utf-8' });
+  const left = fromEvent(response, 'close');
+  // A page that does not read receives the newest list when it reads again.
+  merge(runs.changes, fromEvent(response, 'drain'))
+    .pipe(
+      auditTime(LIST_TIME),
+      filter(() => !response.writableNeedDrain),
+      startWith(undefined),
+      takeUntil(left),
+    )
+    .subscribe({
+      next: () => response.write(`${JSON.stringify(runs.list())}\n`),
+      error: (thrown: unknown) => response.destroy(thrown instanceof Error ? thrown : undefined),
+    });
+}
+
+/** What is made of a recorded run, as JSON: its drawing, its spec, its replay. */
+type View = (recording: RunRecording, run: RecordedRun, query: URLSearchParams) => object;
+
+const views: Readonly<Record<string, View>> = {
+  drawing: (recording, run) => renderDrawing(layoutRun(run), recording.wire, run.start.at),
+  spec: (recording, _run, query) => ({
+    spec: writeSpec(recording, { runner: runnerOf(query.get('runner') ?? 'vitest') }),
+  }),
+  replay: (recording, run) => {
+    if (!canRepeat(run)) return { error: 'A resumed run, or a model without an agent, cannot be repeated.' };
+    const repeated = repeatRun(recording, 1);
+    const drawing = renderDrawing(layoutRun(repeated), [], repeated.start.at);
+    return { ...drawing, difference: firstDifference(repeated, run) };
+  },
+};
+
+function answerRun(path: string, query: URLSearchParams, response: ServerResponse, runs: InspectedRuns): void {
+  const [, id, name = ''] = /^\/api\/runs\/(\d+)\/(\w+)$/.exec(path) ?? [];
+  const text = id === undefined ? undefined : runs.textOf(Number(id));
+  const view = Object.hasOwn(views, name) ? views[name] : undefined;
+  if (text === undefined) fail(response, 404, 'The inspector has no such run. It keeps the newest ones.');
+  else if (name === 'recording') send(response, 'application/x-ndjson', text);
+  else if (view) sendJson(response, viewOf(view, text, query));
+  else fail(response, 404, 'The inspector has no such page.');
+}
+
+/** A recording that cannot be read, for example one of a newer version, is a result that the page shows. */
+function viewOf(view: View, text: string, query: URLSearchParams): object {
+  try {
+    const recording = readRecording(text);
+    return view(recording, runOf(recording, {}), query);
+  } catch (thrown) {
+    return { error: errorText(thrown) };
+  }
+}

@@ -1,0 +1,184 @@
+import { Subject } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { asKnownEvent } from '../../core/eventGuards.js';
+import { finiteNumber, isRecord, nonEmptyString, tryParseJson } from '../../core/json/json.js';
+import { messageText } from '../../core/message.js';
+import { shortJson } from '../../recording/draw/lanes.js';
+import { RECORDING_VERSION } from '../../recording/entries.js';
+import type { RecordingEntry, RunEntry, StartEntry } from '../../recording/entries.js';
+
+/** A run in the list of the inspector. Times are those of the process that recorded it. */
+export interface RunSummary {
+  readonly id: number;
+  /** The name of the agent, if any. */
+  readonly name?: string;
+  /** The beginning of the input. */
+  readonly title: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** Milliseconds, so far. */
+  readonly duration: number;
+  /** How the run ended: its finish reason, `failed`, `unsubscribed`; `running` as long as it has not. */
+  readonly state: string;
+  readonly turns: number;
+  readonly calls: number;
+  /** How many entries have arrived. It grows as long as the run is recorded. */
+  readonly entries: number;
+}
+
+/** The largest number of runs that are kept, and of characters of their recordings. */
+export interface InspectorLimits {
+  readonly runs: number;
+  readonly length: number;
+}
+
+/** A process, or a file: the lines that belong to all of its runs. */
+interface Source {
+  header: string | undefined;
+  readonly exchanges: string[];
+  readonly runs: Map<number, InspectedRun>;
+}
+
+interface InspectedRun {
+  summary: RunSummary;
+  readonly source: Source;
+  readonly number: number;
+  readonly lines: string[];
+  length: number;
+}
+
+const defaultLimits: InspectorLimits = { runs: 500, length: 2 ** 28 };
+
+/** The runs that an inspector has received. The oldest ones are removed beyond the limits. */
+export class InspectedRuns {
+  private readonly sources = new Map<string, Source>();
+  private readonly runs = new Map<number, InspectedRun>();
+  private readonly changed = new Subject<void>();
+  private lastId = 0;
+  private length = 0;
+
+  constructor(private readonly limits: InspectorLimits = defaultLimits) {}
+
+  /** Emits after each change. */
+  get changes(): Observable<void> {
+    return this.changed;
+  }
+
+  /**
+   * Adds lines of a recording. Lines that are not entries, and entries of runs that began before, are ignored.
+   *
+   * @param name The name of the process or file.
+   * @param text The lines.
+   */
+  add(name: string, text: string): void {
+    const source = this.sources.get(name) ?? { header: undefined, exchanges: [], runs: new Map() };
+    this.sources.set(name, source);
+    for (const line of text.split('\n')) {
+      const entry = line.trim() === '' ? undefined : tryParseJson(line);
+      if (isRecord(entry)) this.addEntry(source, line, entry as unknown as RecordingEntry);
+    }
+    this.trim();
+    this.changed.next();
+  }
+
+  /** The newest run first. */
+  list(): readonly RunSummary[] {
+    return [...this.runs.values()].map(({ summary }) => summary).reverse();
+  }
+
+  /** The lines of a run, which are a recording. */
+  textOf(id: number): string | undefined {
+    const run = this.runs.get(id);
+    if (!run) return undefined;
+    const { header, exchanges } = run.source;
+    const first = header ?? JSON.stringify({ type: 'recording', version: RECORDING_VERSION, at: 0, content: true });
+    return [first, ...run.lines, ...exchanges].map((line) => `${line}\n`).join('');
+  }
+
+  private addEntry(source: Source, line: string, entry: RecordingEntry): void {
+    switch (entry.type) {
+      case 'recording':
+        source.header = line;
+        break;
+      case 'exchange':
+        source.exchanges.push(line);
+        this.length += line.length;
+        break;
+      case 'start':
+        this.startRun(source, line, entry);
+        break;
+      default: {
+        const run = source.runs.get(entry.run);
+        if (run) this.addLine(run, line, entry);
+      }
+    }
+  }
+
+  private startRun(source: Source, line: string, entry: StartEntry): void {
+    const id = ++this.lastId;
+    const input = Array.isArray(entry.input) ? entry.input.map(messageText).join(' ').trim() : '';
+    const name = nonEmptyString(entry.name);
+    const summary: RunSummary = {
+      id,
+      ...(name === undefined ? {} : { name }),
+      title: shortJson(input === '' ? (name ?? (entry.kind === 'model' ? 'Model' : 'Run')) : input, 200),
+      at: finiteNumber(entry.at) ?? 0,
+      duration: 0,
+      state: 'running',
+      turns: 0,
+      calls: 0,
+      entries: 1,
+    };
+    const run: InspectedRun = { summary, source, number: entry.run, lines: [line], length: line.length };
+    source.runs.set(entry.run, run);
+    this.runs.set(id, run);
+    this.length += line.length;
+  }
+
+  private addLine(run: InspectedRun, line: string, entry: Exclude<RunEntry, StartEntry>): void {
+    run.lines.push(line);
+    run.length += line.length;
+    this.length += line.length;
+    const { summary } = run;
+    const last = entry.type === 'deltas' ? (finiteNumber(entry.after.at(-1)) ?? 0) : 0;
+    const duration = Math.max(summary.duration, (finiteNumber(entry.at) ?? 0) + last - summary.at);
+    run.summary = { ...summary, duration, entries: summary.entries + 1, ...progressOf(summary, entry) };
+  }
+
+  /** Removes the oldest runs, those that have ended first. */
+  private trim(): void {
+    while (this.runs.size > 1 && (this.runs.size > this.limits.runs || this.length > this.limits.length)) {
+      const all = [...this.runs.values()];
+      const oldest = all.find(({ summary }) => summary.state !== 'running') ?? all[0];
+      if (!oldest) return;
+      this.remove(oldest);
+    }
+  }
+
+  private remove({ summary, source, number, length }: InspectedRun): void {
+    this.runs.delete(summary.id);
+    this.length -= length;
+    source.runs.delete(number);
+    if (source.runs.size > 0) return;
+    for (const line of source.exchanges.splice(0)) this.length -= line.length;
+  }
+}
+
+/** What an entry changes in the summary of its run. */
+function progressOf(summary: RunSummary, entry: Exclude<RunEntry, StartEntry>): Partial<RunSummary> {
+  switch (entry.type) {
+    case 'end': {
+      const isDone = entry.outcome === 'completed' && summary.state !== 'running';
+      return { state: isDone ? summary.state : entry.outcome };
+    }
+    case 'event':
+    case 'both': {
+      const event = asKnownEvent(entry.value);
+      if (event.type === 'turn') return { turns: event.turn };
+      if (event.type === 'toolCall') return { calls: summary.calls + 1 };
+      return event.type === 'result' ? { state: event.result.finishReason } : {};
+    }
+    default:
+      return {};
+  }
+}

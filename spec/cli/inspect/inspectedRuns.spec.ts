@@ -1,0 +1,50 @@
+import { describe, expect, it } from '@jest/globals';
+import { InspectedRuns } from '../../../lib/cli/inspect/inspectedRuns.js';
+import { readRecording } from '../../../lib/recording/readRecording.js';
+import { busyAgent, recordVirtually } from '../../recording/runs.js';
+
+const { lines } = recordVirtually(busyAgent(), undefined, { name: 'support' });
+const text = lines.join('\n');
+
+describe('InspectedRuns', () => {
+  it('InspectedRuns lists a run while it happens and when it has ended', () => {
+    const runs = new InspectedRuns();
+    const half = lines.findIndex((line) => line.includes('"toolProgress"'));
+    runs.add('a', lines.slice(0, half).join('\n'));
+    expect(runs.list()).toMatchObject([
+      { name: 'support', title: 'How warm is it in Oslo?', state: 'running', turns: 0, calls: 2 },
+    ]);
+    runs.add('a', lines.slice(half).join('\n'));
+    expect(runs.list()).toMatchObject([{ state: 'stop', turns: 2, calls: 2, entries: lines.length - 1 }]);
+    expect(readRecording(runs.textOf(1) ?? '')).toEqual(readRecording(text));
+  });
+
+  it('InspectedRuns keeps runs of several processes apart, whose numbers are the same', () => {
+    const runs = new InspectedRuns();
+    for (const [index, line] of lines.entries()) {
+      runs.add('a', line);
+      if (index < 3) runs.add('b', line);
+    }
+    expect(runs.list().map(({ id, state }) => [id, state])).toEqual([
+      [2, 'running'],
+      [1, 'stop'],
+    ]);
+  });
+
+  it('InspectedRuns ignores lines that are not entries, and entries of runs that began before', () => {
+    const runs = new InspectedRuns();
+    runs.add('a', `{"type":"stop","run":7,"at":1}\nnot JSON\n[]\n${lines.slice(0, 2).join('\n')}\n{"half`);
+    expect(runs.list()).toMatchObject([{ entries: 1 }]);
+    expect(runs.textOf(2)).toBeUndefined();
+  });
+
+  it('InspectedRuns removes the oldest run that has ended', () => {
+    const runs = new InspectedRuns({ runs: 2, length: Infinity });
+    runs.add('open', lines.slice(0, 3).join('\n'));
+    for (const name of ['a', 'b']) runs.add(name, text);
+    expect(runs.list().map(({ id }) => id)).toEqual([3, 1]);
+    const short = new InspectedRuns({ runs: 500, length: text.length * 1.5 });
+    for (const name of ['a', 'b', 'c']) short.add(name, text);
+    expect(short.list().map(({ id }) => id)).toEqual([3]);
+  });
+});
