@@ -44,6 +44,7 @@ export const sections: readonly { readonly text: string; readonly pages: Readonl
       'several-instances': 'Several instances',
       postgresql: 'PostgreSQL',
       redis: 'Redis',
+      'your-own-store': 'A store of your own',
     },
   },
   {
