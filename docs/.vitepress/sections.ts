@@ -16,6 +16,7 @@ export const sections: readonly { readonly text: string; readonly pages: Readonl
       tools: 'Tools',
       'typed-output': 'Typed output',
       'sub-agents': 'Sub-agents',
+      'memory-and-search': 'Memory and search',
       mcp: 'MCP',
       checkpoints: 'Checkpoints',
       operators: 'Operators by hand',
@@ -26,6 +27,8 @@ export const sections: readonly { readonly text: string; readonly pages: Readonl
     text: 'Models',
     pages: {
       providers: 'Providers',
+      settings: 'Settings',
+      'images-and-files': 'Images and files',
       'write-a-provider': 'Write a provider',
       fallbacks: 'When a provider fails',
       faults: 'Faults: what fails how',
