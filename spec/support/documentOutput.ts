@@ -8,9 +8,9 @@ export interface ExpectedOutput {
 
 /** Reads what a program says that it prints. */
 export function expectedOutput(code: string): ExpectedOutput {
-  const parts = [...code.matchAll(/console\.log\(.*\).*; \/\/ (.+)$/gm)].map(([, part = '']) =>
-    part.replaceAll('\\n', '\n'),
-  );
+  const inLine = code.matchAll(/console\.log\(.*\).*; \/\/ (.+)$/gm);
+  const overLines = code.matchAll(/console\.log\([^;]*; \/\/ (.+)$/gm);
+  const parts = [...inLine, ...overLines].map(([, part = '']) => part.replaceAll('\\n', '\n'));
   const all = /(?:^\/\/ .*\n)+(?![^])/m
     .exec(code)?.[0]
     .replace(/^\/\/ /gm, '')
