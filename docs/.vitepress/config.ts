@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, posix } from 'node:path';
 import { defineConfig } from 'vitepress';
 import type { DefaultTheme } from 'vitepress';
-import { sections } from './sections.ts';
+import { projectPages, siteAddress } from './projectPages.ts';
+import { projectSections, sections } from './sections.ts';
 
 const folder = import.meta.dirname;
 const manifest = readFileSync(join(folder, '../../package.json'), 'utf8');
@@ -15,13 +16,27 @@ const apiSidebar = existsSync(reference)
   ? (JSON.parse(readFileSync(reference, 'utf8')) as DefaultTheme.SidebarItem[])
   : [];
 
+/** The file of the repository that a page is made of. */
+const fileOfPage = new Map([...projectPages].map(([file, page]) => [page, file]));
+
+/** The anchors of GitHub, so that a link to a heading works in both places. */
+const slugify = (heading: string) =>
+  heading
+    .trim()
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/\s/g, '-');
+
 export default defineConfig({
   title: 'Rivulet',
   description: 'LLM responses as RxJS Observables',
   lang: 'en',
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: '/icon.svg' }]],
   cleanUrls: true,
+  metaChunk: true,
   srcExclude: ['node_modules/**'],
   ignoreDeadLinks: [/^https?:\/\/localhost/], // addresses of local models in the reference
+  vite: { build: { chunkSizeWarningLimit: 5000 } }, // the index of the search
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],
@@ -33,7 +48,7 @@ export default defineConfig({
     ],
     sidebar: {
       '/api/': apiSidebar,
-      '/': sections.map(({ text, pages }) => ({
+      '/': [...sections, ...projectSections].map(({ text, pages }) => ({
         text,
         items: Object.entries(pages).map(([page, title]) => ({ text: title, link: `/${page}` })),
       })),
@@ -41,14 +56,19 @@ export default defineConfig({
     socialLinks: [{ icon: 'github', link: project }],
   },
   markdown: {
+    anchor: { slugify },
+    headers: { slugify },
     config(md) {
-      // A link that leaves the guides leads to the repository.
+      // The links of a document are those of its file in the repository: a link that leaves the site leads there.
       const render = md.renderer.rules.link_open;
       md.renderer.rules.link_open = (tokens, index, options, env: { readonly relativePath?: string }, self) => {
         const link = tokens[index];
-        const href = link.attrGet('href') ?? '';
-        const isGuide = !env.relativePath?.includes('/');
-        if (isGuide && href.startsWith('../')) link.attrSet('href', href.replace('../', `${project}/blob/main/`));
+        const href = link?.attrGet('href') ?? '';
+        const page = env.relativePath ?? '';
+        const file = fileOfPage.get(page) ?? `docs/${page}`;
+        const isRelative = !/^(?:[a-z]+:|#|\/)/.test(href);
+        if (isRelative && (fileOfPage.has(page) || (href.startsWith('../') && !page.includes('/'))))
+          link?.attrSet('href', siteAddress(posix.normalize(posix.join(posix.dirname(file), href)), project));
         return render?.(tokens, index, options, env, self) ?? self.renderToken(tokens, index, options);
       };
     },

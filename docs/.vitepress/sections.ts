@@ -1,5 +1,10 @@
+interface Section {
+  readonly text: string;
+  readonly pages: Readonly<Record<string, string>>;
+}
+
 /** The guides in the sidebar: the name of each file, and its title there. `npm run site` fails if one is missing. */
-export const sections: readonly { readonly text: string; readonly pages: Readonly<Record<string, string>> }[] = [
+export const sections: readonly Section[] = [
   {
     text: 'Start',
     pages: {
@@ -61,6 +66,31 @@ export const sections: readonly { readonly text: string; readonly pages: Readonl
       'migrate-from-langchain': 'LangChain',
       'migrate-from-openai-sdk': 'The OpenAI SDK',
       'rxjs-9': 'The plan for RxJS 9',
+    },
+  },
+];
+
+/** The documents of the project, below the guides. Their pages are in projectPages.ts. */
+export const projectSections: readonly Section[] = [
+  {
+    text: 'Examples',
+    pages: {
+      'project/terminal': 'An agent in the terminal',
+      'project/page': 'A page in one file',
+      'project/angular-chat': 'A chat in Angular',
+      'project/node-service': 'A service in Node',
+      'project/nest-service': 'A service in Nest',
+      'project/research': 'Research in three phases',
+    },
+  },
+  {
+    text: 'The project',
+    pages: {
+      'project/security': 'Security',
+      'project/architecture': 'Architecture',
+      'project/contributing': 'Contributing',
+      'project/benchmark': 'The benchmark',
+      'project/changelog': 'Changes',
     },
   },
 ];

@@ -1,9 +1,11 @@
 // npm run site: builds the site from docs/, the API reference from the doc comments, and the gallery of the diagrams.
 // The result is in docs/.vitepress/dist. It fails for a dead link, and for a guide that is not in the sidebar.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { projectPages } from '../../../docs/.vitepress/projectPages.js';
 import { sections } from '../../../docs/.vitepress/sections.js';
+import { deadLinks } from './deadLinks.js';
 
 const root = join(import.meta.dirname, '../../..');
 const docs = join(root, 'docs');
@@ -14,7 +16,12 @@ requireAllInSidebar();
 run('npm', 'ci', '--no-audit', '--no-fund', '--loglevel', 'error');
 writeReference();
 writeGallery();
+writeProject();
 run('npx', 'vitepress', 'build');
+
+const dead = deadLinks(join(docs, '.vitepress/dist'));
+for (const link of dead) console.error(link);
+if (dead.length > 0) process.exitCode = 1;
 
 /** Fails for a guide without a place in the sidebar, and for a place without a guide. */
 function requireAllInSidebar(): void {
@@ -27,17 +34,26 @@ function requireAllInSidebar(): void {
   if (wrong.length > 0) throw new Error(`${wrong.join('; ')}. The sidebar is docs/.vitepress/sections.ts.`);
 }
 
+/** Creates a folder of docs/ anew. */
+function newFolder(name: string): string {
+  const folder = join(docs, name);
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder);
+  return folder;
+}
+
 /** Writes a page for each public name of each entry point, in docs/api. */
 function writeReference(): void {
   const { compilerOptions } = JSON.parse(readFileSync(join(root, 'tsconfig.json'), 'utf8')) as {
     readonly compilerOptions: { readonly paths: Readonly<Record<string, readonly string[]>> };
   };
   const entries = Object.values(compilerOptions.paths).map(([file = '']) => join(root, file));
-  rmSync(join(docs, 'api'), { recursive: true, force: true });
+  newFolder('api');
   run(
     'npx',
     'typedoc',
     ...['--plugin', 'typedoc-plugin-markdown', '--plugin', 'typedoc-vitepress-theme'],
+    ...['--plugin', './.vitepress/typedoc.js', '--name', 'API reference'],
     ...['--docsRoot', '.', '--out', 'api', '--tsconfig', '../tsconfig.json', '--basePath', root],
     ...['--readme', 'none', '--skipErrorChecking', '--logLevel', 'Error', '--disableSources'],
     ...entries.flatMap((entry) => ['--entryPoints', entry]),
@@ -46,15 +62,33 @@ function writeReference(): void {
 
 /** Writes the page with all diagrams, in docs/diagrams. */
 function writeGallery(): void {
-  const folder = join(docs, 'diagrams');
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder);
+  const folder = newFolder('diagrams');
   const names = readdirSync(join(root, 'marbles')).flatMap((name) => /^(.*)\.svg$/.exec(name)?.[1] ?? []);
   for (const name of names) cpSync(join(root, 'marbles', `${name}.svg`), join(folder, `${name}.svg`));
+  const functions = readdirSync(join(docs, 'api'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.includes('functions/'))
+    .sort((a, b) => a.length - b.length); // the functions of `rivulet` before those of its other entries
   const entries = names.map((name) => {
-    const [first = ''] = readFileSync(join(root, 'marbles', `${name}.txt`), 'utf8').split('\n');
-    return `## ${name}\n\n${first.replace(/^%\s*/, '')}\n\n![${name}](./${name}.svg)\n`;
+    const [subject = name] = name.split('.');
+    const page = functions.find((file) => file.endsWith(`/${subject}.md`));
+    const heading = page ? `## ${name}\n\n[API of ${subject}](/api/${page})` : `## ${name}`;
+    return `${heading}\n\n${description(name)}\n\n![${name}](./${name}.svg)\n`;
   });
-  const intro = 'Each diagram is drawn from a text, and the same text runs as a spec.';
+  const intro =
+    'Each diagram is drawn from a text, and the same text runs as a spec: [Write and test an operator](/write-an-operator.md) shows how.';
   writeFileSync(join(folder, 'index.md'), `# Diagrams\n\n${intro}\n\n${entries.join('\n')}`);
+}
+
+/** A diagram begins with its description, in comments. */
+function description(name: string): string {
+  const lines = readFileSync(join(root, 'marbles', `${name}.txt`), 'utf8').split('\n');
+  const end = lines.findIndex((line) => !line.startsWith('% '));
+  const text = lines.slice(0, end).map((line) => line.slice(2));
+  return text.join(' ');
+}
+
+/** Copies the documents of the project, and of its examples, to docs/project. */
+function writeProject(): void {
+  newFolder('project');
+  for (const [file, page] of projectPages) copyFileSync(join(root, file), join(docs, page));
 }
