@@ -63,10 +63,12 @@ export interface ExecutorOptions {
 
 /** Creates the executor of this process. Its id is in the records of the runs that it executes. */
 export function createExecutor(store: RunStore, { checkpoints, describe, onError }: ExecutorOptions): Executor {
-  const executorId = randomId();
+  let executorId: string | undefined;
+  // Not before the first run: Cloudflare Workers refuse random values outside of a request.
+  const ownId = () => (executorId ??= randomId());
   /** The records that are being released. */
   const releasing = new Set<Observable<never>>();
-  const lease = () => ({ id: executorId, until: asyncScheduler.now() + LEASE_TIME });
+  const lease = () => ({ id: ownId(), until: asyncScheduler.now() + LEASE_TIME });
 
   /** Clears the fields that only a run in progress needs. */
   const cleared = { answers: undefined, history: undefined, begun: undefined };
@@ -143,7 +145,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
     released: defer(() => merge(...releasing)),
     locate({ executor }) {
       if (!executor || executor.until <= asyncScheduler.now()) return 'nowhere';
-      return executor.id === executorId ? 'here' : 'elsewhere';
+      return executor.id === ownId() ? 'here' : 'elsewhere';
     },
     execute: (plan) =>
       defer(() => {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Server } from 'node:http';
@@ -707,6 +707,14 @@ describe('agentHandler: requests', () => {
     await response.text();
     expect(contexts).toEqual(status === 200 ? ['Ada'] : []);
     await firstValueFrom(handler.shutdown(), { defaultValue: undefined });
+  });
+
+  it('agentHandler generates no random value before a request, which Cloudflare Workers would refuse', async () => {
+    const random = jest.spyOn(crypto, 'getRandomValues');
+    const handler = agentHandler(agent(['One']));
+    expect(random).not.toHaveBeenCalled();
+    random.mockRestore();
+    expect(await (await post(handler, { input: 'a' })).text()).toContain('One');
   });
 
   it('an id that can be guessed, another method, an unknown run: each is refused', async () => {

@@ -58,11 +58,7 @@ export function encodeAnthropic(
 
 function rejectSeed({ seed }: ModelRequest): void {
   if (seed === undefined) return;
-  throw new ConfigurationError(
-    'options',
-    `anthropic does not support seed (${seed}).`,
-    'Omit seed. temperature: 0 gives the most repeatable output.',
-  );
+  throw new ConfigurationError('options', `anthropic does not support seed (${seed}).`, 'Omit seed.');
 }
 
 function encodeOutputConfig({ output }: ModelRequest, effort: string | undefined): JsonObject | undefined {
