@@ -48,7 +48,7 @@ const rooms = {
 /** The dependencies at run time. */
 const packages = ['rxjs', 'rxjs/testing', 'nanoid/non-secure', 'eventsource-parser'];
 /** The packages that a room needs at run time: optional peer dependencies. */
-const peers = { 'bridges/opentelemetry': ['@opentelemetry/api'] };
+const peers = { 'bridges/opentelemetry': ['@opentelemetry/api'], cli: ['marked', 'marked-terminal'] };
 /** Packages that the user installs: lib/ imports their types only. */
 const typesOnly = ['zod', '@ai-sdk/provider', '@modelcontextprotocol/client'];
 

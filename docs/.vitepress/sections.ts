@@ -57,7 +57,12 @@ export const sections: readonly Section[] = [
   },
   {
     text: 'Look inside',
-    pages: { recording: 'Recordings', observability: 'Observability', performance: 'Performance and size' },
+    pages: {
+      recording: 'Recordings',
+      terminal: 'The terminal',
+      observability: 'Observability',
+      performance: 'Performance and size',
+    },
   },
   {
     text: 'Come from',

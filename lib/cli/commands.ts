@@ -4,6 +4,7 @@ import { drawRun } from '../recording/drawRun.js';
 import { readRecording } from '../recording/readRecording.js';
 import type { RunRecording } from '../recording/readRecording.js';
 import { writeSpec } from '../recording/writeSpec.js';
+import { chatCommand } from './chat/chatCommand.js';
 import { inspectCommand } from './inspect/inspectCommand.js';
 import { runnerOf } from './options.js';
 import { playInTerminal } from './playInTerminal.js';
@@ -14,6 +15,12 @@ import { UsageError } from './usageError.js';
 export type Command = (args: readonly string[], shell: Shell) => Promise<number>;
 
 export const usage = `npx rivulet COMMAND
+
+  chat [PROMPT]      asks a model: a chat in a terminal, or one prompt, also from a pipe
+      --model NAME   provider:model (default: RIVULET_MODEL, or the first provider whose key is set)
+      --base-url URL another server with the API of the provider
+      --system TEXT  the instructions
+      --json         prints each event as a line of JSON
 
   replay FILE        plays a recorded run in the terminal
       --run N        the run (default: 1, the first one of the file)
@@ -33,7 +40,7 @@ export const usage = `npx rivulet COMMAND
       --port N       its port (default: 4983; 0 for any)
       --allow ORIGIN a page that may send its runs, such as http://localhost:4200 (default: none)
 
-FILE has the lines of record or recordRun of rivulet/recording.
+FILE of replay, draw, spec and inspect has the lines of record or recordRun of rivulet/recording.
 `;
 
 /** The commands, by name. */
@@ -59,6 +66,7 @@ export const commands: Readonly<Record<string, Command>> = {
     return write(shell, file, out, (recording) => writeSpec(recording, options));
   },
   inspect: inspectCommand,
+  chat: chatCommand,
 };
 
 const textOf = (value: string | boolean | undefined) => (typeof value === 'string' ? value : undefined);

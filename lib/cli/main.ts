@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { fromEvent } from 'rxjs';
 import { runCommand } from './runCommand.js';
 
-const { argv, stdout, stderr, env } = process;
+const { argv, stdin, stdout, stderr, env } = process;
 
 // The reader of the output may leave early, as `head` does.
 stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
@@ -15,6 +15,9 @@ void runCommand(argv.slice(2), {
   writeError: (text) => void stderr.write(text),
   hasColors: stdout.isTTY && env['TERM'] !== 'dumb' && !env['NO_COLOR'],
   interrupts: fromEvent(process, 'SIGINT'),
+  stdin,
+  stdout,
+  env,
 }).then((code) => {
   process.exitCode = code;
 });

@@ -1,3 +1,4 @@
+import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { EMPTY, filter, firstValueFrom, NEVER, of, ReplaySubject, Subject, takeUntil, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
@@ -29,6 +30,9 @@ async function run(
     writeError: (text) => void (errors += text),
     hasColors: false,
     interrupts: EMPTY,
+    stdin: new PassThrough(),
+    stdout: new PassThrough(),
+    env: {},
     ...options,
   });
   return { code, output, errors, written };

@@ -43,6 +43,9 @@ async function onInspector(
     writeError: (text) => printed.next(text),
     hasColors: false,
     interrupts,
+    stdin: process.stdin,
+    stdout: process.stdout,
+    env: {},
   });
   const address = await new Promise<string>((resolve) =>
     printed.subscribe((text) => {

@@ -1,0 +1,39 @@
+import { lastValueFrom, tap } from 'rxjs';
+import { errorText } from '../../core/errors.js';
+import type { RunEvent } from '../../core/event.js';
+import type { Agent } from '../../agent.js';
+import { EventPrinter, plainText } from '../eventPrinter.js';
+import type { Shell } from '../shell.js';
+
+/**
+ * Asks one question. The answer, and nothing else, is written to the output, with `json` each event as one line; what
+ * happens beside it is written as errors.
+ *
+ * @returns The exit code: 0, 1 after a failure, 130 after Ctrl-C.
+ */
+export function askOnce(agent: Agent, prompt: string, json: boolean, shell: Shell): Promise<number> {
+  let code = 0;
+  let lastText = '\n';
+  const notes = new EventPrinter(shell.hasColors);
+  const writeText = (text: string) => {
+    if (text === '') return;
+    lastText = text;
+    shell.write(text);
+  };
+  const write = (event: RunEvent) => {
+    if (json) shell.write(`${JSON.stringify(event)}\n`);
+    else if (event.type === 'text') writeText(shell.stdout.isTTY ? plainText(event.text) : event.text);
+    else if (event.type !== 'result') shell.writeError(notes.print(event));
+  };
+  const stop = shell.interrupts.pipe(tap(() => (code = 130)));
+  return lastValueFrom(agent.stream(prompt, { stop }).pipe(tap(write)), { defaultValue: undefined }).then(
+    () => {
+      if (!json && !lastText.endsWith('\n')) shell.write('\n');
+      return code;
+    },
+    (thrown: unknown) => {
+      shell.writeError(notes.line(`failed: ${plainText(errorText(thrown))}`, 'red'));
+      return 1;
+    },
+  );
+}

@@ -1,0 +1,83 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { finalize, lastValueFrom, tap } from 'rxjs';
+import { createAgent } from '../../agent.js';
+import type { Shell } from '../shell.js';
+import { UsageError } from '../usageError.js';
+import { askOnce } from './askOnce.js';
+import { chatSession } from './chatSession.js';
+import { createLineInput } from './lineInput.js';
+import { openModel } from './openModel.js';
+import { loadMarkdown } from './renderMarkdown.js';
+
+/** How many prompts are kept for the next session. */
+const HISTORY_LENGTH = 1000;
+
+/** Asks a model: once for a prompt of the command line or of the input, otherwise in a chat. */
+export async function chatCommand(args: readonly string[], shell: Shell): Promise<number> {
+  const text = { type: 'string' } as const;
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    options: { model: text, 'base-url': text, system: text, json: { type: 'boolean', default: false } },
+    allowPositionals: true,
+  });
+  const open = (name: string | undefined) => openModel(name, values['base-url'], shell.env);
+  const model = open(values.model);
+  const piped = shell.stdin.isTTY ? '' : await readAll(shell.stdin);
+  const prompt = [positionals.join(' '), piped].filter((part) => part.trim() !== '').join('\n\n');
+  if (prompt !== '') {
+    const agent = createAgent({ model, ...(values.system === undefined ? {} : { system: values.system }) });
+    return askOnce(agent, prompt, values.json, shell);
+  }
+  if (!shell.stdin.isTTY || !shell.stdout.isTTY || values.json)
+    throw new UsageError('Pass a prompt, or write it to the input. Without one, a chat needs a terminal.');
+
+  const file = shell.env['RIVULET_HISTORY'] ?? join(homedir(), '.rivulet_history');
+  const prompts = await readHistory(shell, file);
+  const input = createLineInput(shell.stdin, shell.stdout, prompts);
+  const chat = chatSession(
+    {
+      model,
+      system: values.system,
+      openModel: open,
+      input,
+      size: { columns: () => shell.stdout.columns ?? 80, rows: () => shell.stdout.rows ?? 24 },
+      render: shell.hasColors ? await loadMarkdown() : undefined,
+      onPrompt: (asked) => void prompts.push(asked),
+    },
+    shell,
+  );
+  shell.write(`${model.provider}:${model.name}. /help lists the commands.\n`);
+  await lastValueFrom(
+    chat.pipe(
+      tap(shell.write),
+      finalize(() => input.close()),
+    ),
+    { defaultValue: '' },
+  );
+  const lines = prompts.slice(-HISTORY_LENGTH).map((each) => `${JSON.stringify(each)}\n`);
+  await shell.writeFile(file, lines.join(''));
+  return 0;
+}
+
+async function readAll(input: Shell['stdin']): Promise<string> {
+  let text = '';
+  for await (const chunk of input.setEncoding('utf8')) text += String(chunk);
+  return text;
+}
+
+/** The prompts of earlier sessions, oldest first: one JSON string a line. A line that is not one is left out. */
+async function readHistory(shell: Shell, file: string): Promise<string[]> {
+  const text = await shell.readFile(file).catch((thrown: unknown) => {
+    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return '';
+    throw thrown;
+  });
+  return text.split('\n').flatMap((line) => {
+    try {
+      return [String(JSON.parse(line))];
+    } catch {
+      return [];
+    }
+  });
+}

@@ -1,0 +1,175 @@
+import { catchError, concat, concatMap, defer, EMPTY, filter, from, map, merge, of } from 'rxjs';
+import { repeat, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { createAgent } from '../../agent.js';
+import type { Agent } from '../../agent.js';
+import { errorText } from '../../core/errors.js';
+import type { RunEvent } from '../../core/event.js';
+import { tryParseJson, isRecord } from '../../core/json/json.js';
+import { userMessage } from '../../core/message.js';
+import type { Message } from '../../core/message.js';
+import type { Model } from '../../core/model.js';
+import { drawRun } from '../../recording/drawRun.js';
+import { readRecording } from '../../recording/readRecording.js';
+import { recordRun } from '../../recording/recordRun.js';
+import { EventPrinter, plainText } from '../eventPrinter.js';
+import type { Shell } from '../shell.js';
+import type { LineInput } from './lineInput.js';
+import { MarkdownWriter } from './markdownWriter.js';
+import type { RenderMarkdown, TerminalSize } from './markdownWriter.js';
+
+/** What a chat in a terminal needs. */
+export interface ChatSettings {
+  readonly model: Model;
+  readonly system: string | undefined;
+  /** Opens another model, for `/model`. */
+  readonly openModel: (name: string) => Model;
+  readonly input: LineInput;
+  readonly size: TerminalSize;
+  /** Default: Markdown is shown as it is. */
+  readonly render: RenderMarkdown | undefined;
+  /** Receives each prompt. */
+  readonly onPrompt: (prompt: string) => void;
+}
+
+/** The format of saved chats. */
+const VERSION = 1;
+
+const help = `/help          shows this
+/model [NAME]  shows the model, or changes it: provider:model
+/save FILE     saves the conversation
+/load FILE     continues a saved conversation
+/clear         forgets the conversation
+/draw FILE     draws the last run as an HTML page
+/exit          ends the chat, as Ctrl-D does
+Ctrl-C stops an answer, and keeps what was written. A pasted block is one prompt.
+`;
+
+/**
+ * Chats in a terminal until `/exit` or Ctrl-D.
+ *
+ * @returns The text to write. A run that fails does not end the chat.
+ */
+export function chatSession(settings: ChatSettings, shell: Shell): Observable<string> {
+  return defer(() => {
+    const session = new ChatSession(settings, shell);
+    let isOpen = true;
+    const nextLine = defer(() => {
+      isOpen = false; // until there is a line
+      return settings.input.ask('> ');
+    });
+    return nextLine.pipe(
+      map((line) => line.trim()),
+      filter((line) => line !== '/exit'),
+      tap(() => (isOpen = true)),
+      concatMap((line) => session.handle(line)),
+      repeat({ delay: () => (isOpen ? of(undefined) : EMPTY) }),
+    );
+  });
+}
+
+class ChatSession {
+  private model: Model;
+  private history: readonly Message[] = [];
+  /** The recording of the last run. */
+  private recorded: string[] = [];
+
+  constructor(
+    private readonly settings: ChatSettings,
+    private readonly shell: Shell,
+  ) {
+    this.model = settings.model;
+  }
+
+  /** Executes a command, or asks the model. */
+  handle(line: string): Observable<string> {
+    if (line === '') return EMPTY;
+    if (!line.startsWith('/')) return this.ask(line);
+    const [name = '', ...rest] = line.slice(1).split(' ');
+    const command = this.commands[name];
+    if (!command) return of(`There is no command /${name}.\n${help}`);
+    return defer(() => command(rest.join(' ').trim())).pipe(catchError((thrown: unknown) => of(failure(thrown))));
+  }
+
+  private readonly commands: Readonly<Record<string, (argument: string) => Observable<string>>> = {
+    help: () => of(help),
+    clear: () => {
+      this.history = [];
+      return of('The conversation is forgotten.\n');
+    },
+    model: (name) => {
+      if (name !== '') this.model = this.settings.openModel(name);
+      return of(`${this.model.provider}:${this.model.name}\n`);
+    },
+    save: (file) => {
+      const text = JSON.stringify({ version: VERSION, messages: this.history }, undefined, 2);
+      return from(this.shell.writeFile(requireFile('save', file), `${text}\n`)).pipe(map(() => `${file}\n`));
+    },
+    load: (file) =>
+      from(this.shell.readFile(requireFile('load', file))).pipe(
+        map((text) => {
+          this.history = readChat(text);
+          return `${this.history.length} messages.\n`;
+        }),
+      ),
+    draw: (file) => {
+      if (this.recorded.length === 0) throw new Error('There is no run yet.');
+      const page = drawRun(readRecording(this.recorded));
+      return from(this.shell.writeFile(requireFile('draw', file), page)).pipe(map(() => `${file}\n`));
+    },
+  };
+
+  private ask(prompt: string): Observable<string> {
+    const { settings, shell, history } = this;
+    const { system } = settings;
+    settings.onPrompt(prompt);
+    this.recorded = [];
+    const agent = createAgent({ model: this.model, ...(system === undefined ? {} : { system }) });
+    const recorded = recordRun(agent, (line) => void this.recorded.push(line));
+    const keep = (event: RunEvent) => {
+      if (event.type === 'message') this.history = [...this.history, event.message];
+    };
+    this.history = [...history, userMessage(prompt)];
+    return show(recorded, prompt, history, settings, shell).pipe(
+      tap(({ event }) => event && keep(event)),
+      map(({ text }) => text),
+      filter((text) => text !== ''),
+    );
+  }
+}
+
+/** Runs the agent. Emits each event with the text to write for it. */
+function show(
+  agent: Agent,
+  prompt: string,
+  history: readonly Message[],
+  { size, render, input }: ChatSettings,
+  { hasColors, interrupts }: Shell,
+): Observable<{ readonly event?: RunEvent; readonly text: string }> {
+  const writer = new MarkdownWriter(size, hasColors ? render : undefined);
+  const notes = new EventPrinter(hasColors);
+  return concat(
+    agent.stream(prompt, { history, stop: merge(interrupts, input.interrupts) }).pipe(
+      map((event) => {
+        if (event.type === 'text') return { event, text: notes.line('') + writer.write(event.text) };
+        return { event, text: event.type === 'result' ? '' : notes.print(event) };
+      }),
+      catchError((thrown: unknown) => of({ text: writer.end() + failure(thrown) })),
+    ),
+    defer(() => of({ text: `${writer.end()}\n` })),
+  );
+}
+
+const failure = (thrown: unknown): string => `failed: ${plainText(errorText(thrown))}\n`;
+
+function requireFile(command: string, file: string): string {
+  if (file === '') throw new Error(`Pass a file: /${command} FILE.`);
+  return file;
+}
+
+function readChat(text: string): readonly Message[] {
+  const chat = tryParseJson(text);
+  if (isRecord(chat) && chat['version'] === VERSION && Array.isArray(chat['messages']))
+    return chat['messages'] as readonly Message[];
+  throw new Error('The file is not a saved chat: /save writes one.');
+}

@@ -1,0 +1,148 @@
+import { createInterface } from 'node:readline';
+import { Transform } from 'node:stream';
+import type { TransformCallback } from 'node:stream';
+import { Observable, Subject } from 'rxjs';
+import type { Input, Output } from '../shell.js';
+
+/** What stands for a line break of a pasted block while it is edited. */
+const breakSign = '⏎';
+
+const [pasteBegin, pasteEnd] = ['\u001b[200~', '\u001b[201~'];
+
+/** The key Ctrl-C, in a terminal whose keys are read one by one. */
+const interruptKey = '\u0003';
+
+/**
+ * The keys of a terminal. A terminal marks a block that is pasted ("bracketed paste", xterm's control sequences); its
+ * line breaks become a sign here, so that it is one line. Keys that are pressed while no line is asked for are kept for
+ * the next line, except Ctrl-C.
+ */
+class Keys extends Transform {
+  readonly isTTY = true;
+  isAsking = false;
+  private readonly pressed = new Subject<void>();
+  readonly interrupts = this.pressed.asObservable();
+  private rest = '';
+  private isPasting = false;
+
+  constructor(private readonly source: Input) {
+    super({ decodeStrings: false, encoding: 'utf8' });
+    source.setEncoding('utf8');
+    source.setRawMode?.(true);
+    source.pipe(this);
+  }
+
+  /** readline calls it for each line. The keys are read one by one until the end, so that Ctrl-C ends no process. */
+  setRawMode(): this {
+    return this;
+  }
+
+  close(): void {
+    this.source.unpipe(this);
+    this.source.pause();
+    this.source.setRawMode?.(false);
+  }
+
+  override _transform(chunk: string, _encoding: BufferEncoding, done: TransformCallback): void {
+    if (!this.isAsking && chunk.includes(interruptKey)) {
+      this.rest = '';
+      done();
+      this.pressed.next();
+      return;
+    }
+    let text = this.rest + chunk;
+    let output = '';
+    for (;;) {
+      const mark = this.isPasting ? pasteEnd : pasteBegin;
+      const at = text.indexOf(mark);
+      const part = at < 0 ? text.slice(0, text.length - beginOf(mark, text)) : text.slice(0, at);
+      output += this.isPasting ? toOneLine(part) : part;
+      text = text.slice(at < 0 ? part.length : at + mark.length);
+      if (at < 0) break;
+      this.isPasting = !this.isPasting;
+    }
+    this.rest = text;
+    done(null, output);
+  }
+}
+
+/** How many characters at the end of a text may be the beginning of a mark. A single escape is a key of its own. */
+function beginOf(mark: string, text: string): number {
+  for (let length = mark.length - 1; length > 1; length--) if (text.endsWith(mark.slice(0, length))) return length;
+  return 0;
+}
+
+// eslint-disable-next-line no-control-regex -- a pasted block must not press keys
+const toOneLine = (text: string) => text.replace(/\r\n?|\n/g, breakSign).replace(/[\u0000-\u001f\u007f]/g, ' ');
+
+/** Reads lines from a terminal. */
+export interface LineInput {
+  /**
+   * Asks for a line, with readline's editing and the history. Ctrl-C clears a line with text; without text, it emits an
+   * empty line. Completes without a line at Ctrl-D, and at the end of the input.
+   */
+  ask(prompt: string): Observable<string>;
+  /** Each Ctrl-C while no line is asked for. */
+  readonly interrupts: Observable<void>;
+  /** Gives the terminal back. */
+  close(): void;
+}
+
+/**
+ * Creates the input of a chat.
+ *
+ * @param history Earlier lines, oldest first.
+ */
+export function createLineInput(stdin: Input, stdout: Output, history: readonly string[]): LineInput {
+  const input = new Keys(stdin);
+  const earlier = history.map((line) => line.replaceAll('\n', breakSign)).reverse();
+  const typedAhead: string[] = [];
+  return {
+    interrupts: input.interrupts,
+    close: () => input.close(),
+    ask: (prompt) =>
+      new Observable((out) => {
+        const emit = (line: string) => {
+          out.next(line.replaceAll(breakSign, '\n'));
+          out.complete();
+        };
+        const next = typedAhead.shift();
+        if (next !== undefined) {
+          stdout.write(`${prompt}${next}\n`);
+          emit(next);
+          return;
+        }
+        const reader = createInterface({ input, output: stdout, terminal: true, prompt, history: [...earlier] });
+        let isDone = false;
+        input.isAsking = true;
+        reader.on('line', (line) => {
+          if (isDone) return void typedAhead.push(line); // several lines at once
+          isDone = true;
+          if (line.trim() !== '') earlier.unshift(line);
+          queueMicrotask(() => {
+            reader.close();
+            emit(line);
+          });
+        });
+        reader.on('SIGINT', () => {
+          if (reader.line !== '') {
+            reader.write(null, { ctrl: true, name: 'e' });
+            reader.write(null, { ctrl: true, name: 'u' });
+          } else {
+            isDone = true;
+            stdout.write('\n');
+            reader.close();
+            emit('');
+          }
+        });
+        reader.on('close', () => {
+          input.isAsking = false;
+          stdout.write('\u001b[?2004l');
+          if (!isDone) out.complete();
+        });
+        stdout.write('\u001b[?2004h');
+        reader.prompt();
+        return () => reader.close();
+      }),
+  };
+}

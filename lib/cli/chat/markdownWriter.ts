@@ -1,0 +1,58 @@
+import { plainText } from '../eventPrinter.js';
+import { LineWrapper } from './lineWrapper.js';
+
+/** The size of a terminal. Called each time, since a window may be resized. */
+export interface TerminalSize {
+  readonly columns: () => number;
+  readonly rows: () => number;
+}
+
+/** Renders a block of Markdown for a terminal of this width. */
+export type RenderMarkdown = (block: string, columns: number) => string;
+
+/**
+ * Writes Markdown to a terminal as it arrives. The block that grows is shown as it is, wrapped at words. When it is
+ * complete, it is replaced by its rendered form, unless it has left the screen.
+ */
+export class MarkdownWriter {
+  private block = '';
+  private wrapper: LineWrapper;
+
+  constructor(
+    private readonly size: TerminalSize,
+    private readonly render: RenderMarkdown | undefined,
+  ) {
+    this.wrapper = new LineWrapper(size.columns);
+  }
+
+  /** Returns what to write for the next text. */
+  write(text: string): string {
+    let output = '';
+    for (const line of plainText(text).match(/[^\n]*\n|[^\n]+/g) ?? []) {
+      this.block += line;
+      output += this.wrapper.write(line);
+      if (line.endsWith('\n') && isComplete(this.block)) output += this.endBlock();
+    }
+    return output;
+  }
+
+  /** Returns what to write at the end of the answer. */
+  end(): string {
+    return (this.block.endsWith('\n') || this.block === '' ? '' : this.wrapper.write('\n')) + this.endBlock();
+  }
+
+  private endBlock(): string {
+    const { block, wrapper, size } = this;
+    this.block = '';
+    this.wrapper = new LineWrapper(size.columns);
+    const { lines } = wrapper;
+    if (!this.render || block.trim() === '' || lines >= size.rows()) return '';
+    return `\u001b[${lines}A\r\u001b[J${this.render(block, size.columns())}\n\n`;
+  }
+}
+
+/** Whether a text is a complete block of Markdown: it ends with an empty line that is outside of a fence of code. */
+function isComplete(block: string): boolean {
+  const fences = block.match(/^ {0,3}(?:```|~~~)/gm)?.length ?? 0;
+  return fences % 2 === 0 && /\n\s*\n$/.test(block);
+}

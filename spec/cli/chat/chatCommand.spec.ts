@@ -1,0 +1,188 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { runCommand } from '../../../lib/cli/runCommand.js';
+import { serveModel } from '../../../lib/testing/server/index.js';
+import type { LoopbackServer, Script, ServeOptions } from '../../../lib/testing/server/index.js';
+import { fakeTerminal } from '../../support/terminal.js';
+
+describe('npx rivulet chat', () => {
+  let server: LoopbackServer | undefined;
+  afterEach(async () => {
+    await server?.close();
+    server = undefined;
+  });
+
+  /** Starts the command against a server with a script. */
+  async function start(
+    script: Script,
+    args: readonly string[],
+    terminal: Parameters<typeof fakeTerminal>[0] = {},
+    options: ServeOptions = {},
+  ) {
+    server = await serveModel(script, options);
+    const env = { OPENAI_API_KEY: 'key', RIVULET_HISTORY: 'history', ...terminal.env };
+    const fake = fakeTerminal({ ...terminal, env });
+    const code = runCommand(['chat', '--base-url', server.url, ...args], fake.shell);
+    return { ...fake, code, type: (keys: string) => void fake.stdin.write(keys) };
+  }
+  const asked = () =>
+    server?.requests.map(({ body }) => (body as { messages: { role: string; content: string }[] }).messages) ?? [];
+
+  describe('with a prompt', () => {
+    it('npx rivulet chat writes the answer to the output, and everything else beside it', async () => {
+      const script: Script = [[{ type: 'thinking', text: 'Hm.' }, 'It is ', 'cold.']];
+      const { code, written } = await start(script, ['How is it?', '--system', 'Be brief.'], { isTTY: true });
+      expect(await code).toBe(0);
+      expect(written.output).toBe('It is cold.\n');
+      expect(written.errors).toContain('Hm.');
+      expect(asked()[0]?.map(({ content }) => content)).toEqual(['Be brief.', 'How is it?']);
+    });
+
+    it('npx rivulet chat reads a prompt from a pipe, after that of the command line', async () => {
+      const { code, stdin, written } = await start(['Two lines.'], ['How many lines?'], { isTTY: false });
+      stdin.end('one\ntwo\n');
+      expect(await code).toBe(0);
+      expect(written.output).toBe('Two lines.\n');
+      expect(asked()[0]?.map(({ content }) => content)).toEqual(['How many lines?\n\none\ntwo\n']);
+    });
+
+    it('npx rivulet chat --json writes each event as a line', async () => {
+      const { code, written } = await start(['Hello.'], ['Hi', '--json']);
+      expect(await code).toBe(0);
+      const events = written.output
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as { type: string });
+      expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(['text', 'message', 'turn', 'result']));
+    });
+
+    it('npx rivulet chat returns 1 for a run that fails, and writes the reason as an error', async () => {
+      const options = { failFirst: { status: 400, times: 1 } };
+      const { code, written } = await start(['Never.'], ['Hi'], {}, options);
+      expect(await code).toBe(1);
+      expect(written.output).toBe('');
+      expect(written.errors).toMatch(/^failed: .*400/);
+    });
+
+    it('npx rivulet chat returns 130 after Ctrl-C, with what was written', async () => {
+      const { code, written, interrupts, until } = await start([['One, ', { delay: 60_000 }, 'two.']], ['Count.']);
+      await until('One, ');
+      interrupts.next();
+      expect(await code).toBe(130);
+      expect(written.output).toBe('One, \n');
+    });
+
+    it('npx rivulet chat returns 2 without a model, and lists the providers', async () => {
+      const fake = fakeTerminal();
+      expect(await runCommand(['chat', 'Hi'], fake.shell)).toBe(2);
+      expect(fake.written.errors).toMatch(/set the key of a provider.*\n\n {2}openai .*OPENAI_API_KEY/s);
+    });
+
+    it('npx rivulet chat returns 2 for an option that does not exist, and for an empty pipe', async () => {
+      const fake = fakeTerminal({ isTTY: false, env: { OPENAI_API_KEY: 'key' } });
+      expect(await runCommand(['chat', '--modle', 'x'], fake.shell)).toBe(2);
+      fake.stdin.end();
+      expect(await runCommand(['chat'], fake.shell)).toBe(2);
+      expect(fake.written.errors).toContain('Pass a prompt');
+    });
+  });
+
+  describe('in a terminal', () => {
+    it('npx rivulet chat keeps the conversation until /exit', async () => {
+      const { code, type, until } = await start(['Oslo.', 'Norway.'], []);
+      await until('> ');
+      type('A city?\r');
+      await until('Oslo.');
+      await until('> ');
+      type('Its country?\r');
+      await until('Norway.');
+      await until('> ');
+      type('/exit\r');
+      expect(await code).toBe(0);
+      expect(asked()[1]?.map(({ content }) => content)).toEqual(['A city?', 'Oslo.', 'Its country?']);
+    });
+
+    it('npx rivulet chat takes a pasted block as one prompt', async () => {
+      const { code, type, until } = await start(['Three lines.'], []);
+      await until('> ');
+      type('\u001b[200~one\ntw');
+      type('o\r\nthree\u001b[20');
+      type('1~');
+      type('\r');
+      await until('Three lines.');
+      await until('> ');
+      type('\u0004'); // Ctrl-D
+      expect(await code).toBe(0);
+      expect(asked()[0]?.map(({ content }) => content)).toEqual(['one\ntwo\nthree']);
+    });
+
+    it('npx rivulet chat clears a line with Ctrl-C, and stops an answer with it', async () => {
+      const { code, type, until } = await start([['One, ', { delay: 60_000 }, 'two.'], 'Done.'], []);
+      await until('> ');
+      type('wrong\u0003Count.\r');
+      await until('One, ');
+      type('\u0003');
+      await until('> ');
+      type('Go on.\r');
+      await until('Done.');
+      await until('> ');
+      type('/exit\r');
+      expect(await code).toBe(0);
+      expect(asked()[1]?.map(({ content }) => content)).toEqual(['Count.', 'One, ', 'Go on.']);
+    });
+
+    it('npx rivulet chat saves, forgets, loads and draws a conversation, and changes the model', async () => {
+      const { code, type, until, files } = await start(['Oslo.', 'Norway.'], []);
+      await until('> ');
+      for (const [line, reply] of [
+        ['/draw run.html', 'There is no run yet.'],
+        ['A city?', 'Oslo.'],
+        ['/save chat.json', 'chat.json'],
+        ['/draw run.html', 'run.html'],
+        ['/clear', 'forgotten'],
+        ['/load nothing.json', 'no such file'],
+        ['/load run.html', 'not a saved chat'],
+        ['/load chat.json', '2 messages.'],
+        ['/model', 'openai:'],
+        ['/model openai:other', 'openai:other'],
+        ['/model nobody:x', 'There is no provider "nobody"'],
+        ['/modl', 'There is no command /modl.'],
+        ['Its country?', 'Norway.'],
+      ]) {
+        type(`${line ?? ''}\r`);
+        await until(reply ?? '');
+        await until('> ');
+      }
+      type('/exit\r');
+      expect(await code).toBe(0);
+      expect(files.get('run.html')).toMatch(/^<!doctype html>/i);
+      expect(asked()[1]?.map(({ content }) => content)).toEqual(['A city?', 'Oslo.', 'Its country?']);
+      expect(server?.requests[1]?.body).toMatchObject({ model: 'other' });
+    });
+
+    it('npx rivulet chat shows a failed run, and continues', async () => {
+      const { code, type, until } = await start(['Hello.'], [], {}, { failFirst: { status: 400, times: 1 } });
+      await until('> ');
+      type('Hi\r');
+      await until('failed: ');
+      await until('> ');
+      type('Again\r');
+      await until('Hello.');
+      await until('> ');
+      type('/exit\r');
+      expect(await code).toBe(0);
+    });
+
+    it('npx rivulet chat keeps its prompts for the next session', async () => {
+      const { code, type, until, files } = await start(['Hello.', 'Hello again.'], []);
+      await until('> ');
+      type('Say hello.\r');
+      await until('> ');
+      type('\u001b[A\r'); // the key up
+      await until('Hello again.');
+      await until('> ');
+      type('/exit\r');
+      await code;
+      expect(files.get('history')).toBe('"Say hello."\n"Say hello."\n');
+    });
+  });
+});
