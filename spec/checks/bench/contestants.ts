@@ -130,3 +130,14 @@ export const partialInProcess: readonly Contestant[] = [
   own('Rivulet, output', inProcess, 'output', parserByHand),
   own('Rivulet, arguments', inProcess, 'toolArguments', parserByHand),
 ];
+
+const recordedClient = compiledClient('recorded');
+const plainAgent = own('floor', recordedClient, 'plain');
+
+/** An agent by itself, which is the floor, and recorded, inspected while nobody looks, and observed. */
+export const recordedAgents: readonly Contestant[] = [
+  plainAgent,
+  own('Rivulet, recordRun', recordedClient, 'recorded', plainAgent),
+  own('Rivulet, inspectRuns and nobody looks', recordedClient, 'inspected', plainAgent),
+  own('Rivulet, observeRun', recordedClient, 'observed', plainAgent),
+];
