@@ -234,8 +234,10 @@ describe('the public names', () => {
   it('rivulet/testing exports these names', () => {
     expect(Object.keys(testing).sort()).toEqual([
       'drawInVirtualTime',
+      'expectMarbles',
       'inVirtualTime',
       'logContract',
+      'marbleMatchers',
       'operatorContract',
       'parseDiagram',
       'playMarbles',
@@ -245,6 +247,7 @@ describe('the public names', () => {
       'scriptedModel',
       'storeContract',
       'toolCall',
+      'toolContract',
     ]);
   });
   it('rivulet/testing/server exports these names', () => {

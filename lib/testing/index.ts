@@ -20,3 +20,7 @@ export { inVirtualTime } from './inVirtualTime.js';
 export type { TimedValue, VirtualRun } from './inVirtualTime.js';
 export { drawInVirtualTime, playMarbles } from './playMarbles.js';
 export type { DrawnRun, MarbleValues } from './playMarbles.js';
+export { expectMarbles, marbleMatchers } from './expectMarbles.js';
+export type { MarbleMatch } from './expectMarbles.js';
+export { toolContract } from './toolContract.js';
+export type { ToolContractOptions } from './toolContract.js';

@@ -48,7 +48,7 @@ export function playMarbles<T>(marbles: string, values: MarbleValues<T>, error?:
 /* eslint-disable @typescript-eslint/no-deprecated -- parseMarbles has no other parameter for it */
 
 /** Outside of `run`, a letter would last 10 ms. */
-function parse(marbles: string, values: Readonly<Record<string, unknown>>, error: unknown) {
+function parse(marbles: string, values: Readonly<Record<string, unknown>> | undefined, error: unknown) {
   const { frameTimeFactor } = TestScheduler;
   TestScheduler.frameTimeFactor = 1;
   try {
@@ -59,6 +59,15 @@ function parse(marbles: string, values: Readonly<Record<string, unknown>>, error
 }
 
 /* eslint-enable @typescript-eslint/no-deprecated */
+
+/** A letter of a diagram, or its end, with its time in milliseconds. */
+interface DrawnLetter {
+  readonly frame: number;
+  readonly notification: ObservableNotification<string>;
+}
+
+/** The letters of a diagram, and its end. */
+export const parseLetters = (marbles: string): readonly DrawnLetter[] => parse(marbles, undefined, undefined);
 
 function notificationOf<T>(notification: ObservableNotification<unknown>): Observable<T> {
   switch (notification.kind) {

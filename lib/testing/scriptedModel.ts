@@ -25,6 +25,11 @@ export interface ScriptedModelOptions {
 export interface ScriptedModel extends Model {
   /** The requests so far, oldest first: one per subscription. */
   readonly requests: readonly ModelRequest[];
+  /**
+   * The turns of the script that no request has received, by their numbers from 1. Empty for a function. A spec that
+   * expects `[]` finds a run that ended too early.
+   */
+  readonly unusedTurns: readonly number[];
 }
 
 /**
@@ -54,6 +59,10 @@ export function scriptedModel(script: Script<ScriptedRequest>, options: Scripted
     name,
     ...(capabilities && { capabilities }),
     requests,
+    get unusedTurns() {
+      const count = typeof script === 'function' ? 0 : script.length;
+      return Array.from({ length: Math.max(0, count - turns) }, (_, index) => turns + index + 1);
+    },
     stream: (request) =>
       defer(() => {
         const turn = ++turns;

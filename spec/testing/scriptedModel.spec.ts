@@ -192,4 +192,14 @@ describe('scriptedModel', () => {
     );
     expect(await lastValueFrom(turns)).toEqual(['toolCallFragment', 'finish', 'text', 'finish']);
   });
+
+  it('scriptedModel says which turns of its script were not used', () => {
+    const model = scriptedModel(['one', 'two', 'three']);
+    expect(model.unusedTurns).toEqual([1, 2, 3]);
+    model.stream(request).subscribe();
+    expect(model.unusedTurns).toEqual([2, 3]);
+    for (let times = 0; times < 2; times++) model.stream(request).subscribe();
+    expect(model.unusedTurns).toEqual([]);
+    expect(scriptedModel(() => 'any').unusedTurns).toEqual([]);
+  });
 });

@@ -94,6 +94,8 @@ export interface FirstFailures {
 
 /** Settings of a loopback server. */
 export interface ServeOptions extends Behaviour {
+  /** The port of 127.0.0.1 on which the server listens. Default: a free one. */
+  readonly port?: number;
   /**
    * The only accepted key. A request with another one, or without a key, is answered with 401. Default: every request
    * is accepted.

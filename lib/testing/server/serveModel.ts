@@ -51,8 +51,8 @@ export interface LoopbackServer {
 }
 
 /**
- * Serves a script as a provider's HTTP API, on a free port of 127.0.0.1. The path of a request selects the dialect:
- * `/chat/completions`.
+ * Serves a script as a provider's HTTP API, on a port of 127.0.0.1 (default: a free one). The path of a request
+ * selects the dialect: `/chat/completions`.
  *
  * ```ts
  * const server = await serveModel([[toolCall('add', { a: 1, b: 2 })], 'That makes 3.']);
@@ -90,7 +90,7 @@ export async function serveModel(script: Script<ServedTurn>, options: ServeOptio
       .subscribe({ error: (error: unknown) => fail(response, error) });
   });
 
-  const port = await listening(server);
+  const port = await listening(server, options.port ?? 0);
   return {
     url: `http://127.0.0.1:${port}/v1`,
     urlFor: (provider) => `http://127.0.0.1:${port}${basePath(provider)}`,
@@ -161,9 +161,9 @@ function fail(response: ServerResponse, error: unknown): void {
       .end(JSON.stringify({ error: { message: errorText(error), type: 'loopback' } }));
 }
 
-function listening(server: Server): Promise<number> {
+function listening(server: Server, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.once('error', reject).listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
+    server.once('error', reject).listen(port, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
   });
 }
 

@@ -29,7 +29,7 @@ async function install(): Promise<void> {
     version: '1.0.0',
     private: true,
     dependencies: { rivulet: `file:${await tarball()}`, ...versions('rxjs', 'zod', '@opentelemetry/api') },
-    devDependencies: versions('jest', 'jest-environment-jsdom', 'typescript', '@types/node'),
+    devDependencies: versions('jest', '@jest/globals', 'jest-environment-jsdom', 'vitest', 'typescript', '@types/node'),
   };
   await cp(join(root, 'spec/checks/package/consumers'), consumer, { recursive: true });
   await writeFile(join(consumer, 'package.json'), JSON.stringify(manifest));
@@ -81,6 +81,9 @@ async function oldestPeers(): Promise<void> {
   await typeCheck('--module', 'nodenext', 'typed.mts', 'typed.cts');
 }
 
+/** A jest that runs ES modules needs a flag of Node. */
+const esmJest = ['--experimental-vm-modules', 'node_modules/jest/bin/jest.js', '--testMatch', '**/*.jest.mjs'];
+
 const steps: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['build and pack', pack],
   ['publint', async () => run(root, 'publint', 'run', await tarball(), '--strict')],
@@ -93,6 +96,8 @@ const steps: readonly (readonly [string, () => Promise<unknown>])[] = [
   ['an ESM script', () => run(consumer, 'node', 'esm.mjs')],
   ['a CommonJS script', () => run(consumer, 'node', 'commonjs.cjs')],
   ['a CommonJS jest, in Node and in jsdom', () => run(consumer, 'npx', 'jest')],
+  ['an operator and its spec in a jest of ES modules', () => run(consumer, 'node', ...esmJest)],
+  ['an operator and its spec in vitest', () => run(consumer, 'npx', 'vitest', 'run')],
   ['a provider outside of the package', () => run(consumer, 'node', '--test', 'provider.mjs')],
   [
     'types of an ESM and of a CommonJS module (nodenext)',

@@ -60,6 +60,16 @@ describe('serveModel', () => {
     await until('finished');
   });
 
+  it('serveModel listens on the port that is passed, and rejects one that is taken', async () => {
+    const first = await serveModel(['one']);
+    await expect(serveModel(['two'], { port: first.port })).rejects.toThrow('EADDRINUSE');
+    const { port } = first;
+    await first.close();
+    const second = await serveModel(['two'], { port });
+    expect(second.url).toBe(`http://127.0.0.1:${port}/v1`);
+    await second.close();
+  });
+
   it('serveModel plays a script turn by turn and reports when it has ended', async () => {
     server = await serveModel([[toolCall('add', { a: 1 })], 'Done.']);
     expect(await (await ask()).text()).toContain('"finish_reason":"tool_calls"');

@@ -13,7 +13,7 @@ const nobody = 'http://127.0.0.1:9/#token';
 function libraryOf(wrap: (agent: Agent) => { readonly stream: (input: Input) => Observable<RunEvent> }): Library {
   const agentAt = once((baseUrl) => {
     const model = openaiModel('gpt-5', { apiKey: 'key', baseUrl: `${baseUrl}/v1` });
-    return wrap(createAgent({ model, prefix: '' }) as unknown as Agent);
+    return wrap(createAgent({ model, prefix: '' }));
   });
   return ({ baseUrl, messages, onText }) =>
     new Promise((resolve, reject) => {

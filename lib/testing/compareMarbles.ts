@@ -1,0 +1,148 @@
+import type { VirtualRun } from './inVirtualTime.js';
+import { parseLetters } from './playMarbles.js';
+import type { MarbleValues } from './playMarbles.js';
+import { sameValue, showValue } from './sameValue.js';
+
+/** What is emitted in one millisecond. */
+interface Moment {
+  readonly at: number;
+  /** The letters of the diagram. */
+  letters: string;
+  readonly values: unknown[];
+}
+
+/** A stream: its moments, and its end. */
+interface Timeline {
+  readonly moments: readonly Moment[];
+  readonly end: '|' | '#' | '';
+  readonly endAt: number;
+  readonly error?: unknown;
+}
+
+const alphabet = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
+
+/**
+ * Compares what an Observable emits in virtual time with a diagram.
+ *
+ * @returns What differs, with both diagrams; undefined if nothing does.
+ */
+export function differenceOf<T>(
+  run: VirtualRun<T>,
+  marbles: string,
+  values: MarbleValues<T>,
+  error: unknown,
+): string | undefined {
+  const expected = expectedTimeline(marbles, values, error);
+  const actual = actualTimeline(run, expected, values);
+  const [wanted, got] = [tokensOf(expected), tokensOf(actual)];
+  const index = wanted.findIndex((token, at) => token !== got[at]);
+  const first = index < 0 && got.length > wanted.length ? wanted.length : index;
+  if (first >= 0) return describe(expected, actual, first);
+  const isOtherError = expected.end === '#' && error !== undefined && !sameValue(run.error, error);
+  if (!isOtherError) return undefined;
+  return `The stream fails with another error:\n\nexpected  ${showValue(error)}\nactual    ${showValue(run.error)}`;
+}
+
+function expectedTimeline<T>(marbles: string, values: MarbleValues<T>, error: unknown): Timeline {
+  const moments: Moment[] = [];
+  let [end, endAt]: [Timeline['end'], number] = ['', 0];
+  for (const { frame, notification } of parseLetters(marbles)) {
+    if (notification.kind !== 'N') [end, endAt] = [notification.kind === 'C' ? '|' : '#', frame];
+    else addTo(moments, frame, values[notification.value] ?? [notification.value], notification.value);
+  }
+  return { moments, end, endAt, error };
+}
+
+function actualTimeline<T>(run: VirtualRun<T>, expected: Timeline, values: MarbleValues<T>): Timeline {
+  const moments: Moment[] = [];
+  for (const { at, value } of run.values) addTo(moments, at, [value], '');
+  const unused = Array.from(alphabet).filter((letter) => !(letter in values));
+  moments.forEach((moment, index) => {
+    const same = expected.moments[index];
+    moment.letters =
+      same && sameValue(same.values, moment.values)
+        ? same.letters
+        : (letterOf(values, moment) ?? unused.shift() ?? '?');
+  });
+  const end = { completed: '|', failed: '#', open: '' } as const;
+  return { moments, end: end[run.end], endAt: run.at, error: run.error };
+}
+
+function addTo(moments: Moment[], at: number, values: readonly unknown[], letters: string): void {
+  const last = moments.at(-1);
+  if (last?.at !== at) moments.push({ at, letters, values: [...values] });
+  else {
+    last.values.push(...values);
+    last.letters += letters;
+  }
+}
+
+/** The letter of a diagram that stands for the same values. */
+const letterOf = (values: MarbleValues<unknown>, { values: list }: Moment): string | undefined =>
+  Object.entries(values).find(([, each]) => sameValue(each, list))?.[0];
+
+/** The diagram in one form, so that equal streams have equal tokens: a pause, or what is emitted in a millisecond. */
+function tokensOf({ moments, end, endAt }: Timeline): readonly string[] {
+  const tokens: string[] = [];
+  let time = 0;
+  const wait = (until: number) => {
+    if (until > time) tokens.push(`${until - time}ms`);
+    time = until;
+  };
+  moments.forEach(({ at, letters }, index) => {
+    wait(at);
+    const mark = index === moments.length - 1 && end !== '' && endAt === at ? end : '';
+    const group = letters + mark;
+    tokens.push(group.length > 1 ? `(${group})` : group);
+    time = at + 1;
+  });
+  if (end !== '' && moments.at(-1)?.at !== endAt) {
+    wait(endAt);
+    tokens.push(end);
+  }
+  return tokens;
+}
+
+/** Both diagrams, one above the other, with a mark below the first difference. */
+function describe(expected: Timeline, actual: Timeline, first: number): string {
+  const [wanted, got] = [tokensOf(expected), tokensOf(actual)];
+  const column = wanted
+    .slice(0, first)
+    .map((token) => `${token} `)
+    .join('').length;
+  const lines = [
+    `The stream differs from its diagram${timeOf(expected, actual)}:`,
+    '',
+    `expected  ${wanted.join(' ')}`,
+    `actual    ${got.join(' ')}`,
+    `          ${' '.repeat(column)}^`,
+    ...valuesAt(expected, actual),
+    ...(actual.end === '#' && expected.end !== '#' ? [`error     ${showValue(actual.error)}`] : []),
+  ];
+  return lines.join('\n');
+}
+
+/** The first moments that differ. */
+function firstMoments(expected: Timeline, actual: Timeline) {
+  const index = expected.moments.findIndex(
+    ({ at, letters }, position) => actual.moments[position]?.at !== at || actual.moments[position].letters !== letters,
+  );
+  const at = index < 0 ? expected.moments.length : index;
+  return { wanted: expected.moments[at], got: actual.moments[at] };
+}
+
+function timeOf(expected: Timeline, actual: Timeline): string {
+  const { wanted, got } = firstMoments(expected, actual);
+  const endOf = ({ end, endAt }: Timeline) => (end === '' ? Infinity : endAt);
+  const times = [wanted?.at ?? endOf(expected), got?.at ?? endOf(actual)];
+  return ` at ${Math.min(...times)} ms`;
+}
+
+/** The values of the first moments that differ, if they do not only differ in their time. */
+function valuesAt(expected: Timeline, actual: Timeline): readonly string[] {
+  const { wanted, got } = firstMoments(expected, actual);
+  if (wanted?.letters === got?.letters) return [];
+  const line = (name: string, moment: Moment | undefined) =>
+    moment ? [`${name} ${moment.letters} = ${showValue(moment.values)}`] : [];
+  return ['', ...line('expected ', wanted), ...line('actual   ', got)];
+}

@@ -1,0 +1,123 @@
+import { describe, expect, it } from '@jest/globals';
+import { concat, delay, map, NEVER, of, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { expectMarbles, marbleMatchers, playMarbles } from 'rivulet/testing';
+import type { MarbleValues } from 'rivulet/testing';
+
+const values = { a: [1], b: [2], c: [3, 4] };
+const source = (marbles: string) => () => playMarbles<number>(marbles, values);
+
+/** The message of the failure. */
+function failureOf<T>(
+  create: () => Observable<T>,
+  marbles: string,
+  expected: MarbleValues<T>,
+  error?: unknown,
+): string {
+  try {
+    expectMarbles(create, marbles, expected, error);
+  } catch (thrown) {
+    return (thrown as Error).message;
+  }
+  throw new Error('It did not fail.');
+}
+
+describe('expectMarbles', () => {
+  it.each([
+    ['20ms a 4ms (b|)', '20ms a 4ms (b|)'],
+    ['-a--b|', '1ms a 2ms b |'],
+    ['a 1s c 3m |', 'a 1000ms c 180000ms |'],
+    ['(ab|)', '(ab|)'],
+    ['5ms #', '5ms #'],
+    ['|', '|'],
+  ])('expectMarbles accepts %s as %s', (played, expected) => {
+    expect(() => expectMarbles(source(played), expected, values)).not.toThrow();
+  });
+
+  it('expectMarbles shows both diagrams, the first difference and its time', () => {
+    expect(failureOf(source('20ms a 4ms b 5ms |'), '20ms a 6ms (b|)', values)).toBe(
+      [
+        'The stream differs from its diagram at 25 ms:',
+        '',
+        'expected  20ms a 6ms (b|)',
+        'actual    20ms a 4ms b 5ms |',
+        '                 ^',
+      ].join('\n'),
+    );
+  });
+
+  it('expectMarbles shows the values of the letters that differ', () => {
+    expect(failureOf(source('a 4ms c |'), 'a 4ms b |', { a: [1], b: [2] })).toBe(
+      [
+        'The stream differs from its diagram at 5 ms:',
+        '',
+        'expected  a 4ms b |',
+        'actual    a 4ms c |',
+        '                ^',
+        '',
+        'expected  b = [2]',
+        'actual    c = [3,4]',
+      ].join('\n'),
+    );
+  });
+
+  it('expectMarbles shows what is missing, and what is too much', () => {
+    expect(failureOf(source('a|'), 'a 4ms (b|)', values)).toContain('actual    a |\n            ^');
+    expect(failureOf(source('a-b|'), 'a', values)).toContain('expected  a\nactual    a 1ms b |\n            ^');
+    expect(failureOf(source('a'), 'a|', values)).toContain('at 1 ms:\n\nexpected  a |\nactual    a\n            ^');
+  });
+
+  it('expectMarbles shows an error that was not expected, and one that is another', () => {
+    const failing = () =>
+      concat(
+        of(1),
+        throwError(() => new RangeError('too far')),
+      );
+    expect(failureOf(failing, '(a|)', values)).toContain('error     "<RangeError: too far>"');
+    expect(() => expectMarbles(failing, '(a#)', values)).not.toThrow();
+    expect(() => expectMarbles(failing, '(a#)', values, new RangeError('too far'))).not.toThrow();
+    expect(failureOf(failing, '(a#)', values, new RangeError('too near'))).toBe(
+      'The stream fails with another error:\n\nexpected  "<RangeError: too near>"\nactual    "<RangeError: too far>"',
+    );
+  });
+
+  it('expectMarbles compares values that are not JSON by their content', () => {
+    class Point {
+      constructor(readonly x: number) {}
+    }
+    const all = (): readonly unknown[] => [
+      new Map([['a', new Set([1])]]),
+      new Date(5),
+      7n,
+      undefined,
+      new Point(1),
+      NaN,
+      new Error('no'),
+    ];
+    const emit = () => of(...all());
+    expect(() => expectMarbles(emit, '(a|)', { a: all() })).not.toThrow();
+    for (const [index, other] of [new Map(), new Date(6), 8n, null, { x: 1 }, 0, new Error('yes')].entries())
+      expect(failureOf<unknown>(emit, '(a|)', { a: all().with(index, other) })).toContain('expected  a = ');
+    const message = failureOf<unknown>(() => of(...all()), '|', {});
+    expect(message).toContain('[{"<Map>":[["a",{"<Set>":[1]}]]},"1970-01-01T00:00:00.005Z","<7n>","<undefined>"');
+  });
+
+  it('expectMarbles takes the letters themselves as values by default', () => {
+    expect(() => expectMarbles(() => of('a').pipe(delay(3)), '3ms (a|)')).not.toThrow();
+  });
+});
+
+describe('marbleMatchers', () => {
+  expect.extend(marbleMatchers);
+  const expecting = (create: () => Observable<unknown>) =>
+    expect(create) as unknown as Record<'toEmitMarbles', (marbles: string, expected: object) => void> & {
+      readonly not: Record<'toEmitMarbles', (marbles: string, expected: object) => void>;
+    };
+
+  it('toEmitMarbles fails with both diagrams', () => {
+    expecting(source('a-b|')).toEmitMarbles('a 1ms b |', values);
+    expecting(() => source('a-b|')().pipe(map((value) => value + 1))).not.toEmitMarbles('a 1ms b |', values);
+    expect(() => expecting(() => NEVER).toEmitMarbles('3ms |', {})).toThrow('expected  3ms |\nactual    \n          ^');
+    expect(() => expecting(source('a|')).not.toEmitMarbles('a|', values)).toThrow('emits what a| shows');
+  });
+});
