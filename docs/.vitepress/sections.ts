@@ -53,6 +53,7 @@ export const sections: readonly Section[] = [
       postgresql: 'PostgreSQL',
       redis: 'Redis',
       'your-own-store': 'A store of your own',
+      security: 'Security',
     },
   },
   {

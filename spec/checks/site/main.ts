@@ -34,7 +34,7 @@ function requireAllInSidebar(): void {
   if (wrong.length > 0) throw new Error(`${wrong.join('; ')}. The sidebar is docs/.vitepress/sections.ts.`);
 }
 
-/** Creates a folder of docs/ anew. */
+/** Empties a folder of docs/, or creates it. */
 function newFolder(name: string): string {
   const folder = join(docs, name);
   rmSync(folder, { recursive: true, force: true });
