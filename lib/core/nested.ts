@@ -1,25 +1,33 @@
-import type { Observable } from 'rxjs';
 import type { Approve, WaitingCall } from './approval.js';
 import type { Checkpoint, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
+import type { ToolCallPart } from './message.js';
+
+/** What the run of a call does to the run of the agent inside it. */
+export interface InnerRunControl {
+  /** Stops the inner run: it ends with what it has. */
+  stop(): void;
+  /** Cancels a call of the inner run, while the run continues. `id` is the id of the call in the outer run. */
+  cancel(id: string): void;
+}
 
 /**
  * The run that has made a call, for a tool that runs an agent: `agentTool` reads it as `outer` of its context. An inner
  * run is known by the id of the call. It reports to its outer run directly, so tools made of tools need no support.
  */
 export interface OuterRun {
-  /** Emits when the call is stopped, also to a late subscriber: the inner run ends with what it has. */
-  readonly stop: Observable<void>;
-  /** The ids of the calls of the inner run that are cancelled, while it continues. */
-  readonly cancel: Observable<string>;
+  /** The call. */
+  readonly call: ToolCallPart;
   /** Whether the outer run has checkpoints, so that the inner one needs them too. */
   readonly checkpoints: boolean;
   /** The inner run that is resumed. Undefined for a new one. */
   readonly resumed: ResumedRun | undefined;
-  /** Decides about inner calls if the agent itself has no `approve`. Undefined: they wait. */
+  /** The outer run's own `approve`, which decides about inner calls if the agent has none. Undefined: they wait. */
   readonly approve: Approve | undefined;
   /** Replaces the agent before it runs, for a bridge that observes inner runs. Default: the agent runs as it is. */
   wrapAgent?: (<A extends object>(agent: A) => A) | undefined;
+  /** Set by the tool: how the inner run is stopped. Undefined: the tool has not run an agent. */
+  inner?: InnerRunControl | undefined;
   /** Emits an event of the inner run, as a `nested` event. */
   emit(event: StreamEvent): void;
   /** Keeps the inner run so far, for the checkpoints of the outer run. */

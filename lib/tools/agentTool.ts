@@ -1,5 +1,6 @@
-import { catchError, filter, map, throwError } from 'rxjs';
+import { catchError, filter, map, ReplaySubject, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { Approve } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { errorText } from '../core/errors.js';
@@ -11,6 +12,8 @@ import type { JsonValue } from '../core/json/json.js';
 import { messageText } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { innerAgentOf, innerAgentProperty } from '../core/innerAgent.js';
+import { asOuterCall, nestedId } from '../core/nested.js';
+import type { InnerRunControl, OuterRun } from '../core/nested.js';
 import type { Infer, InferInput, Schema } from '../core/schema.js';
 import type { Nested, Tool } from '../core/tool.js';
 import { ToolFailure } from '../operators/execute/toolFailure.js';
@@ -133,19 +136,41 @@ function innerEvents(
   { context, outer, idempotencyKey: runId }: CallContext,
 ): Observable<StreamEvent> {
   const inner = outer?.wrapAgent?.(agent) ?? agent;
-  const runOptions = {
-    context,
-    runId,
-    ...omitUndefined({
-      stop: outer?.stop,
-      cancel: outer?.cancel,
-      checkpoints: outer?.checkpoints,
-      approve: outer?.approve,
-    }),
-  };
+  const runOptions = { context, runId, ...(outer && optionsOf(outer)) };
   if (!outer?.resumed || !inner.resume) return inner.stream(input(), ...([runOptions] as never));
   const { checkpoint, answers } = outer.resumed;
   return inner.resume(checkpoint, ...([{ ...runOptions, ...answers }] as never));
+}
+
+/** The options that the inner run takes from the run of its call. */
+function optionsOf(outer: OuterRun) {
+  const { call, approve, checkpoints } = outer;
+  const control = outer.inner instanceof AgentControl ? outer.inner : new AgentControl(call.id);
+  outer.inner = control; // the same one if the tool executes twice, as `retryTool` does: a stop is remembered
+  const approveInner: Approve | undefined = approve && ((request) => approve(asOuterCall(call.id, request)));
+  return { ...control.notifiers(), checkpoints, ...omitUndefined({ approve: approveInner }) };
+}
+
+/** Passes a stop of the call, and the cancellation of an inner call, on to the inner run. */
+class AgentControl implements InnerRunControl {
+  private readonly stops = new ReplaySubject<void>(1);
+  private readonly cancels = new Subject<string>();
+
+  constructor(private readonly outerCall: string) {}
+
+  /** The notifiers of the inner run, as options of its `stream` and `resume`. */
+  notifiers() {
+    return { stop: this.stops.asObservable(), cancel: this.cancels.asObservable() };
+  }
+
+  stop(): void {
+    this.stops.next();
+  }
+
+  cancel(id: string): void {
+    const path = nestedId(this.outerCall, '');
+    if (id.startsWith(path)) this.cancels.next(id.slice(path.length));
+  }
 }
 
 /** Reports an event of the agent's run to the outer run. Returns the answer if the run has ended with one. */

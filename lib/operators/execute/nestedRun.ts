@@ -1,11 +1,8 @@
-import { ReplaySubject, Subject } from 'rxjs';
-import type { Observable } from 'rxjs';
 import type { Approve } from '../../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
 import type { ToolCallPart } from '../../core/message.js';
-import { asOuterCall, nestedId } from '../../core/nested.js';
-import type { OuterRun } from '../../core/nested.js';
+import type { InnerRunControl, OuterRun } from '../../core/nested.js';
 import type { ToolExecution } from './toolExecution.js';
 
 /** The settings that an inner run takes from the run of its call. */
@@ -26,34 +23,22 @@ export interface NestedObserver {
 /** The inner run of a call, if its tool runs an agent. After the end of the call, it reports nothing. */
 export class NestedRun implements OuterRun {
   wrapAgent: OuterRun['wrapAgent'];
-  // Created only if the tool runs an agent.
-  private stops: ReplaySubject<void> | undefined;
-  private cancels: Subject<string> | undefined;
+  inner: InnerRunControl | undefined;
 
   constructor(
-    private readonly call: ToolCallPart,
+    readonly call: ToolCallPart,
     private readonly settings: NestedSettings,
     private readonly execution: ToolExecution,
     private readonly observer: NestedObserver,
     readonly resumed: ResumedRun | undefined,
   ) {}
 
-  get stop(): Observable<void> {
-    return (this.stops ??= new ReplaySubject(1));
-  }
-
-  get cancel(): Observable<string> {
-    return (this.cancels ??= new Subject());
-  }
-
   get checkpoints(): boolean {
     return this.settings.checkpoints;
   }
 
   get approve(): Approve | undefined {
-    const { call, settings } = this;
-    const { approve } = settings;
-    return approve && ((request) => approve(asOuterCall(call.id, request)));
+    return this.settings.approve;
   }
 
   emit(event: StreamEvent): void {
@@ -69,16 +54,5 @@ export class NestedRun implements OuterRun {
     if (!this.execution.isOpen()) return;
     this.observer.innerRunWaits(this.call, checkpoint);
     this.execution.suspend();
-  }
-
-  /** Cancels a call of the inner run, if the id begins with that of the outer call. */
-  cancelCall(id: string): void {
-    const path = nestedId(this.call.id, '');
-    if (id.startsWith(path)) this.cancels?.next(id.slice(path.length));
-  }
-
-  /** Stops the inner run: most end at once, and the call gets its result. */
-  end(): void {
-    this.stops?.next();
   }
 }

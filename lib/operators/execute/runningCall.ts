@@ -68,13 +68,13 @@ export class RunningCall implements ExecutionObserver {
    * signal is aborted; the result is an error in both cases.
    */
   cancel(): void {
-    this.nested.end();
+    this.nested.inner?.stop();
     this.execution.cancel(cancellation());
   }
 
   /** Cancels a call of the agent that the tool runs. `id` is its id in the outer run. */
   cancelInner(id: string): void {
-    this.nested.cancelCall(id);
+    this.nested.inner?.cancel(id);
   }
 
   /** Unsubscribes the tool and aborts its signal; nothing more is emitted. */
