@@ -38,7 +38,15 @@ export default defineConfig({
   ignoreDeadLinks: [/^https?:\/\/localhost/], // addresses of local models in the reference
   vite: { build: { chunkSizeWarningLimit: 5000 } }, // the index of the search
   themeConfig: {
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        // A word of a guide comes before the same word of the reference.
+        miniSearch: {
+          searchOptions: { boostDocument: (page: string) => (/\/(?:api|project)\//.test(page) ? 0.2 : 1) },
+        },
+      },
+    },
     outline: [2, 3],
     nav: [
       { text: 'Guides', link: '/first-agent' },

@@ -59,6 +59,7 @@ export const sections: readonly Section[] = [
   {
     text: 'Look inside',
     pages: {
+      testing: 'Testing',
       recording: 'Recordings',
       terminal: 'The terminal',
       observability: 'Observability',

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
+import { sections } from '../../docs/.vitepress/sections.js';
 
 /** The documents of the root and of docs/. */
 const documents = [
@@ -36,5 +37,18 @@ const deadLinks = (document: string) =>
 describe('the links of the documents', () => {
   it.each(documents)('%s has no dead link', (document) => {
     expect(deadLinks(document)).toEqual([]);
+  });
+});
+
+describe('the sidebar of the site', () => {
+  it('the sidebar has each guide once (docs/.vitepress/sections.ts)', () => {
+    const guides = documents.flatMap((document) => /^docs\/(?!index\.)(.*)\.md$/.exec(document)?.[1] ?? []);
+    expect(sections.flatMap(({ pages }) => Object.keys(pages)).sort()).toEqual(guides.sort());
+  });
+});
+
+describe('the README', () => {
+  it('the README has at most 15 KB', () => {
+    expect(Buffer.byteLength(readFileSync('README.md'))).toBeLessThanOrEqual(15_000);
   });
 });
