@@ -91,6 +91,8 @@ export interface Conversation {
   decide(callId: string, decision: Decision): void;
   /** Answers a waiting call with its result. */
   answer(callId: string, result: JsonValue): void;
+  /** Cancels a call that runs, or denies one that waits. The run continues. Another call is ignored. */
+  cancel(callId: string): void;
   /** The conversation as plain JSON, at any time: for `localStorage`, or a server. */
   save(): SavedConversation;
 }
@@ -231,6 +233,11 @@ function createConversation(
     regenerate: (id = exchanges.selected() ?? '') => edit(id, exchanges.get(id).input),
     decide: (callId, decision) => answerCall(callId, { decisions: { [callId]: decision } }),
     answer: (callId, result) => answerCall(callId, { results: { [callId]: result } }),
+    cancel(callId) {
+      const isWaiting = exchanges.waiting().some(({ id }) => id === callId);
+      if (isWaiting) answerCall(callId, { decisions: { [callId]: { approve: false } } });
+      else runs.cancel(callId);
+    },
     stop() {
       queue.stop();
       changed();

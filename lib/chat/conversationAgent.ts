@@ -16,6 +16,8 @@ export interface ConversationRunOptions {
   readonly history: readonly Message[];
   /** Its first value stops the run, which then ends with its result. */
   readonly stop: Observable<unknown>;
+  /** The ids of the calls to cancel. The run continues. */
+  readonly cancel: Observable<string>;
   readonly fragments: true;
   /** The option `context` of the conversation. */
   readonly context: unknown;
@@ -38,5 +40,5 @@ export interface ConversationAgent {
   /**
    * Joins a run that does not end with the page, and emits its events from its start. Absent if runs end with the page.
    */
-  join?(id: string, options: { readonly stop: Observable<unknown> }): Observable<StreamEvent>;
+  join?(id: string, options: Pick<ConversationRunOptions, 'stop' | 'cancel'>): Observable<StreamEvent>;
 }

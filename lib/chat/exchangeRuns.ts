@@ -57,6 +57,8 @@ export function createExchangeRuns(
 ) {
   /** Emits after an answer to a waiting call. */
   const answers = new Subject<void>();
+  /** The ids of the calls that the user cancels. */
+  const cancel = new Subject<string>();
 
   /** Starts the run of an exchange. */
   function start({ id, parent, run, input }: Exchange, stop: Observable<void>): Observable<unknown> {
@@ -85,10 +87,10 @@ export function createExchangeRuns(
       return EMPTY;
     }
     update(id, { view: { ...view, status: 'sending' } });
-    return follow(id, base ?? view, run, stop, () => agent.join?.(run, { stop }) ?? EMPTY);
+    return follow(id, base ?? view, run, stop, () => agent.join?.(run, { stop, cancel }) ?? EMPTY);
   }
 
-  const optionsOf = (stop: Observable<void>) => ({ stop, fragments: true as const, context });
+  const optionsOf = (stop: Observable<void>) => ({ stop, cancel, fragments: true as const, context });
 
   /** Shows the events of a run in its exchange. */
   function follow(
@@ -147,7 +149,7 @@ export function createExchangeRuns(
     if (!tools) return EMPTY;
     const messages = exchanges.path(id).flatMap(historyOf);
     return concat(
-      tools.execute(callsOfPage(id), { stop, context, messages }).pipe(
+      tools.execute(callsOfPage(id), { stop, cancel, context, messages }).pipe(
         tap((event) => isToolResult(event) && exchanges.addAnswer(id, event.id, answerOf(event))),
         toView(exchanges.get(id).view),
         tap((view) => update(id, { view })),
@@ -194,6 +196,11 @@ export function createExchangeRuns(
       exchanges.answer(callId, answer);
       changed();
       answers.next();
+    },
+
+    /** Cancels a call that runs. */
+    cancel(callId: string): void {
+      cancel.next(callId);
     },
 
     /** Continues the open exchanges of a saved conversation: those of a branch in order, and branches at once. */

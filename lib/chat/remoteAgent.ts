@@ -18,7 +18,7 @@ import { errorText, StreamInterruptedError } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
-import type { ConversationAgent } from './conversationAgent.js';
+import type { ConversationAgent, ConversationRunOptions } from './conversationAgent.js';
 import { fromServerSentEvents, MAX_RETRY_DELAY, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
 import type { FromServerSentEventsOptions, Reconnection, RunRequest } from '../transport/fromServerSentEvents.js';
 
@@ -57,7 +57,11 @@ const STOP_INTERVAL = 250;
  */
 export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOptions = {}): ConversationAgent {
   /** The events of a run, and what happens around it until they end: notices, and the request that stops it. */
-  const run = (id: string, body: RunRequest['body'], stop: Observable<unknown>): Observable<StreamEvent> =>
+  const run = (
+    id: string,
+    body: RunRequest['body'],
+    { stop, cancel }: Pick<ConversationRunOptions, 'stop' | 'cancel'>,
+  ): Observable<StreamEvent> =>
     defer(() => {
       const notices = new Subject<ReconnectingEvent>();
       const ended = new Subject<void>();
@@ -69,20 +73,25 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
       );
       const stopped = stop.pipe(
         take(1),
-        mergeMap(() => stopRun(id)),
+        mergeMap(() => end(id, url)),
       );
-      return merge(notices, events.pipe(tap({ complete: () => ended.next() })), stopped).pipe(takeUntil(ended));
+      const cancelled = cancel.pipe(
+        mergeMap((call) => end(id, `${url}${url.includes('?') ? '&' : '?'}call=${encodeURIComponent(call)}`)),
+      );
+      return merge(notices, events.pipe(tap({ complete: () => ended.next() })), stopped, cancelled).pipe(
+        takeUntil(ended),
+      );
     });
   /**
-   * Asks the server to stop a run. A request that fails is retried. As long as the server does not know the run (404),
-   * it is repeated: the request that starts the run may arrive later. Emits nothing; the events of the run show its
-   * end.
+   * Asks the server to stop a run, or to cancel a call of it. A request that fails is retried. As long as the server
+   * does not know the run (404), it is repeated: the request that starts the run may arrive later. Emits nothing; the
+   * events of the run show its end.
    */
-  const stopRun = (id: string): Observable<never> =>
+  const end = (id: string, address: string): Observable<never> =>
     defer(() => {
       const { fetch = globalThis.fetch } = options;
       const ownHeaders = typeof headers === 'function' ? headers() : headers;
-      return fetch(url, { method: 'DELETE', headers: { ...ownHeaders, [RUN_ID_HEADER]: id } });
+      return fetch(address, { method: 'DELETE', headers: { ...ownHeaders, [RUN_ID_HEADER]: id } });
     }).pipe(
       tap(({ ok, status }) => {
         if (!ok && status !== 404) throw new Error(`It answered with the status ${status}.`);
@@ -94,13 +103,13 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
       catchError((thrown: unknown) => throwError(() => notStopped(errorText(thrown)))),
     );
   return {
-    stream: (input, { id, earlier, stop }) =>
-      run(id, { input: messagesOf(input), history: earlier.slice(-MAX_EARLIER_RUNS) }, stop),
-    resume: (_, { id, earlier, decisions, results, errors, stop }) =>
-      run(id, { resume: earlier.at(-1)?.id, decisions, results, errors }, stop),
-    join: (id, { stop }) => run(id, {}, stop),
+    stream: (input, { id, earlier, ...notifiers }) =>
+      run(id, { input: messagesOf(input), history: earlier.slice(-MAX_EARLIER_RUNS) }, notifiers),
+    resume: (_, { id, earlier, decisions, results, errors, ...notifiers }) =>
+      run(id, { resume: earlier.at(-1)?.id, decisions, results, errors }, notifiers),
+    join: (id, notifiers) => run(id, {}, notifiers),
   };
 }
 
 const notStopped = (reason: string) =>
-  new StreamInterruptedError('the server', `The server could not be asked to stop the run. ${reason}`);
+  new StreamInterruptedError('the server', `The server could not be asked to stop the run, or a call of it. ${reason}`);

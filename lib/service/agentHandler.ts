@@ -13,6 +13,7 @@ import type { Runs } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
 import { messagesOfRecord, replayCheckpoint, replayRecord, seenBefore } from './replayRecord.js';
 import { RunNotFoundError } from './runLog.js';
+import type { RunMessage } from './runLog.js';
 import { publicEvents } from './publicEvents.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 import type { StoredRun } from './runStore.js';
@@ -68,7 +69,7 @@ export interface AgentHandler {
  * - `POST` with `resume` (the id of a run that waits), `decisions`, `results` and `errors` resumes it, as another run.
  *   If it was answered already, the request must have the id of the run that resumed it, and joins that; if not: 409.
  * - `POST` with neither joins the run from its start. A run that has ended is sent again from the store.
- * - `DELETE` stops the run: 204, or 404 if it has ended.
+ * - `DELETE` stops the run: 204, or 404 if it has ended. With `?call=ID`, it cancels one call, and the run continues.
  * - A browser receives what is allowed: no error text of a tool or a provider, no unknown metadata, no signatures.
  * - A run that another process executes is answered with 503 and `Retry-After`, unless the processes share a `log`.
  *
@@ -125,7 +126,7 @@ export function agentHandler<C = undefined>(
       concatMap((client) => {
         if (method === 'DELETE')
           return service
-            .stop(id, client.owner)
+            .tell(id, client.owner, messageOf(request))
             .pipe(map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 })));
         return service.readBody(request).pipe(
           map(readRequest),
@@ -186,7 +187,8 @@ export function agentHandler<C = undefined>(
             record: { id, owner, input, history: kept },
             stored: before,
             context,
-            events: (stop, wrapTurn) => concat(continued(before), agent.stream(input, { ...options, wrapTurn, stop })),
+            events: (controls, wrapTurn) =>
+              concat(continued(before), agent.stream(input, { ...options, ...controls, wrapTurn })),
           };
           return launch(plan, after);
         }),
@@ -216,9 +218,9 @@ export function agentHandler<C = undefined>(
       stored: before,
       context,
       clientErrors: answers?.errors,
-      events: (stop, wrapTurn) => {
+      events: (controls, wrapTurn) => {
         if (!checkpoint) throw new RunNotFoundError();
-        const rest = agent.resume(checkpoint, { ...options, wrapTurn, stop });
+        const rest = agent.resume(checkpoint, { ...options, ...controls, wrapTurn });
         if (log.isShared) return concat(continued(before, checkpoint), rest);
         return concat(resumesOther ? EMPTY : replayCheckpoint(checkpoint, seenBefore(shown)), rest);
       },
@@ -285,6 +287,12 @@ export function agentHandler<C = undefined>(
   };
 
   return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown });
+}
+
+/** What a `DELETE` asks for: to stop the run, or to cancel a call. */
+function messageOf({ url }: Request): RunMessage {
+  const call = new URL(url).searchParams.get('call');
+  return call === null ? { type: 'stop' } : { type: 'cancel', id: call };
 }
 
 const notWaiting = () => new RequestError(409, 'This run does not wait for an answer, or was answered already.');

@@ -1,5 +1,5 @@
 import { asyncScheduler, defer, finalize, ignoreElements } from 'rxjs';
-import { merge, onErrorResumeNext, ReplaySubject, throwError } from 'rxjs';
+import { merge, onErrorResumeNext, ReplaySubject, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 import { requireNumber } from '../core/options.js';
@@ -31,17 +31,25 @@ interface RegisteredRun<E extends StreamEvent = StreamEvent> {
   readonly run: SharedRun<E>;
 }
 
+/** The notifiers of a run: pass them as its options of these names. */
+export interface RunControls {
+  readonly stop: Observable<void>;
+  /** The ids of the calls to cancel. */
+  readonly cancel: Observable<string>;
+}
+
 /** The runs of a service, by their ids. */
 export interface Runs {
   /**
    * Starts a run, unless there is one with this id: a repeated request joins the run.
    *
-   * @param create Creates the run. It receives the notifier that `stop` triggers: pass it as the run's option `stop`.
+   * @param create Creates the run. It receives the notifiers that `stop` and `cancel` trigger: pass them as the run's
+   * options `stop` and `cancel`.
    * @param id The id of the run. Default: a random one.
    * @param attempt The number of its executor, for a log that other processes share. Default: 1.
    */
   start<E extends StreamEvent>(
-    create: (stop: Observable<void>) => Observable<E>,
+    create: (stop: Observable<void>, cancel: Observable<string>) => Observable<E>,
     id?: string,
     attempt?: number,
   ): RegisteredRun<E>;
@@ -58,6 +66,12 @@ export interface Runs {
   /** Stops a run: it ends with a result. Returns whether there is a run with this id. */
   stop(id: string): boolean;
   /**
+   * Cancels one call of a run, which continues. A call that the run does not have is ignored.
+   *
+   * @returns Whether there is a run with this id.
+   */
+  cancel(id: string, call: string): boolean;
+  /**
    * Ends the service, for `SIGTERM`. Completes when all runs have ended; runs that are started later are stopped at
    * once.
    *
@@ -73,6 +87,7 @@ const READING_TIME = 600_000;
 interface Entry {
   readonly run: LoggedRun;
   readonly stop: ReplaySubject<void>;
+  readonly cancel: Subject<string>;
   /** Until when the run can be joined. Undefined while it runs. */
   expires?: number;
 }
@@ -84,7 +99,7 @@ interface Entry {
  *
  * ```ts
  * const runs = createRuns({ grace: 30_000 });
- * const { id } = runs.start((stop) => agent.stream('How warm is it in Oslo?', { stop }));
+ * const { id } = runs.start((stop, cancel) => agent.stream('How warm is it in Oslo?', { stop, cancel }));
  * runs.attach(id).pipe(toServerSentEvents());
  * process.once('SIGTERM', () => runs.shutdown().subscribe({ complete: () => process.exit() }));
  * ```
@@ -112,19 +127,23 @@ export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }:
     ended.add(id);
   };
   const start = <E extends StreamEvent>(
-    create: (stop: Observable<void>) => Observable<E>,
+    create: (stop: Observable<void>, cancel: Observable<string>) => Observable<E>,
     id = randomId(),
     attempt?: number,
   ) => {
     const known = find(id);
     if (known) return { id, run: known.run as SharedRun as SharedRun<E> };
     const stop = new ReplaySubject<void>(1); // a run may subscribe to it late, after its store has written
+    const cancel = new Subject<string>();
     const source = defer(() => {
       const listening = log.messages(id).subscribe({
-        next: ({ message }) => message.type === 'stop' && stop.next(),
+        next({ message }) {
+          if (message.type === 'stop') stop.next();
+          if (message.type === 'cancel') cancel.next(message.id);
+        },
         error: () => stop.next(), // nobody could stop it later
       });
-      return create(stop).pipe(
+      return create(stop, cancel).pipe(
         finalize(() => {
           listening.unsubscribe();
           markEnded(id, entry);
@@ -139,7 +158,7 @@ export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }:
       stop: () => stop.next(),
       keep: keep + READING_TIME,
     });
-    const entry: Entry = { run, stop };
+    const entry: Entry = { run, stop, cancel };
     entries.set(id, entry);
     if (isClosing) stop.next();
     run.start();
@@ -152,6 +171,11 @@ export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }:
     stop(id) {
       const entry = find(id);
       entry?.stop.next();
+      return entry !== undefined;
+    },
+    cancel(id, call) {
+      const entry = find(id);
+      entry?.cancel.next(call);
       return entry !== undefined;
     },
     shutdown: (how = 'stop') =>

@@ -2,13 +2,13 @@ import { asyncScheduler, AsyncSubject, catchError, concat, concatMap, defaultIfE
 import { exhaustMap, finalize, ignoreElements, interval, map, merge, of, retry, Subject, take, takeUntil } from 'rxjs';
 import { tap, timeout } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
-import { createOperator } from '../core/createOperator.js';
 import type { RunResult, StreamEvent } from '../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../core/eventGuards.js';
 import { failedRunOf, messagesOfFailed } from '../core/failedRun.js';
 import type { JsonObject } from '../core/json/json.js';
 import { createSemaphore } from '../core/semaphore.js';
 import { randomId } from '../transport/randomId.js';
+import type { RunControls } from './createRuns.js';
 import { onceOnly } from './onceOnly.js';
 import type { WrapTurn } from './onceOnly.js';
 import { lateStore, RequestError } from './requestError.js';
@@ -16,6 +16,7 @@ import type { RunAudience } from './publicEvents.js';
 import { RunTakenError } from './runLog.js';
 import { failWith } from './settled.js';
 import type { RunRecord, RunStore, StoredRun } from './runStore.js';
+import { writeFirst } from './writeFirst.js';
 
 /** How long a lease in a record is valid, and how often it is renewed, in milliseconds. */
 const LEASE_TIME = 30_000;
@@ -27,7 +28,7 @@ export interface RunPlan extends RunAudience {
   /** The record that the store has under this id. Default: none. */
   readonly stored?: StoredRun | undefined;
   /** The events of the run. Cold. With checkpoints, `wrapTurn` is an option of the run. */
-  readonly events: (stop: Observable<void>, wrapTurn: WrapTurn | undefined) => Observable<StreamEvent>;
+  readonly events: (controls: RunControls, wrapTurn: WrapTurn | undefined) => Observable<StreamEvent>;
   /** Subscribed after the record is written, before the run begins. If it fails, the record is deleted. */
   readonly begin?: Observable<never> | undefined;
   /** Undoes `begin` if the run fails before it emits anything. */
@@ -46,7 +47,7 @@ export interface Executor {
    * Takes a run over: its record says that this process executes it. Emits the events of the run once this is written.
    * It fails with a RunTakenError if the store has another version of the record.
    */
-  execute(plan: RunPlan): Observable<(stop: Observable<void>) => Observable<StreamEvent>>;
+  execute(plan: RunPlan): Observable<(controls: RunControls) => Observable<StreamEvent>>;
   /** Completes when the records of the runs that were left say so. */
   readonly released: Observable<never>;
 }
@@ -105,7 +106,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
       .subscribe(written);
   };
   const release = (record: HeldRecord): void => finish(record.write({ executor: undefined }));
-  const run = (plan: RunPlan, record: HeldRecord, stop: Observable<void>): Observable<StreamEvent> => {
+  const run = (plan: RunPlan, record: HeldRecord, controls: RunControls): Observable<StreamEvent> => {
     const hasLeft = new Subject<void>();
     let hasBegun = false;
     let hasEnded = false;
@@ -137,7 +138,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
     const wrapTurn = checkpoints ? onceOnly(plan.record.begun, (begun) => record.write({ begun })) : undefined;
     return merge(
       renewals, // first: the run may end at once
-      defer(() => plan.events(stop, wrapTurn)).pipe(writeFirst(write), catchError(fail), finalize(leave)),
+      defer(() => plan.events(controls, wrapTurn)).pipe(writeFirst(write), catchError(fail), finalize(leave)),
     );
   };
 
@@ -168,7 +169,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
           begin.pipe(retryOnce(), catchError(undoBegin)),
           defer(() => {
             cleanUp = () => undefined;
-            return of((stop: Observable<void>) => run(plan, record, stop));
+            return of((controls: RunControls) => run(plan, record, controls));
           }),
         ).pipe(finalize(() => cleanUp()));
       }),
@@ -252,53 +253,4 @@ function holdRecord(store: RunStore, first: RunRecord, firstVersion: number): He
         () => undefined,
       ),
   };
-}
-
-/**
- * Emits an event after it is written, so that a reader receives nothing that a crash could undo. An event that is not
- * written passes without an inner subscription.
- *
- * @param write Returns an Observable that writes an event; undefined for an event that is not written.
- */
-export function writeFirst<E>(write: (event: E) => Observable<never> | undefined): MonoTypeOperatorFunction<E> {
-  return createOperator<E, E>((out) => {
-    const waiting: E[] = [];
-    let isWriting = false;
-    /** How the source has ended: the receiver learns of it after the last event. */
-    let end: (() => void) | undefined;
-    const emitWritten = (event: E) => {
-      const written = write(event);
-      if (!written) {
-        out.next(event);
-        return;
-      }
-      isWriting = true;
-      out.add(
-        written.subscribe({
-          error: (thrown: unknown) => out.error(thrown),
-          complete() {
-            isWriting = false;
-            out.next(event);
-            emitWaiting();
-          },
-        }),
-      );
-    };
-    const emitWaiting = () => {
-      while (!isWriting && waiting.length > 0) emitWritten(waiting.shift() as E);
-      if (!isWriting) end?.();
-    };
-    const endAfterWrites = (ending: () => void) => {
-      end = ending;
-      if (!isWriting) ending();
-    };
-    return {
-      next(event) {
-        if (isWriting) waiting.push(event);
-        else emitWritten(event);
-      },
-      error: (thrown) => endAfterWrites(() => out.error(thrown)),
-      complete: () => endAfterWrites(() => out.complete()),
-    };
-  });
 }

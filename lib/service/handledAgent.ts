@@ -21,6 +21,8 @@ export interface HandledAgent<C = unknown> {
 /** The options of a run that a service starts. */
 interface HandledRunOptions<C = unknown> {
   readonly stop?: Observable<void> | undefined;
+  /** The ids of the calls to cancel. */
+  readonly cancel?: Observable<string> | undefined;
   readonly fragments: true;
   readonly checkpoints?: boolean | undefined;
   readonly runId?: string | undefined;

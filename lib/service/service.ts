@@ -21,7 +21,7 @@ import { memoryStore } from './memoryStore.js';
 import { createOwnerLimits } from './ownerLimits.js';
 import type { OwnerLimits } from './ownerLimits.js';
 import { RunTakenError } from './runLog.js';
-import type { RunLog } from './runLog.js';
+import type { RunLog, RunMessage } from './runLog.js';
 import { elsewhere, lateBody, lateContext, lateStore, leaving, RequestError } from './requestError.js';
 import type { ServiceOptions } from './serviceOptions.js';
 import { createRunAccess } from './runAccess.js';
@@ -64,8 +64,8 @@ export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {
   launch(plan: RunPlan, runId?: string, lockId?: string): Observable<SharedRun>;
   /** The run of this process with an id; undefined if there is none, or if another owner has it. */
   runOf(id: string, owner: string): SharedRun | undefined;
-  /** Stops a run, in whatever process it is. Emits whether there is one. */
-  stop(id: string, owner: string): Observable<boolean>;
+  /** Stops a run, or cancels a call of it, in whatever process it is. Emits whether there is such a run. */
+  tell(id: string, owner: string, message: RunMessage): Observable<boolean>;
   /** Stops a run of this process. */
   stopRun(id: string): void;
   /** Stops the run that the work for an id begins. Returns whether there is such work of this owner. */
@@ -153,6 +153,8 @@ export function createService<C>(
     lock.isStopped = true;
     return true;
   };
+  const tellRun = (id: string, message: RunMessage): boolean =>
+    message.type === 'cancel' ? runs.cancel(id, message.id) : runs.stop(id);
   return {
     store,
     log,
@@ -218,8 +220,8 @@ export function createService<C>(
           const attempt = (plan.stored?.record.attempt ?? 0) + 1;
           const { run } = runs.start(
             // These operators come after the record is written, so it has what they remove.
-            (stop) =>
-              events(isStopped ? of(undefined) : stop).pipe(
+            (stop, cancel) =>
+              events({ stop: isStopped ? of(undefined) : stop, cancel }).pipe(
                 limits.count(plan.record.owner),
                 reports.reportResult(plan.context as C),
                 publicEvents(options, plan.clientErrors),
@@ -236,16 +238,16 @@ export function createService<C>(
       const run = runs.get(id);
       return run && owners.get(run) === owner ? run : undefined;
     },
-    stop: (id, owner) =>
+    tell: (id, owner, message) =>
       defer(() => {
         const run = runs.get(id);
-        if (run) return of(owners.get(run) === owner && runs.stop(id));
-        if (locks.has(id)) return of(stopLocked(id, owner));
+        if (run) return of(owners.get(run) === owner && tellRun(id, message));
+        if (locks.has(id)) return of(message.type === 'stop' && stopLocked(id, owner));
         return access.find(id, owner).pipe(
           concatMap((stored) => {
             if (!stored || executor.locate(stored.record) !== 'elsewhere') return of(false);
             if (!log.isShared) throw elsewhere();
-            return log.send(id, { type: 'stop' });
+            return log.send(id, message);
           }),
           inTime(lateStore),
         );

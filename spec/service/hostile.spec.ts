@@ -12,7 +12,8 @@ import type { Chunk } from '../../lib/core/chunk.js';
 import type { RunResult, StreamEvent } from '../../lib/core/event.js';
 import { agentHandler } from '../../lib/service/agentHandler.js';
 import type { AgentHandlerOptions } from '../../lib/service/agentHandler.js';
-import { createExecutor, writeFirst } from '../../lib/service/executeRun.js';
+import { createExecutor } from '../../lib/service/executeRun.js';
+import { writeFirst } from '../../lib/service/writeFirst.js';
 import { memoryStore } from '../../lib/service/memoryStore.js';
 import type { RunRecord, RunStore } from '../../lib/service/runStore.js';
 import { scriptedModel } from '../../lib/testing/index.js';
@@ -163,7 +164,7 @@ describe('the record of a run', () => {
     const log = observe<StreamEvent>(
       executor
         .execute({ record: { id: 'r', owner: '', input: [] }, events: () => source })
-        .pipe(concatMap((events) => events(NEVER))),
+        .pipe(concatMap((events) => events({ stop: NEVER, cancel: NEVER }))),
     );
     return { log, errors, executor };
   };

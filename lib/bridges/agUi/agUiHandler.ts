@@ -65,7 +65,11 @@ export function agUiHandler<C = unknown>(
     const { owner, context } = client;
     return service.admit(owner, events).pipe(
       map((start) => {
-        const shown = start(NEVER).pipe(service.count(owner), service.reportResult(context), publicEvents(options));
+        const shown = start({ stop: NEVER, cancel: NEVER }).pipe(
+          service.count(owner),
+          service.reportResult(context),
+          publicEvents(options),
+        );
         return agUiResponse(shown, input, options);
       }),
       catchError((thrown: unknown) => {

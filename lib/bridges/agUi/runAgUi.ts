@@ -5,7 +5,8 @@ import type { StreamEvent } from '../../core/event.js';
 import { isMessage, isResult } from '../../core/eventGuards.js';
 import { asArray } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
-import { writeFirst } from '../../service/executeRun.js';
+import type { RunControls } from '../../service/createRuns.js';
+import { writeFirst } from '../../service/writeFirst.js';
 import { requireNoEdits } from '../../service/edits.js';
 import { requireFileUrls } from '../../service/fileUrls.js';
 import type { FileUrlOptions } from '../../service/fileUrls.js';
@@ -64,7 +65,7 @@ export function runAgUi<C>(
 ): Observable<StreamEvent> {
   return defer(() =>
     agUiRun(createService<C>({ store }, 0), agent, request, { owner, context: context as C }, options),
-  ).pipe(concatMap((events) => events(stop)));
+  ).pipe(concatMap((events) => events({ stop, cancel: NEVER })));
 }
 
 /** Starts or resumes the run of a request. Emits a function that returns its events, after taking the checkpoint. */
@@ -74,7 +75,7 @@ export function agUiRun<C>(
   request: RunAgentInput,
   client: Client<C>,
   options: AgUiRunOptions,
-): Observable<(stop: Observable<void>) => Observable<StreamEvent>> {
+): Observable<(controls: RunControls) => Observable<StreamEvent>> {
   const { owner, context } = client;
   const history = historyOf(request, options);
   requireFileUrls(history, options);
@@ -96,8 +97,8 @@ export function agUiRun<C>(
         }),
         ignoreElements(),
       );
-  const start = (stop: Observable<void>) =>
-    agent.stream([], { fragments: true, context, stop, history }).pipe(
+  const start = (controls: RunControls) =>
+    agent.stream([], { fragments: true, context, ...controls, history }).pipe(
       // The checkpoint is written first: the client may answer as soon as it receives the end of the run.
       writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
     );
@@ -114,12 +115,12 @@ export function agUiRun<C>(
       stored,
       restores: true,
       ended: () => ({ result: undefined, protocol }), // the client has it
-      events: (stop) =>
+      events: (controls) =>
         agent
           .resume(checkpoint, {
             fragments: true,
             context,
-            stop,
+            ...controls,
             ...answers,
             ...(prompts.length > 0 ? { prompts } : {}),
           })

@@ -150,8 +150,8 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
       clientErrors: response?.answers.errors,
       restores: true,
       ended: (result) => ({ result: undefined, protocol: endedResponse(result, response, log) }),
-      events: (stop) => {
-        const runOptions = { stop, context, fragments: true, checkpoints: false } as const;
+      events: (controls) => {
+        const runOptions = { ...controls, context, fragments: true, checkpoints: false } as const;
         return (
           checkpoint
             ? agent.resume(checkpoint, { ...runOptions, ...response.answers })
