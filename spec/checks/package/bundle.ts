@@ -15,7 +15,7 @@ const budgets: readonly Budget[] = [
   { code: "export { consolidate } from 'rivulet';", most: 5_150, gzipped: 2_000 },
   { code: "export { prefixAfterTools } from 'rivulet';", most: 2_450, gzipped: 950 },
   { code: "export { accumulateToolCalls } from 'rivulet';", most: 14_600, gzipped: 5_375 },
-  { code: "export { conversation, remoteAgent, toView } from 'rivulet';", most: 44_200, gzipped: 16_575 },
+  { code: "export { conversation, remoteAgent, toView } from 'rivulet';", most: 44_200, gzipped: 16_720 },
   { code: "export { openai } from 'rivulet';", most: 71_700, gzipped: 26_550 },
   { code: "export { createAgent, openai, tool } from 'rivulet';", most: 133_600, gzipped: 47_050 },
   { code: "export { createAgent, openai, tool, typed } from 'rivulet';", most: 145_000, gzipped: 51_050 },
@@ -27,7 +27,7 @@ const budgets: readonly Budget[] = [
   { code: "export { fetchAgUi, fromAgUi } from 'rivulet/ag-ui';", most: 36_000 },
   { code: "export * from 'rivulet/ag-ui';", most: 93_000 },
   { code: "export * from 'rivulet/provider';", most: 61_400 },
-  { code: "export * from 'rivulet/testing';", most: 56_000 },
+  { code: "export * from 'rivulet/testing';", most: 116_000 }, // toolContract runs an agent
 ];
 
 /**
