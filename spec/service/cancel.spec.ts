@@ -6,7 +6,7 @@ import type { Conversation } from '../../lib/chat/conversation.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/agentHandler.js';
-import type { AgentHandler, AgentHandlerOptions } from '../../lib/service/agentHandler.js';
+import type { AgentHandlerOptions } from '../../lib/service/agentHandler.js';
 import { memoryLog } from '../../lib/service/memoryLog.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { createServers } from '../support/services.js';
@@ -50,7 +50,7 @@ async function cancelIn(chat: Conversation, cancel: (id: string) => unknown) {
 }
 
 const serve = (options: AgentHandlerOptions<string> = {}, agent = searching().agent) =>
-  servers.serve(agentHandler<string>(agent, options) as AgentHandler);
+  servers.serve(agentHandler<string>(agent, options));
 
 describe('conversation.cancel', () => {
   it('conversation.cancel cancels one call of a local agent, and the run continues', async () => {
