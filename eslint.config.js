@@ -71,9 +71,9 @@ const oneWay = {
     /** Returns why a module may not be imported, or undefined. */
     function problemOf(source, isType) {
       if (source.startsWith('node:'))
-        return room === 'testing/server' || room === 'cli'
+        return ['testing/server', 'cli', 'stores'].includes(room)
           ? undefined
-          : 'Only lib/testing/server and lib/cli may import Node built-ins: the library runs in browsers.';
+          : 'Only lib/testing/server, lib/stores and lib/cli may import Node built-ins: the library runs in browsers.';
       if (!source.startsWith('.')) {
         const known = [...packages, ...(peers[room] ?? [])];
         return known.includes(source) || (isType && typesOnly.includes(source))

@@ -26,6 +26,7 @@ const shared: Config = {
     '^rivulet/opentelemetry$': '<rootDir>/lib/bridges/opentelemetry/index.ts',
     '^rivulet/recording$': '<rootDir>/lib/recording/index.ts',
     '^rivulet/postgres$': '<rootDir>/lib/stores/postgres/index.ts',
+    '^rivulet/dbos$': '<rootDir>/lib/stores/dbos/index.ts',
     '^rivulet/redis$': '<rootDir>/lib/stores/redis/index.ts',
     '^rivulet/testing$': '<rootDir>/lib/testing/index.ts',
     '^rivulet/testing/server$': '<rootDir>/lib/testing/server/index.ts',

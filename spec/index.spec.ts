@@ -15,6 +15,7 @@ import * as opentelemetry from 'rivulet/opentelemetry';
 import * as aiSdk from 'rivulet/ai-sdk';
 import * as registry from 'rivulet/registry';
 import * as postgres from 'rivulet/postgres';
+import * as dbos from 'rivulet/dbos';
 import * as redis from 'rivulet/redis';
 import * as recording from 'rivulet/recording';
 import * as testing from 'rivulet/testing';
@@ -213,6 +214,10 @@ describe('the public names', () => {
       'postgresStore',
     ]);
   });
+  it('rivulet/dbos exports these names', () => {
+    expect(Object.keys(dbos).sort()).toEqual(['durableAgent', 'durableWorker']);
+  });
+
   it('rivulet/redis exports these names', () => {
     expect(Object.keys(redis).sort()).toEqual(['redisLog', 'redisNotifications']);
   });

@@ -50,6 +50,7 @@ export const sections: readonly Section[] = [
       'ag-ui': 'AG-UI',
       'use-chat': 'useChat',
       'several-instances': 'Several instances',
+      'durable-runs': 'Durable runs',
       postgresql: 'PostgreSQL',
       redis: 'Redis',
       'your-own-store': 'A store of your own',

@@ -1,4 +1,4 @@
-import { concat, concatMap, EMPTY, ignoreElements, isObservable, map, of, tap } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, filter, ignoreElements, isObservable, map, of, tap } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
@@ -8,7 +8,7 @@ import { isUnguessable } from '../transport/randomId.js';
 import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
 import { readRequest } from './agentRequest.js';
 import type { JoinRequest, ResumeRequest, StartRequest } from './agentRequest.js';
-import { completeLog, continueLog, hasEnded } from './continueLog.js';
+import { completeLog, hasEnded } from './continueLog.js';
 import type { Runs } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
 import { messagesOfRecord, replayCheckpoint, replayRecord, seenBefore } from './replayRecord.js';
@@ -21,6 +21,7 @@ import { RequestError } from './requestError.js';
 import { createService } from './service.js';
 import { requireNoEdits } from './edits.js';
 import { requireFileUrls } from './fileUrls.js';
+import { continueRun, endOf, handOver, recordOf } from './handOver.js';
 import type { HandledAgent } from './handledAgent.js';
 import type { Client } from './runAccess.js';
 import type { ServiceOptions } from './serviceOptions.js';
@@ -48,6 +49,15 @@ export interface AgentHandler {
   (request: Request): Promise<Response>;
   /** Ends the service, for `SIGTERM`: see `Runs.shutdown`. */
   shutdown: Runs['shutdown'];
+}
+
+/** A handler that executes the runs that others have enqueued: a worker's. */
+export interface RunExecutor<C> extends AgentHandler {
+  /**
+   * Executes a run whose record is in the store, from its start or its checkpoint, whoever executed it before. It
+   * completes at the end of the run, also if that is an error, and fails if this process cannot execute it.
+   */
+  execute(id: string, context: C): Observable<never>;
 }
 
 /**
@@ -93,15 +103,23 @@ export function agentHandler<C = undefined>(
   agent: HandledAgent<C>,
   options: AgentHandlerOptions<C> = {},
 ): AgentHandler {
-  const service = createService<C>(options, 1_000_000);
-  const { checkpoints = false } = options;
-  const { log } = service;
+  return createAgentHandler(agent, options);
+}
+
+/** `agentHandler`, and the function that executes runs. */
+export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHandlerOptions<C>): RunExecutor<C> {
+  const { durable } = agent;
+  const isDurable = durable !== undefined;
+  const service = createService<C>({ ...options, isDurable }, 1_000_000);
+  const checkpoints = !isDurable && (options.checkpoints ?? false);
+  const isResumable = checkpoints || isDurable;
+  const { store, log } = service;
 
   const send = (run: SharedRun | Observable<StreamEvent>, after?: string): Response => {
     const responseOptions = { ...options, after, describeError: (thrown: unknown) => service.describe(thrown) };
     const format = serverSentEvents(responseOptions, isObservable(run));
     // Another process resumes a run that this one has left: the page connects again, as after a broken connection.
-    const failure = (thrown: unknown) => (checkpoints && service.hasLeft(thrown) ? '' : format.failure(thrown));
+    const failure = (thrown: unknown) => (isResumable && service.hasLeft(thrown) ? '' : format.failure(thrown));
     const events = isObservable(run) ? run.pipe(publicEvents(options)) : run; // those of a shared run are public
     return createResponse(events, { ...format, failure }, responseOptions);
   };
@@ -110,8 +128,16 @@ export function agentHandler<C = undefined>(
       return Response.json({ error: { message: thrown.message } }, { status: thrown.status, headers: thrown.headers });
     return send(failWith(thrown));
   };
-  const launch = (plan: RunPlan, after?: string): Observable<Response> =>
-    service.launch(plan).pipe(map((run) => send(run, after)));
+  const launch = (plan: RunPlan, after?: string): Observable<Response> => {
+    const { id } = plan.record;
+    const run = durable?.enqueue
+      ? concat(
+          handOver(service, plan, durable.enqueue(id, plan.context as C)),
+          defer(() => of(service.runElsewhere(id))),
+        )
+      : service.launch(plan);
+    return run.pipe(map((shared) => send(shared, after)));
+  };
 
   const answer = (request: Request): Observable<Response> => {
     const { method, headers } = request;
@@ -154,43 +180,41 @@ export function agentHandler<C = undefined>(
   const answerStored = (id: string, client: Client<C>, after: string | undefined, body: Body): Observable<Response> =>
     service.find(id, client.owner).pipe(
       concatMap((run) => {
-        if (run && service.executor.locate(run.record) === 'elsewhere')
+        if (run && !isDurable && service.executor.locate(run.record) === 'elsewhere')
           return of(send(service.runElsewhere(id), after));
         if (run) return recover(run, client, after);
         if (after !== undefined) throw new RunNotFoundError();
         if (body.resume !== undefined) return resume(id, body, client);
-        if (body.input !== undefined) return start(id, body, client);
+        if (body.input !== undefined) return planStart(id, body, client).pipe(concatMap((plan) => launch(plan)));
         throw new RunNotFoundError();
       }),
     );
 
-  const start = (
+  const planStart = (
     id: string,
     { input, history }: Pick<StartRequest, 'input' | 'history'>,
     { owner, context }: Client<C>,
     before?: StoredRun,
-    after?: string,
-  ): Observable<Response> =>
+  ): Observable<RunPlan> =>
     service
       .findAll(
         history.map((run) => run.id),
         owner,
       )
       .pipe(
-        concatMap((runs) => {
+        map((runs) => {
           // An unknown run contributes only its prompt: the page shows it, but its request never arrived.
           const findRecord = (run: EarlierRun) => runs.get(run.id)?.record ?? run;
           const messages = history.map(findRecord).flatMap(messagesOfRecord);
           const kept = history.map((run) => (runs.has(run.id) ? { id: run.id, input: [] } : run));
           const options = { context, fragments: true, checkpoints, runId: id, history: messages } as const;
-          const plan: RunPlan = {
-            record: { id, owner, input, history: kept },
+          return {
+            record: { id, owner, input, history: kept, begun: before?.record.begun },
             stored: before,
             context,
             events: (controls, wrapTurn) =>
-              concat(continued(before), agent.stream(input, { ...options, ...controls, wrapTurn })),
+              continued(before, agent.stream(input, { ...options, ...controls, wrapTurn })),
           };
-          return launch(plan, after);
         }),
       );
 
@@ -211,7 +235,7 @@ export function agentHandler<C = undefined>(
   /** Plans a run that resumes a checkpoint. Its record has the checkpoint before that of the waiting run loses it. */
   const resumption = (record: RunPlan['record'], { owner, context }: Client<C>, before?: StoredRun): RunPlan => {
     const { id, resumes, checkpoint, answers, shown } = record;
-    const options = { ...answers, context, fragments: true, checkpoints } as const;
+    const options = { ...answers, context, fragments: true, checkpoints, runId: id } as const;
     const resumesOther = resumes !== undefined && answers !== undefined;
     return {
       record,
@@ -221,7 +245,7 @@ export function agentHandler<C = undefined>(
       events: (controls, wrapTurn) => {
         if (!checkpoint) throw new RunNotFoundError();
         const rest = agent.resume(checkpoint, { ...options, ...controls, wrapTurn });
-        if (log.isShared) return concat(continued(before, checkpoint), rest);
+        if (log.isShared) return continued(before, rest, checkpoint);
         return concat(resumesOther ? EMPTY : replayCheckpoint(checkpoint, seenBefore(shown)), rest);
       },
       ...(resumesOther
@@ -230,11 +254,8 @@ export function agentHandler<C = undefined>(
     };
   };
 
-  /** The events that a shared log does not have of a run whose process has ended. */
-  const continued = (before: StoredRun | undefined, checkpoint?: Checkpoint): Observable<StreamEvent> =>
-    before && log.isShared
-      ? continueLog(log, before.record, (seen) => (checkpoint ? replayCheckpoint(checkpoint, seen) : EMPTY))
-      : EMPTY;
+  const continued = (before: StoredRun | undefined, rest: Observable<StreamEvent>, checkpoint?: Checkpoint) =>
+    before && log.isShared ? continueRun(log, before.record, rest, checkpoint, isDurable) : rest;
 
   /** Takes the checkpoint of a run that waits. If several requests do this, in any process, only one succeeds. */
   const takeCheckpoint = (waitingId: string, id: string, owner: string): Observable<never> =>
@@ -265,10 +286,11 @@ export function agentHandler<C = undefined>(
     const { record } = run;
     const { id, state, checkpoint, input, history } = record;
     if (after !== undefined && !log.isShared) throw new RunNotFoundError(); // its events were removed
-    if (state !== 'running' || !checkpoints) return replay(run, after);
+    if (state !== 'running' || !isResumable) return replay(run, after);
     if (checkpoint) return launch(resumption(record, client, run), after);
     // The first checkpoint comes before the first tool, so nothing was executed.
-    return history ? start(id, { input, history }, client, run, after) : of(send(replayRecord(record)));
+    if (!history) return of(send(replayRecord(record)));
+    return planStart(id, { input, history }, client, run).pipe(concatMap((plan) => launch(plan, after)));
   };
 
   /** Replays a run that has ended: from its record, or from a shared log after an event. */
@@ -286,7 +308,26 @@ export function agentHandler<C = undefined>(
     );
   };
 
-  return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown });
+  /** Plans the execution of a stored run. Emits nothing if there is nothing left to do. */
+  const planExecution = (run: StoredRun, client: Client<C>): Observable<RunPlan> => {
+    const { record } = run;
+    const { id, state, checkpoint, input, history = [] } = record;
+    if (state !== 'running')
+      return hasEnded(log, id).pipe(
+        filter((isComplete) => !isComplete),
+        map(() => ({ record, stored: run, events: () => completeLog(log, record) })),
+      );
+    return checkpoint ? of(resumption(record, client, run)) : planStart(id, { input, history }, client, run);
+  };
+
+  const execute = (id: string, context: C): Observable<never> =>
+    recordOf(store, id).pipe(
+      concatMap((run) => planExecution(run, { owner: run.record.owner, context })),
+      concatMap((plan) => service.launch(plan)),
+      concatMap(endOf),
+    );
+
+  return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown, execute });
 }
 
 /** What a `DELETE` asks for: to stop the run, or to cancel a call. */

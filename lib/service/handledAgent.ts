@@ -16,6 +16,16 @@ export interface HandledAgent<C = unknown> {
     checkpoint: Checkpoint,
     options: HandledRunOptions<C> & CallAnswers & { readonly prompts?: readonly Message[] },
   ): Observable<StreamEvent>;
+  /** For an agent whose runs another engine makes durable, as `durableAgent`. Default: this service executes them. */
+  readonly durable?: DurableRuns<C> | undefined;
+}
+
+/** Who executes the runs of a durable agent. */
+interface DurableRuns<C = unknown> {
+  /**
+   * Enqueues a run whose record is in the store, unless it was enqueued before. Absent in a process that executes runs.
+   */
+  readonly enqueue?: ((id: string, context: C) => Observable<never>) | undefined;
 }
 
 /** The options of a run that a service starts. */

@@ -29,7 +29,7 @@ import type { Client, RunAccess } from './runAccess.js';
 import { createReports } from './notices.js';
 import type { Reports } from './notices.js';
 import { publicEvents } from './publicEvents.js';
-import type { RunStore } from './runStore.js';
+import type { RunRecord, RunStore } from './runStore.js';
 import { failWith } from './settled.js';
 import { RunAbandonedError } from './shareRun.js';
 import type { SharedRun } from './shareRun.js';
@@ -103,6 +103,8 @@ export function createService<C>(
   options: ServiceOptions<C> & {
     readonly context?: unknown;
     readonly checkpoints?: boolean | undefined;
+    /** Whether another engine makes the runs durable: it resumes them. Default: false. */
+    readonly isDurable?: boolean;
     readonly describeError?: ServerSentEventsOptions['describeError'];
   },
   defaultBodyBytes: number,
@@ -128,7 +130,11 @@ export function createService<C>(
   const access = createRunAccess(store, ownerOf, onError, maxHistoryBytes);
   const limits = createOwnerLimits(options);
   const reports = createReports<C>(options, onError);
-  const executor = createExecutor(store, { checkpoints: options.checkpoints ?? false, describe, onError });
+  const { checkpoints = false, isDurable = false } = options;
+  const executor = createExecutor(store, { checkpoints: isDurable ? 'calls' : checkpoints, describe, onError });
+  /** Whether a process executes the run of a record, or will do so. */
+  const isExecuted = (record: RunRecord): boolean =>
+    isDurable ? record.state === 'running' : executor.locate(record) !== 'nowhere';
 
   interface Lock {
     readonly queue: Semaphore;
@@ -245,7 +251,7 @@ export function createService<C>(
         if (locks.has(id)) return of(message.type === 'stop' && stopLocked(id, owner));
         return access.find(id, owner).pipe(
           concatMap((stored) => {
-            if (!stored || executor.locate(stored.record) !== 'elsewhere') return of(false);
+            if (!stored || !isExecuted(stored.record)) return of(false);
             if (!log.isShared) throw elsewhere();
             return log.send(id, message);
           }),
@@ -256,11 +262,7 @@ export function createService<C>(
     stopLocked,
     runElsewhere(id) {
       if (!log.isShared) throw elsewhere();
-      return remoteRun(
-        log,
-        id,
-        watchExecutor(store, id, (record) => executor.locate(record) !== 'nowhere'),
-      );
+      return remoteRun(log, id, watchExecutor(store, id, isExecuted));
     },
     hasLeft: (thrown) => thrown instanceof ExecutorLostError || (isLeaving && thrown instanceof RunAbandonedError),
     shutdown: (how) =>

@@ -21,6 +21,7 @@ const entries = [
   'bridges/opentelemetry/index',
   'stores/postgres/index',
   'stores/redis/index',
+  'stores/dbos/index',
   'recording/index',
   'testing/index',
   'testing/server/index',

@@ -1,0 +1,60 @@
+import { concat, concatMap, defer, from, ignoreElements, map, NEVER, Observable } from 'rxjs';
+import type { PostgresClient } from '../postgres/client.js';
+
+/** A connection of its own to PostgreSQL: what `new Client(...)` of `pg` returns. */
+export interface LockClient extends PostgresClient {
+  connect(): PromiseLike<unknown>;
+  on(event: 'error', listener: (thrown: Error) => void): unknown;
+  on(event: 'end', listener: () => void): unknown;
+  end(): PromiseLike<unknown>;
+}
+
+/** The locks of the workers, on one connection. */
+export interface WorkerLock {
+  /** Does work if no worker with this id lives, and no other worker does this work. */
+  ifFree<T>(worker: string, work: () => Observable<T>): Observable<T>;
+}
+
+/** The first key of the locks: the number is that of this library. */
+const CLASS = 724519;
+
+/**
+ * Holds the lock of a worker while the work is subscribed.
+ *
+ * @param connect Returns a client that is not connected yet.
+ * @param id The id of the worker.
+ * @param work The work. It is subscribed once the lock is held.
+ * @returns The values of the work. It fails when the connection, and so the lock, is lost.
+ */
+export const holdWorkerLock = <T>(
+  connect: () => LockClient,
+  id: string,
+  work: (lock: WorkerLock) => Observable<T>,
+): Observable<T> =>
+  new Observable((out) => {
+    const client = connect();
+    const fail = (thrown: unknown) => out.error(thrown);
+    client.on('error', fail);
+    client.on('end', () => fail(new Error('The connection that holds the lock of the worker has ended.')));
+    const query = (text: string, worker: string) =>
+      defer(() => from(client.query(`select ${text}($1, hashtext($2)) as done`, [CLASS, worker]))).pipe(
+        map(({ rows }) => (rows[0] as { readonly done: boolean } | undefined)?.done === true),
+      );
+    const lock: WorkerLock = {
+      ifFree: (worker, task) =>
+        query('pg_try_advisory_lock', worker).pipe(
+          concatMap((isFree) =>
+            isFree ? concat(task(), query('pg_advisory_unlock', worker).pipe(ignoreElements())) : [],
+          ),
+        ),
+    };
+    out.add(
+      defer(() => from(client.connect()))
+        .pipe(
+          concatMap(() => query('pg_try_advisory_lock', id)),
+          concatMap(() => concat(work(lock), NEVER)),
+        )
+        .subscribe(out),
+    );
+    return () => void client.end().then(undefined, () => undefined); // it fails if the connection is lost already
+  });
