@@ -137,7 +137,7 @@ export const eslintOnly =
 export default defineConfig(
   {
     ignores: [
-      'docs/.vitepress/config.ts', // its packages are in docs/node_modules, which npm run site installs
+      'docs/.vitepress/{config.ts,theme/**}', // its packages are in docs/node_modules, which npm run site installs
       'docs/.vitepress/{cache,dist}/**',
       'docs/{api,diagrams}/**',
       'dist',

@@ -1,5 +1,6 @@
 // A plugin of typedoc: the modules have the names that users import, and what a doc comment says informally is in italics.
 import { readFileSync } from 'node:fs';
+import { URL } from 'node:url';
 
 const root = new URL('../../', import.meta.url);
 const { exports } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));

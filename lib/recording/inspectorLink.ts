@@ -7,10 +7,10 @@ import { ConfigurationError } from '../core/errors.js';
 const RETRY_TIME = 2000;
 
 /** The longest text that waits to be sent, in characters. What exceeds it is not sent. */
-const LONGEST_QUEUE = 2 ** 23;
+const LONGEST_QUEUE = 8_388_608;
 
 /** The longest body of a request, in characters. The inspector accepts twice as much. */
-const LONGEST_BODY = 2 ** 21;
+const LONGEST_BODY = 2_097_152;
 
 /** The hosts of an address of this machine. */
 const loopback: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);

@@ -140,7 +140,7 @@ describe('npx rivulet inspect', () => {
 
   it('npx rivulet inspect serves the runs of files until Ctrl-C, at an address with a token', async () => {
     const interrupts = new Subject<void>();
-    const printed = new ReplaySubject<string>();
+    const printed = new ReplaySubject<string>(Infinity);
     let list: unknown;
     const visited = firstValueFrom(printed.pipe(filter((text) => text.startsWith('Inspector:')))).then(async (text) => {
       const { origin, hash } = new URL(text.slice('Inspector: '.length));

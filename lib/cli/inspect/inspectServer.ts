@@ -24,7 +24,7 @@ import { inspectorStyle } from './pageStyle.js';
 import { replayScript } from './replayScript.js';
 
 /** The largest body of a request, in bytes. A sender stays below it. */
-const LARGEST_BODY = 2 ** 23;
+const LARGEST_BODY = 8_388_608;
 
 /** The shortest time between two lists that a page receives, in milliseconds. */
 const LIST_TIME = 200;
