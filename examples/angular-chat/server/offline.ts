@@ -42,7 +42,11 @@ const rules: readonly Rule[] = [
     ],
     answer: ([colour]) => `The colour of buttons and links is now ${JSON.stringify(colour)}.`,
   },
-  { prompt: /long/i, speed: 2000, steps: () => [readFileSync(new URL('../../../README.md', import.meta.url), 'utf8')] },
+  {
+    prompt: /long/i,
+    speed: 2000,
+    steps: () => [readFileSync(new URL('../../../ARCHITECTURE.md', import.meta.url), 'utf8')],
+  },
   {
     prompt: /busy/i,
     steps: () => ['The provider has refused two requests. The service has sent them again without your help.'],

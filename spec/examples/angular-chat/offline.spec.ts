@@ -31,8 +31,8 @@ describe('answerByRules', () => {
     expect(answerTo(...history, results({ error: 'cancelled' })).text).toBe('`count_primes` did not run: cancelled');
   });
 
-  it('the long text is the README of the project', () => {
-    expect(answerTo(userMessage('Write a long text')).text).toMatch(/^# Rivulet\n[^]{20000}/);
+  it('the long text is the description of the architecture', () => {
+    expect(answerTo(userMessage('Write a long text')).text).toMatch(/^# Architecture\n[^]{20000}/);
   });
 
   it('any other prompt is answered with an overview', () => {
