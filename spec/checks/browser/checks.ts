@@ -140,6 +140,35 @@ export const checks: readonly Check[] = [
     },
   },
   {
+    name: 'The page cancels one tool at the server, and the answer goes on',
+    short: true,
+    prepare: () => {
+      const cancelled = new Subject<void>();
+      const done = new Promise<void>((resolve) => cancelled.subscribe(() => resolve()));
+      const slow = tool({
+        name: 'slow',
+        description: 'Takes long.',
+        parameters: z.object({}),
+        execute: () => concat(of(progress('the first half')), NEVER).pipe(finalize(() => cancelled.next())),
+      });
+      return {
+        script: [[toolCall('slow', {})], 'I answer without it.'],
+        tools: [slow],
+        async act({ chat, page, picture, provider }) {
+          await chat.send('Use the tool');
+          await chat.shows('the first half');
+          await picture('cancel');
+          await page.getByRole('button', { name: 'Cancel slow' }).click();
+          await done; // the server has unsubscribed the tool
+          await chat.shows('I answer without it.');
+          await chat.idle();
+          assert.equal(provider.requests.length, 2);
+          assert.equal(await page.getByRole('button', { name: 'Cancel slow' }).count(), 0);
+        },
+      };
+    },
+  },
+  {
     name: 'The page stops an answer with Escape, and the provider sees the connection close',
     prepare: () => ({
       script: () => concat(of(text('Half')), NEVER),

@@ -14,7 +14,7 @@ import type { Example } from './stage.js';
 /** The examples with a page. Add yours here. */
 const examples: readonly Example[] = [
   { name: 'page', serve: (agent) => serve(agent), checks: pageChecks },
-  { name: 'angular-chat', serve: (agent) => serve(agent, 0, angularPage), checks: angularChecks },
+  { name: 'angular-chat', serve: (agent) => serve(agent, { page: angularPage }), checks: angularChecks },
 ];
 
 let built: ReturnType<typeof builtPage> | undefined;

@@ -29,6 +29,9 @@ const statusTexts: Readonly<Record<ToolCallView['status'], string>> = {
         <span class="mark" aria-hidden="true"></span>
         <code>{{ call().name }}</code>
         <span class="status">{{ statusText() }}</span>
+        @if (call().status === 'running') {
+          <button class="quiet" [attr.aria-label]="'Cancel ' + call().name" (click)="cancel()">Cancel</button>
+        }
       </header>
       @if (percent(); as value) {
         <progress max="100" [value]="value" [attr.aria-label]="'Progress of ' + call().name"></progress>
@@ -110,6 +113,11 @@ export class ToolCall {
       .map(String)
       .filter((colour) => /^[\w#(),.%/ -]{1,60}$/.test(colour) && CSS.supports('color', colour));
   });
+
+  /** The run continues: the model reads that the call was cancelled. */
+  protected cancel(): void {
+    this.chat.current.cancel(this.call().id);
+  }
 
   protected choose(colour: string): void {
     applyColour(colour);
