@@ -36,6 +36,7 @@ const rooms = {
   recording: ['core', 'operators', 'orchestrators', 'agent', 'protocol'],
   stores: ['core', 'operators', 'orchestrators', 'agent', 'transport', 'service'],
   bridges: ['core', 'operators', 'orchestrators', 'protocol', 'agent', 'transport', 'service', 'chat'],
+  'bridges/angular': ['core', 'transport', 'chat'],
   'bridges/mcp': ['core'],
   'bridges/opentelemetry': ['core', 'operators', 'orchestrators', 'agent'],
   testing: [...mainRooms, 'recording'],
@@ -48,7 +49,11 @@ const rooms = {
 /** The dependencies at run time. */
 const packages = ['rxjs', 'rxjs/testing', 'nanoid/non-secure', 'eventsource-parser'];
 /** The packages that a room needs at run time: optional peer dependencies. */
-const peers = { 'bridges/opentelemetry': ['@opentelemetry/api'], cli: ['marked', 'marked-terminal'] };
+const peers = {
+  'bridges/angular': ['@angular/core', '@angular/core/rxjs-interop'],
+  'bridges/opentelemetry': ['@opentelemetry/api'],
+  cli: ['marked', 'marked-terminal'],
+};
 /** Packages that the user installs: lib/ imports their types only. */
 const typesOnly = ['zod', '@ai-sdk/provider', '@modelcontextprotocol/client'];
 
@@ -150,6 +155,7 @@ export default defineConfig(
       'examples/angular-chat/{src,dist}', // checked by Angular's compiler, with its own TypeScript
       'spec/checks/browser', // they have packages of their own, which are not installed here
       'spec/bridges/agUi/client',
+      'spec/bridges/angular/client',
       'spec/bridges/aiSdkUi/client',
       'examples/nest-service',
       '**/*.mjs',

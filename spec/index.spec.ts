@@ -11,6 +11,7 @@ import * as openai from 'rivulet/openai';
 import * as aiSdkUi from 'rivulet/ai-sdk-ui';
 import * as mcp from 'rivulet/mcp';
 import * as agUi from 'rivulet/ag-ui';
+import * as angular from 'rivulet/angular';
 import * as opentelemetry from 'rivulet/opentelemetry';
 import * as aiSdk from 'rivulet/ai-sdk';
 import * as registry from 'rivulet/registry';
@@ -197,6 +198,10 @@ describe('the public names', () => {
       'toAgUi',
       'toAgUiMessages',
     ]);
+  });
+  it('rivulet/angular exports these names', () => {
+    const names = ['injectAgent', 'injectConversation', 'injectRun', 'provideAgent'];
+    expect(Object.keys(angular).sort()).toEqual(names);
   });
   it('rivulet/opentelemetry exports these names', () => {
     expect(Object.keys(opentelemetry).sort()).toEqual(['traceAgent', 'traceModel']);

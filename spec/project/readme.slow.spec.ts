@@ -21,10 +21,11 @@ const documents = [
 
 /**
  * The code blocks of a document: each is compiled with the strictest settings, and run with the loopback server. Blocks
- * with `peers` use other packages: `npm run guides` compiles and runs them.
+ * with `peers` use other packages: `npm run guides` compiles and runs them. Those with `angular` are compiled by Angular:
+ * `npm run test:angular`.
  */
 const blocksOf = (document: string) =>
-  [...readFileSync(document, 'utf8').matchAll(/^```ts(?!x? peers\b)(.*)\n([\s\S]*?)^```$/gm)].map(
+  [...readFileSync(document, 'utf8').matchAll(/^```ts(?!x? (?:peers|angular)\b)(.*)\n([\s\S]*?)^```$/gm)].map(
     ([, info, code], index) => ({
       document,
       info: info?.trim(),

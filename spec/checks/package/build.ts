@@ -1,6 +1,6 @@
 // npm run build: the JavaScript of the package. The declarations are there already: their pictures, which the package
 // does not contain, become absolute URLs. CommonJS has a package.json of its own, which says that it is that.
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { bundleLibrary } from './bundleLibrary.js';
 import { root } from './shell.js';
@@ -21,4 +21,6 @@ async function linkDrawings(): Promise<void> {
 }
 
 await linkDrawings();
+// The bridge to Angular has no CommonJS, as Angular has none.
+await rm(join(root, 'dist/cjs/bridges/angular'), { recursive: true });
 await writeFile(join(root, 'dist/cjs/package.json'), `${JSON.stringify({ type: 'commonjs', sideEffects: false })}\n`);

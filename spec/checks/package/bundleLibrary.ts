@@ -6,8 +6,12 @@ import { root } from './shell.js';
 
 const lib = join(root, 'lib');
 
+/** Entry points without CommonJS: Angular has ES modules only. */
+const esmOnly = ['bridges/angular/index'];
+
 /** The entry points in the `exports` of package.json. */
 const entries = [
+  ...esmOnly,
   'index',
   'registry/index',
   'providers/openaiResponses/index',
@@ -100,8 +104,9 @@ function partOf(id: string, meta: ManualChunkMeta): string | undefined {
  * functions keep their names, so that stack traces are readable without source maps.
  */
 export async function bundleLibrary(format: 'esm' | 'cjs', folder: string): Promise<void> {
+  const isIn = (entry: string) => format === 'esm' || !esmOnly.includes(entry);
   const bundle = await rollup({
-    input: Object.fromEntries(entries.map((entry) => [entry, join(lib, `${entry}.ts`)])),
+    input: Object.fromEntries(entries.filter(isIn).map((entry) => [entry, join(lib, `${entry}.ts`)])),
     external: (id) => !isOurs(id),
     plugins: [typescript],
     onwarn({ message }) {

@@ -1,0 +1,2 @@
+// The application of the build target. The specs do not use it.
+export {};
