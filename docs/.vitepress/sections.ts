@@ -46,6 +46,7 @@ export const sections: readonly Section[] = [
     text: 'Pages and services',
     pages: {
       views: 'Views and chats',
+      angular: 'Angular',
       'node-services': 'Node and other servers',
       'ag-ui': 'AG-UI',
       'use-chat': 'useChat',
