@@ -134,7 +134,10 @@ describe('injectConversation', () => {
     chat.send('Tidy up');
     await fixture.whenStable();
     expect(chat.status()).toBe('waiting');
-    const outer = chat.exchanges()[0]?.messages.at(-1)?.parts.find((part) => part.type === 'toolCall');
+    const outer = chat
+      .exchanges()[0]
+      ?.messages.at(-1)
+      ?.parts.find((part) => part.type === 'toolCall');
     expect(outer?.nested?.messages.at(-1)?.parts).toMatchObject([{ name: 'remove', status: 'waiting' }]);
     (fixture.nativeElement as HTMLElement).querySelector('button')?.click();
     await fixture.whenStable();
@@ -205,7 +208,12 @@ describe('injectConversation', () => {
     const { agent, say, end } = agentByHand();
     provide(agent);
     const chat = TestBed.runInInjectionContext(() => injectConversation());
-    const shown = () => chat.exchanges().at(-1)?.messages.at(-1)?.parts.map((part) => part.type === 'text' && part.text);
+    const shown = () =>
+      chat
+        .exchanges()
+        .at(-1)
+        ?.messages.at(-1)
+        ?.parts.map((part) => part.type === 'text' && part.text);
     const views = new Set<unknown>();
     chat.send('A long answer, please');
     vi.advanceTimersByTime(20);
