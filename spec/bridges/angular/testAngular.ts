@@ -1,13 +1,13 @@
-// npm run test:angular [-- 22]: builds the library, and tests rivulet/angular with the test runner of Angular 22 and 20,
-// without and with zone.js, and with Angular's server. Angular 22 needs Node 22: an older one runs it with the Node of an
-// npm package, which exists for Linux on x64.
+// npm run test:angular [-- 22 20]: builds the library, and tests rivulet/angular with the test runner of Angular 22, or of
+// the versions that are named: without and with zone.js, and with Angular's server. Angular 22 needs Node 22: an older one
+// runs it with the Node of an npm package, which exists for Linux on x64.
 import { execFile, execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
 
 const client = join(import.meta.dirname, 'client');
 const root = resolve(import.meta.dirname, '../../..');
-const versions = process.argv.length > 2 ? process.argv.slice(2) : ['22', '20'];
+const versions = process.argv.length > 2 ? process.argv.slice(2) : ['22'];
 
 /** Runs a command in a folder, and prints its output when it has ended. Rejects if it fails. */
 const run = (cwd: string, path: string, command: string, ...args: readonly string[]): Promise<void> =>

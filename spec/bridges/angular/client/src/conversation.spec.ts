@@ -297,6 +297,7 @@ describe('injectConversation', () => {
     class Session {
       readonly name = 'Ann';
     }
+    provide();
     TestBed.configureTestingModule({
       providers: [
         provideAgent(() => {
