@@ -25,7 +25,7 @@ import { messagesOfFailed } from '../core/failedRun.js';
 import { isRecord } from '../core/json/json.js';
 import { followingId } from '../transport/randomId.js';
 import type { ConversationAgent } from './conversationAgent.js';
-import { earlierRun, historyOf } from './exchanges.js';
+import { answeredView, earlierRun, historyOf } from './exchanges.js';
 import type { Exchange, Exchanges } from './exchanges.js';
 import type { PageTools, TabLock } from './pageTools.js';
 import { isReconnecting } from './remoteAgent.js';
@@ -71,7 +71,8 @@ export function createExchangeRuns(
 
   /** Continues an exchange whose calls have answers. */
   function resume(exchange: Exchange, stop: Observable<void>, onBegin?: () => void): Observable<unknown> {
-    const { id, parent, run, view, checkpoint } = exchange;
+    const { id, parent, run, checkpoint } = exchange;
+    const view = answeredView(exchange);
     const nextRun = followingId(run);
     const earlier = [...exchanges.path(parent), exchange].map(earlierRun);
     const options = { id: nextRun, earlier, ...exchange.answers, ...optionsOf(stop) };

@@ -104,8 +104,7 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
   /** The calls of an exchange that wait, and have no answer yet. */
   function openCalls(id: string): readonly ToolCallView[] {
     const { view, answers } = get(id);
-    const answered = { ...answers?.decisions, ...answers?.results, ...answers?.errors };
-    return waitingCalls(view).filter((call) => !Object.hasOwn(answered, call.id));
+    return waitingCalls(view).filter((call) => !Object.hasOwn(allAnswers(answers), call.id));
   }
 
   /** @param answer The answers to add: those to one call. */
@@ -118,7 +117,7 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
         errors: { ...answers?.errors, ...answer.errors },
       },
       // The events of a run that has not ended change its view.
-      ...(base ? {} : { view: changeCall(view, callId, (call) => ({ ...call, status: 'pending' })) }),
+      ...(base ? {} : { view: withPending(view, [callId]) }),
     });
   }
 
@@ -201,6 +200,18 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     },
   };
 }
+
+/** The answers to the calls of an exchange, by their ids. */
+const allAnswers = (answers: CallAnswers = {}) => ({ ...answers.decisions, ...answers.results, ...answers.errors });
+
+const withPending = (view: View, calls: readonly string[]): View =>
+  calls.reduce((changed, id) => changeCall(changed, id, (call) => ({ ...call, status: 'pending' })), view);
+
+/**
+ * The view from which a run that waits is continued. A call that was answered before the run waited is still shown as
+ * waiting; a second answer would be sent with those to the calls of the next run.
+ */
+export const answeredView = ({ view, answers }: Exchange): View => withPending(view, Object.keys(allAnswers(answers)));
 
 /** An exchange as it was when its run started. */
 const withoutProgress = (exchange: Exchange): Exchange =>

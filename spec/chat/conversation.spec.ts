@@ -407,6 +407,31 @@ describe('conversation: calls that wait', () => {
       expect(shown(chat)[1]).toBe('[weather completed 5 °C in Oslo][slow completed slowly]Done');
     });
   });
+
+  it('a call that was decided during the run does not wait again when the run continues', () => {
+    const slow = new Subject<string>();
+    const wait = tool({ name: 'wait', description: 'Takes time.', parameters: z.object({}), execute: () => slow });
+    const script = [
+      [toolCall('weather', { city: 'Oslo' }, 'w'), toolCall('wait', {}, 's')].flat(),
+      [toolCall('weather', { city: 'Bergen' }, 'x')],
+      'Done',
+    ];
+    const chat = conversation(createAgent({ model: scriptedModel(script), tools: [weather, wait] }));
+    const asked: string[] = [];
+    // A user who decides as soon as a call is shown as waiting.
+    chat.view$.subscribe(({ waiting }) => {
+      for (const { id } of waiting) {
+        asked.push(id);
+        chat.decide(id, { approve: true });
+      }
+    });
+    chat.send('a');
+    slow.next('slowly');
+    slow.complete();
+    expect(asked).toEqual(['w', 'x']);
+    expect(chat.view.status).toBe('idle');
+    expect(shown(chat)[1]).toContain('[weather completed 5 °C in Bergen]Done');
+  });
 });
 
 describe('conversation: subscribers that act', () => {
