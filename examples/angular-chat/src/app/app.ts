@@ -4,7 +4,7 @@ import { Chat } from './chat';
 import { Chats } from './chats';
 import { Composer } from './composer';
 import { Exchange } from './exchange';
-import { answerOf, inputText, isBusy } from './text';
+import { answerOf, inputText } from './text';
 import { applyTheme, restoreTheme } from './theme';
 import { Titles } from './titles';
 
@@ -47,7 +47,7 @@ const suggestions = [
         (scroll)="noteScroll(log)"
       >
         <div class="column">
-          @for (exchange of chat.view().exchanges; track exchange.versions[0]) {
+          @for (exchange of chat.current.exchanges(); track exchange.versions[0]) {
             <app-exchange [exchange]="exchange" />
           } @empty {
             <div class="welcome">
@@ -62,7 +62,7 @@ const suggestions = [
               </ul>
             </div>
           }
-          @for (input of chat.view().queued; track $index) {
+          @for (input of chat.current.queued(); track $index) {
             <div class="prompt queued">
               <p>{{ inputText(input) }}</p>
               <span>Queued</span>
@@ -70,6 +70,9 @@ const suggestions = [
           }
         </div>
       </div>
+      @if (chat.current.storageError()) {
+        <p class="hint" role="alert">This browser stores nothing more: the conversation ends with this page.</p>
+      }
       <app-composer />
     </main>
     <p class="visually-hidden" role="status">{{ announcement() }}</p>
@@ -82,10 +85,10 @@ export class App {
   protected readonly isListOpen = signal(false);
   protected readonly theme = signal(restoreTheme());
   protected readonly title = inject(Titles).current;
-  protected readonly isBusy = computed(() => isBusy(this.chat.view().status));
+  protected readonly isBusy = this.chat.current.isBusy;
   /** For a screen reader: the answer at once when it is complete, not word by word. */
   protected readonly announcement = computed(() => {
-    const { status, exchanges } = this.chat.view();
+    const { status, exchanges } = this.chat.current.view();
     const last = exchanges.at(-1);
     if (!last) return '';
     if (this.isBusy()) return 'The answer arrives.';
@@ -96,7 +99,7 @@ export class App {
 
   constructor() {
     afterRenderEffect(() => {
-      this.chat.view();
+      this.chat.current.view();
       const { nativeElement } = this.log();
       if (this.isAtEnd) nativeElement.scrollTop = nativeElement.scrollHeight;
     });

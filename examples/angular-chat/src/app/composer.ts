@@ -1,6 +1,5 @@
-import { Component, computed, inject, signal } from '@angular/core';
+import { Component, inject, signal } from '@angular/core';
 import { Chat } from './chat';
-import { isBusy } from './text';
 
 /** The field for the next message. While an answer arrives, a message is queued. */
 @Component({
@@ -25,7 +24,7 @@ import { isBusy } from './text';
 })
 export class Composer {
   protected readonly chat = inject(Chat);
-  protected readonly isBusy = computed(() => isBusy(this.chat.view().status));
+  protected readonly isBusy = this.chat.current.isBusy;
   protected readonly isEmpty = signal(true);
 
   protected sendOnEnter(event: Event, text: HTMLTextAreaElement): void {

@@ -1,4 +1,4 @@
-import type { ExchangeView, Input, MessageView, ViewStatus } from 'rivulet';
+import type { ExchangeView, Input, MessageView } from 'rivulet';
 
 /** The prompt as text. */
 export const promptOf = ({ messages }: ExchangeView): string => textOf(messages.find(({ role }) => role === 'user'));
@@ -12,7 +12,3 @@ function textOf(message: MessageView | undefined): string {
 }
 
 export const inputText = (input: Input): string => (typeof input === 'string' ? input : '…');
-
-/** Whether an answer is on its way. */
-export const isBusy = (status: ViewStatus): boolean =>
-  status === 'sending' || status === 'thinking' || status === 'streaming' || status === 'runningTools';

@@ -13,7 +13,7 @@ export class Titles {
   readonly current = computed(() => this.all()[this.chat.id()] ?? 'New chat');
 
   constructor() {
-    const started = computed(() => this.chat.view().exchanges[0]);
+    const started = computed(() => this.chat.current.exchanges()[0]);
     effect(() => {
       const [id, first] = [this.chat.id(), started()];
       if (first) this.all.update((all) => (id in all ? all : { [id]: promptOf(first), ...all }));
