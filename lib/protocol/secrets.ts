@@ -148,6 +148,21 @@ export function secretsOf(url: string, headers: Readonly<Record<string, string>>
   return [...new Set(all)].filter((secret) => secret !== '');
 }
 
+/** Headers whose values an error may name, such as a beta that the provider does not know. */
+const shownHeader = /^accept|^content-type$|^user-agent$|[-_](?:beta|version)$/i;
+
+/**
+ * The values of headers that a user has set up, which a server may repeat in an error: the names of tenants, customers
+ * and projects. Short values are omitted: they are ordinary words.
+ *
+ * @param headers The headers that the user has passed.
+ */
+export const headerValues = (headers: Readonly<Record<string, string>> = {}): readonly string[] =>
+  Object.keys(headers).flatMap((name) => {
+    const value = headers[name] ?? '';
+    return value.length < DISTINCTIVE_LENGTH || shownHeader.test(name) ? [] : [value];
+  });
+
 /** A segment of a path that is a key: by its prefix or its name, a UUID, or many letters and digits without a break. */
 const keysInPath = [
   /^(?:bot\d+:|(?:sk|pk|rk|gsk|xai|hf)[-_])[\w:-]{8,}$/,

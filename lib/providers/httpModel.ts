@@ -20,7 +20,7 @@ import type { HttpTimeoutOptions } from '../protocol/idleTimeout.js';
 import { post } from '../protocol/post.js';
 import type { PostRequest } from '../protocol/post.js';
 import type { Redaction } from '../protocol/redact.js';
-import { secretsOf } from '../protocol/secrets.js';
+import { headerValues, secretsOf } from '../protocol/secrets.js';
 import { encodingError, joinUrl, mergeHeaders, mergeJson } from '../protocol/request.js';
 import { catchBeforeFirst, retryRequest } from '../protocol/retryRequest.js';
 import type { RetryOptions } from '../protocol/retryRequest.js';
@@ -183,7 +183,12 @@ function streamResponse(call: HttpCall): Observable<Chunk> {
   const prepared = preparePost(call);
   const redaction = (): Redaction => ({
     provider,
-    secrets: [key ?? [], secretsOf(options.baseUrl ?? baseUrl, prepared.headers), encoded.secrets ?? []].flat(),
+    secrets: [
+      key ?? [],
+      secretsOf(options.baseUrl ?? baseUrl, prepared.headers),
+      headerValues(options.headers),
+      encoded.secrets ?? [],
+    ].flat(),
     conversation: () => conversationTexts(request),
     debug,
   });

@@ -1,5 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { displayUrl, findSecrets, replaceRanges, secretsOf, spellings } from '../../lib/protocol/secrets.js';
+import {
+  displayUrl,
+  findSecrets,
+  headerValues,
+  replaceRanges,
+  secretsOf,
+  spellings,
+} from '../../lib/protocol/secrets.js';
 
 const key = 'sk-proj-ABCDEFGHIJKLMNOP';
 const hidden = (text: string, secret = key) => replaceRanges(text, findSecrets(text, spellings([secret])));
@@ -89,6 +96,20 @@ describe('secretsOf', () => {
   ])('secretsOf finds nothing in %s', (url) => {
     expect(secretsOf(url, {})).toEqual([]);
     expect(displayUrl(url)).toBe(url);
+  });
+});
+
+describe('headerValues', () => {
+  it('headerValues returns the values of headers, but not short ones and those that an error may name', () => {
+    const headers = {
+      'x-tenant': 'acme-corporation',
+      'x-team': 'blue',
+      'anthropic-beta': 'context-1m-2025-08-07',
+      'user-agent': 'support-desk/1.0',
+      'Content-Type': 'application/json',
+    };
+    expect(headerValues(headers)).toEqual(['acme-corporation']);
+    expect(headerValues()).toEqual([]);
   });
 });
 

@@ -349,10 +349,11 @@ describe('httpModel', () => {
     });
   });
 
-  it('httpModel reveals no key in an error, whether the provider repeats it in its stream or the user set it in a header or URL', async () => {
-    const secrets = ['k-123', 'h-456', 'u-789'];
+  it('httpModel reveals no key in an error, whether the provider repeats it in its stream or the user set it in a header or URL, and no value of a header', async () => {
+    const secrets = ['k-123', 'h-456', 'u-789', 'acme-corporation'];
     const frame = utf8(`data: ${JSON.stringify({ t: 'a', fail: `Wrong: ${secrets.join()}` })}\n\n`);
-    const options: ModelOptions = { headers: { 'api-key': 'h-456' }, baseUrl: 'https://a.test?key=u-789' };
+    const headers = { 'api-key': 'h-456', 'x-tenant': 'acme-corporation' };
+    const options: ModelOptions = { headers, baseUrl: 'https://a.test?key=u-789' };
     const errors = [
       await failure({ ...options, fetch: fetchOf([frame]) }),
       await failure({ ...options, fetch: fetchOf([utf8(secrets.join())]) }),

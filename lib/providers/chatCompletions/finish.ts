@@ -134,7 +134,7 @@ export function readError(
   const inner = errorDetails(reported);
   const outer = errorDetails(frame);
   const codes = [...inner.codes, ...outer.codes];
-  const message = inner.message ?? outer.message ?? JSON.stringify(reported);
+  const message = inner.message ?? outer.message ?? JSON.stringify(reported).slice(0, MAX_QUOTE);
   const text = `${provider} reported an error in its stream: ${message}${inParentheses(codes[0])}`;
   const details = { provider, providerCode: codes[0], data: frame };
   return (
@@ -145,12 +145,22 @@ export function readError(
 
 function reportedError(frame: JsonObject, choice: JsonObject | undefined): unknown {
   if (!frame['error'] && !choice?.['error']) return undefined; // nearly every frame
-  return [frame['error'], choice?.['error']].find(hasContent);
+  return [frame['error'], choice?.['error']].find((error) => hasContent(error));
 }
 
-/** An `error` of null, `""`, `{}` or `{ "code": 0, "message": "" }` is not an error. */
-function hasContent(value: unknown): boolean {
-  if (isRecord(value)) return Object.values(value).some(hasContent);
+/** How much of an error without a message is quoted, in characters. */
+const MAX_QUOTE = 500;
+
+/** No empty value has more levels. */
+const MAX_EMPTY_DEPTH = 8;
+
+/**
+ * An `error` of null, `""`, `{}` or `{ "code": 0, "message": "" }` is not an error. One of many levels is: its content
+ * may have been cut off (`MAX_FRAME_DEPTH`).
+ */
+function hasContent(value: unknown, depth = 0): boolean {
+  if (depth > MAX_EMPTY_DEPTH) return true;
+  if (isRecord(value)) return Object.values(value).some((inner) => hasContent(inner, depth + 1));
   return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }
 

@@ -124,7 +124,11 @@ function problemsOf({ word, steps, mayBeLost }: Prompt, { exchanges }: SavedConv
     const isSame = JSON.stringify(seen) === JSON.stringify(expected);
     const others = JSON.stringify(messages).match(word.startsWith('ann') ? /\bbob\d+/ : /\bann\d+/);
     return [
-      ...(isSame ? [] : [`the page shows ${JSON.stringify(seen)} instead of ${JSON.stringify(expected)}`]),
+      ...(isSame
+        ? []
+        : [
+            `the page shows ${JSON.stringify(seen)} instead of ${JSON.stringify(expected)} (run ${run}, ${view.status}, ${view.finishReason})`,
+          ]),
       ...(others ? [`${word} shows a word of another user: ${others[0]}`] : []),
     ];
   });

@@ -148,6 +148,15 @@ describe('readError', () => {
     expect(error).toMatchObject({ retryable, providerCode, chunks: [] });
   });
 
+  it('readError reports an error of many levels, whose message was cut off, and quotes the beginning of it', () => {
+    const levels = 600;
+    const { message } = failed({
+      error: JSON.parse(`${'{"a":'.repeat(levels)}null${'}'.repeat(levels)}`) as JsonObject,
+    });
+    expect(message).toContain('reported an error in its stream: {"a":{"a":');
+    expect(message.length).toBeLessThan(600);
+  });
+
   it('readError reports an event named error, whatever its data', () => {
     expect(failed({ data: { code: 503, reason: 'busy' }, event: 'error' })).toMatchObject({
       message: expect.stringContaining('busy'),
