@@ -17,6 +17,8 @@ interface LoggedRun {
   readonly messages: ReplaySubject<SentMessage>;
   /** Called after each append and at the end. Each one continues to read. */
   readonly readers: Set<() => void>;
+  /** The attempt whose events are the first of this log. */
+  readonly firstAttempt: number;
   attempt: number;
   messageCount: number;
   messageBytes: number;
@@ -60,13 +62,14 @@ export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_A
     if (run && run.expires <= asyncScheduler.now()) remove(id);
     return runs.get(id);
   };
-  const open = (id: string): LoggedRun => {
+  const open = (id: string, firstAttempt: number): LoggedRun => {
     prune();
     const run = {
       log: createEventLog<StreamEvent>(),
       messages: new ReplaySubject<SentMessage>(Infinity),
       readers: new Set<() => void>(),
-      attempt: 1,
+      firstAttempt,
+      attempt: firstAttempt,
       messageCount: 0,
       messageBytes: 0,
       expires: Infinity,
@@ -76,7 +79,7 @@ export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_A
   };
   /** Returns the run. It throws a RunTakenError if the executor may not write to it. */
   const requireWritable = (id: string, attempt: number): LoggedRun => {
-    const run = find(id) ?? open(id);
+    const run = find(id) ?? open(id, attempt);
     if (run.end || attempt < run.attempt) throw new RunTakenError();
     run.attempt = attempt;
     return run;
@@ -130,13 +133,28 @@ function notify({ readers }: LoggedRun): void {
   for (const read of [...readers]) read();
 }
 
+/**
+ * Completes the id of an event. Another process had the first attempts of a run, in a log with other positions: an id of that log
+ * must not be taken for one of this log. So the ids of later attempts have a prefix: `2:12.345`.
+ */
+const withAttempt = (envelope: Envelope, { firstAttempt }: LoggedRun): Envelope =>
+  firstAttempt === 1 ? envelope : { ...envelope, id: `${firstAttempt}:${envelope.id}` };
+
+/** The position in this log that an id stands for. It throws a RunNotFoundError for an id of another log. */
+function toPosition({ firstAttempt }: LoggedRun, id: string): string {
+  const [, attempt = '1', position = ''] = /^(?:(\d+):)?(.*)$/s.exec(id) ?? [];
+  if (Number(attempt) !== firstAttempt) throw new RunNotFoundError();
+  return position;
+}
+
 function readRun(run: LoggedRun, from: string | undefined, out: Subscriber<Envelope>): () => void {
-  const reader = run.log.reader(from);
+  const reader = run.log.reader(from === undefined ? undefined : toPosition(run, from));
   let isReading = false;
   const readRest = () => {
     if (isReading) return; // the receiver caused an event while it received one: the loop below reads it
     isReading = true;
-    for (let envelope = reader.next(); envelope && !out.closed; envelope = reader.next()) out.next(envelope);
+    for (let envelope = reader.next(); envelope && !out.closed; envelope = reader.next())
+      out.next(withAttempt(envelope, run));
     isReading = false;
     if (!run.end) return;
     run.readers.delete(readRest);

@@ -458,6 +458,44 @@ describe('agentHandler: a process that ends', () => {
   });
 });
 
+describe('agentHandler: a reader of a process that ended', () => {
+  it('a reader that has an event of the process that ended reads the run again from its start', async () => {
+    const records = mapStore();
+    const written: RunRecord[] = [];
+    const put: RunStore['put'] = (record, version) => {
+      written.push(record);
+      return records.put(record, version);
+    };
+    const store = { ...records, put };
+    const work = tool({ name: 'work', description: 'Works.', parameters: z.object({}), execute: () => 'worked' });
+    const script = [...['a', 'b', 'c'].map((id) => [toolCall('work', {}, id)]), 'Done.'];
+    const asked = (turns: ScriptedTurn[]) =>
+      agentHandler(createAgent({ model: scriptedModel(turns), tools: [work] }), { store, checkpoints: true });
+    const headers = { 'x-run-id': runId() };
+    const request = (after?: string, input?: string) =>
+      new Request('http://localhost/chat', {
+        method: 'POST',
+        headers: after === undefined ? headers : { ...headers, 'last-event-id': after },
+        body: JSON.stringify({ input }),
+      });
+    const idsOf = (text: string) => [...text.matchAll(/^id: ?(.+)$/gm)].map(([, id = '']) => id);
+
+    const first = await (await asked(script)(request(undefined, 'a'))).text();
+    // The process has ended after the first turn, and another one resumes the run.
+    const interrupted = written.find(({ checkpoint }) => checkpoint?.state.turn === 1);
+    for (const [id, { version }] of records.records)
+      if (interrupted) records.records.set(id, { record: { ...interrupted, executor: undefined }, version });
+    const second = asked(script.slice(1));
+    const all = await (await second(request())).text();
+    expect(all).toContain('Done.');
+    expect(idsOf(all).filter((each) => idsOf(first).includes(each) && each !== '0')).toEqual([]);
+    for (const after of idsOf(first).filter((each) => each !== '0'))
+      expect(await (await second(request(after))).text()).toContain('run_not_found');
+    const last = idsOf(all).at(-2) ?? '';
+    expect(await (await second(request(last))).text()).not.toContain('run_not_found');
+  });
+});
+
 describe('agentHandler: requests', () => {
   const post = (
     handler: (request: Request) => Promise<Response>,

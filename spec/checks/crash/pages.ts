@@ -106,7 +106,8 @@ export function createUser(name: string, ports: readonly number[], random: Rando
 function problemsOf({ word, steps, mayBeLost }: Prompt, { exchanges }: SavedConversation): readonly string[] {
   const own = exchanges.filter(({ input }) => JSON.stringify(input).includes(`"${[word, ...steps].join(' ')}"`));
   if (own.length === 0) return mayBeLost ? [] : [`the prompt ${word} is lost`];
-  return own.flatMap(({ view, messages, run }) => {
+  return own.flatMap((exchange) => {
+    const { view, messages, run } = exchange;
     if (mayBeLost && (view.finishReason === 'stopped' || view.messages.some(({ ended }) => ended !== undefined)))
       return [];
     if (view.error) return [`the run of ${word} (${run}) failed: ${JSON.stringify(view.error)}`];
@@ -127,7 +128,7 @@ function problemsOf({ word, steps, mayBeLost }: Prompt, { exchanges }: SavedConv
       ...(isSame
         ? []
         : [
-            `the page shows ${JSON.stringify(seen)} instead of ${JSON.stringify(expected)} (run ${run}, ${view.status}, ${view.finishReason})`,
+            `the page shows ${JSON.stringify(seen)} instead of ${JSON.stringify(expected)} (run ${run}, ${view.status}, ${view.finishReason}, may be lost: ${mayBeLost}): ${JSON.stringify(exchange).slice(0, 3000)}`,
           ]),
       ...(others ? [`${word} shows a word of another user: ${others[0]}`] : []),
     ];

@@ -43,6 +43,11 @@ export async function startStore(seed: number) {
     const count = (executions.get(call) ?? 0) + 1;
     executions.set(call, count);
     if (tool === 'pay' && count > 1) violations.push(`the approved call ${call} was executed ${count} times`);
+  };
+  /** Called when a request arrives: a late one of an instance that was killed may be answered after the next result. */
+  const checkExecution = (request: StoreRequest) => {
+    if (request.method !== 'executed') return;
+    const [, call] = request.args;
     if (storedResults.has(call)) violations.push(`the call ${call} was executed again, and its result was stored`);
   };
   const withLease = (stored: StoredRun | undefined): StoredRun | undefined => {
@@ -76,6 +81,7 @@ export async function startStore(seed: number) {
     lines.on('error', () => socket.destroy()); // the instance was killed
     lines.on('line', (line) => {
       const { id, ...request } = JSON.parse(line) as StoreRequest & { readonly id: number };
+      checkExecution(request);
       void pause()
         .then(() => answer(socket, request))
         .then(async (value) => {
