@@ -58,7 +58,7 @@ describe('createAgent', () => {
         message: { role: 'user', parts: [{ type: 'toolResult', id: 'call_1_1', name: 'add', result: 3 }] },
       },
       { type: 'turn', turn: 1, finishReason: 'toolCalls' },
-      { type: 'text', text: '\nThree.' },
+      { type: 'text', text: '\nThree.', prefix: '\n' },
       { type: 'message', message: modelMessage('Three.') },
       { type: 'turn', turn: 2, finishReason: 'stop' },
       {
@@ -208,7 +208,7 @@ describe('createAgent', () => {
     ]);
     const { values, error } = observe(createAgent({ model, tools: [add] }).stream('1 + 2?'));
     expect(error).toBe(failure);
-    expect(values.at(-1)).toEqual({ type: 'text', text: '\nThr' });
+    expect(values.at(-1)).toEqual({ type: 'text', text: '\nThr', prefix: '\n' });
     expect(values.filter(({ type }) => type === 'turn')).toHaveLength(1);
   });
 

@@ -1,3 +1,4 @@
+import { withoutPrefix } from '../core/chunk.js';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { RivuletError, errorText } from '../core/errors.js';
 import type { RunResult, StreamEvent } from '../core/event.js';
@@ -53,10 +54,6 @@ export function createViewFold(start: View, outerCall?: string): ViewFold {
   const { error: _, finishReason: _reason, ...initial } = withoutNotices(start); // without the end of the last run
   /** Whether the run has a model message; before that, the last message is the user's. */
   let hasAnswer = initial.status === 'waiting' && initial.messages.at(-1)?.role === 'model';
-  /** Whether a prompt has joined the run. */
-  let isPrompted = false;
-  /** The number of messages before the run. */
-  const before = initial.messages.length - (hasAnswer ? 1 : 0);
   let view: View = { ...initial, status: 'sending' };
   /** The calls whose arguments arrive, by their index in the turn. */
   let streamed = new Map<number | string, StreamedCall>();
@@ -94,8 +91,10 @@ export function createViewFold(start: View, outerCall?: string): ViewFold {
     const known = outerCall === undefined ? asKnownEvent(event) : withOuterId(asKnownEvent(event), outerCall);
     switch (known.type) {
       case 'text':
+        addDelta('text', withoutPrefix(known));
+        break;
       case 'thinking':
-        addDelta(known.type, known.text);
+        addDelta('thinking', known.text);
         break;
       case 'toolCallFragment':
         addFragment(known);
@@ -158,22 +157,11 @@ export function createViewFold(start: View, outerCall?: string): ViewFold {
     dropStreamedCalls();
     view = addMessage(view, prompt);
     hasAnswer = false;
-    isPrompted = true;
     startTurn();
   }
 
   function addDelta(type: 'text' | 'thinking', text: string): void {
-    const { parts } = answer();
-    const shown = type === 'text' && text.startsWith('\n') && isPrefixed(parts) ? text.slice(1) : text;
-    setParts(withDelta(parts, turnStart, type, shown), type === 'text' ? 'streaming' : 'thinking');
-  }
-
-  /** Whether the run's text has a line feed here, which separates it from the text before the tools or the prompt. */
-  function isPrefixed(parts: readonly PartView[]): boolean {
-    const last = parts.findLast((part) => part.type === 'text' || part.type === 'toolCall');
-    const isAfterTools = last?.type === 'toolCall' && (last.status === 'completed' || last.status === 'failed');
-    if (!isAfterTools && (last || !isPrompted)) return false;
-    return view.messages.slice(before).some((message) => message.role === 'model' && message.parts.some(isTextView));
+    setParts(withDelta(answer().parts, turnStart, type, text), type === 'text' ? 'streaming' : 'thinking');
   }
 
   function addFragment({ index = 0, id = '', name = '', arguments: args }: ToolCallFragment): void {
@@ -294,5 +282,3 @@ export function createViewFold(start: View, outerCall?: string): ViewFold {
     hasAnswer = true;
   }
 }
-
-const isTextView = ({ type }: PartView): boolean => type === 'text';

@@ -41,8 +41,16 @@ export const vetoReasons: ReadonlySet<FinishReason> = new Set(['length', 'conten
 export interface TextChunk {
   readonly type: 'text';
   readonly text: string;
+  /**
+   * The beginning of `text`, if `prefixAfterTools` has put it there to separate the text from that of an earlier turn.
+   * A view that shows each text by itself omits it. Default: nothing was put there.
+   */
+  readonly prefix?: string;
   readonly providerData?: ProviderData;
 }
+
+/** The text of a delta as the model has written it. */
+export const withoutPrefix = ({ text, prefix = '' }: TextChunk): string => text.slice(prefix.length);
 
 /** A delta of the model's reasoning. Never part of a message. */
 export interface ThinkingChunk {

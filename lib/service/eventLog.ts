@@ -73,6 +73,7 @@ function continuesDelta(first: StreamEvent, second: StreamEvent): boolean {
   if (first.type !== known.type) return false;
   if (known.type === 'nested')
     return isNested(first) && first.id === known.id && continuesDelta(first.event, known.event);
+  if (known.type === 'text') return known.prefix === undefined;
   if (known.type !== 'toolCallFragment') return true;
   const earlier = asKnownEvent(first);
   return (

@@ -60,9 +60,10 @@ export function createLateReader<E extends StreamEvent>(entries: readonly Entry<
       return { id: String(index), event, compact };
     }
     if (offset < text.length) {
-      const delta = text.toString().slice(offset);
+      const start = offset;
+      const delta = text.toString().slice(start);
       offset = text.length;
-      const merged = withDeltaText(event, delta);
+      const merged = withDeltaText(event, delta, start);
       return { id: `${index}.${offset}`, event: merged, compact: merged };
     }
     if (index + 1 === entries.length) return undefined; // the delta may still grow
@@ -84,8 +85,13 @@ function parsePosition(id: string, entries: readonly Entry<unknown>[]): Position
   );
 }
 
-/** Replaces the text of a delta. Fragments of a run are labelled with their call, so a slice needs no other change. */
-function withDeltaText<E extends StreamEvent>(event: E, text: string): E {
-  if (isNested(event)) return { ...event, event: withDeltaText(event.event, text) };
-  return event.type === 'toolCallFragment' ? { ...event, arguments: text } : { ...event, text };
+/**
+ * Replaces the text of a delta by the part of it that begins at an offset. Fragments of a run are labelled with their
+ * call, so a slice needs no other change.
+ */
+function withDeltaText<E extends StreamEvent>(event: E, text: string, offset: number): E {
+  if (isNested(event)) return { ...event, event: withDeltaText(event.event, text, offset) };
+  if (event.type === 'toolCallFragment') return { ...event, arguments: text };
+  const { prefix, ...delta } = event as E & { readonly prefix?: string };
+  return { ...delta, ...(prefix !== undefined && offset === 0 ? { prefix } : {}), text } as unknown as E;
 }

@@ -18,6 +18,7 @@ import { exampleEvents } from '../support/runs.js';
 
 const question = viewOf([userMessage('How warm is it in Oslo?')]);
 const text = (value: string): StreamEvent => ({ type: 'text', text: value }) as StreamEvent;
+const prefixed = (value: string) => ({ type: 'text', text: `\n${value}`, prefix: '\n' }) as StreamEvent;
 const turn: StreamEvent = { type: 'turn', turn: 1, finishReason: 'stop', usage: { input: 1 } } as StreamEvent;
 const result = (finishReason: string, more: object = {}): StreamEvent =>
   ({
@@ -198,12 +199,12 @@ describe('toView', () => {
   it('toView shows a message that the user sent during the run, and the next answer after it', () => {
     const prompt = { type: 'message', message: userMessage('In Celsius.') } as StreamEvent;
     const retract = { type: 'retract' } as StreamEvent;
-    const view = lastView([text('a'), turn, prompt, text('\nvoid'), retract, text('\nb')]);
+    const view = lastView([text('a'), turn, prompt, prefixed('void'), retract, prefixed('b'), text('\nc')]);
     expect(view.messages.map(({ role, parts }) => [role, parts])).toEqual([
       ['user', question.messages[0]?.parts],
       ['model', [{ type: 'text', text: 'a' }]],
       ['user', [{ type: 'text', text: 'In Celsius.' }]],
-      ['model', [{ type: 'text', text: 'b' }]],
+      ['model', [{ type: 'text', text: 'b\nc' }]],
     ]);
   });
 

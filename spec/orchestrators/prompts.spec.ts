@@ -234,7 +234,7 @@ describe('prompts that interrupt', () => {
       { type: 'message', message: modelMessage('Once upon') },
       { type: 'message', message: userMessage('Where?') },
       { type: 'turn', turn: 1, finishReason: 'stopped' },
-      { type: 'text', text: '\nIn Oslo.' },
+      { type: 'text', text: '\nIn Oslo.', prefix: '\n' },
       { type: 'message' },
       { type: 'turn', turn: 2, finishReason: 'stop' },
       { type: 'result', result: { finishReason: 'stop', text: 'Once upon\nIn Oslo.' } },

@@ -46,6 +46,16 @@ describe('an event log', () => {
     expect(eventsOf(readAll(log.reader()))).toEqual([nested('a', text('ab')), nested('b', text('c')), deep('de')]);
   });
 
+  it('keeps the prefix of a text at its beginning, and only there', () => {
+    const prefixed = { ...text('\na'), prefix: '\n' } as StreamEvent;
+    const log = logOf([text('o'), prefixed]);
+    const reader = log.reader();
+    expect(eventsOf(readAll(reader))).toEqual([text('o'), prefixed]);
+    log.append(text('b'));
+    expect(eventsOf(readAll(reader))).toStrictEqual([text('b')]);
+    expect(eventsOf(readAll(log.reader()))).toEqual([text('o'), { ...text('\nab'), prefix: '\n' }]);
+  });
+
   it('gives a reader at its end each delta as it arrives', () => {
     const log = createEventLog();
     const reader = log.reader();

@@ -1,3 +1,4 @@
+import { withoutPrefix } from '../../core/chunk.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { isSameJson } from '../../core/json/equal.js';
@@ -68,7 +69,7 @@ export class AgUiEncoder {
     const { messages } = this;
     switch (known.type) {
       case 'text':
-        messages.addText(known.text);
+        messages.addText(withoutPrefix(known));
         break;
       case 'thinking':
         messages.addThinking(known.text);

@@ -45,14 +45,11 @@ export class MessageEncoder {
   addText(delta: string): void {
     if (delta === '') return;
     this.closeReasoning();
-    // `prefixAfterTools` separates texts with a line feed: here, they are separate messages.
-    const text = this.text === undefined ? delta.replace(/^\n/, '') : delta;
-    if (text === '') return;
     if (this.text === undefined) {
       this.text = this.parent = this.newId();
       this.send({ type: 'TEXT_MESSAGE_START', messageId: this.text, role: 'assistant' });
     }
-    this.send({ type: 'TEXT_MESSAGE_CONTENT', messageId: this.text, delta: text });
+    this.send({ type: 'TEXT_MESSAGE_CONTENT', messageId: this.text, delta });
   }
 
   addThinking(delta: string): void {

@@ -1,3 +1,4 @@
+import { withoutPrefix } from '../../core/chunk.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { asArray, objectOrEmpty } from '../../core/json/json.js';
@@ -56,7 +57,7 @@ export class ChunkEncoder {
     const known = asKnownEvent(event);
     switch (known.type) {
       case 'text':
-        this.addDelta('text', known.text);
+        this.addDelta('text', withoutPrefix(known));
         break;
       case 'thinking':
         if (this.options.reasoning ?? true) this.addDelta('reasoning', known.text);

@@ -46,7 +46,9 @@ const partsOf = (parts: unknown) => (parts as Fields[]).filter(({ text = 'x' }) 
 /** The events that must arrive, in order. */
 function essence(run$: Observable<StreamEvent>): readonly Fields[] {
   const { values } = observe(run$.pipe(catchError(() => of({ type: 'failed' }))));
-  const sent = values.filter(({ type }) => !/^(toolCallFragment|message|RUN_|MESSAGES_|toolWaiting)/.test(type));
+  const sent = values
+    .filter(({ type }) => !/^(toolCallFragment|message|RUN_|MESSAGES_|toolWaiting)/.test(type))
+    .map((event) => ({ ...event, prefix: undefined }));
   const events = JSON.parse(JSON.stringify(sent, withoutLosses)) as Fields[];
   return events.filter(({ type, text }) => !(/^(text|thinking)$/.test(type) && text === ''));
 }

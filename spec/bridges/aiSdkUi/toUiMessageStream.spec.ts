@@ -60,7 +60,7 @@ describe('toUiMessageStream', () => {
       expect.objectContaining({ type: 'tool-missing', toolCallId: 'c2', state: 'output-error' }),
       { type: 'step-start' },
       { type: 'source-url', sourceId: 'source-1', url: 'https://example.com', title: 'Weather' },
-      { type: 'text', text: '\nIt is 7 degrees.', state: 'done' },
+      { type: 'text', text: 'It is 7 degrees.', state: 'done' },
     ]);
     expect(message.finishReason).toBe('stop');
   });

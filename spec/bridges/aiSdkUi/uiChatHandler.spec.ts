@@ -169,7 +169,7 @@ describe('uiChatHandler and a run that waits', () => {
       { type: 'tool-locate', state: 'output-available', output: { city: 'Oslo' } },
       { type: 'tool-pay', state: 'output-available', output: 'paid' },
       { type: 'step-start' },
-      { text: '\nDone.' },
+      { text: 'Done.' },
     ]);
     await read(post(handler, [user('Pay.'), whole, user('Thanks.')]));
     expect(model.requests[2]?.messages.map(({ role, parts }) => `${role} ${parts.length}`)).toEqual([
@@ -270,7 +270,7 @@ describe('uiChatHandler and a run that waits', () => {
     const withoutApproval = ({ parts }: ReadMessage) => parts.map(({ approval: _, ...part }) => part);
     const whole = withoutApproval(await read(first, answered(message, granted)));
     expect(withoutApproval(await read(joined))).toEqual(whole);
-    expect(whole.slice(-3)).toMatchObject([{ output: 'paid' }, { type: 'step-start' }, { text: '\nDone.' }]);
+    expect(whole.slice(-3)).toMatchObject([{ output: 'paid' }, { type: 'step-start' }, { text: 'Done.' }]);
     expect((await join(handler)).status).toBe(204);
   });
 });
