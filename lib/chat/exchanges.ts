@@ -44,6 +44,7 @@ export const historyOf = ({ input, messages }: Exchange): readonly Message[] => 
 export const earlierRun = ({ run, input, hasBegun }: Exchange): EarlierRun => ({
   id: run,
   input: hasBegun ? textsOf(input) : input,
+  ...(hasBegun ? { hasBegun } : {}),
 });
 
 /** The statuses of a run that has not ended. */

@@ -49,6 +49,8 @@ export interface View {
   readonly retry?: Omit<RetryChunk, 'type'>;
   /** Set while the connection to the server is broken, and `remoteAgent` opens it again. */
   readonly reconnecting?: Reconnection;
+  /** Set if the service has lost earlier answers of the conversation: the model received only their prompts. */
+  readonly historyLost?: boolean;
   /** Set if the run has failed: `code` and `message` of its error. */
   readonly error?: JsonObject;
 }

@@ -21,6 +21,7 @@ import {
   withDelta,
   withoutNotices,
 } from './view.js';
+import { HISTORY_LOST_EVENT } from '../transport/earlierRun.js';
 import { createInnerFolds, withOuterId } from './innerFolds.js';
 import { isReconnecting } from './remoteAgent.js';
 import type { MessageView, PartView, ToolCallView, View, ViewStatus } from './view.js';
@@ -149,6 +150,7 @@ export function createViewFold(start: View, outerCall?: string): ViewFold {
         end(known.result);
         break;
       default:
+        if (event.type === HISTORY_LOST_EVENT) view = { ...view, historyLost: true };
     }
   }
 

@@ -11,8 +11,8 @@ import { asKnownEvent } from '../core/eventGuards.js';
  *
  * ![](../../marbles/prefixAfterTools.svg)
  *
- * It changes only the stream, never a stored message. The event has the prefix as its field `prefix` too, for a view that
- * shows each text by itself. Place it after `runTurns`, where it receives all turns of a run;
+ * It changes only the stream, never a stored message. The event has the prefix as its field `prefix` too, for a view
+ * that shows each text by itself. Place it after `runTurns`, where it receives all turns of a run;
  * a tool round is a `message` with tool results, and a prompt that joins the run is a `message` of the user. Empty text
  * is ignored. On `retract`, the operator returns to its state at the start of the turn.
  *

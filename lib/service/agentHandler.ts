@@ -2,6 +2,7 @@ import { concat, concatMap, defer, EMPTY, filter, ignoreElements, isObservable, 
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
+import { HISTORY_LOST_EVENT } from '../transport/earlierRun.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
 import { RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
 import { isUnguessable } from '../transport/randomId.js';
@@ -207,13 +208,17 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
           const findRecord = (run: EarlierRun) => runs.get(run.id)?.record ?? run;
           const messages = history.map(findRecord).flatMap(messagesOfRecord);
           const kept = history.map((run) => (runs.has(run.id) ? { id: run.id, input: [] } : run));
+          const lost = history.filter((run) => run.hasBegun && !runs.has(run.id)).map((run) => run.id);
           const options = { context, fragments: true, checkpoints, runId: id, history: messages } as const;
           return {
             record: { id, owner, input, history: kept, begun: before?.record.begun },
             stored: before,
             context,
             events: (controls, wrapTurn) =>
-              continued(before, agent.stream(input, { ...options, ...controls, wrapTurn })),
+              concat(
+                lost.length > 0 ? of({ type: HISTORY_LOST_EVENT, runs: lost }) : EMPTY,
+                continued(before, agent.stream(input, { ...options, ...controls, wrapTurn })),
+              ),
           };
         }),
       );

@@ -61,10 +61,10 @@ function toEarlierRuns(value: unknown): readonly EarlierRun[] {
 }
 
 function toEarlierRun(value: unknown): EarlierRun {
-  const { id, input } = objectOrEmpty(value);
+  const { id, input, hasBegun } = objectOrEmpty(value);
   if (typeof id !== 'string' || !isUnguessable(id) || !Array.isArray(input))
     throw new RequestError(400, 'Send `history` as a list of objects with the `id` and the `input` of earlier runs.');
-  return { id, input: input.map(toUserMessage) };
+  return { id, input: input.map(toUserMessage), hasBegun: hasBegun === true };
 }
 
 function toUserMessages(input: unknown): readonly Message[] {

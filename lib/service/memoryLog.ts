@@ -134,8 +134,8 @@ function notify({ readers }: LoggedRun): void {
 }
 
 /**
- * Completes the id of an event. Another process had the first attempts of a run, in a log with other positions: an id of that log
- * must not be taken for one of this log. So the ids of later attempts have a prefix: `2:12.345`.
+ * Completes the id of an event. Another process had the first attempts of a run, in a log with other positions: an id
+ * of that log must not be taken for one of this log. So the ids of later attempts have a prefix: `2:12.345`.
  */
 const withAttempt = (envelope: Envelope, { firstAttempt }: LoggedRun): Envelope =>
   firstAttempt === 1 ? envelope : { ...envelope, id: `${firstAttempt}:${envelope.id}` };

@@ -4,7 +4,15 @@ import type { Message } from '../core/message.js';
 export interface EarlierRun {
   readonly id: string;
   readonly input: readonly Message[];
+  /** Whether the client has received events of the run: the service had stored it. Default: not known. */
+  readonly hasBegun?: boolean | undefined;
 }
+
+/**
+ * The type of the event that comes first in a run whose service has lost earlier runs, for example at a restart with the
+ * default store. The model receives only the prompts of those runs. Its `runs` are their ids.
+ */
+export const HISTORY_LOST_EVENT = 'historyLost';
 
 /** The maximum number of earlier runs in a request: the newest ones. */
 export const MAX_EARLIER_RUNS = 1000;

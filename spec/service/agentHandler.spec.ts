@@ -339,6 +339,10 @@ describe('agentHandler and remoteAgent', () => {
     await reloaded.done();
     expect(restarted.model.requests[0]?.messages.map(messageText)).toEqual(['a', 'b', 'c', 'd']);
     expect(textOf(reloaded.chat)).toMatch(/Three\|d\|Five$/);
+    // The view says that the service has lost answers; the prompt that never arrived had none.
+    expect(chat.view.exchanges.map(({ historyLost }) => historyLost)).toEqual([undefined, undefined, undefined]);
+    const shown = reloaded.chat.view.exchanges.map(({ historyLost }) => historyLost);
+    expect(shown).toEqual([undefined, undefined, undefined, true]);
   });
 
   it('a page that is reloaded before its request arrived sends it again', async () => {

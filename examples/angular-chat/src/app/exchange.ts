@@ -58,6 +58,9 @@ import { ToolCall } from './tool-call';
           }
         }
       }
+      @if (exchange().historyLost) {
+        <p class="hint">The service has lost earlier answers: the model read only your messages.</p>
+      }
       @if (exchange().retry; as retry) {
         <p class="notice">
           The model does not answer. Trying again in {{ retry.delay / 1000 }} s (attempt {{ retry.attempt }}).
