@@ -9,7 +9,7 @@ export interface EarlierRun {
 }
 
 /**
- * The type of the event that comes first in a run whose service has lost earlier runs, for example at a restart with the
+ * The type of the first event of a run whose service has lost earlier runs, for example at a restart with the
  * default store. The model receives only the prompts of those runs. Its `runs` are their ids.
  */
 export const HISTORY_LOST_EVENT = 'historyLost';
