@@ -1,10 +1,12 @@
 import { catchError, concat, defer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { RunOptions } from '../agent.js';
+import { innerAgentOf } from '../core/innerAgent.js';
 import { toolErrorTexts } from '../core/message.js';
 import type { Tool } from '../core/tool.js';
 import { ToolFailure } from '../operators/execute/toolFailure.js';
 import { runTool } from '../operators/execute/runTool.js';
+import { wrapInnerRuns } from './wrapInnerRuns.js';
 
 /** Wraps the turns of a run. */
 export type WrapTurn = NonNullable<RunOptions['wrapTurn']>;
@@ -12,7 +14,7 @@ export type WrapTurn = NonNullable<RunOptions['wrapTurn']>;
 /**
  * Wraps the turns of a run so that no call of an `atMostOnce` tool is executed twice, in whatever process: before a
  * call begins, the record says so. A call that had begun in a process that has ended is answered with
- * `outcome_unknown`.
+ * `outcome_unknown`. This holds for the calls of inner agents too.
  *
  * @param begun The idempotency keys of the calls that have begun and may have no stored result.
  * @param begin Writes the keys, with that of the call that is about to begin.
@@ -29,6 +31,7 @@ export function onceOnly(
     return known;
   };
   const wrapOnce = (tool: Tool): Tool => {
+    if (runsAtMostOnce(tool)) return wrapInnerRuns(tool, wrapTurn);
     if (!isAtMostOnce(tool)) return tool;
     const execute: Tool['execute'] = (args, context) =>
       defer(() => {
@@ -39,14 +42,19 @@ export function onceOnly(
       });
     return { ...tool, execute };
   };
-  return (turn) => (state, context) => {
+  const wrapTurn: WrapTurn = (turn) => (state, context) => {
     const wrapped = context.tools.map(wrap);
     const isAnyWrapped = wrapped.some((tool, index) => tool !== context.tools[index]);
     // A call that began before the model's message is stored would have another id after a crash.
     const options = isAnyWrapped ? { ...context.options, eagerTools: false } : context.options;
     return turn(state, { ...context, tools: wrapped, options });
   };
+  return wrapTurn;
 }
+
+/** Whether a tool runs an agent that has, at any depth, a tool of which no call is executed twice. */
+const runsAtMostOnce = (tool: Tool): boolean =>
+  innerAgentOf(tool)?.tools.some((inner) => isAtMostOnce(inner) || runsAtMostOnce(inner)) ?? false;
 
 function isAtMostOnce(tool: Tool): boolean {
   if (!tool.execute) return false;

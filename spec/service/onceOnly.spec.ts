@@ -3,6 +3,7 @@ import { concat, NEVER, Subject } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { tool } from '../../lib/core/tool.js';
+import { agentTool } from '../../lib/tools/agentTool.js';
 import type { Tool, ToolContext } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/agentHandler.js';
 import type { RunRecord } from '../../lib/service/runStore.js';
@@ -37,8 +38,12 @@ type Script = Parameters<typeof scriptedModel>[0];
 const handlers: Handler[] = [];
 afterEach(() => handlers.splice(0).forEach(shutDown));
 
-/** A service, as the only one of its process. Its tool `work` runs until `end` is called. */
-function startProcess(store: Store, settings: Settings, script: Script, agentOptions: object = {}) {
+/**
+ * A service, as the only one of its process. Its tool `work` runs until `end` is called.
+ *
+ * @param depth How many inner agents are around the tool: each calls the next one, and the last one the tool.
+ */
+function startProcess(store: Store, settings: Settings, script: Script, agentOptions: object = {}, depth = 0) {
   const keys: string[] = [];
   const records: (RunRecord | undefined)[] = [];
   const ended = new Subject<string>();
@@ -49,7 +54,15 @@ function startProcess(store: Store, settings: Settings, script: Script, agentOpt
   };
   const work: Tool = { ...tool({ name: 'work', description: 'Works.' }), ...settings, execute };
   const model = scriptedModel(script);
-  const handler = agentHandler(createAgent({ model, tools: [work], ...agentOptions }), { store, checkpoints: true });
+  let inner: Tool = work;
+  for (let level = 0; level < depth; level++) {
+    const own = inner;
+    const innerModel = scriptedModel(({ messages }) => (messages.length === 1 ? [callOf(own)].flat() : 'Inner.'));
+    const innerAgent = createAgent({ model: innerModel, tools: [own] });
+    inner = agentTool(innerAgent, { name: `ask${level}`, description: 'Asks.' }) as unknown as Tool;
+  }
+  const tools = [inner];
+  const handler = agentHandler(createAgent({ model, tools, ...agentOptions }), { store, checkpoints: true });
   handlers.push(handler);
   const end = () => {
     ended.next('worked');
@@ -58,6 +71,7 @@ function startProcess(store: Store, settings: Settings, script: Script, agentOpt
   return { handler, keys, records, model, end };
 }
 
+const callOf = ({ name }: Tool) => toolCall(name, name === 'work' ? {} : { prompt: 'Work.' }, 'c1');
 const call = [toolCall('work', {}, 'c1')];
 
 /** A process is killed while the call runs, and another one continues the run. */
@@ -103,6 +117,26 @@ describe('a call that had begun when its process ended', () => {
     expect(second.keys).toEqual(first.keys);
     expect(first.records[0]?.begun).toBeUndefined();
     expect(text).toContain('worked');
+  });
+});
+
+describe('a call of an inner agent that had begun when its process ended', () => {
+  it.each([1, 2])('is not executed again if its tool is one with atMostOnce (%i inner agents)', async (depth) => {
+    const store = mapStore();
+    const script: Script = ({ messages }) =>
+      messages.length === 1 ? [toolCall(`ask${depth - 1}`, { prompt: 'Work.' }, 'c1')] : 'Done.';
+    const first = startProcess(store, { atMostOnce: true }, script, {}, depth);
+    const id = newId();
+    await post(first.handler, id, { input: 'Work.' });
+    while (first.keys.length === 0) await turn();
+    const [key = ''] = first.keys;
+    expect(first.records[0]).toMatchObject({ begun: [key] });
+    expect(key.split('c1')).toHaveLength(depth + 2); // the path of the call
+    const second = startProcess(afterCrash(store), { atMostOnce: true }, script, {}, depth);
+    const text = await (await post(second.handler, id, {})).text();
+    expect(second.keys).toEqual([]);
+    expect(text).toContain('"code":"outcome_unknown"');
+    expect(text).toContain('Done.');
   });
 });
 

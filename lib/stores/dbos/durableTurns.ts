@@ -14,6 +14,7 @@ import type { ToolValue } from '../../operators/execute/runTool.js';
 import { ToolFailure } from '../../operators/execute/toolFailure.js';
 import { describedError } from '../../service/describedError.js';
 import type { WrapTurn } from '../../service/onceOnly.js';
+import { wrapInnerRuns } from '../../service/wrapInnerRuns.js';
 import { describeError } from '../../transport/publicError.js';
 import type { RunSteps, Step, StepEnd } from './runSteps.js';
 
@@ -42,25 +43,11 @@ interface StoredCall {
 export function durableTurns(steps: RunSteps, once: WrapTurn = (turn) => turn): WrapTurn {
   const wrapTool = (tool: Tool): Tool => {
     if (!tool.execute) return tool;
-    if (innerAgentOf(tool)) return wrapAgentTool(tool);
+    if (innerAgentOf(tool)) return wrapInnerRuns(tool, durable);
     const execute: Tool['execute'] = (args, context) =>
       steps.run(`tool ${tool.name} ${context.idempotencyKey}`, callStep(runTool(tool, args, context), steps));
     return { ...tool, execute };
   };
-  const wrapAgentTool = (tool: Tool): Tool => {
-    const execute: Tool['execute'] = (args, context) => {
-      if (context.outer) context.outer.wrapAgent = (agent) => wrapInner(agent as AgentFunctions) as typeof agent;
-      return tool.execute?.(args, context);
-    };
-    return { ...tool, execute };
-  };
-  const wrapInner = (agent: AgentFunctions): AgentFunctions => ({
-    ...agent,
-    stream: (input, options) => agent.stream(input, { ...options, wrapTurn }),
-    ...(agent.resume
-      ? { resume: (checkpoint, options) => agent.resume?.(checkpoint, { ...options, wrapTurn }) ?? EMPTY }
-      : {}),
-  });
   const durable: WrapTurn = (turn) => (state, context) => {
     const { options, tools, model, runId = '' } = context;
     let requests = 0;
@@ -79,14 +66,7 @@ export function durableTurns(steps: RunSteps, once: WrapTurn = (turn) => turn): 
       },
     });
   };
-  const wrapTurn: WrapTurn = (turn) => once(durable(turn));
-  return wrapTurn;
-}
-
-/** The functions of an agent that `agentTool` calls. */
-interface AgentFunctions {
-  readonly stream: (input: unknown, options: object) => Observable<never>;
-  readonly resume?: (checkpoint: unknown, options: object) => Observable<never>;
+  return (turn) => once(durable(turn));
 }
 
 /** A model whose requests are steps. */

@@ -108,8 +108,9 @@ function problemsOf({ word, steps, mayBeLost }: Prompt, { exchanges }: SavedConv
   if (own.length === 0) return mayBeLost ? [] : [`the prompt ${word} is lost`];
   return own.flatMap((exchange) => {
     const { view, messages, run } = exchange;
-    if (mayBeLost && (view.finishReason === 'stopped' || view.messages.some(({ ended }) => ended !== undefined)))
-      return [];
+    // A run that is stopped while it waits keeps `waiting` as its finish reason.
+    const isStopped = view.status === 'stopped' || view.finishReason === 'stopped';
+    if (mayBeLost && (isStopped || view.messages.some(({ ended }) => ended !== undefined))) return [];
     if (view.error) return [`the run of ${word} (${run}) failed: ${JSON.stringify(view.error)}`];
     const seen = view.messages
       .filter(({ role }) => role === 'model')
