@@ -59,7 +59,7 @@ function startProcess(store: Store, settings: Settings, script: Script, agentOpt
     const own = inner;
     const innerModel = scriptedModel(({ messages }) => (messages.length === 1 ? [callOf(own)].flat() : 'Inner.'));
     const innerAgent = createAgent({ model: innerModel, tools: [own] });
-    inner = agentTool(innerAgent, { name: `ask${level}`, description: 'Asks.' }) as unknown as Tool;
+    inner = agentTool(innerAgent, { name: `ask${level}`, description: 'Asks.' });
   }
   const tools = [inner];
   const handler = agentHandler(createAgent({ model, tools, ...agentOptions }), { store, checkpoints: true });
