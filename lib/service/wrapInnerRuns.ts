@@ -20,8 +20,11 @@ export function wrapInnerRuns(tool: Tool, wrapTurn: WrapTurn): Tool {
   const execute: Tool['execute'] = (args, context) => {
     const { outer } = context;
     if (outer) {
-      const { wrapAgent: wrapEarlier = (agent) => agent } = outer;
-      outer.wrapAgent = (agent) => wrapAgent(wrapEarlier(agent) as unknown as AgentFunctions, wrapTurn) as typeof agent;
+      const { wrapAgent: wrapEarlier } = outer;
+      outer.wrapAgent = <A extends object>(agent: A): A => {
+        const earlier: object = wrapEarlier ? wrapEarlier(agent) : agent;
+        return wrapAgent(earlier as AgentFunctions, wrapTurn) as object as A;
+      };
     }
     return tool.execute?.(args, context);
   };

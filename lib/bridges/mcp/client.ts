@@ -9,6 +9,7 @@ export type McpClient = Pick<
   | 'getProtocolEra'
   | 'getServerCapabilities'
   | 'listTools'
+  | 'request'
   | 'callTool'
   | 'listen'
   | 'setNotificationHandler'
@@ -42,10 +43,12 @@ export function fromRequest<T>(send: (signal: AbortSignal, next: (value: T) => v
   });
 }
 
-/** The client validates messages recursively: on deep nesting (some hundreds of levels) the stack overflows. */
 function toTypedError(error: unknown): unknown {
-  return error instanceof Error && error.name === 'RangeError' ? nestingError() : error;
+  return isTooDeepForClient(error) ? nestingError() : error;
 }
+
+/** The client validates messages recursively: on deep nesting (some hundreds of levels) the stack overflows. */
+export const isTooDeepForClient = (error: unknown): boolean => error instanceof Error && error.name === 'RangeError';
 
 /** The error for a response that is nested too deeply. */
 export const nestingError = (): ProtocolError =>

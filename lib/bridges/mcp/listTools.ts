@@ -18,7 +18,8 @@ import {
 } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import { ConnectionError } from '../../core/errors.js';
-import { cancelReason, fromRequest } from './client.js';
+import { asArray, isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
+import { cancelReason, fromRequest, isTooDeepForClient } from './client.js';
 import type { McpClient } from './client.js';
 
 const listChanged = 'notifications/tools/list_changed';
@@ -51,7 +52,12 @@ function listOnChange(client: McpClient): Observable<readonly ServerTool[]> {
   const listTools = defer(() => {
     isStale = false;
     // Without a cursor, the client lists all pages. Its cache may be stale: nobody may have watched for changes since.
-    return fromRequest((signal) => client.listTools(undefined, { signal, cacheMode: 'refresh' }));
+    return fromRequest((signal) =>
+      client.listTools(undefined, { signal, cacheMode: 'refresh' }).catch((error: unknown) => {
+        if (!isTooDeepForClient(error)) throw error;
+        return listUnchecked(client, signal);
+      }),
+    );
   }).pipe(tap(series.addResponse));
   return changes(client).pipe(
     tap(() => (isStale = true)),
@@ -60,6 +66,38 @@ function listOnChange(client: McpClient): Observable<readonly ServerTool[]> {
     map(({ tools }) => tools),
   );
 }
+
+/** How many pages are listed without the checks of the client. */
+const MAX_PAGES = 1000;
+
+/**
+ * Lists the tools without the checks of the client, which fail for the complete list if one schema has some hundreds of
+ * levels. Of each tool, the name and the schema are checked here; the caller omits a schema of too many levels.
+ */
+async function listUnchecked(client: McpClient, signal: AbortSignal): Promise<{ readonly tools: ServerTool[] }> {
+  const tools: ServerTool[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page++) {
+    const params = cursor === undefined ? {} : { cursor };
+    const result = objectOrEmpty(await client.request({ method: 'tools/list', params }, anyResult, { signal }));
+    const isTool = (value: unknown): value is ServerTool =>
+      isRecord(value) && typeof value['name'] === 'string' && isRecord(value['inputSchema']);
+    tools.push(...asArray(result['tools']).filter(isTool));
+    cursor = nonEmptyString(result['nextCursor']);
+    if (cursor === undefined) break;
+  }
+  return { tools };
+}
+
+/** A schema for any object, as the client takes them (https://standardschema.dev). */
+const anyResult = {
+  '~standard': {
+    version: 1,
+    vendor: 'rivulet',
+    validate: (value: unknown) =>
+      isRecord(value) ? { value } : { issues: [{ message: 'The result is not an object.' }] },
+  },
+} as const;
 
 /** A request continues a series if it follows the previous response within this time, in milliseconds. */
 const QUIET_TIME = 1000;

@@ -102,8 +102,7 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * call: `timeout` (60 s, restarted by progress), `resetTimeoutOnProgress` (true), `maxTotalTimeout` (none).
  * @returns An Observable of the lists. It completes when the server can announce no further change. Errors:
  * ConfigurationError `mcp` when the client is not connected, ConnectionError when the stream of changes broke (`retry`
- * subscribes again), ProtocolError when the list is nested too deeply for the client (some hundreds of levels), the
- * client's errors for a failed list, and errors that the options' functions throw.
+ * subscribes again), the client's errors for a failed list, and errors that the options' functions throw.
  */
 export function mcpTools(client: McpClient, options: McpToolsOptions = {}): Observable<readonly McpTool[]> {
   return defer(() => {

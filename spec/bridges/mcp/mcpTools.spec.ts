@@ -350,9 +350,17 @@ describe('mcpTools: a server that is not trusted', () => {
     expect(await lastValueFrom(tools[0]?.execute({}, { signal }) ?? EMPTY)).toBe('A');
   });
 
-  it('mcpTools errors with a ProtocolError for a list that is nested too deeply for the client', async () => {
-    const { client } = await serve({ list: () => ({ tools: [{ ...named('deep'), inputSchema: nested(5000) }] }) });
-    await expect(firstValueFrom(mcpTools(client))).rejects.toMatchObject({ code: 'protocol', provider: 'mcp' });
+  it.each([3000, 5000])('mcpTools omits one tool whose schema has %i levels, which fail the client', async (levels) => {
+    const { client } = await serve({
+      list: (cursor?: string) =>
+        cursor === undefined
+          ? { tools: [{ ...named('deep'), inputSchema: nested(levels) }, named('a')], nextCursor: 'more' }
+          : { tools: [named('b')] },
+    });
+    const skipped: string[] = [];
+    const tools = await firstValueFrom(mcpTools(client, { onSkip: ({ name }) => skipped.push(name) }));
+    expect(namesOf(tools)).toEqual(['a', 'b']);
+    expect(skipped).toEqual(['deep']);
   });
 
   it('mcpTools errors with a ProtocolError for a result that is nested too deeply', async () => {
