@@ -10,7 +10,7 @@ import { createSemaphore } from '../core/semaphore.js';
 import { randomId } from '../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { onceOnly } from './onceOnly.js';
-import type { WrapTurn } from './onceOnly.js';
+import type { WrapTurn } from './wrapInnerRuns.js';
 import { lateStore, RequestError } from './requestError.js';
 import type { RunAudience } from './publicEvents.js';
 import { RunTakenError } from './runLog.js';

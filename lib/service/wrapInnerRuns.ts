@@ -1,8 +1,11 @@
 import { EMPTY } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { RunOptions } from '../agent.js';
 import { innerAgentOf } from '../core/innerAgent.js';
 import type { Tool } from '../core/tool.js';
-import type { WrapTurn } from './onceOnly.js';
+
+/** Wraps the turns of a run. */
+export type WrapTurn = NonNullable<RunOptions['wrapTurn']>;
 
 /** The functions of an agent that `agentTool` calls. */
 interface AgentFunctions {

@@ -13,7 +13,7 @@ import { runTool } from '../../operators/execute/runTool.js';
 import type { ToolValue } from '../../operators/execute/runTool.js';
 import { ToolFailure } from '../../operators/execute/toolFailure.js';
 import { describedError } from '../../service/describedError.js';
-import type { WrapTurn } from '../../service/onceOnly.js';
+import type { WrapTurn } from '../../service/wrapInnerRuns.js';
 import { wrapInnerRuns } from '../../service/wrapInnerRuns.js';
 import { describeError } from '../../transport/publicError.js';
 import type { RunSteps, Step, StepEnd } from './runSteps.js';

@@ -12,6 +12,7 @@ import { mcp } from './families/mcp.js';
 import { modelTexts } from './families/modelTexts.js';
 import { pollution } from './families/pollution.js';
 import { secrets } from './families/secrets.js';
+import { services } from './families/services.js';
 import { testing } from './families/testing.js';
 import { unknown } from './families/unknown.js';
 import { toolArguments } from './families/toolArguments.js';
@@ -34,6 +35,7 @@ const families: readonly Family[] = [
   unknown,
   modelTexts,
   testing,
+  services,
 ];
 
 /** How long one case may take, in milliseconds. */

@@ -65,7 +65,7 @@ export function createUser(name: string, ports: readonly number[], random: Rando
     tabs[0]?.chat.stop();
   };
   const isBusy = () =>
-    tabs.some(({ chat }) => chat.view.queued.length > 0 || !['idle', 'failed'].includes(chat.view.status));
+    tabs.some(({ chat }) => chat.view.queued.length > 0 || !['idle', 'failed', 'stopped'].includes(chat.view.status));
 
   return {
     /** Does one thing that a user, or a network, may do. */
