@@ -6,7 +6,8 @@ import { errorToJson } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
 import { requireNumber } from '../core/options.js';
-import { continueAfterError, requestedDelay } from '../protocol/retryRequest.js';
+import { continueAfterError } from '../protocol/continueAfterError.js';
+import { requestedDelay } from '../protocol/retryRequest.js';
 import { combinedError, compositeModel, firstModel, streamOf } from './composite.js';
 import { retraction } from './retraction.js';
 
@@ -85,7 +86,7 @@ export function fallback(
         const notice = isSkipped(error) ? EMPTY : createNotice(error, ++attempt, model);
         return releaseThrough(streamOf(model, request), (chunks) => concat(retract, notice, chunks));
       };
-      return streamOf(asked, request).pipe(continueAfterError(next));
+      return streamOf(asked, request).pipe(continueAfterError(() => next));
     }),
   );
 }

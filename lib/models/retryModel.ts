@@ -8,7 +8,8 @@ import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
-import { announceRetry, continueAfterError, retryDelay } from '../protocol/retryRequest.js';
+import { continueAfterError } from '../protocol/continueAfterError.js';
+import { announceRetry, retryDelay } from '../protocol/retryRequest.js';
 import { retraction } from './retraction.js';
 
 /** How a failed turn is started over. */
@@ -84,7 +85,7 @@ function retried({ count = 3, delay, when = isTransient }: RetryModelOptions = {
         const next = announceRetry(model.stream(request), retry);
         return next && hasEmitted ? releaseThrough(next, startWith<Chunk>(retraction(error))) : next;
       };
-      return model.stream(request).pipe(continueAfterError(startOver));
+      return model.stream(request).pipe(continueAfterError(() => startOver));
     });
   return (model: Model) => deriveModel(model, (request) => stream(model, request));
 }

@@ -2,7 +2,8 @@ import type { Observable } from 'rxjs';
 import type { Chunk, RetryChunk } from '../core/chunk.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
-import { announceRetry, continueAfterError, retryDelay } from './retryRequest.js';
+import { continueAfterError } from './continueAfterError.js';
+import { announceRetry, retryDelay } from './retryRequest.js';
 import type { RetryOptions } from './retryRequest.js';
 import type { Decoder, Wire } from './wire.js';
 
@@ -48,7 +49,7 @@ export function joinResponse(
     const retry = { attempt: attempts + 1, delay: retryDelay(error, attempts, options), error: errorToJson(error) };
     return announceRetry<Chunk>(read(joined, path), retry);
   };
-  return read(joined).pipe(continueAfterError<Chunk>(resume));
+  return read(joined).pipe(continueAfterError<Chunk>(() => resume));
 }
 
 /** Whether a connection failed, and not the response. */

@@ -1,12 +1,11 @@
-import { concat, ignoreElements, Observable, of, timer } from 'rxjs';
-import type { MonoTypeOperatorFunction, OperatorFunction, Subscriber } from 'rxjs';
+import { concat, ignoreElements, of, timer } from 'rxjs';
+import type { Observable, OperatorFunction } from 'rxjs';
 import type { RetryChunk } from '../core/chunk.js';
-import { releaseThrough, subscribeUntilClosed } from '../core/createOperator.js';
-import type { SourceHandlers } from '../core/createOperator.js';
+import { releaseThrough } from '../core/createOperator.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
-import type { StreamEvent } from '../core/event.js';
 import { isRecord } from '../core/json/json.js';
 import { MAX_TIMER_DELAY } from '../core/options.js';
+import { continueAfterError } from './continueAfterError.js';
 
 /** How a failed request is retried. */
 export interface RetryOptions {
@@ -45,23 +44,18 @@ export interface RetryOptions {
  * @returns The source's values, and the `retry` chunks. Fails with the last error.
  */
 export function retryRequest<T>(options: RetryOptions = {}): OperatorFunction<T, T | RetryChunk> {
-  return (source: Observable<T | RetryChunk>) =>
-    new Observable((subscribeWithRetries<T>).bind(undefined, source, options));
-}
-
-function subscribeWithRetries<T>(
-  source: Observable<T | RetryChunk>,
-  options: RetryOptions,
-  out: Subscriber<T | RetryChunk>,
-): void {
   const { count = 3 } = options;
-  let retries = 0;
-  const select = (error: unknown, hasEmitted: boolean) => {
-    if (hasEmitted || retries === count || !isRetryable(error)) return undefined;
-    const delay = retryDelay(error, retries, options);
-    return announceRetry(source, { attempt: ++retries, delay, error: errorToJson(error) });
-  };
-  new Attempts(out, select).subscribeTo(source);
+  return (source: Observable<T | RetryChunk>) =>
+    source.pipe(
+      continueAfterError(() => {
+        let retries = 0;
+        return (error, hasEmitted) => {
+          if (hasEmitted || retries === count || !isRetryable(error)) return undefined;
+          const delay = retryDelay(error, retries, options);
+          return announceRetry(source, { attempt: ++retries, delay, error: errorToJson(error) });
+        };
+      }),
+    );
 }
 
 /**
@@ -96,81 +90,4 @@ export function announceRetry<T>(
   if (delay === undefined) return undefined;
   const notice = of<RetryChunk>({ type: 'retry', delay, ...retry });
   return releaseThrough(source, (next) => concat(notice, timer(delay).pipe(ignoreElements()), next));
-}
-
-/**
- * Continues with another source after an error, as long as nothing was emitted.
- *
- * ```
- * source   --#
- * other      --a-|   what `select` returns for the error
- * result   ----a-|
- * ```
- *
- * @param select Returns the other source for an error, or undefined if there is none: the error is then emitted.
- * @returns The values of the source, or of the other one. Fails with the error of the other one, if it fails.
- */
-export function catchBeforeFirst<T>(
-  select: (error: unknown) => Observable<T> | undefined,
-): MonoTypeOperatorFunction<T> {
-  return (source) =>
-    new Observable<T>((out) => {
-      let isFirst = true;
-      const selectOnce = (error: unknown, hasEmitted: boolean) => {
-        if (hasEmitted || !isFirst) return undefined;
-        isFirst = false;
-        return select(error);
-      };
-      new Attempts(out, selectOnce).subscribeTo(source);
-    });
-}
-
-/**
- * Continues with another source after each error, also after the error of such a source.
- *
- * `select` is called for each error, with whether the output has values that are still valid: `retry` announces only,
- * and `retract` voids what precedes it. The other source is subscribed when the resources of the failed one have been
- * released.
- *
- * @param select Returns the other source for an error, or undefined if there is none: the error is then emitted.
- * @returns The values of all sources, in order.
- */
-export function continueAfterError<T>(
-  select: (error: unknown, hasEmitted: boolean) => Observable<T> | undefined,
-): MonoTypeOperatorFunction<T> {
-  return (source) => new Observable<T>((out) => new Attempts(out, select).subscribeTo(source));
-}
-
-/** Forwards one source after the other. */
-class Attempts<T> implements SourceHandlers<T> {
-  private hasEmitted = false;
-  /** The error of the current source. */
-  private failure: unknown;
-
-  constructor(
-    private readonly out: Subscriber<T>,
-    private readonly select: (error: unknown, hasEmitted: boolean) => Observable<T> | undefined,
-  ) {}
-
-  /** Not a `catchError` around the next one, so that any number of asynchronous retries does not nest. */
-  subscribeTo(source: Observable<T>): void {
-    subscribeUntilClosed(this.out, source, this);
-  }
-
-  /** `tap` and `catchError` in one: one call less on the path of every delta. */
-  next(value: T): void {
-    const type = (value as Partial<StreamEvent> | null | undefined)?.type;
-    if (type !== 'retry') this.hasEmitted = type !== 'retract';
-    this.out.next(value);
-  }
-
-  error(thrown: unknown): void {
-    this.failure = thrown;
-  }
-
-  afterFailure(): void {
-    const other = this.select(this.failure, this.hasEmitted);
-    if (other) this.subscribeTo(other);
-    else this.out.error(this.failure);
-  }
 }

@@ -20,7 +20,7 @@ import { createResponse, serverSentEvents } from './runResponse.js';
 import type { StoredRun } from './runStore.js';
 import { RequestError } from './requestError.js';
 import { createService } from './service.js';
-import { requireNoEdits } from './edits.js';
+import { rejectForbiddenEdits } from './argumentEdits.js';
 import { requireFileUrls } from './fileUrls.js';
 import { continueRun, endOf, handOver, recordOf } from './handOver.js';
 import type { HandledAgent } from './handledAgent.js';
@@ -159,7 +159,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
           map(readRequest),
           tap((body) => {
             requireFileUrls(body, options);
-            if (body.resume !== undefined) requireNoEdits(body.answers.decisions, options);
+            if (body.resume !== undefined) rejectForbiddenEdits(body.answers.decisions, options);
           }),
           concatMap((body) =>
             service.locked(id, client, () => joinHere(id, client, after) ?? answerStored(id, client, after, body)),

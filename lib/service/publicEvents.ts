@@ -193,7 +193,7 @@ function publicPart<P extends Part>(part: P): P {
   return known as unknown as P;
 }
 
-/** A provider's word, but no sentence of it. */
+/** A provider's reason, if it is one word: a sentence could contain anything. */
 const publicReason = (reason: string | undefined): string | undefined =>
   reason !== undefined && /^[\w.:-]{1,64}$/.test(reason) ? reason : undefined;
 

@@ -3,7 +3,7 @@ import { retry, Subscription, take, takeUntil, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { RivuletError } from '../core/errors.js';
 import { RemoteRunError } from '../transport/fromServerSentEvents.js';
-import { keepDescription } from './describedError.js';
+import { keepDescription } from './trustedDescription.js';
 import { RunNotFoundError } from './runLog.js';
 import type { RunLog } from './runLog.js';
 import type { RunRecord, RunStore } from './runStore.js';

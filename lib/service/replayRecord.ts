@@ -10,7 +10,7 @@ import type { Message } from '../core/message.js';
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 import { prefixAfterTools } from '../operators/prefixAfterTools.js';
-import { describedError } from './describedError.js';
+import { describedError } from './trustedDescription.js';
 import { RunNotFoundError } from './runLog.js';
 import type { RunRecord } from './runStore.js';
 

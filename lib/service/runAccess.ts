@@ -49,7 +49,7 @@ function sizeOfHistory(record: RunRecord): number {
 const tooLong = (max: number) =>
   new RequestError(413, `The conversation has more than ${max} bytes. Start another one, or send fewer earlier runs.`);
 
-/** The owner, as the option says. Users without an id would otherwise be one owner, or each a new one. */
+/** The owner, as the option says. Otherwise, all users without an id would share one owner. */
 function requireOwner(owner: unknown): string {
   if (typeof owner === 'string') return owner;
   throw new ConfigurationError(
@@ -60,7 +60,7 @@ function requireOwner(owner: unknown): string {
 }
 
 /**
- * Creates the access to the records of a store: each owner has its own, and knows nothing of those of the others.
+ * Creates the access to the records of a store: an owner sees only its own records.
  *
  * @param ownerOf The option `owner`. Default: all users are one owner.
  * @param onError Called with the error of a client that is rejected.

@@ -11,7 +11,7 @@ import { describeError } from '../transport/publicError.js';
 import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
 import { createRuns } from './createRuns.js';
 import type { Runs } from './createRuns.js';
-import { descriptionOf } from './describedError.js';
+import { descriptionOf } from './trustedDescription.js';
 import { createExecutor } from './executeRun.js';
 import type { Executor, RunPlan } from './executeRun.js';
 import { createGate } from './gate.js';

@@ -1,4 +1,4 @@
-import type { EditOptions } from './edits.js';
+import type { EditOptions } from './argumentEdits.js';
 import type { FileUrlOptions } from './fileUrls.js';
 import type { GateOptions } from './gate.js';
 import type { NoticeOptions } from './notices.js';

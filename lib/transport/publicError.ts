@@ -21,7 +21,7 @@ const sentences: Readonly<Record<string, string>> = {
 const hasSentence = (code: string): boolean => Object.hasOwn(sentences, code);
 
 /**
- * Describes an error to a browser: with its code and a sentence of ours. Nothing is copied from a provider, or from
+ * Describes an error to a browser: with its code and a fixed sentence. Nothing is copied from a provider, or from
  * another server. The message of a class is sent only if the class says so (`isPublic`).
  */
 export function describeError(thrown: unknown): JsonObject {

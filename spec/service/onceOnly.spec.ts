@@ -131,7 +131,7 @@ describe('a call of an inner agent that had begun when its process ended', () =>
     while (first.keys.length === 0) await turn();
     const [key = ''] = first.keys;
     expect(first.records[0]).toMatchObject({ begun: [key] });
-    expect(key.split('c1')).toHaveLength(depth + 2); // the path of the call
+    expect(key.split('.c1')).toHaveLength(depth + 2); // the path of the call
     const second = startProcess(afterCrash(store), { atMostOnce: true }, script, {}, depth);
     const text = await (await post(second.handler, id, {})).text();
     expect(second.keys).toEqual([]);

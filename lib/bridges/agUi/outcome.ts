@@ -3,7 +3,7 @@ import type { RunResult } from '../../core/event.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
-import type { EditOptions } from '../../service/edits.js';
+import type { EditOptions } from '../../service/argumentEdits.js';
 import type { AgUiInterrupt, AgUiUsage, RunAgentInput, RunFinishedEvent, RunOutcome } from './protocol.js';
 
 /** Options that describe a run that waits. */

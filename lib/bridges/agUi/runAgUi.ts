@@ -7,7 +7,7 @@ import { asArray } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { RunControls } from '../../service/createRuns.js';
 import { writeFirst } from '../../service/writeFirst.js';
-import { requireNoEdits } from '../../service/edits.js';
+import { rejectForbiddenEdits } from '../../service/argumentEdits.js';
 import { requireFileUrls } from '../../service/fileUrls.js';
 import type { FileUrlOptions } from '../../service/fileUrls.js';
 import type { RunRecord, RunStore, StoredRun } from '../../service/runStore.js';
@@ -106,7 +106,7 @@ export function agUiRun<C>(
     // The tools of the request whose run waits: a later request could list any tool of the server as its own.
     const ownTools = asArray(stored.record.protocol?.['clientTools']);
     const answers = readAnswers(request, checkpoint.open?.waiting ?? [], (name) => ownTools.includes(name));
-    requireNoEdits(answers?.decisions, options);
+    rejectForbiddenEdits(answers?.decisions, options);
     requireFileUrls(answers?.results, options);
     if (!answers) return concat(save(undefined), of(start));
     const prompts = newPrompts(request);

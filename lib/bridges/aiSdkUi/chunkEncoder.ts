@@ -3,13 +3,15 @@ import type { RunResult, StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { asArray, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
+import { hasToolResults } from '../../core/message.js';
+import type { Message } from '../../core/message.js';
 import type { ServerTool } from '../../core/metadata.js';
 import { describeError } from '../../transport/publicError.js';
 import type { UiMessageChunk } from './chunks.js';
 import type { UiMessageStreamOptions } from './options.js';
 import { NestedRuns } from './nestedRuns.js';
 import { ToolChunks } from './toolChunks.js';
-import { fileChunk, resultMetadata, sourceChunk, uiFinishReason } from './uiParts.js';
+import { fileChunk, promptChunk, resultMetadata, sourceChunk, uiFinishReason } from './uiParts.js';
 
 const notEnded = 'The call did not end.';
 
@@ -17,9 +19,10 @@ const notEnded = 'The call did not end.';
 export class ChunkEncoder {
   private readonly tools: ToolChunks;
   private readonly nested: NestedRuns;
-  /** Whether the browser reads the chunks that version 6 does not know. */
-  private readonly isNewest: boolean;
-  private hasEvents = false;
+  /** Whether the browser reads `reset-step`, `tool-approval-response`, `steering-message`: AI SDK 6 fails on them. */
+  private readonly hasVersion7Chunks: boolean;
+  /** Whether this run has emitted an event. */
+  private hasRunEvents = false;
   private hasEnded = false;
   private isStepOpen = false;
   /** Whether the last step has calls. When all have outputs, `useChat` may send the message again by itself. */
@@ -27,6 +30,9 @@ export class ChunkEncoder {
   private block: { readonly type: 'text' | 'reasoning'; readonly id: string } | undefined;
   private blockCount = 0;
   private sourceCount = 0;
+  private promptCount = 0;
+  /** The prompts that have joined the run in this turn. */
+  private prompts: Message[] = [];
 
   constructor(
     private readonly options: UiMessageStreamOptions,
@@ -35,14 +41,17 @@ export class ChunkEncoder {
     const clientTools = new Set(options.tools?.filter((tool) => !tool.execute).map(({ name }) => name));
     this.tools = new ToolChunks(clientTools, { add: (chunk) => this.addPart(chunk), change: emit });
     this.nested = new NestedRuns(this.tools);
-    this.stepHasCalls = options.continues ?? false;
-    this.isNewest = options.version !== 6;
+    this.stepHasCalls = options.continues ?? false; // the last step of such a message has the calls that waited
+    this.hasVersion7Chunks = options.version !== 6;
   }
 
-  /** Begins a stream. It may continue the message of an earlier stream. */
+  /**
+   * Begins a stream, which may continue the message of an earlier one. Call `encodeEarlier` before it: those events are
+   * not events of this run.
+   */
   start(): void {
     const { messageId } = this.options;
-    this.hasEvents = false;
+    this.hasRunEvents = false;
     this.emit({ type: 'start', ...(messageId === undefined ? {} : { messageId }) });
   }
 
@@ -53,7 +62,7 @@ export class ChunkEncoder {
   }
 
   encode(event: StreamEvent): void {
-    this.hasEvents = true;
+    this.hasRunEvents = true;
     const known = asKnownEvent(event);
     switch (known.type) {
       case 'text':
@@ -82,7 +91,7 @@ export class ChunkEncoder {
         this.tools.addWaiting(known);
         break;
       case 'toolStart':
-        if (this.isNewest) this.tools.addStart(known);
+        if (this.hasVersion7Chunks) this.tools.addStart(known);
         break;
       case 'toolProgress':
         if (this.options.progress ?? true)
@@ -105,13 +114,17 @@ export class ChunkEncoder {
       case 'retract':
         this.retract();
         break;
+      case 'message':
+        if (known.message.role === 'user' && !hasToolResults(known.message)) this.prompts.push(known.message);
+        break;
       case 'turn':
         this.tools.closeTurn(notEnded);
         this.closeStep();
+        this.sendPrompts();
         break;
       case 'result':
         this.finish(known.result, event);
-        return; // the metadata of the result is that of `finish`
+        return; // `finish` has sent the metadata of the result
       default:
     }
     const messageMetadata = this.metadataOf(event);
@@ -143,6 +156,13 @@ export class ChunkEncoder {
   private metadataOf(event: StreamEvent) {
     const { messageMetadata = resultMetadata } = this.options;
     return messageMetadata(event);
+  }
+
+  /** Sends the prompts that have joined the run. Version 6 has no chunk for them: its page shows only the answer. */
+  private sendPrompts(): void {
+    if (this.hasVersion7Chunks)
+      for (const prompt of this.prompts) this.emit(promptChunk(prompt, `prompt-${++this.promptCount}`));
+    this.prompts = [];
   }
 
   private addDelta(type: 'text' | 'reasoning', delta: string): void {
@@ -179,13 +199,14 @@ export class ChunkEncoder {
 
   private closeAll(): void {
     this.hasEnded = true;
-    if (this.hasEvents) this.tools.closeAll(notEnded); // otherwise, the calls that waited continue to wait
+    // A run that emitted nothing answered no call: the calls of the message before it still wait.
+    if (this.hasRunEvents) this.tools.closeAll(notEnded);
     this.closeStep();
   }
 
   /** Removes the parts of the step with `reset-step`. Version 6: they remain, and the next attempt is another step. */
   private retract(): void {
-    if (this.isNewest) {
+    if (this.hasVersion7Chunks) {
       this.closeBlock();
       this.tools.reset();
       if (this.isStepOpen) this.emit({ type: 'reset-step' });
@@ -204,7 +225,7 @@ export class ChunkEncoder {
     if (output !== undefined) this.emit({ type: 'data-output', id: 'output', data: output as JsonValue });
     if (this.stepHasCalls && !isWaiting) {
       // The run ends with tool results (`maxTurns`, `stopped`). An application that sends the message again when all
-      // calls of the last step have outputs would start another run.
+      // calls of the last step have outputs would start another run. The empty step has no calls.
       this.emit({ type: 'start-step' });
       this.emit({ type: 'finish-step' });
     }

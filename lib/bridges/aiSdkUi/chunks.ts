@@ -3,8 +3,8 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 /**
  * One chunk of the AI SDK's UI message stream, as far as Rivulet sends it.
  *
- * Source: `ui-message-stream/ui-message-chunks.ts` of the package `ai`, versions 6.0.326 and 7.0.173. `reset-step` and
- * `tool-approval-response` are only in version 7.
+ * Source: `ui-message-stream/ui-message-chunks.ts` of the package `ai`, versions 6.0.326 and 7.0.173. `reset-step`,
+ * `tool-approval-response` and `steering-message` are only in version 7.
  */
 export type UiMessageChunk =
   | { readonly type: 'start'; readonly messageId?: string }
@@ -26,7 +26,13 @@ export type UiMessageChunk =
       readonly title: string;
       readonly providerMetadata?: UiProviderMetadata;
     }
-  | { readonly type: 'file'; readonly url: string; readonly mediaType: string }
+  | UiFileChunk
+  /** A prompt that has joined the run, after the step in which it arrived. */
+  | {
+      readonly type: 'steering-message';
+      readonly id: string;
+      readonly parts: UiPromptPart[];
+    }
   | {
       readonly type: `data-${string}`;
       readonly id?: string;
@@ -38,6 +44,16 @@ export type UiMessageChunk =
   | { readonly type: 'finish'; readonly finishReason?: UiFinishReason; readonly messageMetadata?: JsonObject }
   | { readonly type: 'abort'; readonly reason?: string }
   | { readonly type: 'error'; readonly errorText: string };
+
+/** A part of a prompt. */
+export type UiPromptPart = { readonly type: 'text'; readonly text: string } | UiFileChunk;
+
+/** A file, as a chunk and as a part. */
+export interface UiFileChunk {
+  readonly type: 'file';
+  readonly url: string;
+  readonly mediaType: string;
+}
 
 /** A chunk about a tool call. */
 export type UiToolChunk =

@@ -2,7 +2,7 @@ import type { CallAnswers, Decision } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
-import { isJsonObject, isRecord, nonEmptyString } from '../../core/json/json.js';
+import { asArray, isJsonObject, isRecord, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { base64, toolErrorTexts } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
@@ -170,8 +170,18 @@ function responseMessages(message: UiMessage): readonly Message[] {
     return [
       ...(parts.length > 0 ? [{ role: 'model', parts } as const] : []),
       ...(results.length > 0 ? [{ role: 'user', parts: results } as const] : []),
+      ...step.flatMap(promptOf),
     ];
   });
+}
+
+/** The prompt that joined the run after a step (AI SDK 7). */
+function promptOf({ type, parts }: UnknownPart): readonly Message[] {
+  if (type !== 'steering-message') return [];
+  const content = asArray(parts)
+    .filter(isRecord)
+    .flatMap((part) => contentPart(part) ?? []);
+  return content.length > 0 ? [{ role: 'user', parts: content }] : [];
 }
 
 /** A call of the run itself. Those of inner runs are shown, but they are not part of its conversation. */

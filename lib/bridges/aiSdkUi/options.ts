@@ -20,7 +20,7 @@ export interface UiMessageStreamOptions {
   /** Whether the progress of a tool is sent, as a preliminary output. Default: true. */
   readonly progress?: boolean | undefined;
   /**
-   * The major version of the AI SDK at the browser. Version 6 fails on two chunks, which are then not sent. So
+   * The major version of the AI SDK in the browser. Version 6 fails on two chunks, which are then not sent. So
    * discarded content (`retract`) remains visible, with the next attempt in a step of its own, and a call that the
    * server itself approves (`approve`) shows its question until it has its output. Default: 7.
    */

@@ -8,7 +8,7 @@ import type { UiMessageStreamOptions } from './options.js';
 /**
  * Converts the events of a run to the chunks of the AI SDK's UI message stream, which `useChat` reads.
  *
- * <span class="informal">A `useChat` front end with a Rivulet agent at its server.</span>
+ * <span class="informal">A `useChat` front end with a Rivulet agent on its server.</span>
  *
  * ![](../../../marbles/toUiMessageStream.svg)
  *

@@ -60,6 +60,7 @@ export class ToolChunks {
     const { index = 0, id = '', name = '' } = fragment;
     const before = this.arriving.get(index) ?? { id: '', name: '', text: '', isStarted: false };
     const delta = argumentsDelta(fragment);
+    // The name may still grow: each fragment has all of it so far.
     const call = { id: before.id || id, name: name || before.name, text: before.text + delta };
     const isStarted = call.id !== '' && call.name !== '';
     this.arriving.set(index, { ...call, isStarted });
@@ -69,13 +70,16 @@ export class ToolChunks {
     if (inputTextDelta !== '') this.out.change({ type: 'tool-input-delta', toolCallId: call.id, inputTextDelta });
   }
 
-  /** The input of a client tool is sent when the call waits: `useChat` executes it at once, even if it is invalid. */
+  /**
+   * `useChat` executes a client tool as soon as it has the input, even an invalid one. So that input is sent only when
+   * the call waits.
+   */
   addCall({ id, name, arguments: input }: ToolCallEvent): void {
-    const arriving = [...this.arriving].find(([, call]) => call.id === id);
-    if (arriving) this.arriving.delete(arriving[0]);
+    const [index, arriving] = [...this.arriving].find(([, call]) => call.id === id) ?? [];
+    if (index !== undefined) this.arriving.delete(index);
     this.open.set(id, { name, input, isAvailable: false });
     if (!this.clientTools.has(name)) this.makeAvailable(id);
-    else if (!arriving?.[1].isStarted) this.out.add({ type: 'tool-input-start', toolCallId: id, toolName: name });
+    else if (!arriving?.isStarted) this.out.add({ type: 'tool-input-start', toolCallId: id, toolName: name });
   }
 
   addWaiting({ id, name }: ToolWaitingEvent): void {
@@ -98,9 +102,9 @@ export class ToolChunks {
     const { id: toolCallId, name: toolName, error } = result;
     const call = this.open.get(toolCallId);
     this.open.delete(toolCallId);
-    if (!call || call.isAvailable || error === undefined)
-      this.out.change(resultChunk(result, this.clientTools.has(toolName)));
-    else this.out.change({ type: 'tool-input-error', toolCallId, toolName, input: call.input, errorText: error });
+    if (error !== undefined && call && !call.isAvailable)
+      this.out.change({ type: 'tool-input-error', toolCallId, toolName, input: call.input, errorText: error });
+    else this.out.change(resultChunk(result, this.clientTools.has(toolName)));
   }
 
   addServerTool({ id: toolCallId, name: toolName, status, input, output }: ServerTool): void {
@@ -150,13 +154,14 @@ export class ToolChunks {
 
   /** Leaves calls open: they wait for the browser. */
   leaveOpen(calls: readonly WaitingCall[]): void {
-    for (const { id, path: [outer = id] = [] } of calls) {
+    for (const { id, path } of calls) {
       this.open.delete(id);
-      this.open.delete(outer);
+      const outer = path?.[0]; // the call whose agent has made this one
+      if (outer !== undefined) this.open.delete(outer);
     }
   }
 
-  /** The browser has answered what it was asked in the run before. */
+  /** Marks all requests for approval as answered: the browser has answered them before this run. */
   endQuestions(): void {
     for (const [id, { isAsking: _, ...call }] of this.open) this.open.set(id, call);
   }

@@ -3,8 +3,8 @@ import type { ResultEvent, StreamEvent } from '../../core/event.js';
 import { isResult } from '../../core/eventGuards.js';
 import { objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import type { FilePart, SourcePart, ToolResultPart } from '../../core/message.js';
-import type { UiFinishReason, UiMessageChunk, UiToolChunk } from './chunks.js';
+import type { FilePart, Message, SourcePart, ToolResultPart } from '../../core/message.js';
+import type { UiFileChunk, UiFinishReason, UiPromptPart, UiMessageChunk, UiToolChunk } from './chunks.js';
 
 const finishReasons: Partial<Record<FinishReason, UiFinishReason>> = {
   stop: 'stop',
@@ -18,10 +18,20 @@ const finishReasons: Partial<Record<FinishReason, UiFinishReason>> = {
 /** Converts a finish reason to the AI SDK's. The schema of `ai` 6 rejects any other value. */
 export const uiFinishReason = (reason: FinishReason): UiFinishReason => finishReasons[reason] ?? 'other';
 
-export const fileChunk = ({ mediaType, data, url }: FilePart): UiMessageChunk => ({
+export const fileChunk = ({ mediaType, data, url }: FilePart): UiFileChunk => ({
   type: 'file',
   mediaType,
   url: url ?? `data:${mediaType};base64,${data}`,
+});
+
+/** Converts a prompt that has joined the run. */
+export const promptChunk = ({ parts }: Message, id: string): UiMessageChunk => ({
+  type: 'steering-message',
+  id,
+  parts: parts.flatMap((part): UiPromptPart[] => {
+    if (part.type === 'text') return [{ type: 'text', text: part.text }];
+    return part.type === 'file' ? [fileChunk(part)] : [];
+  }),
 });
 
 /** Converts a source: with a URL to a link, otherwise to a document. The cited passage becomes provider metadata. */

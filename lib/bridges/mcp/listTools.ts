@@ -44,14 +44,16 @@ export function watchTools(client: McpClient): Observable<readonly ServerTool[]>
  * tools.
  *
  * A server that announces a change with every response would cause endless requests: from the fourth request of a
- * series, each one is delayed, and stale responses are emitted from the second one, since a fresh one may never arrive.
+ * series, each one is delayed, and stale responses are emitted from the second request on, since a fresh
+ * one may never arrive.
  */
 function listOnChange(client: McpClient): Observable<readonly ServerTool[]> {
   let isStale = false;
   const series = requestSeries();
   const listTools = defer(() => {
     isStale = false;
-    // Without a cursor, the client lists all pages. Its cache may be stale: nobody may have watched for changes since.
+    // Without a cursor, the client lists all pages. Its cache may be stale: the tools may have changed while nobody was
+    // subscribed.
     return fromRequest((signal) =>
       client.listTools(undefined, { signal, cacheMode: 'refresh' }).catch((error: unknown) => {
         if (!isTooDeepForClient(error)) throw error;
@@ -59,10 +61,13 @@ function listOnChange(client: McpClient): Observable<readonly ServerTool[]> {
       }),
     );
   }).pipe(tap(series.addResponse));
+  const listUntilFresh = concat(series.wait(), listTools).pipe(
+    repeat({ delay: () => (isStale ? of(undefined) : EMPTY) }),
+  );
   return changes(client).pipe(
     tap(() => (isStale = true)),
-    exhaustMap(() => concat(series.wait(), listTools).pipe(repeat({ delay: () => (isStale ? of(undefined) : EMPTY) }))),
-    filter(() => !isStale || series.length() > 1),
+    exhaustMap(() => listUntilFresh), // changes during it only set `isStale`
+    filter(() => !isStale || series.length() > 1), // in a series, a stale list is better than none
     map(({ tools }) => tools),
   );
 }

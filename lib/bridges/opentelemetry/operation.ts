@@ -55,7 +55,10 @@ export class Operation {
     this.finish({ 'error.type': type }, { code: SpanStatusCode.ERROR, ...(message === undefined ? {} : { message }) });
   }
 
-  /** Ends the operation because it was unsubscribed. That is not an error, so the status remains unset. */
+  /**
+   * Ends the operation because it was unsubscribed. That is not an error, so the status of the span remains unset;
+   * `error.type` marks it in the metrics.
+   */
   cancel(): void {
     this.finish({ 'error.type': 'cancelled' });
   }
@@ -80,7 +83,7 @@ export interface Observed<T> {
   readonly next?: (value: T) => void;
   readonly error?: (thrown: unknown) => void;
   readonly complete?: () => void;
-  /** Called last, when the source has been torn down. */
+  /** Called last, when the source has been torn down. Only for `runOperation`. */
   readonly teardown?: () => void;
 }
 
@@ -88,7 +91,10 @@ export interface Observed<T> {
  * Subscribes the source in a context, and emits its notifications in the context of the subscriber, so that operations
  * of the subscriber (its own spans, the next run) are not children of the source's span.
  */
-export function inContext<T>(inner: Context, observed: Observed<T> = {}): MonoTypeOperatorFunction<T> {
+export function inContext<T>(
+  inner: Context,
+  observed: Omit<Observed<T>, 'teardown'> = {},
+): MonoTypeOperatorFunction<T> {
   return (source) =>
     defer(() => {
       const outer = context.active();
@@ -117,10 +123,11 @@ export function inContext<T>(inner: Context, observed: Observed<T> = {}): MonoTy
 
 /**
  * Runs the source as an operation, in its context. An error fails the operation. Unsubscribing cancels it, after the
- * source has been torn down. `observed` ends it in all other cases.
+ * source has been torn down. `observed` has to end it before it completes: an operation that is still open at the
+ * teardown is cancelled.
  */
 export function runOperation<T>(operation: Operation, observed: Observed<T>): MonoTypeOperatorFunction<T> {
-  const failing: Observed<T> = {
+  const observedWithFailure: Observed<T> = {
     ...observed,
     error(thrown) {
       observed.error?.(thrown);
@@ -129,7 +136,7 @@ export function runOperation<T>(operation: Operation, observed: Observed<T>): Mo
   };
   return (source) =>
     releaseThrough(
-      source.pipe(inContext(operation.context, failing)),
+      source.pipe(inContext(operation.context, observedWithFailure)),
       finalize(() => {
         observed.teardown?.();
         operation.cancel();

@@ -16,8 +16,8 @@ interface RunningCall {
 }
 
 /**
- * Makes the tool calls of a turn operations. The events start and end them: only `toolResult` reports whether a call
- * was cancelled or timed out. The tools run in the context of their operation.
+ * Traces the tool calls of a turn: each one is an operation. Events start and end it: only `toolResult` reports whether
+ * a call was cancelled or timed out. The tools run in the context of their operation.
  */
 export class ToolCalls {
   /** The tools to execute instead of the originals. */
@@ -59,11 +59,13 @@ export class ToolCalls {
       ...tool,
       execute: (args, context) => {
         const call = this.running.get(context.call.id);
+        // `agentTool` reads it before it runs its agent, so that the inner run is traced too.
         if (context.outer) context.outer.wrapAgent = (agent) => this.run.traceInner(agent, tool.name);
-        const error = (thrown: unknown) => {
+        const keepError = (thrown: unknown) => {
           if (call) call.thrown = thrown;
         };
-        return runTool(tool, args, context).pipe(inContext((call?.operation ?? this.turn).context, { error }));
+        const { context: callContext } = call?.operation ?? this.turn;
+        return runTool(tool, args, context).pipe(inContext(callContext, { error: keepError }));
       },
     };
   }
@@ -71,10 +73,10 @@ export class ToolCalls {
   private start({ id, name, arguments: args }: ToolStartEvent): void {
     const { telemetry, agent } = this.run;
     const tool = this.originals.find((candidate) => candidate.name === name);
-    const metric: Attributes = { ...agent, 'gen_ai.tool.name': name, 'gen_ai.tool.type': 'function' };
+    const metricAttributes: Attributes = { ...agent, 'gen_ai.tool.name': name, 'gen_ai.tool.type': 'function' };
     const attributes = {
       'gen_ai.operation.name': 'execute_tool',
-      ...metric,
+      ...metricAttributes,
       'gen_ai.tool.call.id': id,
       ...(tool ? { 'gen_ai.tool.description': tool.description } : {}),
       ...(telemetry.content ? { 'gen_ai.tool.call.arguments': JSON.stringify(args) } : {}),
@@ -83,7 +85,7 @@ export class ToolCalls {
       telemetry,
       { name: `execute_tool ${name}`, kind: SpanKind.INTERNAL, attributes, parent: this.turn.context },
       ({ seconds, error, context }) =>
-        recordHistogram(telemetry, 'gen_ai.execute_tool.duration', seconds, { ...metric, ...error }, context),
+        recordHistogram(telemetry, 'gen_ai.execute_tool.duration', seconds, { ...metricAttributes, ...error }, context),
     );
     this.running.set(id, { operation });
   }
@@ -98,8 +100,9 @@ export class ToolCalls {
     } else if (code === 'cancelled') {
       call.operation.cancel();
     } else {
-      const { thrown = error } = call;
-      call.operation.fail(thrown, code === 'failed' && thrown !== error ? errorType(thrown) : code);
+      // The class of what the tool threw says more than `failed`. Every other code is more exact.
+      const type = code === 'failed' && call.thrown !== undefined ? errorType(call.thrown) : code;
+      call.operation.fail(call.thrown ?? error, type);
     }
   }
 

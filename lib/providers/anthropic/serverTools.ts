@@ -117,7 +117,7 @@ export const anthropicTools = {
 
   /**
    * Searches the request's own tools that have `providerOptions: { anthropic: { defer_loading: true } }`: the model
-   * sees these only after it has found them. At least one tool must not be deferred; this one counts.
+   * sees these only after it has found them. At least one tool must not be deferred: the search tool itself is enough.
    *
    * @param by How the model searches: with a regular expression, or with words (`bm25`). Default: `regex`.
    */
@@ -139,8 +139,8 @@ const encodeLimits = ({ maxUses, allowedDomains, blockedDomains }: WebLimits) =>
 
 /**
  * The beta name of each tool version that started as a beta (from the tools' documentation). Anthropic no longer
- * requires the header, but it is still sent, because some compatible servers implement an older state of the API. Later
- * versions need no beta.
+ * requires the header, but it is still sent, because some compatible servers implement an older version of the API.
+ * Later versions need no beta.
  */
 const betaNames: ReadonlyMap<string, string> = new Map([
   ['web_fetch_20250910', 'web-fetch-2025-09-10'],
@@ -186,9 +186,12 @@ export function withBetas(
 export function runsCode(tools: readonly AnthropicTool[]): boolean {
   return tools.some(({ definition }) => {
     const [, kind, version = ''] = codeToolType.exec(nonEmptyString(definition['type']) ?? '') ?? [];
-    return kind === 'code_execution' || (kind !== undefined && version >= '20260209');
+    return kind === 'code_execution' || (kind !== undefined && version >= FIRST_FILTERING_VERSION);
   });
 }
+
+/** Since this version, a search and a fetch filter their results with code. */
+const FIRST_FILTERING_VERSION = '20260209';
 
 const codeToolType = /^(code_execution|web_search|web_fetch)_(\d{8})$/;
 
@@ -206,8 +209,9 @@ export function findLastContainer(messages: readonly Message[]): string | undefi
 }
 
 /**
- * Whether a request failed because its container no longer exists. The API's documentation says to send the request
- * again without a container.
+ * Whether a request probably failed because its container no longer exists: any status 4xx, except 429, with a message
+ * about a container. The API's documentation names neither a status nor a code, and says to send the request again
+ * without a container.
  */
 export function isContainerNotFound(error: unknown): boolean {
   if (!(error instanceof HttpError)) return false;

@@ -14,7 +14,7 @@ export function readCitedSource(citation: JsonObject): SourcePart {
 
 /**
  * Returns the sources and files in a result of a tool that Anthropic runs: a fetched page and its content
- * (`web_fetch_result`), and the ids of files that code created (`..._output`; the stream does not contain their bytes).
+ * (`web_fetch_result`), and the ids of files that code created. The stream does not contain the bytes of such files.
  * The results of a search become sources only when the response cites them.
  *
  * @param block The content block. Only result blocks contain sources and files.
@@ -23,6 +23,7 @@ export function readCitedSource(citation: JsonObject): SourcePart {
 export function readResultChunks({ type, content }: JsonObject): readonly (SourceChunk | FileChunk)[] {
   if (!isJsonObject(content)) return [];
   if (type === 'web_fetch_tool_result') return fetchedPage(content);
+  // Also `bash_code_execution_tool_result` and `text_editor_code_execution_tool_result`.
   return nonEmptyString(type)?.endsWith('code_execution_tool_result') ? readCreatedFiles(content) : [];
 }
 

@@ -37,6 +37,7 @@ function readSegment(part: unknown): TextSegment {
       return { kind: 'refusal', text: readText(part['refusal']) };
     case 'thinking':
     case 'reasoning':
+      // The text is in a field with the name of the type, or in `text`.
       return { kind: 'thinking', text: readText(part['thinking']) || readText(part['reasoning']) || readText(part) };
     default:
       return { kind: 'text', text: readText(part) };

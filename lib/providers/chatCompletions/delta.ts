@@ -15,7 +15,7 @@ import { isEmpty, UnknownCollector } from './unknown.js';
 /**
  * Converts the deltas and messages of one response to chunks. Content that arrives twice is emitted once.
  *
- * A response of text only creates none of the optional fields.
+ * If a response contains only text, the optional fields stay undefined.
  */
 export class DeltaDecoder {
   private readonly texts: Partial<Record<TextKind, StringBuilder>> = {};
@@ -51,7 +51,7 @@ export class DeltaDecoder {
   delta(delta: JsonObject): void {
     const { content } = delta;
     const field = onlyField(delta);
-    if (field === null) return;
+    if (field === null) return; // the delta is empty
     if (field === 'tool_calls') this.calls.read(delta);
     else if (field === 'content' && typeof content === 'string') this.emitText('text', content);
     else this.readDelta(delta);
@@ -63,15 +63,17 @@ export class DeltaDecoder {
    */
   message(message: JsonObject): void {
     this.replay ??= this.dialect.replay?.createCollector();
-    if (!this.texts.thinking && this.replay?.isEmpty) this.replay.add(message, 0);
+    // The deltas had no reasoning: take it from the message.
+    if (!this.texts.thinking && this.replay?.hasNoReasoning) this.replay.add(message, 0);
     this.unknown.addDelta(message);
     const texts: Record<TextKind, string> = { thinking: '', text: '', refusal: '' };
     for (const { kind, text } of this.readTexts(message)) texts[kind] += text;
     if (!this.audio || this.audio.isEmpty) texts.text += this.readAudio(message);
     for (const kind of ['thinking', 'text', 'refusal'] as const) {
       const emitted = this.texts[kind];
-      if (texts[kind].length <= (emitted?.length ?? 0)) continue; // the emitted texts need not be joined
+      if (texts[kind].length <= (emitted?.length ?? 0)) continue; // nothing new: the emitted text need not be joined
       const emittedText = emitted?.toString() ?? '';
+      // A message that differs from what was emitted is ignored: that cannot be taken back.
       if (texts[kind].startsWith(emittedText)) this.emitText(kind, texts[kind].slice(emittedText.length));
     }
     this.emitFilesAndSources(message);
@@ -86,8 +88,9 @@ export class DeltaDecoder {
   /** Emits a source, unless it was emitted before. */
   emitSource(source: SourcePart): void {
     const key = `source ${source.url ?? source.id}`;
-    this.emitOnce(`${key}\n${source.text}`, { type: 'source', source });
-    this.emittedKeys?.add(`${key}\nundefined`); // the same source without its passage would add nothing
+    const keyWithText = source.text === undefined ? key : `${key}\n${source.text}`;
+    this.emitOnce(keyWithText, { type: 'source', source });
+    this.emittedKeys?.add(key); // the same source without its passage would add nothing
   }
 
   /** The data to send back with the message in the next request; undefined if there is none. */

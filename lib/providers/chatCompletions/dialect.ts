@@ -13,14 +13,14 @@ export interface Replay {
 /** Collects what a server expects back, from one response. */
 export interface ReplayCollector {
   /** Whether no reasoning was added. */
-  readonly isEmpty: boolean;
+  readonly hasNoReasoning: boolean;
   /** Adds the fields of a delta, before which `offset` characters of text arrived. */
   add(delta: JsonObject, offset: number): void;
   /** The data to store with the message, which may have calls; undefined if there is none. */
   data(hasCalls: boolean): JsonObject | undefined;
 }
 
-/** Reads the content of responses that OpenAI does not send. */
+/** Reads response content that OpenAI's API does not have. */
 export interface OtherContent {
   /** Reads the files of a delta or a message. */
   readFiles(delta: JsonObject): readonly FilePart[];
@@ -32,7 +32,7 @@ export interface OtherContent {
   readReasoningDetails(delta: JsonObject): string;
   /** Reads the cost of the response from a frame. */
   readCost(frame: JsonObject): number | undefined;
-  /** Reads a failure that is not in a field `error` from a frame. */
+  /** Reads the failure of a frame, if it is not in the field `error`. */
   readFailure(frame: JsonObject): JsonObject | undefined;
 }
 
@@ -74,7 +74,7 @@ export interface Dialect {
   readonly callId?: (id: string) => string;
   /** Changes the complete body, for example to rename or remove fields. Default: the body is unchanged. */
   readonly body?: (body: JsonObject, request: ModelRequest) => JsonObject;
-  /** Reads the content that OpenAI does not send. Default: it is ignored. */
+  /** Reads content that OpenAI's API does not have. Default: it is ignored. */
   readonly otherContent?: OtherContent;
   /** What the server expects back. Default: nothing, as with OpenAI. */
   readonly replay?: Replay;

@@ -8,6 +8,7 @@ import {
   omitUndefined,
 } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { isSameJson } from '../../core/json/equal.js';
 import { readText } from './content.js';
 import type { Replay, ReplayCollector } from './dialect.js';
 
@@ -29,7 +30,7 @@ class OpenReplayCollector implements ReplayCollector {
   private readonly thoughts: Thought[] = [];
   private readonly files: JsonObject[] = [];
 
-  get isEmpty(): boolean {
+  get hasNoReasoning(): boolean {
     return this.reasoningContent === '' && this.details.length + this.thoughts.length === 0;
   }
 
@@ -37,8 +38,13 @@ class OpenReplayCollector implements ReplayCollector {
     this.reasoningContent += readText(delta['reasoning_content']);
     for (const detail of asArray(delta['reasoning_details'])) if (isJsonObject(detail)) addDetail(this.details, detail);
     for (const annotation of asArray(delta['annotations']))
-      if (isJsonObject(annotation) && annotation['type'] === 'file') this.files.push(annotation);
+      if (isJsonObject(annotation) && annotation['type'] === 'file') this.addFile(annotation);
     addThoughts(this.thoughts, contentParts(delta['content']), offset);
+  }
+
+  /** Adds a file, unless a delta had it: a message repeats what the deltas contained. */
+  private addFile(annotation: JsonObject): void {
+    if (!this.files.some((file) => isSameJson(file, annotation))) this.files.push(annotation);
   }
 
   data(hasCalls: boolean): JsonObject | undefined {

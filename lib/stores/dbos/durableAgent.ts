@@ -26,7 +26,7 @@ export interface DurableAgentOptions extends DurableNames {
 /**
  * An agent whose runs are executed by workers, and survive the process that executes them.
  *
- * <span class="informal">The front's side of `durableWorker`: it enqueues runs, and reads their events.</span>
+ * <span class="informal">The counterpart of `durableWorker` in a front: enqueues runs, and reads their events.</span>
  *
  * Pass it to `agentHandler`, with the same store and log: any front then starts, joins, stops and answers any run. It
  * has no model and no tools; those are the workers'. A run that waits for an approval has ended for DBOS, and its

@@ -12,7 +12,7 @@ import type { Tool } from '../../core/tool.js';
 import { runTool } from '../../operators/execute/runTool.js';
 import type { ToolValue } from '../../operators/execute/runTool.js';
 import { ToolFailure } from '../../operators/execute/toolFailure.js';
-import { describedError } from '../../service/describedError.js';
+import { describedError } from '../../service/trustedDescription.js';
 import type { WrapTurn } from '../../service/wrapInnerRuns.js';
 import { wrapInnerRuns } from '../../service/wrapInnerRuns.js';
 import { describeError } from '../../transport/publicError.js';

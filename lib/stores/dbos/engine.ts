@@ -30,15 +30,18 @@ export interface EngineConfig {
   readonly systemDatabasePoolSize: number;
 }
 
-/** What a front needs: `DBOSClient` of `@dbos-inc/dbos-sdk` has it. */
+/**
+ * What a front (a process that answers requests, and executes no run) needs: `DBOSClient` of `@dbos-inc/dbos-sdk` has
+ * it.
+ */
 export interface DurableQueue {
   enqueue(
     options: { workflowName: string; queueName: string; workflowID: string; appVersion: string },
-    ...args: never[]
+    ...args: never[] // a client with arguments of any type
   ): Promise<unknown>;
 }
 
-/** The name of the workflow, of which each run is one. */
+/** The name of the DBOS workflow. Each run is one execution of it. */
 export const WORKFLOW = 'rivulet.run';
 
 /** How workers and fronts find each other. */
@@ -46,8 +49,8 @@ export interface DurableNames {
   /** The queue of DBOS. Default: `rivulet`. */
   readonly queue?: string | undefined;
   /**
-   * The application version of DBOS: a worker executes only the runs that were enqueued with its version. Change it
-   * only if older workers finish their runs first. Default: `1`.
+   * The application version of DBOS: a worker executes only the runs that were enqueued with its version. If you change
+   * it, keep the workers of the old version running until their runs have ended. Default: `1`.
    */
   readonly version?: string | undefined;
 }

@@ -57,6 +57,10 @@ export function readUiMessage(chunks: readonly UiMessageChunk[], before?: UiMess
         if (isStepOpen === false) fail('No step is open');
         isStepOpen = false;
         break;
+      case 'steering-message':
+        if (isStepOpen) fail('A prompt is in a step');
+        message.parts.push({ ...chunk });
+        break;
       case 'reset-step':
         message.parts.splice(message.parts.findLastIndex(({ type }) => type === 'step-start') + 1);
         break;

@@ -3,10 +3,11 @@ import fc from 'fast-check';
 import { concat, from, NEVER, of, skip, Subject, take, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/agent.js';
-import { toUiMessageStream } from '../../../lib/bridges/aiSdkUi/index.js';
+import { fromUiMessages, toUiMessageStream } from '../../../lib/bridges/aiSdkUi/index.js';
 import type { UiMessageChunk, UiMessageStreamOptions } from '../../../lib/bridges/aiSdkUi/index.js';
 import { HttpError } from '../../../lib/core/errors.js';
 import type { RunEvent, StreamEvent } from '../../../lib/core/event.js';
+import { userMessage } from '../../../lib/core/message.js';
 import { tool } from '../../../lib/core/tool.js';
 import { operatorContract } from '../../../lib/testing/operatorContract.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
@@ -222,6 +223,45 @@ describe('toUiMessageStream and calls that wait', () => {
   ] as const)('toUiMessageStream reports the outcome of a call that is %s and continues', (code, tools, chunk) => {
     const result = { type: 'toolResult', id: 'c1', name: 'weather', error: 'No.', code } as const;
     expect(chunksOf(events(result), { tools, continues: true })[1]).toEqual(chunk);
+  });
+});
+
+describe('toUiMessageStream and prompts that join a run', () => {
+  const run = () => {
+    const prompt = userMessage([
+      { type: 'text', text: 'In Celsius.' },
+      { type: 'file', mediaType: 'image/png', url: 'https://a.test/b.png' },
+    ]);
+    const model = scriptedModel(['It is warm.', 'It is 7 degrees.']);
+    return createAgent({ model }).stream('Hi', { prompts: of(prompt) });
+  };
+  const parts = [
+    { type: 'text', text: 'In Celsius.' },
+    { type: 'file', mediaType: 'image/png', url: 'https://a.test/b.png' },
+  ];
+
+  it('toUiMessageStream sends a prompt between the steps, and the server reads it back', () => {
+    const message = readUiMessage(chunksOf(run(), { messageId: 'm1' }));
+    expect(message.parts).toEqual([
+      { type: 'step-start' },
+      { type: 'text', text: 'It is warm.', state: 'done' },
+      { type: 'steering-message', id: 'prompt-1', parts },
+      { type: 'step-start' },
+      { type: 'text', text: 'It is 7 degrees.', state: 'done' },
+    ]);
+    const user = { id: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hi' }] } as const;
+    const next = { ...user, id: 'u2' };
+    expect(fromUiMessages([user, message, next]).messages.map(({ role, parts: all }) => [role, all.length])).toEqual([
+      ['user', 1],
+      ['model', 1],
+      ['user', 2],
+      ['model', 1],
+      ['user', 1],
+    ]);
+  });
+
+  it('toUiMessageStream omits it for a client that cannot read it', () => {
+    expect(typesOf(chunksOf(run(), { version: 6 }))).not.toContain('steering-message');
   });
 });
 

@@ -57,6 +57,20 @@ describe('replay', () => {
     );
   });
 
+  it('ReplayCollector keeps a file once that the deltas and the message after them contain', () => {
+    const file = (hash: string) => ({ type: 'file', file: { hash, content: [{ type: 'text', text: 'A parsed page.' }] } });
+    const { chunks } = read(
+      [delta({ content: 'Hi', annotations: [file('a')] }), delta({ annotations: [file('a'), file('b')] }, 'stop')],
+      true,
+      'server',
+    );
+    expect(chunks).toContainEqual({
+      type: 'providerData',
+      provider: 'server',
+      data: { annotations: [file('a'), file('b')] },
+    });
+  });
+
   it('replay.fields accepts stored data of any shape and keeps the complete text', () => {
     fc.assert(
       fc.property(fc.string({ minLength: 1 }), fc.array(fc.record({ at: json, part: json })), (text, thoughts) => {

@@ -106,10 +106,34 @@ for (const sdk of sdks) {
         'tool-weather output-available',
         'source-url Weather',
         'source-document Report',
-        'text \nIt is 7 °C.',
+        'text It is 7 °C.',
       ]);
       assert.deepEqual(toolsOf(chat)[0]?.output, { degrees: 7 });
       assert.deepEqual(chat.messages.at(-1)?.metadata, { finishReason: 'stop', usage: { input: 10, output: 6 } });
+    });
+
+    it('shows a prompt that joined the run, and the answer after it', async () => {
+      const model = scriptedModel(['It is warm.', 'It is 7 °C.', 'It is 45 °F.']);
+      const agent = createAgent({ model });
+      const prompted: typeof agent = Object.assign(Object.create(agent) as typeof agent, {
+        stream: (...[input, options]: Parameters<typeof agent.stream>) =>
+          agent.stream(input, { ...options, ...(model.requests.length === 0 ? { prompts: of('In Celsius.') } : {}) }),
+      });
+      const page = await openChat(sdk, await serve(prompted));
+      await page.chat.sendMessage({ text: 'How warm is it?' });
+      const chat = await page.until(says('It is 7 °C.'));
+      const types = chat.messages.at(-1)?.parts.map(({ type }) => type);
+      const expected = ['step-start', 'text', ...(sdk.major === 7 ? ['steering-message'] : []), 'step-start', 'text'];
+      assert.deepEqual(types, expected);
+      await page.chat.sendMessage({ text: 'And in Fahrenheit?' });
+      await page.until(says('It is 45 °F.'));
+      assert.deepEqual(summary(model.requests[2] ?? { messages: [] }), [
+        'user: How warm is it?',
+        'model: It is warm.',
+        'user: In Celsius.',
+        'model: It is 7 °C.',
+        'user: And in Fahrenheit?',
+      ]);
     });
 
     it('shows the input of a call while it grows, and the progress of its tool', async () => {
@@ -167,7 +191,7 @@ for (const sdk of sdks) {
         'text One moment.',
         'tool-locate output-available',
         'tool-weather output-available',
-        'text \nYou are in Oslo.',
+        'text You are in Oslo.',
       ]);
       assert.deepEqual(model.requests.map(summary).at(-1)?.slice(-2), ['user {"city":"Oslo"}', 'user {"degrees":7}']);
     });
@@ -341,7 +365,7 @@ for (const sdk of sdks) {
       await reloaded.until((chat) => toolsOf(chat)[0]?.state === 'input-available');
       end('ended');
       const chat = await reloaded.until(says('Done.'));
-      assert.deepEqual(shown(chat), ['text One moment.', 'tool-long output-available', 'text \nDone.']);
+      assert.deepEqual(shown(chat), ['text One moment.', 'tool-long output-available', 'text Done.']);
       assert.deepEqual([chat.messages.length, model.requests.length], [2, 2]);
     });
 
@@ -363,7 +387,7 @@ for (const sdk of sdks) {
       await reloaded.until(({ status }) => status !== 'ready'); // it has joined the run
       end('ended');
       const chat = await reloaded.until(says('Done.'));
-      assert.deepEqual(shown(chat), ['text One moment.', 'tool-long output-available', 'text \nDone.']);
+      assert.deepEqual(shown(chat), ['text One moment.', 'tool-long output-available', 'text Done.']);
       return undefined;
     });
 

@@ -10,10 +10,7 @@ export const agUi: DriftWire = {
     {
       what: 'events',
       type: `\`\${${core}.EventType}\``,
-      leftOut: [
-        { reason: 'a sub-agent is a tool with progress until its events are nested', values: /^SUBAGENT_/ },
-        { reason: 'signed thinking stays at the server', values: ['REASONING_ENCRYPTED_VALUE'] },
-      ],
+      leftOut: [{ reason: 'signed thinking stays at the server', values: ['REASONING_ENCRYPTED_VALUE'] }],
     },
     { what: 'roles', type: `${core}.Role` },
     { what: 'parts of a message', type: `${core}.ContentPart['type']` },

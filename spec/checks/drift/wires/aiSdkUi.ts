@@ -3,7 +3,6 @@ import type { DriftWire } from '../compare.js';
 const ai = "import('ai')";
 
 const leftOut = [
-  { reason: 'experimental: a prompt that joined a run is not sent to the page yet', values: ['steering-message'] },
   { reason: 'content of a provider without a meaning of its own', values: ['custom'] },
   { reason: 'no provider sends files within its thinking', values: ['reasoning-file'] },
 ];

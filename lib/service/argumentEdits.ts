@@ -6,7 +6,7 @@ import { RequestError } from './requestError.js';
 export interface EditOptions {
   /**
    * Whether an approval may replace the arguments of its call: they are validated again, and the tool runs with them.
-   * If not, such a decision is answered with 400, and the run still waits. Default: true.
+   * If not, such a decision is answered with 400, and the run keeps waiting. Default: true.
    */
   readonly allowEdits?: boolean | undefined;
 }
@@ -16,7 +16,7 @@ export interface EditOptions {
  *
  * @throws RequestError 400 if one does.
  */
-export function requireNoEdits(decisions: CallAnswers['decisions'], { allowEdits = true }: EditOptions): void {
+export function rejectForbiddenEdits(decisions: CallAnswers['decisions'], { allowEdits = true }: EditOptions): void {
   const hasEdits = Object.values(decisions ?? {}).some(
     (decision: unknown) => isRecord(decision) && decision['arguments'] !== undefined,
   );
