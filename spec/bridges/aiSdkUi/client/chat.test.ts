@@ -119,7 +119,7 @@ for (const sdk of sdks) {
         stream: (...[input, options]: Parameters<typeof agent.stream>) =>
           agent.stream(input, { ...options, ...(model.requests.length === 0 ? { prompts: of('In Celsius.') } : {}) }),
       });
-      const page = await openChat(sdk, await serve(prompted));
+      const page = await openChat(sdk, await serve(prompted, { version: sdk.major }));
       await page.chat.sendMessage({ text: 'How warm is it?' });
       const chat = await page.until(says('It is 7 °C.'));
       const types = chat.messages.at(-1)?.parts.map(({ type }) => type);
