@@ -58,7 +58,10 @@ describe('replay', () => {
   });
 
   it('ReplayCollector keeps a file once that the deltas and the message after them contain', () => {
-    const file = (hash: string) => ({ type: 'file', file: { hash, content: [{ type: 'text', text: 'A parsed page.' }] } });
+    const file = (hash: string) => ({
+      type: 'file',
+      file: { hash, content: [{ type: 'text', text: 'A parsed page.' }] },
+    });
     const { chunks } = read(
       [delta({ content: 'Hi', annotations: [file('a')] }), delta({ annotations: [file('a'), file('b')] }, 'stop')],
       true,
