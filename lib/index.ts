@@ -33,7 +33,6 @@ export {
   TextTooLongError,
 } from './core/errors.js';
 export { TimeoutError } from './core/timeoutError.js';
-export type { TimeoutPhase } from './core/timeoutError.js';
 export { ContextLengthError } from './core/contextLengthError.js';
 export { keepRecent } from './core/keepRecent.js';
 export type { KeepRecentOptions } from './core/keepRecent.js';
@@ -99,7 +98,6 @@ export type {
   ToolChoice,
   ToolChoiceOption,
 } from './core/model.js';
-export type { ServerTool } from './core/metadata.js';
 export { createOperator } from './core/createOperator.js';
 export type { OperatorHandlers, OperatorSource } from './core/createOperator.js';
 export type { Infer, Schema, StandardSchema } from './core/schema.js';
@@ -130,6 +128,8 @@ export { limitTool } from './tools/limitTool.js';
 export type { LimitToolOptions } from './tools/limitTool.js';
 export { retryTool } from './tools/retryTool.js';
 export type { RetryToolOptions } from './tools/retryTool.js';
+export { toolCatalogue } from './tools/toolCatalogue.js';
+export type { ToolCatalogue, ToolCatalogueOptions } from './tools/toolCatalogue.js';
 export { wrapTool } from './tools/wrapTool.js';
 export type { ArgumentsOf, ContextOf, ToolValue } from './tools/wrapTool.js';
 
@@ -140,6 +140,8 @@ export type { GuardedCall, GuardedText, GuardModelOptions } from './models/guard
 export { hedge } from './models/hedge.js';
 export type { HedgeOptions } from './models/hedge.js';
 export { priceModel } from './models/priceModel.js';
+export { cachePrompt } from './models/cachePrompt.js';
+export type { CachePromptOptions } from './models/cachePrompt.js';
 export { retryModel } from './models/retryModel.js';
 export type { RetryModelOptions } from './models/retryModel.js';
 export { pipeModel } from './models/pipeModel.js';
@@ -199,17 +201,14 @@ export { typedOutput } from './orchestrators/typedOutput.js';
 export { requireCapabilities } from './core/capabilities.js';
 export type { Capability } from './core/capabilities.js';
 export { anthropic } from './providers/anthropic/anthropic.js';
-export type { AnthropicOptions } from './providers/anthropic/anthropic.js';
 export { cohere } from './providers/cohere/cohere.js';
 export { google } from './providers/google/google.js';
-export type { GoogleOptions } from './providers/google/google.js';
 export type { ModelOptions, OpenModelOptions } from './providers/httpModel.js';
 export { mistral } from './providers/mistral.js';
 export { ollama } from './providers/ollama/ollama.js';
 export { openai } from './providers/openai.js';
 export { openaiCompatible } from './providers/openaiCompatible.js';
 export { openaiResponses } from './providers/openaiResponses/openaiResponses.js';
-export type { ResponsesOptions } from './providers/openaiResponses/openaiResponses.js';
 export { openrouter } from './providers/openrouter.js';
 export { together } from './providers/together.js';
 export type { HttpTimeoutOptions, IdleTimeoutOptions } from './protocol/idleTimeout.js';

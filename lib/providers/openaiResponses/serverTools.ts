@@ -50,6 +50,14 @@ export const responsesTools = {
   computer: computerTool,
   toolSearch: toolSearchTool,
 
+  /**
+   * Searches the request's own tools that have `providerOptions: { 'openai-responses': { defer_loading: true } }`: the
+   * model sees these only after it has found them.
+   */
+  hostedToolSearch(): ResponsesTool {
+    return createTool({ type: 'tool_search', execution: 'server' });
+  },
+
   /** Searches the web. The pages that the response cites are emitted as sources. */
   webSearch({ allowedDomains, contextSize, location, sources = false }: WebSearchOptions = {}): ResponsesTool {
     const definition = {

@@ -101,6 +101,11 @@ export interface ServeOptions extends Behaviour {
    * is accepted.
    */
   readonly apiKey?: string;
+  /**
+   * Whether usages say what the provider's prompt cache would: on the Messages API by its breakpoints, on OpenAI's APIs
+   * by the longest prefix that an earlier request had. A token is counted for 4 characters of JSON. Default: false.
+   */
+  readonly promptCache?: boolean;
   /** The first requests fail, then the script begins. Default: no request fails. */
   readonly failFirst?: FirstFailures;
   /**

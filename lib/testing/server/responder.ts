@@ -10,6 +10,7 @@ import { ollama } from './dialects/ollama/ollama.js';
 import { responses } from './dialects/responses/responses.js';
 import { behaviourFor } from './options.js';
 import type { ServedRequest, ServedTurn, ServeOptions } from './options.js';
+import { PromptCache } from './promptCache.js';
 import { errorResponse, playedResponse, rawResponse, scriptedResponse } from './response.js';
 import type { PlayedTurn, ServedResponse } from './response.js';
 
@@ -54,7 +55,12 @@ export function createResponder(
   let turns = 0;
   const serverDialects = dialects.map((dialect) => dialect.perServer?.() ?? dialect);
 
+  const cache = options.promptCache === true ? new PromptCache() : undefined;
   const kept = new Map<string, PlayedTurn>();
+  const keep = (dialect: Dialect) => (played: PlayedTurn) => {
+    const id = dialect.keptId?.(played);
+    if (id !== undefined) kept.set(id, played);
+  };
   const findRest = (request: ServedRequest) => {
     for (const dialect of serverDialects) {
       const rest = dialect.restOf?.(request);
@@ -94,10 +100,7 @@ export function createResponder(
       : unknownPath(request, path);
     return refusal || !dialect
       ? errorResponse(format, refusal ?? unknownPath(request, path), { headers })
-      : scriptedResponse(dialect, behaviour, script, ++turns, request, (played) => {
-          const id = dialect.keptId?.(played);
-          if (id !== undefined) kept.set(id, played);
-        });
+      : scriptedResponse(dialect, behaviour, script, ++turns, request, keep(dialect), cache);
   };
 
   return (request) => {

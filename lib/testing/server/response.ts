@@ -1,14 +1,18 @@
 import { catchError, concat, concatMap, defer, from, map, of, takeWhile, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { Chunk } from '../../core/chunk.js';
 import { errorText } from '../../core/errors.js';
 import { isJsonObject } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { usageOf } from '../../core/usage.js';
+import type { Usage } from '../../core/usage.js';
 import { outputFor, play } from '../script.js';
 import type { ScriptedOutput, Script } from '../script.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from './dialects/dialect.js';
 import { bytesOf, concatBytes, framingOf } from './framing.js';
 import type { Framing } from './framing.js';
 import type { Behaviour, ServedRequest, ServedTurn } from './options.js';
+import type { PromptCache } from './promptCache.js';
 
 /** Bytes of a response body, and what happens after them. */
 export interface BodyChunk {
@@ -71,12 +75,15 @@ export interface PlayedTurn {
   readonly path: string;
   readonly body: JsonObject;
   readonly lines: ScriptedOutput;
+  /** What the prompt cache says of the request. Default: the usage of the script stays as it is. */
+  readonly promptUsage?: Usage | undefined;
 }
 
 /**
  * A response with the turn that the script has for the request.
  *
  * @param keep Called with the turn, unless the script throws. Default: nothing is called.
+ * @param cache The prompt cache of the server. Default: it has none.
  */
 export function scriptedResponse(
   dialect: Dialect,
@@ -85,6 +92,7 @@ export function scriptedResponse(
   turn: number,
   { path, body }: ServedRequest,
   keep: (played: PlayedTurn) => void = () => undefined,
+  cache?: PromptCache,
 ): ServedResponse {
   const exchange = { turn, path, body: isJsonObject(body) ? body : ({} as JsonObject) };
   let lines: ScriptedOutput;
@@ -106,15 +114,17 @@ export function scriptedResponse(
       message: errorText(error),
     });
   }
-  keep({ ...exchange, lines });
-  return playedResponse(dialect, behaviour, { ...exchange, lines });
+  const prompt = cache && dialect.promptOf?.(exchange.body);
+  const played = { ...exchange, lines, promptUsage: prompt && cache.usageOf(prompt) };
+  keep(played);
+  return playedResponse(dialect, behaviour, played);
 }
 
 /** A response with a turn, or with the frames of it that `includes` selects. */
 export function playedResponse(
   dialect: Dialect,
   behaviour: Behaviour,
-  { lines, ...exchange }: PlayedTurn,
+  { lines, promptUsage, ...exchange }: PlayedTurn,
   includes: (frame: DialectFrame) => boolean = () => true,
 ): ServedResponse {
   return response(
@@ -123,13 +133,19 @@ export function playedResponse(
     defer(() => {
       const complete = dialect.writer(exchange);
       const writer: DialectWriter = {
-        next: (chunk) => complete.next(chunk).filter(includes),
+        next: (chunk) => complete.next(withPromptUsage(chunk, promptUsage)).filter(includes),
         error: (thrown) => complete.error(thrown).filter(includes),
         end: () => complete.end().filter(includes),
       };
       return encodeChunks(play(lines, exchange.turn), writer, framingOf(dialect, behaviour));
     }),
   );
+}
+
+/** Replaces the counts of the input in the usage of a response. */
+function withPromptUsage(chunk: Chunk, promptUsage: Usage | undefined): Chunk {
+  if (chunk.type !== 'finish' || !promptUsage) return chunk;
+  return { ...chunk, usage: usageOf({ ...chunk.usage, total: undefined, ...promptUsage }) };
 }
 
 /**

@@ -27,6 +27,7 @@ describe('responsesTools', () => {
     include?: readonly string[],
   ])[] = [
     ['a web search', responsesTools.webSearch(), { type: 'web_search' }],
+    ['a search of tools', responsesTools.hostedToolSearch(), { type: 'tool_search', execution: 'server' }],
     [
       'a web search with everything',
       responsesTools.webSearch({

@@ -12,6 +12,23 @@ export interface DialectFrame {
   readonly event?: string;
 }
 
+/** A prompt in the order in which the provider caches it. */
+export interface CachedPrompt {
+  /** What separates caches: prompts of different scopes share nothing. */
+  readonly scope: string;
+  readonly blocks: readonly CachedBlock[];
+  /** How many blocks before a breakpoint the provider looks for a prefix that it has. */
+  readonly lookBack: number;
+}
+
+/** A block of a prompt. */
+interface CachedBlock {
+  /** The block, without its breakpoint. */
+  readonly text: string;
+  /** How long the prefix that ends here is kept after its last use, in milliseconds. Default: no breakpoint. */
+  readonly lifetime?: number;
+}
+
 /** Why a server refuses a request or fails. */
 export interface Refusal {
   /** The HTTP status. */
@@ -61,6 +78,8 @@ export interface Dialect {
   history(body: JsonObject): readonly Message[];
   /** Creates the dialect of one server, if it stores earlier responses. Default: the dialect has no state. */
   perServer?(): Dialect;
+  /** The prompt of a request, as the provider's prompt cache sees it. Default: the provider has none. */
+  promptOf?(body: JsonObject): CachedPrompt;
   /** Begins a response. `turn` is its number, from 1. */
   writer(exchange: { readonly turn: number; readonly path: string; readonly body: JsonObject }): DialectWriter;
   /** The id under which the server keeps a response, so that its rest can be requested. Default: it keeps none. */

@@ -7,6 +7,7 @@ import { splitJson } from '../completeCalls.js';
 import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
 import { objectsIn } from '../history.js';
+import { promptOf } from './cacheControl.js';
 import { anthropicHistory } from './history.js';
 import { refusalOf } from './request.js';
 
@@ -27,6 +28,7 @@ export const anthropic: Dialect = {
   refusal: refusalOf,
   messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
   history: anthropicHistory,
+  promptOf,
   writer: ({ turn, body }) => writer(turn, body),
   errorBody: ({ status, type, message }) => ({
     type: 'error',
@@ -184,11 +186,20 @@ const stopReasons: Readonly<Record<string, string>> = {
 const wireReason = ({ reason, rawReason }: FinishChunk): string => rawReason ?? stopReasons[reason] ?? reason;
 
 /** The API does not include cached tokens in `input_tokens`. */
-function wireUsage({ input, output, cachedInput, cacheWriteInput, reasoning }: Usage): JsonObject {
+function wireUsage(usage: Usage): JsonObject {
+  const { input, output, cachedInput, cacheWriteInput, longCacheWriteInput, reasoning } = usage;
   return {
     ...(input === undefined ? {} : { input_tokens: input - (cachedInput ?? 0) - (cacheWriteInput ?? 0) }),
     ...(cacheWriteInput === undefined ? {} : { cache_creation_input_tokens: cacheWriteInput }),
     ...(cachedInput === undefined ? {} : { cache_read_input_tokens: cachedInput }),
+    ...(longCacheWriteInput === undefined
+      ? {}
+      : {
+          cache_creation: {
+            ephemeral_5m_input_tokens: (cacheWriteInput ?? 0) - longCacheWriteInput,
+            ephemeral_1h_input_tokens: longCacheWriteInput,
+          },
+        }),
     output_tokens: output ?? 0,
     ...(reasoning === undefined ? {} : { output_tokens_details: { thinking_tokens: reasoning } }),
   };

@@ -1,5 +1,6 @@
-import { isJsonObject, isRecord } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, omit } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
+import type { CachedPrompt } from '../dialect.js';
 import { objectsIn } from '../history.js';
 
 /** The most cache breakpoints of a request (its page "Prompt caching"). */
@@ -33,3 +34,22 @@ export function cacheObjection(body: Readonly<Record<string, unknown>>): string 
 /** The blocks of a message, and those in its tool results. */
 const blocksIn = ({ content }: JsonObject): readonly JsonObject[] =>
   objectsIn(content).flatMap((block) => [block, ...objectsIn(block['content'])]);
+
+/** The prompt in the order of its cache: tools, system prompt, messages. Breakpoints are not cached themselves. */
+export function promptOf(body: JsonObject): CachedPrompt {
+  const contents = objectsIn(body['messages']).flatMap(({ role = '', content = '' }) =>
+    typeof content === 'string' ? [{ role, content }] : objectsIn(content).map((block) => ({ role, ...block })),
+  );
+  const system = typeof body['system'] === 'string' ? [{ type: 'text', text: body['system'] }] : body['system'];
+  const blocks: readonly JsonObject[] = [...objectsIn(body['tools']), ...objectsIn(system), ...contents];
+  return {
+    scope: JSON.stringify(body['model'] ?? ''),
+    lookBack: 20,
+    blocks: blocks.map((block) => {
+      const control = block['cache_control'];
+      const text = JSON.stringify(omit(block, 'cache_control'));
+      if (!isJsonObject(control)) return { text };
+      return { text, lifetime: control['ttl'] === '1h' ? 3_600_000 : 300_000 };
+    }),
+  };
+}

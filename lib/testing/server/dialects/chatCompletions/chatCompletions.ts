@@ -16,6 +16,7 @@ import { totalOf, unsupportedChunk } from '../dialect.js';
 import { historyObjection } from '../historyRules.js';
 import type { HistoryRule } from '../historyRules.js';
 import { refusedByOpenai } from '../outputSchema.js';
+import { implicitPrompt } from '../implicitPrompt.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
 import { refusedByOpenaiSettings } from '../settings.js';
 import { chatHistory } from './history.js';
@@ -35,6 +36,7 @@ export const chatCompletions: Dialect = {
   bases: { openai: '/v1', together: '/v1' },
   serves: (path) => path.endsWith('/chat/completions'),
   refusal: (body) => refusalOf(body, [...historyRules, ...textResultRules]),
+  promptOf: (body) => implicitPrompt(body, ['tools', 'messages']),
   messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
   history: chatHistory,
   writer: ({ turn, body }) => writer(turn, body),

@@ -1,5 +1,6 @@
 import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
+import { implicitPrompt } from '../implicitPrompt.js';
 import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
 import { refusedByOpenai } from '../outputSchema.js';
 import { historyObjection } from '../historyRules.js';
@@ -83,6 +84,7 @@ export function withStore(dialect: Dialect): Dialect {
     },
     messages: (body) => dialect.messages(completeBody(body)),
     history: (body) => dialect.history(completeBody(body)),
+    promptOf: (body) => implicitPrompt(completeBody(body), ['tools', 'instructions', 'input']),
     writer(exchange) {
       const writer = dialect.writer(exchange);
       return {

@@ -1,0 +1,168 @@
+import { deriveModel } from '../core/deriveModel.js';
+import { callModelWrapper } from '../core/callWrapper.js';
+import { ConfigurationError } from '../core/errors.js';
+import { isRecord } from '../core/json/json.js';
+import type { JsonObject } from '../core/json/json.js';
+import { messageText } from '../core/message.js';
+import type { Message, ProviderOptions } from '../core/message.js';
+import type { Model, ModelRequest } from '../core/model.js';
+import { requireOptions } from '../core/requireOptions.js';
+import type { ToolDefinition } from '../core/tool.js';
+
+/** Options of `cachePrompt`. */
+export interface CachePromptOptions {
+  /**
+   * How long the provider keeps a prompt after its last use. `short`: 5 minutes (Anthropic), 30 minutes (OpenAI).
+   * `long`: 1 hour, for which Anthropic charges more when it writes; 12 hours (OpenAI, `gpt-5.6` and later). Default:
+   * `short`.
+   */
+  readonly lifetime?: 'short' | 'long' | undefined;
+  /**
+   * The cache key of a conversation at OpenAI, or a function of the request: requests with one key reach the same
+   * machine. Default: a hash of the instructions, the names of the tools and the first prompt.
+   */
+  readonly key?: string | ((request: ModelRequest) => string) | undefined;
+}
+
+/**
+ * Makes a model that lets its provider cache the prompt, so that a turn pays only for what is new.
+ *
+ * <span class="informal">Ten turns pay for their prompt once.</span>
+ *
+ * Each wire receives what it knows, and ignores the rest, so that the model may also be a `fallback` of several:
+ *
+ * - Anthropic: breakpoints after the instructions, after the tools, and after the last two user messages or tool
+ *   results: each turn reads what the turn before it wrote. Breakpoints of your own (`cache_control` in
+ *   `providerOptions`) stay, and count among the four that the API accepts.
+ * - OpenAI: `prompt_cache_key`, and the lifetime.
+ * - OpenRouter, for the models of Anthropic: its breakpoint that moves forward by itself.
+ *
+ * Other providers cache by themselves, or not at all. `usage.cachedInput` says how much was read, `cacheWriteInput` how
+ * much was written. Providers cache a prompt from a minimum length on (1024 to 4096 tokens).
+ *
+ * ```ts
+ * const model = cachePrompt(anthropic('claude-sonnet-5-5'));
+ * createAgent({ model, system: handbook, tools: [search] }).run('Hi').subscribe(({ usage }) => console.log(usage));
+ * ```
+ *
+ * Sources: Anthropic's page "Prompt caching"; OpenAI's guide "Prompt caching" and the types of its SDK (7.57);
+ * OpenRouter's guide "Prompt caching".
+ *
+ * @param model The model. It may be left out.
+ * @param options The lifetime, and OpenAI's key.
+ * @returns A model with the same provider, name and capabilities. Without `model`, a function of a model, for rxjs's
+ * `pipe`.
+ */
+export function cachePrompt(model: Model, options?: CachePromptOptions): Model;
+export function cachePrompt(options?: CachePromptOptions): (model: Model) => Model;
+export function cachePrompt(...args: readonly unknown[]) {
+  return callModelWrapper(args, (options: CachePromptOptions = {}) => {
+    requireOptions('cachePrompt', options, { lifetime: 'string', key: 'any' });
+    requireLifetime(options);
+    return (model) => {
+      const withBreakpoints = createBreakpoints(options.lifetime === 'long' ? longControl : shortControl);
+      const settings = openRouterSettings(model, options);
+      return deriveModel(model, (request) => {
+        const cached = { ...openAiSettings(request, options), ...settings };
+        return model.stream({
+          ...withBreakpoints(request),
+          providerOptions: mergeOptions(cached, request.providerOptions),
+        });
+      });
+    };
+  });
+}
+
+function requireLifetime({ lifetime = 'short' }: CachePromptOptions): void {
+  if (['short', 'long'].includes(lifetime)) return;
+  throw new ConfigurationError('options', `cachePrompt: "lifetime" is "${lifetime}".`, 'Use "short" or "long".');
+}
+
+const shortControl: JsonObject = { type: 'ephemeral' };
+const longControl: JsonObject = { type: 'ephemeral', ttl: '1h' };
+
+/** The most breakpoints of a request to Anthropic. */
+const maxBreakpoints = 4;
+
+/** Returns a function that sets Anthropic's breakpoints in a request. Each message and tool is marked once. */
+function createBreakpoints(control: JsonObject): (request: ModelRequest) => ModelRequest {
+  const marked = new WeakMap<object, object>();
+  const mark = <T extends Message | ToolDefinition>(owner: T): T => {
+    const known = marked.get(owner) as T | undefined;
+    if (known) return known;
+    const providerOptions = mergeOptions(owner.providerOptions, { anthropic: { cache_control: control } });
+    const copy = { ...owner, providerOptions };
+    marked.set(owner, copy);
+    return copy;
+  };
+  return (request) => {
+    const { messages, tools = [] } = request;
+    const free = Math.max(maxBreakpoints - countBreakpoints(request), 0);
+    const owners = new Set([...placesIn(messages, tools)].filter((owner) => !hasBreakpoint(owner)).slice(0, free));
+    if (owners.size === 0) return request;
+    const markOwner = <T extends Message | ToolDefinition>(owner: T): T => (owners.has(owner) ? mark(owner) : owner);
+    return { ...request, messages: messages.map(markOwner), ...(request.tools && { tools: tools.map(markOwner) }) };
+  };
+}
+
+/** Where breakpoints belong, the most useful place first. */
+function placesIn(messages: readonly Message[], tools: readonly ToolDefinition[]): Set<Message | ToolDefinition> {
+  const [last, previous] = messages.filter(({ role, parts }) => role === 'user' && parts.length > 0).reverse();
+  const system = messages.findLast((message) => message.role === 'system' && messageText(message).trim() !== '');
+  // A deferred tool is not in the prompt, so that it cannot end what is cached.
+  const tool = tools.findLast(({ providerOptions }) => providerOptions?.['anthropic']?.['defer_loading'] !== true);
+  return new Set([last, system, previous, tool].filter((place) => place !== undefined));
+}
+
+/** The number of breakpoints that the user has set. */
+function countBreakpoints({ messages, tools = [], providerOptions }: ModelRequest): number {
+  const owners = [{ providerOptions }, ...tools, ...messages, ...messages.flatMap(({ parts }) => parts)];
+  return owners.filter(isMarked).length;
+}
+
+/** Whether a request, a message, a part or a tool has a breakpoint. */
+function isMarked(owner: object): boolean {
+  const { providerOptions } = owner as { readonly providerOptions?: ProviderOptions };
+  return isRecord(providerOptions?.['anthropic']?.['cache_control']);
+}
+
+const hasBreakpoint = (owner: Message | ToolDefinition): boolean =>
+  isMarked(owner) || ('parts' in owner && owner.parts.some(isMarked));
+
+/** The fields of both of OpenAI's APIs. */
+function openAiSettings(request: ModelRequest, { lifetime, key = keyOf }: CachePromptOptions): ProviderOptions {
+  const fields: JsonObject = {
+    prompt_cache_key: typeof key === 'string' ? key : key(request),
+    ...(lifetime === 'long' ? { prompt_cache_options: { ttl: '12h' } } : {}),
+  };
+  return { openai: fields, 'openai-responses': fields };
+}
+
+/** OpenRouter's field for a breakpoint at the end of each prompt. It is sent only to models that need it. */
+function openRouterSettings({ name }: Model, { lifetime }: CachePromptOptions): ProviderOptions {
+  if (!name.startsWith('anthropic/')) return {};
+  return { openrouter: { cache_control: lifetime === 'long' ? longControl : shortControl } };
+}
+
+/** What is equal in all requests of a conversation: its instructions, its tools, and its first prompt. */
+function keyOf({ messages, tools = [] }: ModelRequest): string {
+  const first = messages.findIndex(({ role }) => role === 'user');
+  const begin = messages.slice(0, first + 1).map(messageText);
+  return `rivulet-${hash([...begin, ...tools.map(({ name }) => name)].join('\n'))}`;
+}
+
+/** A hash of 64 bits (FNV-1a, with two offsets of 32 bits), in hexadecimal. */
+function hash(text: string): string {
+  const halves = [0x81_1c_9d_c5, 0xcb_f2_9c_e4].map((offset) => {
+    let bits = offset;
+    for (let index = 0; index < text.length; index++) bits = Math.imul(bits ^ text.charCodeAt(index), 0x01_00_01_93);
+    return (bits >>> 0).toString(16).padStart(8, '0');
+  });
+  return halves.join('');
+}
+
+/** Merges the options of each provider; those of `b` win. */
+function mergeOptions(a: ProviderOptions = {}, b: ProviderOptions = {}): ProviderOptions {
+  const providers = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return Object.fromEntries([...providers].map((provider) => [provider, { ...a[provider], ...b[provider] }]));
+}

@@ -1,0 +1,21 @@
+import { objectOrEmpty } from '../../../core/json/json.js';
+import type { JsonObject } from '../../../core/json/json.js';
+import type { CachedPrompt } from './dialect.js';
+
+/**
+ * A prompt of OpenAI's APIs, which cache every prefix by themselves (its guide "Prompt caching"): for 30 minutes, or
+ * for the `ttl` of the request. Requests with another `prompt_cache_key` reach another machine.
+ *
+ * @param body The body of the request.
+ * @param fields The fields that are the prompt, in order.
+ */
+export function implicitPrompt(body: JsonObject, fields: readonly string[]): CachedPrompt {
+  const { ttl } = objectOrEmpty(body['prompt_cache_options']);
+  const lifetime = ttl === '12h' ? 43_200_000 : 1_800_000;
+  const values = fields.flatMap((field) => body[field] ?? []);
+  return {
+    scope: JSON.stringify([body['model'] ?? '', body['prompt_cache_key'] ?? '']),
+    lookBack: 0,
+    blocks: values.map((value) => ({ text: JSON.stringify(value), lifetime })),
+  };
+}

@@ -1,0 +1,86 @@
+import { isRecord } from '../core/json/json.js';
+import type { Tool } from '../core/tool.js';
+import { toolDefinition } from '../core/tool.js';
+
+/** Scores tools for a query: one number for each tool, in their order. */
+export type ToolScore = (query: string, tools: readonly Tool[]) => readonly number[];
+
+/** The words of a tool, and how often each is in it. */
+type WordCounts = ReadonlyMap<string, number>;
+
+/** A word of the name counts as this many words of the description. */
+const weightOfName = 3;
+/** The usual constants of BM25: how soon more of a word counts less, and how much a long text counts less. */
+const saturation = 1.2;
+const lengthShare = 0.75;
+
+const countsOfTools = /* @__PURE__ */ new WeakMap<Tool, WordCounts>();
+
+/**
+ * Scores tools by the words of a query, with BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework",
+ * 2009). The words of each tool are counted once.
+ */
+export const scoreTools: ToolScore = (query, tools) => {
+  const texts = tools.map(wordCounts);
+  const lengths = texts.map((counts) => sum([...counts.values()]));
+  const meanLength = sum(lengths) / Math.max(tools.length, 1);
+  const scores = tools.map(() => 0);
+  for (const word of new Set(wordsIn(query))) {
+    const frequencies = texts.map((counts) => frequencyOf(word, counts));
+    const matches = frequencies.filter((frequency) => frequency > 0).length;
+    const rarity = Math.log(1 + (tools.length - matches + 0.5) / (matches + 0.5));
+    frequencies.forEach((frequency, at) => {
+      const length = 1 - lengthShare + lengthShare * ((lengths[at] ?? 0) / meanLength);
+      const points = (frequency * (saturation + 1)) / (frequency + saturation * length);
+      scores[at] = (scores[at] ?? 0) + rarity * points;
+    });
+  }
+  return scores;
+};
+
+/** How often a word is in a text; another form of it counts half. */
+function frequencyOf(word: string, counts: WordCounts): number {
+  const exact = counts.get(word) ?? 0;
+  if (exact > 0) return exact;
+  return sum([...counts].map(([other, count]) => (areForms(word, other) ? count / 2 : 0)));
+}
+
+/** Whether two words are probably forms of one: `invoice` and `invoices`, `query` and `queries`. */
+function areForms(a: string, b: string): boolean {
+  const [short, long] = a.length <= b.length ? [a, b] : [b, a];
+  const isShared = (length: number) => long.startsWith(short.slice(0, length));
+  const shared = isShared(short.length) ? short.length : short.length - 1;
+  return shared >= 3 && isShared(shared) && (shared === short.length || shared >= 4) && long.length - shared <= 3;
+}
+
+function wordCounts(tool: Tool): WordCounts {
+  const known = countsOfTools.get(tool);
+  if (known) return known;
+  const { name, description, parameters } = toolDefinition(tool);
+  const properties: unknown = parameters['properties'];
+  const names = isRecord(properties) ? Object.keys(properties) : [];
+  const counts = new Map<string, number>();
+  const add = (text: string, weight: number) => {
+    for (const word of wordsIn(text)) counts.set(word, (counts.get(word) ?? 0) + weight);
+  };
+  add(name, weightOfName);
+  add([description, ...names].join(' '), 1);
+  countsOfTools.set(tool, counts);
+  return counts;
+}
+
+/**
+ * The words of a text in lower case, without those that say nothing: `createInvoice`, `create_invoice` and `create an
+ * invoice` have the same.
+ */
+function wordsIn(text: string): readonly string[] {
+  const words = text
+    .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')
+    .toLowerCase()
+    .match(/[\p{L}\p{N}]+/gu);
+  return (words ?? []).filter((word) => !fillers.includes(word));
+}
+
+const fillers = ['a', 'an', 'and', 'by', 'for', 'from', 'in', 'is', 'it', 'of', 'on', 'or', 'the', 'to', 'with'];
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);

@@ -1,0 +1,160 @@
+import { from, map, of, take } from 'rxjs';
+import type { Observable, ObservableInput } from 'rxjs';
+import { ConfigurationError } from '../core/errors.js';
+import { isRecord } from '../core/json/json.js';
+import type { JsonObject } from '../core/json/json.js';
+import { toolCallsOf } from '../core/message.js';
+import type { Message } from '../core/message.js';
+import { requireNumber } from '../core/options.js';
+import { requireOptions } from '../core/requireOptions.js';
+import { tool } from '../core/tool.js';
+import type { Tool } from '../core/tool.js';
+import { scoreTools } from './scoreTools.js';
+import type { ToolScore } from './scoreTools.js';
+
+/** Options of `toolCatalogue`. */
+export interface ToolCatalogueOptions<A extends readonly Tool[] = readonly Tool[]> {
+  /** Tools that each request has. Default: none. */
+  readonly always?: A | undefined;
+  /** How many tools a search finds at most. Default: 5. */
+  readonly count?: number | undefined;
+  /** The name of the tool that searches. Default: `search_tools`. */
+  readonly name?: string | undefined;
+  /**
+   * Scores the tools for a query: one number for each tool, in their order. A tool with 0 or less is not found.
+   * Default: by the words of the query in the names, the descriptions and the names of the parameters, rare words first
+   * (BM25).
+   */
+  readonly score?: ToolScore | undefined;
+}
+
+/** What a turn of an agent gets from a catalogue. */
+interface TurnTools {
+  readonly tools: readonly Tool[];
+}
+
+/** A catalogue of tools, as the options of an agent. */
+export interface ToolCatalogue<T extends Tool, Turn extends TurnTools | Observable<TurnTools>> {
+  /** For the option `tools`: all tools, so that waiting calls and checkpoints know them. */
+  readonly tools: readonly T[];
+  /** For the option `prepareTurn`: the tool that searches, those of `always`, and what was found or called before. */
+  readonly prepareTurn: (state: { readonly messages: readonly Message[] }) => Turn;
+}
+
+/**
+ * Lets the model search in thousands of tools: a request has only a search tool, and the tools that were found.
+ *
+ * <span class="informal">A large catalogue for the price of one tool.</span>
+ *
+ * What was found stays for the rest of the conversation. It is read from the history, so that it survives a checkpoint,
+ * another process and a new run; a tool that the catalogue no longer has is left out.
+ *
+ * ```ts
+ * const catalogue = toolCatalogue(hundredsOfTools, { always: [today] });
+ * const agent = createAgent({ model, ...catalogue });
+ * ```
+ *
+ * A catalogue that changes is an Observable of lists, whose first value counts for each turn and each search:
+ * `toolCatalogue(mcpTools(client).pipe(shareReplay(1)))`.
+ *
+ * @param tools The tools, or an Observable (Promise ...) of lists of tools.
+ * @param options `always`, `count` (default: 5), `name` (default: `search_tools`), `score`.
+ * @returns The options `tools` and `prepareTurn` of an agent. If `tools` is an Observable, that option has only the
+ * search tool and those of `always`.
+ * @throws ConfigurationError `options` for an option of another type, and `tools` for a tool with the name of the
+ * search tool.
+ */
+export function toolCatalogue<const T extends Tool, const A extends readonly Tool[] = readonly []>(
+  tools: readonly T[],
+  options?: ToolCatalogueOptions<A>,
+): ToolCatalogue<T | A[number] | SearchTool, TurnTools>;
+export function toolCatalogue<const A extends readonly Tool[] = readonly []>(
+  tools: ObservableInput<readonly Tool[]>,
+  options?: ToolCatalogueOptions<A>,
+): ToolCatalogue<A[number] | SearchTool, Observable<TurnTools>>;
+export function toolCatalogue(
+  tools: readonly Tool[] | ObservableInput<readonly Tool[]>,
+  options: ToolCatalogueOptions = {},
+): ToolCatalogue<Tool, TurnTools | Observable<TurnTools>> {
+  requireOptions('toolCatalogue', options, { always: 'array', count: 'number', name: 'string', score: 'function' });
+  const { always = [], name = 'search_tools' } = options;
+  requireNumber('count', options.count ?? 1, 1);
+  const isList = Array.isArray(tools);
+  const lists: Observable<readonly Tool[]> = isList ? of(tools) : from(tools as ObservableInput<readonly Tool[]>);
+  const first = lists.pipe(take(1));
+  const search = createSearch(first, name, options);
+  const constant = [search, ...always];
+  const visible = (messages: readonly Message[], list: readonly Tool[]): TurnTools => {
+    const names = namesIn(messages, name);
+    const others = list.filter((one) => names.has(one.name) && !always.some((other) => other.name === one.name));
+    return { tools: [...constant, ...others] };
+  };
+  requireOtherNames(name, isList ? [...always, ...tools] : always);
+  return {
+    tools: isList ? [...constant, ...tools.filter((one) => !always.includes(one))] : constant,
+    prepareTurn: ({ messages }) =>
+      isList ? visible(messages, tools) : first.pipe(map((list) => visible(messages, list))),
+  };
+}
+
+/** The tool that searches. Its arguments have the `query`, its result the names and descriptions of what was found. */
+type SearchTool = Tool<string, { readonly query: string }, FoundTools, never>;
+
+interface FoundTools {
+  readonly tools: readonly { readonly name: string; readonly description: string }[];
+  readonly hint?: string;
+}
+
+const parameters = {
+  type: 'object',
+  properties: { query: { type: 'string', description: 'What the tools have to do, in a few words.' } },
+  required: ['query'],
+} as const;
+
+function createSearch(
+  lists: Observable<readonly Tool[]>,
+  name: string,
+  { count = 5, score = scoreTools }: ToolCatalogueOptions,
+): SearchTool {
+  const find = (query: string, list: readonly Tool[]): FoundTools => {
+    const scores = score(query, list);
+    const found = list
+      .map((one, index) => ({ one, points: scores[index] ?? 0 }))
+      .filter(({ points }) => points > 0)
+      .sort((a, b) => b.points - a.points)
+      .slice(0, count);
+    if (found.length === 0) return { tools: [], hint: 'No tool matches. Search with other words.' };
+    return { tools: found.map(({ one }) => ({ name: one.name, description: one.description })) };
+  };
+  return tool({
+    name,
+    description:
+      'Searches the catalogue of tools. From then on, you can call the tools that it finds. ' +
+      'Search before you say that something cannot be done.',
+    parameters,
+    execute: (args) => lists.pipe(map((list) => find(String(args['query']), list))),
+  }) as unknown as SearchTool;
+}
+
+/** The names of the tools that searches found, or that were called. */
+function namesIn(messages: readonly Message[], search: string): ReadonlySet<string> {
+  const found = messages.flatMap(({ parts }) =>
+    parts.flatMap((part) => (part.type === 'toolResult' && part.name === search ? foundNames(part.result) : [])),
+  );
+  return new Set([...found, ...messages.flatMap(toolCallsOf).map(({ name }) => name)]);
+}
+
+function foundNames(result: unknown): readonly string[] {
+  const tools: unknown = isRecord(result) ? result['tools'] : undefined;
+  const names = Array.isArray(tools) ? tools.map((one: JsonObject) => one['name']) : [];
+  return names.filter((name) => typeof name === 'string');
+}
+
+function requireOtherNames(name: string, tools: readonly Tool[]): void {
+  if (!tools.some((one) => one.name === name)) return;
+  throw new ConfigurationError(
+    'tools',
+    `toolCatalogue: a tool of the catalogue is named "${name}", as the tool that searches.`,
+    'Set the option "name" to another name.',
+  );
+}
