@@ -1,7 +1,7 @@
 import { from, map, of, take } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../core/errors.js';
-import { isRecord } from '../core/json/json.js';
+import { isRecord, nonEmptyString } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
@@ -79,23 +79,25 @@ export function toolCatalogue(
   requireOptions('toolCatalogue', options, { always: 'array', count: 'number', name: 'string', score: 'function' });
   const { always = [], name = 'search_tools' } = options;
   requireNumber('count', options.count ?? 1, 1);
-  const isList = Array.isArray(tools);
-  const lists: Observable<readonly Tool[]> = isList ? of(tools) : from(tools as ObservableInput<readonly Tool[]>);
-  const first = lists.pipe(take(1));
+  const list = isList(tools) ? tools : undefined;
+  const first = (isList(tools) ? of(tools) : from(tools)).pipe(take(1));
   const search = createSearch(first, name, options);
   const constant = [search, ...always];
-  const visible = (messages: readonly Message[], list: readonly Tool[]): TurnTools => {
+  const turnTools = (messages: readonly Message[], all: readonly Tool[]): TurnTools => {
     const names = namesIn(messages, name);
-    const others = list.filter((one) => names.has(one.name) && !always.some((other) => other.name === one.name));
-    return { tools: [...constant, ...others] };
+    const found = all.filter((one) => names.has(one.name) && !always.some((other) => other.name === one.name));
+    return { tools: [...constant, ...found] };
   };
-  requireOtherNames(name, isList ? [...always, ...tools] : always);
+  requireOtherNames(name, [...always, ...(list ?? [])]);
   return {
-    tools: isList ? [...constant, ...tools.filter((one) => !always.includes(one))] : constant,
+    tools: [...constant, ...(list ?? []).filter((one) => !always.includes(one))],
     prepareTurn: ({ messages }) =>
-      isList ? visible(messages, tools) : first.pipe(map((list) => visible(messages, list))),
+      list ? turnTools(messages, list) : first.pipe(map((all) => turnTools(messages, all))),
   };
 }
+
+const isList = (tools: readonly Tool[] | ObservableInput<readonly Tool[]>): tools is readonly Tool[] =>
+  Array.isArray(tools);
 
 /** The tool that searches. Its arguments have the `query`, its result the names and descriptions of what was found. */
 type SearchTool = Tool<string, { readonly query: string }, FoundTools, never>;
@@ -132,7 +134,7 @@ function createSearch(
       'Searches the catalogue of tools. From then on, you can call the tools that it finds. ' +
       'Search before you say that something cannot be done.',
     parameters,
-    execute: (args) => lists.pipe(map((list) => find(String(args['query']), list))),
+    execute: (args) => lists.pipe(map((list) => find(nonEmptyString(args['query']) ?? '', list))),
   }) as unknown as SearchTool;
 }
 
