@@ -8,7 +8,6 @@ import {
   omitUndefined,
 } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { isSameJson } from '../../core/json/equal.js';
 import { readText } from './content.js';
 import type { Replay, ReplayCollector } from './dialect.js';
 
@@ -28,7 +27,8 @@ class OpenReplayCollector implements ReplayCollector {
   private reasoningContent = '';
   private readonly details: JsonObject[] = [];
   private readonly thoughts: Thought[] = [];
-  private readonly files: JsonObject[] = [];
+  /** The files by their JSON, so that a repeated one is found at once. */
+  private readonly files = new Map<string, JsonObject>();
 
   get hasNoReasoning(): boolean {
     return this.reasoningContent === '' && this.details.length + this.thoughts.length === 0;
@@ -44,14 +44,14 @@ class OpenReplayCollector implements ReplayCollector {
 
   /** Adds a file, unless a delta had it: a message repeats what the deltas contained. */
   private addFile(annotation: JsonObject): void {
-    if (!this.files.some((file) => isSameJson(file, annotation))) this.files.push(annotation);
+    this.files.set(JSON.stringify(annotation), annotation);
   }
 
   data(hasCalls: boolean): JsonObject | undefined {
     const data = omitUndefined({
       reasoning_content: hasCalls ? nonEmptyString(this.reasoningContent) : undefined,
       reasoning_details: nonEmptyArray(this.details),
-      annotations: nonEmptyArray(this.files),
+      annotations: nonEmptyArray([...this.files.values()]),
       thoughts: nonEmptyArray(this.thoughts),
     });
     return Object.keys(data).length > 0 ? data : undefined;
