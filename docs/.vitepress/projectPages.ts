@@ -6,6 +6,7 @@ export const projectPages: ReadonlyMap<string, string> = new Map(
     'CONTRIBUTING.md': 'project/contributing.md',
     'SECURITY.md': 'project/security.md',
     'examples/angular-chat/README.md': 'project/angular-chat.md',
+    'examples/durable-service/README.md': 'project/durable-service.md',
     'examples/nest-service/README.md': 'project/nest-service.md',
     'examples/node-service/README.md': 'project/node-service.md',
     'examples/page/README.md': 'project/page.md',

@@ -90,6 +90,7 @@ export const projectSections: readonly Section[] = [
       'project/page': 'A page in one file',
       'project/angular-chat': 'A chat in Angular',
       'project/node-service': 'A service in Node',
+      'project/durable-service': 'A durable service',
       'project/nest-service': 'A service in Nest',
       'project/research': 'Research in three phases',
     },

@@ -1,0 +1,32 @@
+// A process that executes runs. DATABASE_URL, PAGE, PROVIDER and the key of a provider are its environment.
+import { DBOS } from '@dbos-inc/dbos-sdk';
+import { durableWorker } from 'rivulet/dbos';
+import { traceAgent } from 'rivulet/opentelemetry';
+import { openAgent } from './agent.js';
+import { connect, databaseUrl, openStorage } from './storage.js';
+
+const { store, log } = await openStorage(10);
+const { agent, about } = await openAgent();
+const name = `worker ${process.pid}`;
+const worker = durableWorker(traceAgent(agent, { name: 'durable-service' }), {
+  dbos: DBOS,
+  databaseUrl: databaseUrl(),
+  connect,
+  store,
+  log,
+  onResult: ({ finishReason }) => console.log(`${name}: a run has ended (${finishReason})`),
+  onError: (thrown) => console.error(`${name}:`, thrown),
+});
+worker.run.subscribe({
+  next: () => {
+    console.log(`${name}: ${about}`);
+    process.send?.('ready');
+  },
+  error: (thrown: unknown) => {
+    console.error(`${name}: other workers execute its runs now.`, thrown);
+    process.exit(1); // the supervisor starts another one
+  },
+});
+process.once('SIGTERM', () => worker.shutdown().subscribe({ complete: () => process.exit() }));
+process.on('SIGINT', () => undefined); // of a terminal, for all processes: main.ts ends this one
+process.once('disconnect', () => process.exit()); // main.ts has ended
