@@ -120,6 +120,10 @@ export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }:
       ended.delete(each);
       entries.delete(each);
     }
+    if (entries.get(id)?.run.isTaken) {
+      ended.delete(id);
+      entries.delete(id);
+    }
     return entries.get(id);
   };
   const markEnded = (id: string, entry: Entry) => {

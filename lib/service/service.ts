@@ -74,7 +74,7 @@ export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {
   runElsewhere(id: string): SharedRun;
   /** The description of an error for the browser. */
   describe(thrown: unknown): JsonObject;
-  /** Whether an error says that a process has left a run to others: at its shutdown, or since it has ended. */
+  /** Whether an error says that a process has left a run to others: at its shutdown, since it ended, or was too slow. */
   hasLeft(thrown: unknown): boolean;
   shutdown: Runs['shutdown'];
 }
@@ -264,7 +264,10 @@ export function createService<C>(
       if (!log.isShared) throw elsewhere();
       return remoteRun(log, id, watchExecutor(store, id, isExecuted));
     },
-    hasLeft: (thrown) => thrown instanceof ExecutorLostError || (isLeaving && thrown instanceof RunAbandonedError),
+    hasLeft: (thrown) =>
+      thrown instanceof ExecutorLostError ||
+      thrown instanceof RunTakenError ||
+      (isLeaving && thrown instanceof RunAbandonedError),
     shutdown: (how) =>
       defer(() => {
         isLeaving ||= how === 'abandon';

@@ -8,6 +8,7 @@ import { randomId } from '../transport/randomId.js';
 import { describeError } from '../transport/publicError.js';
 import type { Envelope } from './lateReader.js';
 import { memoryLog } from './memoryLog.js';
+import { RunTakenError } from './runLog.js';
 import type { RunLog } from './runLog.js';
 
 /** Options of `shareRun`. */
@@ -101,6 +102,8 @@ export interface LogRunOptions extends ShareRunOptions {
 export interface LoggedRun<E extends StreamEvent = StreamEvent> extends SharedRun<E> {
   /** As `unsubscribe`, but a log that other processes share does not say that the run has ended: one continues it. */
   leave(): void;
+  /** Whether another process executes the run now: what this one has of it is out of date. */
+  readonly isTaken: boolean;
 }
 
 /** Shares a run whose events are written to a log. A subscriber receives an event when the log has it. */
@@ -125,6 +128,7 @@ export function logRun<E extends StreamEvent>(
   let isWriting = false;
   let isFlushing = false;
   const isEnded = () => status !== 'idle' && status !== 'running';
+  const isTaken = () => thrown instanceof RunTakenError;
   let isEndWritten = false;
   const nextWrite = (): Observable<never> | undefined => {
     const events = pending;
@@ -133,7 +137,8 @@ export function logRun<E extends StreamEvent>(
     if (!isEnded() || isEndWritten) return undefined;
     isEndWritten = true;
     const failure = status === 'completed' ? undefined : describeError(thrown);
-    return log.end(id, attempt, { failure, expires: keep === undefined ? undefined : asyncScheduler.now() + keep });
+    const time = isTaken() ? 0 : keep; // of a log that is not shared: this process may execute the run again
+    return log.end(id, attempt, { failure, expires: time === undefined ? undefined : asyncScheduler.now() + time });
   };
   /** Starts writes in a loop, not by recursion: a log in memory completes at once. */
   const flush = (): void => {
@@ -171,6 +176,7 @@ export function logRun<E extends StreamEvent>(
     if (isEnded()) return;
     status = how;
     thrown = error;
+    if (isTaken() && log.isShared) leaveLog(error);
     graceTimer.unsubscribe();
     flush();
   };
@@ -193,11 +199,13 @@ export function logRun<E extends StreamEvent>(
     abandoned.next();
   };
   const leave = (): void => {
-    if (log.isShared && !isEnded()) {
-      isEndWritten = true;
-      left.error(new RunAbandonedError());
-    }
+    if (log.isShared && !isEnded()) leaveLog(new RunAbandonedError());
     unsubscribe();
+  };
+  /** Leaves the log to another process, and the readers to a connection that they open again. */
+  const leaveLog = (error: unknown): void => {
+    isEndWritten = true;
+    left.error(error);
   };
   const hold = (): Subscription => {
     subscribers += 1;
@@ -263,5 +271,8 @@ export function logRun<E extends StreamEvent>(
     start,
     unsubscribe,
     leave,
+    get isTaken() {
+      return isTaken();
+    },
   };
 }
