@@ -74,7 +74,7 @@ export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {
   runElsewhere(id: string): SharedRun;
   /** The description of an error for the browser. */
   describe(thrown: unknown): JsonObject;
-  /** Whether an error says that a process has left a run to others: at its shutdown, since it ended, or was too slow. */
+  /** Whether an error says that a process has left a run to others: at its shutdown, or since it was too slow. */
   hasLeft(thrown: unknown): boolean;
   shutdown: Runs['shutdown'];
 }

@@ -176,7 +176,7 @@ export function logRun<E extends StreamEvent>(
     if (isEnded()) return;
     status = how;
     thrown = error;
-    if (isTaken() && log.isShared) leaveLog(error);
+    if (error instanceof RunTakenError && log.isShared) leaveLog(error);
     graceTimer.unsubscribe();
     flush();
   };
@@ -203,7 +203,7 @@ export function logRun<E extends StreamEvent>(
     unsubscribe();
   };
   /** Leaves the log to another process, and the readers to a connection that they open again. */
-  const leaveLog = (error: unknown): void => {
+  const leaveLog = (error: Error): void => {
     isEndWritten = true;
     left.error(error);
   };
