@@ -30,7 +30,12 @@ const answering = (first: readonly Step[], then: string) =>
  * process does.
  */
 export function nestedAgents(script: readonly Step[], options: Partial<AgentOptions> = {}) {
+  return createAgent({ model: answering([asks], 'All done.'), tools: [nestedTool(script)], ...options });
+}
+
+/** The tool `ask` of the outer agent. */
+export function nestedTool(script: readonly Step[]) {
   const inner = createAgent({ model: answering(script, 'Removed.'), tools: [remove, tool(position)] });
   const middle = createAgent({ model: answering(['I ask. ', asks], 'It says so.'), tools: [agentTool(inner, asked)] });
-  return createAgent({ model: answering([asks], 'All done.'), tools: [agentTool(middle, asked)], ...options });
+  return agentTool(middle, asked);
 }

@@ -221,6 +221,9 @@ export class ChunkEncoder {
     const { finishReason, rawReason, output, waiting = [] } = result;
     const isWaiting = finishReason === 'waiting';
     this.tools.leaveOpen(waiting);
+    // `useChat` continues by itself when all calls have an answer or an output, and a preliminary output is none.
+    for (const [toolCallId, view] of this.nested.waitingViews(waiting))
+      this.emit({ type: 'tool-output-available', toolCallId, output: view });
     this.closeAll();
     if (output !== undefined) this.emit({ type: 'data-output', id: 'output', data: output as JsonValue });
     if (this.stepHasCalls && !isWaiting) {

@@ -162,10 +162,14 @@ function responseMessages(message: UiMessage): readonly Message[] {
     if (part['type'] === 'step-start') steps.push([]);
     else steps.at(-1)?.push(part);
   }
-  const ids = toolParts(message).map(({ id }) => id);
+  const all = toolParts(message);
+  const ids = all.map(({ id }) => id);
+  const open = all.filter(hasNoOutcome);
   return steps.flatMap((step) => {
     const calls = step.flatMap((part) => ownCall(part, ids) ?? []);
-    const results = calls.flatMap((call) => toToolResult(call) ?? []);
+    // The output of a call whose inner run waits is the view of that run.
+    const ended = calls.filter(({ id }) => !open.some((inner) => inner.id.startsWith(nestedId(id, ''))));
+    const results = ended.flatMap((call) => toToolResult(call) ?? []);
     const parts = step.flatMap((part) => contentPart(part) ?? toToolCall(ownCall(part, ids)) ?? []);
     return [
       ...(parts.length > 0 ? [{ role: 'model', parts } as const] : []),
@@ -202,6 +206,9 @@ function toToolResult({ id, name, state, output, errorText, approval }: UiToolPa
   const isDenied = state === 'output-denied' || (state === 'approval-responded' && approval['approved'] !== true);
   return isDenied ? { ...part, error: toolErrorTexts.denied, code: 'denied' } : undefined;
 }
+
+const hasNoOutcome = ({ state }: UiToolPart): boolean =>
+  ['input-available', 'approval-requested', 'approval-responded'].includes(String(state));
 
 const isGranted = (state: unknown, approval: UnknownPart) =>
   state === 'approval-responded' && approval['approved'] === true;

@@ -1,3 +1,4 @@
+import type { WaitingCall } from '../../core/approval.js';
 import { createViewFold } from '../../chat/viewFold.js';
 import type { ViewFold } from '../../chat/viewFold.js';
 import { emptyView } from '../../chat/view.js';
@@ -18,6 +19,7 @@ const deltas: ReadonlySet<string> = new Set(['text', 'thinking', 'metadata']);
 export class NestedRuns {
   /** The views of the inner runs, by the ids of their calls. */
   private readonly folds = new Map<string, ViewFold>();
+  private readonly views = new Map<string, JsonValue>();
 
   constructor(private readonly tools: ToolChunks) {}
 
@@ -25,9 +27,16 @@ export class NestedRuns {
   add({ id, event }: NestedEvent): JsonValue | undefined {
     const fold = this.folds.get(id) ?? createViewFold(emptyView, id);
     this.folds.set(id, fold);
-    const view = fold.add(event);
+    const view = fold.add(event) as unknown as JsonValue;
+    this.views.set(id, view);
     this.addCall(withPath(id, event));
-    return deltas.has(innermost(event).type) ? undefined : (view as unknown as JsonValue);
+    return deltas.has(innermost(event).type) ? undefined : view;
+  }
+
+  /** The calls whose inner run waits for an answer, with its view. */
+  waitingViews(waiting: readonly WaitingCall[]): ReadonlyMap<string, JsonValue> {
+    const outer = waiting.flatMap(({ path }) => path?.[0] ?? []);
+    return new Map(outer.map((id) => [id, this.views.get(id) ?? null]));
   }
 
   private addCall(event: StreamEvent): void {

@@ -34,7 +34,6 @@ describe('the sub-agents of a chat of `useChat`', () => {
         type: 'tool-ask',
         toolCallId: 'a',
         state: 'output-available',
-        preliminary: true,
         output: { status: 'waiting', messages: [{ parts: [{ text: 'I ask. ' }, { id: 'a/a', status: 'waiting' }] }] },
       },
       { type: 'tool-remove', toolCallId: 'a/a/a', state: 'approval-requested', input: { path: '/a' } },

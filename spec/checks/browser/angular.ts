@@ -5,6 +5,7 @@ import type { Chunk } from 'rivulet';
 import { toolCall } from 'rivulet/testing';
 import type { Step } from 'rivulet/testing/server';
 import * as z from 'zod';
+import { nestedTool, removes } from '../../support/nestedAgents.js';
 import type { Check } from './checks.js';
 
 const localTime = tool({ name: 'local_time', description: "The user's time.", parameters: z.object({}) });
@@ -41,6 +42,26 @@ const inPieces = (text: string): Step[] =>
 
 /** What only examples/angular-chat does. */
 export const angularChecks: readonly Check[] = [
+  {
+    name: 'The page shows the agents behind a tool, and approves a call of the innermost one',
+    short: true,
+    prepare: () => ({
+      tools: [nestedTool([removes])],
+      script: [[toolCall('ask', { prompt: 'Remove it.' }, 'a')], 'All done.'],
+      async act({ chat, page, picture }) {
+        await chat.send('Remove the file');
+        const groups = page.getByRole('group', { name: 'The agent behind ask' });
+        await page.getByRole('button', { name: 'Approve' }).waitFor();
+        assert.equal(await groups.count(), 2);
+        await chat.shows('I ask.');
+        await picture('nested-agents');
+        await page.getByRole('button', { name: 'Approve' }).click();
+        await chat.shows('All done.');
+        await chat.idle();
+        assert.match((await groups.nth(1).textContent()) ?? '', /removed \/a/);
+      },
+    }),
+  },
   {
     name: 'The page shows Markdown, and nothing of the model becomes HTML',
     short: true,

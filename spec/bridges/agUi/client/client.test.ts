@@ -18,6 +18,7 @@ import { tool } from '../../../../lib/core/tool.js';
 import type { Tool } from '../../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../../lib/testing/index.js';
 import type { Script } from '../../../../lib/testing/index.js';
+import { memoryStore } from '../../../../lib/service/memoryStore.js';
 import { nodeListener } from '../../../../lib/service/nodeListener.js';
 import { nestedAgents, removes } from '../../../support/nestedAgents.js';
 import { exampleRun } from '../../../support/runs.js';
@@ -84,6 +85,27 @@ describe('HttpAgent', () => {
     const resume = [{ interruptId: 'a/a/a', status: 'resolved' as const, payload: { approved: true } }];
     await client.runAgent({ runId: 'run-2', resume }, subscriber);
     assert.deepEqual(lifecycle(), [...started, ...finished]);
+    assert.equal(client.messages.at(-1)?.content, 'All done.');
+  });
+
+  it('approves a call of an inner agent after the service has restarted, as if nothing had happened', async () => {
+    const store = memoryStore();
+    const before = await serveAgent(() => nestedAgents([removes]), { store });
+    ask(before.client, 'Hi');
+    await before.client.runAgent({ runId: 'run-1' });
+    closing.splice(0).forEach((close) => close()); // the process is gone; the store is not
+    const { client } = await serveAgent(() => nestedAgents([removes]), { store });
+    client.setMessages(before.client.messages);
+    const { events, subscriber } = recorder();
+    const resume = [{ interruptId: 'a/a/a', status: 'resolved' as const, payload: { approved: true } }];
+    await client.runAgent({ runId: 'run-2', resume }, subscriber);
+    const undisturbed = await serveAgent(() => nestedAgents([removes]));
+    ask(undisturbed.client, 'Hi');
+    await undisturbed.client.runAgent({ runId: 'run-1' });
+    const expected = recorder();
+    await undisturbed.client.runAgent({ runId: 'run-2', resume }, expected.subscriber);
+    assert.deepEqual(typesOf(events), typesOf(expected.events));
+    assert.deepEqual(shown(client), shown(undisturbed.client));
     assert.equal(client.messages.at(-1)?.content, 'All done.');
   });
 

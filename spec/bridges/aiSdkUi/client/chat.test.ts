@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { concat, finalize, NEVER, of, Subject } from 'rxjs';
-import { createAgent, tool, typed } from 'rivulet';
+import { createAgent, memoryStore, tool, typed } from 'rivulet';
 import type { Chunk, ModelRequest } from 'rivulet';
 import { scriptedModel, toolCall } from 'rivulet/testing';
 import * as z from 'zod';
+import { nestedAgents, removes } from '../../../support/nestedAgents.js';
 import { closePages, openChat, sdks, shown, textOf, toolsOf } from './browser.js';
 import type { Helpers, UIMessage } from './browser.js';
 import { closeServices, serve } from './service.js';
@@ -229,6 +230,32 @@ for (const sdk of sdks) {
         'model: Done.',
         'user: Thanks.',
       ]);
+    });
+
+    it('shows the agents behind a tool, and approves a call of the inner one after the service has restarted', async () => {
+      const store = memoryStore();
+      const before = await openChat(sdk, await serve(nestedAgents([removes]), { store, version: sdk.major }), {
+        ...whenDecided,
+        id: 'chat1',
+      });
+      await before.chat.sendMessage({ text: 'Remove it.' });
+      const { messages } = await before.until(isReady);
+      const calls = toolsOf(before.chat);
+      assert.deepEqual(
+        calls.map(({ toolCallId, state }) => `${toolCallId} ${state}`),
+        ['a output-available', 'a/a/a approval-requested'],
+      );
+      assert.match(JSON.stringify(calls[0]?.output), /"I ask. ".*"a\/a".*"waiting"/);
+      before.close();
+      closeServices(); // the process is gone; the store is not
+      const api = await serve(nestedAgents([removes]), { store, version: sdk.major });
+      const page = await openChat(sdk, api, { ...whenDecided, id: 'chat1', messages });
+      await page.chat.addToolApprovalResponse({ id: 'a/a/a', approved: true });
+      const chat = await page.until(says('All done.'));
+      assert.deepEqual(
+        toolsOf(chat).map(({ toolCallId, output }) => `${toolCallId} ${JSON.stringify(output)}`),
+        ['a "It says so."', 'a/a/a "removed /a"'],
+      );
     });
 
     it('denies a call, with the reason for the model', async () => {
