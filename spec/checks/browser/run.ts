@@ -5,6 +5,7 @@ import { serve } from '../../../examples/node-service/serve.js';
 import { angularChecks } from './angular.js';
 import { checks } from './checks.js';
 import { launch } from './chromium.js';
+import { checkDurable } from './durable.js';
 import { inspectorChecks } from './inspector.js';
 import { checkNest } from './nest.js';
 import { pageChecks } from './page.js';
@@ -54,11 +55,14 @@ export async function runChecks({ short, only = '' }: Selection): Promise<number
       })),
   );
   const nest = { name: 'nest-service: The service keeps users apart', run: () => checkNest(browser) };
+  const durable = { name: 'durable-service: A run survives its worker', run: () => checkDurable(browser) };
   const inspector = inspectorChecks
     .filter((check) => !short || check.short === true)
     .map(({ name, run }) => ({ name: `inspector: ${name}`, run: () => run(browser) }));
   let failures = 0;
-  for (const { name, run } of [...onExamples, nest, ...inspector].filter((check) => check.name.includes(only))) {
+  for (const { name, run } of [...onExamples, nest, ...(short ? [] : [durable]), ...inspector].filter((check) =>
+    check.name.includes(only),
+  )) {
     const start = performance.now();
     const error = await run().then(
       () => undefined,
