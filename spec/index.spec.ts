@@ -159,7 +159,13 @@ describe('the public names', () => {
     expect(Object.keys(rivulet).filter((name) => !names.includes(name))).toEqual([]);
   });
   it('the entry points of vendors export their models and their tools', () => {
-    expect(Object.keys(openai).sort()).toEqual(['mcpApproval', 'openai', 'openaiResponses', 'responsesTools']);
+    expect(Object.keys(openai).sort()).toEqual([
+      'mcpApproval',
+      'openai',
+      'openaiResponses',
+      'responsesTools',
+      'webSocketTransport',
+    ]);
     expect(Object.keys(anthropic).sort()).toEqual(['anthropic', 'anthropicTools']);
     expect(Object.keys(google).sort()).toEqual(['google', 'googleTools']);
     expect([openai.openai, openai.openaiResponses, anthropic.anthropic, google.google]).toEqual([

@@ -42,7 +42,7 @@ export interface CutProvider {
   readonly name: string;
   /** Makes a model for the loopback server. */
   readonly modelAt: (server: LoopbackServer, options: ModelOptions) => Model;
-  /** How many cuts inside frames are tested: evenly distributed over the response, always at the same bytes. */
+  /** How many cuts inside frames are tested: evenly distributed over the response, always at the same bytes; 0: none. */
   readonly maxCuts: number;
 }
 
@@ -90,6 +90,7 @@ export function describeCutResponses({ name, modelAt, maxCuts }: CutProvider): v
       expect(server.requests).toHaveLength(frames - 1);
     });
 
+    if (maxCuts === 0) return;
     it('a response that is cut inside a frame exposes no incomplete call, and is an interruption, closed or reset', async () => {
       let bytes = new Uint8Array();
       const recordBytes: typeof fetch = async (input, init) => {

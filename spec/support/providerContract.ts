@@ -34,6 +34,8 @@ export interface ProviderUnderTest {
   readonly transientCode?: string;
   /** Whether this wire returns thinking. Default: true. */
   readonly returnsThinking?: boolean;
+  /** Whether the responses are HTTP: with a `Retry-After` header, and bytes that can be cut anywhere. Default: true. */
+  readonly isHttp?: boolean;
 }
 
 /** A two-turn run: its requests as they were sent, and its events. */
@@ -174,7 +176,7 @@ const allTexts = (error: unknown) =>
  * Only the two tests of timeouts wait on the clock; all others wait for events of the server.
  */
 export function describeProviderContract(provider: ProviderUnderTest): void {
-  const { name, make, dialect, transientCode, returnsThinking = true } = provider;
+  const { name, make, dialect, transientCode, returnsThinking = true, isHttp = true } = provider;
 
   describe(`${name}: the provider contract`, () => {
     const servers: LoopbackServer[] = [];
@@ -235,7 +237,7 @@ export function describeProviderContract(provider: ProviderUnderTest): void {
       const server = await serve(['Hello'], { failFirst: { status: 429, times: 2, retryAfter: 0 } });
       // The model's own delay would be longer than the test.
       const { values, error } = await outcome(
-        model(server, { retry: { initialDelay: 60_000, jitter: 0 } }).stream(question),
+        model(server, { retry: { initialDelay: isHttp ? 60_000 : 0, jitter: 0 } }).stream(question),
       );
       expect(error).toBeUndefined();
       expect(textIn(values)).toBe('Hello');
@@ -367,5 +369,9 @@ export function describeProviderContract(provider: ProviderUnderTest): void {
     const answers = [{ ...answer, ...(returnsThinking ? { thinking } : {}) }];
     it.each(providerContract({ provider: name, model, contentType, answers }))('the model $title', ({ run }) => run());
   });
-  describeCutResponses({ name, modelAt: ({ url }, options) => make(url, { apiKey: key, ...options }), maxCuts: 25 });
+  describeCutResponses({
+    name,
+    modelAt: ({ url }, options) => make(url, { apiKey: key, ...options }),
+    maxCuts: isHttp ? 25 : 0,
+  });
 }

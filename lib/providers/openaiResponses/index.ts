@@ -23,3 +23,10 @@ export type {
   ShellToolOptions,
   ToolSearchOptions,
 } from './clientToolOptions.js';
+export { webSocketTransport } from './webSocketTransport.js';
+export type {
+  WebSocketClass,
+  WebSocketLike,
+  WebSocketTransport,
+  WebSocketTransportOptions,
+} from './webSocketTransport.js';
