@@ -32,6 +32,9 @@ interface Server {
   readonly password: string;
 }
 
+/** A worker uses up to 22 connections, a front up to 16. The default of PostgreSQL, 100, is enough for three of each. */
+const CONNECTIONS = 300;
+
 const urlOf = ({ port, password }: Server) => `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;
 
 /** PostgreSQL refuses to run as root: then it runs as the user that Debian's package creates. */
@@ -54,9 +57,14 @@ function startInstalled(programs: string, server: Server): Database {
     for (const path of [folder, file]) chownSync(path, id('-u'), id('-g'));
   }
   run(join(programs, 'initdb'), '-D', data, '-U', 'postgres', '-A', 'scram-sha-256', `--pwfile=${file}`);
-  const settings = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories=${folder}`;
+  const settings = [
+    `-p ${port}`,
+    `-c max_connections=${CONNECTIONS}`,
+    '-c listen_addresses=127.0.0.1',
+    `-c unix_socket_directories=${folder}`,
+  ];
   const control = (...args: string[]) => run(join(programs, 'pg_ctl'), '-D', data, '-w', ...args);
-  control('-l', join(folder, 'log'), '-o', settings, 'start');
+  control('-l', join(folder, 'log'), '-o', settings.join(' '), 'start');
   const close = async () => {
     control('-m', 'fast', 'stop');
     rmSync(folder, { recursive: true });
@@ -100,7 +108,14 @@ async function startEmbedded(server: Server): Promise<Database> {
     authMethod: 'scram-sha-256',
     persistent: false,
     createPostgresUser: isRoot,
-    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', `unix_socket_directories=`],
+    postgresFlags: [
+      '-c',
+      `max_connections=${CONNECTIONS}`,
+      '-c',
+      'listen_addresses=127.0.0.1',
+      '-c',
+      'unix_socket_directories=',
+    ],
     onLog: (line: unknown) => lines.push(line),
     onError: (line: unknown) => lines.push(line),
   });

@@ -1,8 +1,10 @@
-// A process that executes runs. DATABASE_URL, PAGE, PROVIDER and the key of a provider are its environment.
+// A process that executes runs. DATABASE_URL, PAGE, PROVIDER, RETENTION and the key of a provider are its environment.
 import { DBOS } from '@dbos-inc/dbos-sdk';
+import { Subscription } from 'rxjs';
 import { durableWorker } from 'rivulet/dbos';
 import { traceAgent } from 'rivulet/opentelemetry';
 import { openAgent } from './agent.js';
+import { removeEnded } from './retention.js';
 import { connect, databaseUrl, openStorage } from './storage.js';
 
 const { store, log } = await openStorage(10);
@@ -17,16 +19,21 @@ const worker = durableWorker(traceAgent(agent, { name: 'durable-service' }), {
   onResult: ({ finishReason }) => console.log(`${name}: a run has ended (${finishReason})`),
   onError: (thrown) => console.error(`${name}:`, thrown),
 });
+const cleaning = new Subscription();
 worker.run.subscribe({
   next: () => {
     console.log(`${name}: ${about}`);
     process.send?.('ready');
+    cleaning.add(removeEnded.subscribe());
   },
   error: (thrown: unknown) => {
     console.error(`${name}: other workers execute its runs now.`, thrown);
     process.exit(1); // the supervisor starts another one
   },
 });
-process.once('SIGTERM', () => worker.shutdown().subscribe({ complete: () => process.exit() }));
+process.once('SIGTERM', () => {
+  cleaning.unsubscribe();
+  worker.shutdown().subscribe({ complete: () => process.exit() });
+});
 process.on('SIGINT', () => undefined); // of a terminal, for all processes: main.ts ends this one
 process.once('disconnect', () => process.exit()); // main.ts has ended

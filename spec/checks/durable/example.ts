@@ -31,7 +31,7 @@ const expect = (isTrue: boolean, problem: string) => {
 const port = await freePort();
 const main = fileURLToPath(new URL('../../../examples/durable-service/main.ts', import.meta.url));
 const program = spawn(process.execPath, ['--import', 'tsx', main, '--port', String(port)], {
-  env: { ...process.env, OPENAI_API_KEY: '', POSTGRES: values.postgres },
+  env: { ...process.env, OPENAI_API_KEY: '', POSTGRES: values.postgres, RETENTION: '5000' },
   stdio: ['ignore', 'pipe', 'inherit'],
 });
 process.once('exit', () => program.kill('SIGTERM'));
@@ -54,6 +54,8 @@ lines.subscribe((text) => {
   const worker = /^worker (\d+): asks the model/.exec(text)?.[1];
   if (worker !== undefined) asks.push(worker);
 });
+let removed = 0;
+lines.subscribe((text) => (removed += Number(/removed (\d+) workflows/.exec(text)?.[1] ?? 0)));
 await line(/^Open (http)/, 300_000);
 print('started');
 
@@ -186,6 +188,8 @@ for (const [method, body] of [['POST', '{}'], ['POST', '{}'], ['DELETE'], ['DELE
   const text = `${response.status} ${await response.text()}`;
   expect(/^404|run_not_found/.test(text) && !text.includes('Cairo'), `another user has no such run (${method})`);
 }
+
+expect(removed > 0, `workflows that have ended are removed (${removed})`);
 
 const leaving = performance.now();
 program.kill('SIGTERM');
