@@ -2,15 +2,15 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { agentHandler, nodeListener } from 'rivulet';
 import type { Agent, AgentHandlerOptions } from 'rivulet';
-import { headersOf, pageFiles } from '../page/files.js';
-import type { PageFile } from '../page/files.js';
+import { headersOf } from '../page/pageFile.js';
+import type { PageFile } from '../page/pageFile.js';
 
 /** Options of `serve`. Those of `agentHandler` may be passed, too. */
 export interface ServeOptions extends AgentHandlerOptions {
   /** The port of 127.0.0.1. Default: any free one. */
   readonly port?: number;
-  /** Returns the files of the page by their paths. Default: examples/page. */
-  readonly page?: () => Promise<ReadonlyMap<string, PageFile>>;
+  /** Returns the files of the page by their paths. */
+  readonly page: () => Promise<ReadonlyMap<string, PageFile>>;
 }
 
 /**
@@ -18,7 +18,7 @@ export interface ServeOptions extends AgentHandlerOptions {
  *
  * @returns The URL, and a function that stops the runs, and the service when their readers know it.
  */
-export async function serve(agent: Agent, { port = 0, page = pageFiles, ...options }: ServeOptions = {}) {
+export async function serve(agent: Agent, { port = 0, page, ...options }: ServeOptions) {
   const allowedHosts = ['127.0.0.1', 'localhost']; // no name of a stranger leads here
   const chat = agentHandler(agent, { allowedHosts, ...options });
   const answer = nodeListener(chat);

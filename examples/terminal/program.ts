@@ -6,6 +6,7 @@ import { createAgent } from 'rivulet';
 import type { Agent, Approve } from 'rivulet';
 import { drawRun, readRecording, recordRun } from 'rivulet/recording';
 import { serve } from '../node-service/serve.js';
+import { pageFiles } from '../page/files.js';
 import { askUser, chat } from './chat.js';
 import { openChats } from './chatStorage.js';
 import { keyboard } from './keyboard.js';
@@ -110,7 +111,7 @@ async function serveUntilInterrupted(agent: Agent, { data, port }: Options, term
   const interrupted = firstValueFrom(interrupts);
   const chats = data === undefined ? undefined : await openChats(data);
   try {
-    const { url, close } = await serve(agent, { port, ...chats?.options });
+    const { url, close } = await serve(agent, { port, page: pageFiles, ...chats?.options });
     stdout.write(`Open ${url} (Ctrl-C ends the service)\n`);
     await interrupted;
     await close();

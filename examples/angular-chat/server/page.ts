@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
-import type { PageFile } from '../../page/files.js';
+import type { PageFile } from '../../page/pageFile.js';
 
 const folder = new URL('../dist/', import.meta.url);
 const types: Readonly<Record<string, string>> = { '.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css' };

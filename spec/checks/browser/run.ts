@@ -2,6 +2,7 @@ import { execSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { builtPage } from '../../../examples/angular-chat/server/page.js';
 import { serve } from '../../../examples/node-service/serve.js';
+import { pageFiles } from '../../../examples/page/files.js';
 import { angularChecks } from './angular.js';
 import { checks } from './checks.js';
 import { launch } from './chromium.js';
@@ -14,7 +15,7 @@ import type { Example } from './stage.js';
 
 /** The examples with a page. Add yours here. */
 const examples: readonly Example[] = [
-  { name: 'page', serve: (agent) => serve(agent), checks: pageChecks },
+  { name: 'page', serve: (agent) => serve(agent, { page: pageFiles }), checks: pageChecks },
   { name: 'angular-chat', serve: (agent) => serve(agent, { page: angularPage }), checks: angularChecks },
 ];
 

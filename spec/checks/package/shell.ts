@@ -27,3 +27,9 @@ export function run(cwd: string, command: string, ...args: string[]): Promise<st
     child.stdin?.end();
   });
 }
+
+/** Packs the project into a folder. With the argument `--built`, `dist` is taken as it is. */
+export function pack(destination: string): Promise<string> {
+  const isBuilt = process.argv.includes('--built');
+  return run(root, 'npm', 'pack', ...(isBuilt ? ['--ignore-scripts'] : []), '--pack-destination', destination);
+}

@@ -4,12 +4,13 @@ import { conversation, createAgent, remoteAgent, tool } from 'rivulet';
 import type { Agent, Chunk, ConversationView } from 'rivulet';
 import { scriptedModel, toolCall } from 'rivulet/testing';
 import { serve } from '../../../examples/node-service/serve.js';
+import { pageFiles } from '../../../examples/page/files.js';
 
 let service: Awaited<ReturnType<typeof serve>> | undefined;
 afterEach(() => service?.close());
 
 const open = async (agent: Agent) => {
-  service = await serve(agent);
+  service = await serve(agent, { page: pageFiles });
   return service.url;
 };
 const textOf = ({ exchanges }: ConversationView) =>
