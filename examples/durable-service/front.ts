@@ -45,4 +45,5 @@ async function leave(): Promise<void> {
   process.exit();
 }
 process.once('SIGTERM', () => void leave());
-process.on('SIGINT', () => undefined); // of a terminal, for all processes: main.ts ends this one
+// A terminal sends its signals to all processes: main.ts ends this one, once.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined);

@@ -22,12 +22,13 @@ const database = await openDatabase();
 console.log(`Database: ${database.about}`);
 const environment = { ...process.env, DATABASE_URL: database.url, PORT: values.port, PAGE: values.page };
 const children = new Set<ChildProcess>();
+let hasStarted = false;
 let isLeaving = false;
 
 const fileOf = (role: 'front' | 'worker') => fileURLToPath(new URL(`${role}.ts`, import.meta.url));
 cluster.setupPrimary({ exec: fileOf('front') }); // the fronts share the port
 
-/** Starts a process, and another one when it ends. */
+/** Starts a process, and another one when it ends. The first start must succeed. */
 const start = (role: 'front' | 'worker') =>
   new Promise<void>((resolve) => {
     const isFront = role === 'front';
@@ -40,9 +41,10 @@ const start = (role: 'front' | 'worker') =>
     });
     child.once('exit', (code, signal) => {
       children.delete(child);
-      console.log(`${role} ${pid}: ended (${signal ?? code})${isLeaving ? '' : ', another one starts'}`);
-      if (isLeaving) return;
-      setTimeout(() => void start(role), 500);
+      const next = hasStarted && !isLeaving;
+      console.log(`${role} ${pid}: ended (${signal ?? code})${next ? ', another one starts' : ''}`);
+      if (next) setTimeout(() => void start(role), 500);
+      else if (!isLeaving) void leave(1);
     });
   });
 const startAll = (role: 'front' | 'worker', count: string) =>
@@ -50,16 +52,17 @@ const startAll = (role: 'front' | 'worker', count: string) =>
 
 await start('worker'); // the first one creates the tables of DBOS
 await Promise.all([startAll('worker', String(Number(values.workers) - 1)), startAll('front', values.fronts)]);
+hasStarted = true;
 console.log(`Open http://127.0.0.1:${values.port}/ in two browser windows. Kill a process with: kill -9 PID`);
 
 /** Ends the fronts, then the workers, then the database. */
-async function leave(): Promise<void> {
+async function leave(code = 0): Promise<void> {
   if (isLeaving) return;
   isLeaving = true;
   const ended = [...children].map((child) => new Promise((resolve) => child.once('exit', resolve)));
   for (const child of children) child.kill('SIGTERM');
   await Promise.all(ended);
   await database.close();
-  process.exit();
+  process.exit(code);
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void leave());

@@ -35,5 +35,6 @@ process.once('SIGTERM', () => {
   cleaning.unsubscribe();
   worker.shutdown().subscribe({ complete: () => process.exit() });
 });
-process.on('SIGINT', () => undefined); // of a terminal, for all processes: main.ts ends this one
+// A terminal sends its signals to all processes: main.ts ends this one, once.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined);
 process.once('disconnect', () => process.exit()); // main.ts has ended
