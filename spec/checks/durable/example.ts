@@ -4,20 +4,27 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
-import { filter, firstValueFrom, map, Subject, take, timeout } from 'rxjs';
+import { filter, firstValueFrom, map, Subject, take, timeout, timer } from 'rxjs';
 import { conversation } from '../../../lib/chat/conversation.js';
 import { persist } from '../../../lib/chat/persist.js';
 import { remoteAgent } from '../../../lib/chat/remoteAgent.js';
 import type { SavedConversation } from '../../../lib/chat/savedConversation.js';
 import { freePort } from '../../support/freePort.js';
+import { startPostgres } from '../../support/postgresServer.js';
 
-// npm run durable:example [-- --short] [-- --postgres embedded]: starts examples/durable-service as its user does, opens a
+// npm run durable:example [-- --short] [-- --postgres embedded] [-- --outage]: starts examples/durable-service as its user does, opens a
 // conversation in two readers over HTTP, on two fronts, and kills processes in the middle of an answer: the worker with
 // SIGKILL, the worker with SIGTERM, a front with SIGKILL. Both readers must end with the whole answer, and the model
-// may be asked once more than in an undisturbed run. Another user must not read the run.
+// may be asked once more than in an undisturbed run. Another user must not read the run. `--outage` stops the database
+// for three seconds instead.
 
 const { values } = parseArgs({
-  options: { postgres: { type: 'string', default: '' }, short: { type: 'boolean' }, trace: { type: 'boolean' } },
+  options: {
+    postgres: { type: 'string', default: '' },
+    outage: { type: 'boolean' },
+    short: { type: 'boolean' },
+    trace: { type: 'boolean' },
+  },
 });
 const started = performance.now();
 const print = (line: string) =>
@@ -28,10 +35,12 @@ const expect = (isTrue: boolean, problem: string) => {
   print(`${isTrue ? 'ok' : 'PROBLEM'}: ${problem}`);
 };
 
+const server = values.outage ? await startPostgres() : undefined;
+const database = server && { DATABASE_URL: server.url };
 const port = await freePort();
 const main = fileURLToPath(new URL('../../../examples/durable-service/main.ts', import.meta.url));
 const program = spawn(process.execPath, ['--import', 'tsx', main, '--port', String(port)], {
-  env: { ...process.env, OPENAI_API_KEY: '', POSTGRES: values.postgres, RETENTION: '5000' },
+  env: { ...process.env, ...database, OPENAI_API_KEY: '', POSTGRES: values.postgres, RETENTION: '5000' },
   stdio: ['ignore', 'pipe', 'inherit'],
 });
 process.once('exit', () => program.kill('SIGTERM'));
@@ -163,23 +172,37 @@ expect(undisturbed.asks === 3, 'the model is asked three times');
 expect(isDeepStrictEqual(answerOf(undisturbed.second), whole), 'the second reader has the same answer');
 expect(undisturbed.first.front() !== undisturbed.second.front(), 'the readers are on two fronts');
 
-const disturbances: Readonly<Record<string, Disturb>> = {
-  'the worker is killed (SIGKILL)': () => kill(asks.at(-1), 'SIGKILL'),
-  'the worker leaves (SIGTERM)': () => kill(asks.at(-1), 'SIGTERM'),
-  'a front is killed (SIGKILL)': ([first]) => kill(first.front(), 'SIGKILL'),
-  'a front leaves (SIGTERM)': ([, second]) => kill(second.front(), 'SIGTERM'),
+/** A disturbance, and how often the model is asked then. */
+interface Case {
+  readonly name: string;
+  readonly asks: number;
+  readonly disturb: Disturb;
+}
+const cases: readonly Case[] = [
+  { name: 'the worker is killed (SIGKILL)', asks: 4, disturb: () => kill(asks.at(-1), 'SIGKILL') },
+  { name: 'the worker leaves (SIGTERM)', asks: 4, disturb: () => kill(asks.at(-1), 'SIGTERM') },
+  { name: 'a front is killed (SIGKILL)', asks: 3, disturb: ([first]) => kill(first.front(), 'SIGKILL') },
+  { name: 'a front leaves (SIGTERM)', asks: 3, disturb: ([, second]) => kill(second.front(), 'SIGTERM') },
+];
+const outage: Case = {
+  name: 'the database is away for three seconds',
+  asks: 4,
+  async disturb() {
+    server?.kill();
+    await firstValueFrom(timer(3000));
+    server?.start();
+  },
 };
-for (const [name, disturb] of Object.entries(disturbances).slice(0, values.short ? 1 : undefined)) {
+for (const { name, asks: expected, disturb } of server ? [outage] : cases.slice(0, values.short ? 1 : undefined)) {
   const restarted = line(/^(?:worker|front) (\d+): ready/);
   const outcome = await ask(disturb);
   await restarted;
-  const isWorker = name.includes('worker');
   expect(outcome.isOpen, `${name}: in the middle of the answer`);
   expect(isDeepStrictEqual(answerOf(outcome.first), whole), `${name}: the first reader has the whole answer`);
   expect(isDeepStrictEqual(answerOf(outcome.second), whole), `${name}: the second reader has the whole answer`);
-  expect(outcome.asks === (isWorker ? 4 : 3), `${name}: the model is asked ${isWorker ? 4 : 3} times`);
-  expect(outcome.leavingTime < 3000, `${name}: within 3 seconds (${outcome.leavingTime.toFixed(0)} ms)`);
-  if (isWorker) expect(outcome.workers === 2, `${name}: another worker continues the run`);
+  expect(outcome.asks === expected, `${name}: the model is asked ${expected} times`);
+  expect(outcome.leavingTime < 5000, `${name}: within 5 seconds (${outcome.leavingTime.toFixed(0)} ms)`);
+  if (expected > 3) expect(outcome.workers === 2, `${name}: another worker continues the run`);
 }
 
 const stranger = { cookie: `session=${randomUUID()}`, 'x-run-id': undisturbed.runId };
@@ -196,4 +219,5 @@ program.kill('SIGTERM');
 await once(program, 'exit');
 expect(performance.now() - leaving < 10_000, 'all processes end within 10 seconds after SIGTERM');
 print(`${problems.length} problems`);
+server?.remove();
 process.exit(problems.length === 0 ? 0 : 1);
