@@ -13,6 +13,7 @@ import { completeLog, hasEnded } from './continueLog.js';
 import type { Runs } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
 import { messagesOfRecord, replayCheckpoint, replayRecord, seenBefore } from './replayRecord.js';
+import type { OwnerData } from './ownerData.js';
 import { RunNotFoundError } from './runLog.js';
 import type { RunMessage } from './runLog.js';
 import { publicEvents } from './publicEvents.js';
@@ -46,7 +47,7 @@ export interface AgentHandlerOptions<C = unknown> extends ServiceOptions<C>, Ser
 }
 
 /** Answers the requests of `remoteAgent`. */
-export interface AgentHandler {
+export interface AgentHandler extends OwnerData {
   (request: Request): Promise<Response>;
   /** Ends the service, for `SIGTERM`: see `Runs.shutdown`. */
   shutdown: Runs['shutdown'];
@@ -332,7 +333,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
       concatMap(endOf),
     );
 
-  return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown, execute });
+  return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown, execute, ...service.ownerData });
 }
 
 /** What a `DELETE` asks for: to stop the run, or to cancel a call. */

@@ -24,6 +24,8 @@ import { RunTakenError } from './runLog.js';
 import type { RunLog, RunMessage } from './runLog.js';
 import { elsewhere, lateBody, lateContext, lateStore, leaving, RequestError } from './requestError.js';
 import type { ServiceOptions } from './serviceOptions.js';
+import { createOwnerData } from './ownerData.js';
+import type { OwnerData } from './ownerData.js';
 import { createRunAccess } from './runAccess.js';
 import type { Client, RunAccess } from './runAccess.js';
 import { createReports } from './notices.js';
@@ -77,6 +79,7 @@ export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {
   /** Whether an error says that a process has left a run to others: at its shutdown, or since it was too slow. */
   hasLeft(thrown: unknown): boolean;
   shutdown: Runs['shutdown'];
+  readonly ownerData: OwnerData;
 }
 
 const isOurs = (thrown: unknown): boolean => thrown instanceof RequestError || thrown instanceof RivuletError;
@@ -161,6 +164,20 @@ export function createService<C>(
   };
   const tellRun = (id: string, message: RunMessage): boolean =>
     message.type === 'cancel' ? runs.cancel(id, message.id) : runs.stop(id);
+  const tell: Service<C>['tell'] = (id, owner, message) =>
+    defer(() => {
+      const run = runs.get(id);
+      if (run) return of(owners.get(run) === owner && tellRun(id, message));
+      if (locks.has(id)) return of(message.type === 'stop' && stopLocked(id, owner));
+      return access.find(id, owner).pipe(
+        concatMap((stored) => {
+          if (!stored || !isExecuted(stored.record)) return of(false);
+          if (!log.isShared) throw elsewhere();
+          return log.send(id, message);
+        }),
+        inTime(lateStore),
+      );
+    });
   return {
     store,
     log,
@@ -244,20 +261,7 @@ export function createService<C>(
       const run = runs.get(id);
       return run && owners.get(run) === owner ? run : undefined;
     },
-    tell: (id, owner, message) =>
-      defer(() => {
-        const run = runs.get(id);
-        if (run) return of(owners.get(run) === owner && tellRun(id, message));
-        if (locks.has(id)) return of(message.type === 'stop' && stopLocked(id, owner));
-        return access.find(id, owner).pipe(
-          concatMap((stored) => {
-            if (!stored || !isExecuted(stored.record)) return of(false);
-            if (!log.isShared) throw elsewhere();
-            return log.send(id, message);
-          }),
-          inTime(lateStore),
-        );
-      }),
+    tell,
     stopRun: (id) => void runs.stop(id),
     stopLocked,
     runElsewhere(id) {
@@ -268,6 +272,11 @@ export function createService<C>(
       thrown instanceof ExecutorLostError ||
       thrown instanceof RunTakenError ||
       (isLeaving && thrown instanceof RunAbandonedError),
+    ownerData: createOwnerData(store, (id, owner) =>
+      tell(id, owner, { type: 'stop' }).pipe(
+        catchError((thrown: unknown) => (thrown instanceof RequestError ? of(false) : failWith(thrown))),
+      ),
+    ),
     shutdown: (how) =>
       defer(() => {
         isLeaving ||= how === 'abandon';

@@ -2,6 +2,7 @@ import { catchError, concatMap, defer, map, NEVER, of, tap } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import { tryParseJson } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
+import type { OwnerData } from '../../service/ownerData.js';
 import { RequestError, requireJson, requireName } from '../../service/requestError.js';
 import { publicEvents } from '../../service/publicEvents.js';
 import { createService } from '../../service/service.js';
@@ -15,6 +16,11 @@ import type { RunAgentInput } from './protocol.js';
 import { AgUiRequestError, clientTools, readAgUiRequest } from './request.js';
 import { agUiRun } from './runAgUi.js';
 import type { AgUiRunOptions } from './runAgUi.js';
+
+/** A handler of the requests of AG-UI clients. */
+export interface AgUiHandler extends OwnerData {
+  (request: Request): Promise<Response>;
+}
 
 /** Options of `agUiHandler`. `C` is the type of the user's own value for tools. */
 export interface AgUiHandlerOptions<C = unknown>
@@ -57,7 +63,7 @@ export interface AgUiHandlerOptions<C = unknown>
 export function agUiHandler<C = unknown>(
   agentFor: (tools: readonly Tool[], request: RunAgentInput) => HandledAgent<C>,
   options: AgUiHandlerOptions<C> = {},
-): (request: Request) => Promise<Response> {
+): AgUiHandler {
   const service = createService<C>(options, 1_000_000);
 
   const run = (input: RunAgentInput, client: Client<C>): Observable<Response> => {
@@ -98,5 +104,5 @@ export function agUiHandler<C = unknown>(
     const message = isOurs ? thrown.message : 'The request could not be read.';
     return Response.json({ error: { message } }, { status, headers });
   };
-  return service.handler(answer, fail);
+  return Object.assign(service.handler(answer, fail), service.ownerData);
 }

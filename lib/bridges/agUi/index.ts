@@ -6,7 +6,7 @@ export { AgUiRequestError, clientTools, historyOf, readAgUiRequest } from './req
 export { runAgUi } from './runAgUi.js';
 export { agUiResponse } from './agUiResponse.js';
 export { toAgUi } from './toAgUi.js';
-export type { AgUiHandlerOptions } from './agUiHandler.js';
+export type { AgUiHandler, AgUiHandlerOptions } from './agUiHandler.js';
 export type { AgUiRun, ToAgUiOptions } from './encoder.js';
 export type { AgUiRequest, FetchAgUiOptions } from './fetchAgUi.js';
 export type * from './protocol.js';

@@ -6,6 +6,7 @@ import { isMessage, isResult, isToolWaiting } from '../../core/eventGuards.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { createEventLog } from '../../service/eventLog.js';
+import type { OwnerData } from '../../service/ownerData.js';
 import type { RunPlan } from '../../service/executeRun.js';
 import type { RunRecord, StoredRun } from '../../service/runStore.js';
 import { namedId, RequestError, requireJson, requireName } from '../../service/requestError.js';
@@ -47,7 +48,7 @@ export interface UiChatOptions<C = unknown>
 }
 
 /** A handler of the requests of `useChat`. */
-export interface UiChatHandler {
+export interface UiChatHandler extends OwnerData {
   (request: Request): Promise<Response>;
   /** Ends the service, for `SIGTERM`: as `Runs.shutdown`. */
   shutdown(how?: 'finish' | 'stop' | 'abandon'): Observable<never>;
@@ -225,7 +226,7 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
     const type = { 'content-type': 'text/plain; charset=utf-8' };
     return new Response(error.message, { status: error.status, headers: { ...type, ...error.headers, ...headers } });
   };
-  return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown });
+  return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown, ...service.ownerData });
 }
 
 /** The first entries of a map, as a copy. */
