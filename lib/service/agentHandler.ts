@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, EMPTY, filter, ignoreElements, isObservable, map, of, tap } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, filter, isObservable, map, of, tap } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
@@ -8,7 +8,7 @@ import { RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
 import { isUnguessable } from '../transport/randomId.js';
 import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
 import { readRequest } from './agentRequest.js';
-import type { JoinRequest, ResumeRequest, StartRequest } from './agentRequest.js';
+import type { AgentRequest, ResumeRequest, StartRequest } from './agentRequest.js';
 import { completeLog, hasEnded } from './continueLog.js';
 import type { Runs } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
@@ -21,6 +21,7 @@ import { createResponse, serverSentEvents } from './runResponse.js';
 import type { StoredRun } from './runStore.js';
 import { RequestError } from './requestError.js';
 import { createService } from './service.js';
+import { notWaiting, returnCheckpoint, takeCheckpoint } from './takeCheckpoint.js';
 import { rejectForbiddenEdits } from './argumentEdits.js';
 import { requireFileUrls } from './fileUrls.js';
 import { continueRun, endOf, handOver, recordOf } from './handOver.js';
@@ -170,8 +171,6 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     );
   };
 
-  type Body = StartRequest | ResumeRequest | JoinRequest;
-
   /** Joins a run of this process. */
   const joinHere = (id: string, { owner }: Client<C>, after: string | undefined): Observable<Response> | undefined => {
     const run = service.runOf(id, owner);
@@ -179,7 +178,12 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
   };
 
   /** Answers a request for a run that this process does not execute. */
-  const answerStored = (id: string, client: Client<C>, after: string | undefined, body: Body): Observable<Response> =>
+  const answerStored = (
+    id: string,
+    client: Client<C>,
+    after: string | undefined,
+    body: AgentRequest,
+  ): Observable<Response> =>
     service.find(id, client.owner).pipe(
       concatMap((run) => {
         if (run && !isDurable && service.executor.locate(run.record) === 'elsewhere')
@@ -239,7 +243,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     );
 
   /** Plans a run that resumes a checkpoint. Its record has the checkpoint before that of the waiting run loses it. */
-  const resumption = (record: RunPlan['record'], { owner, context }: Client<C>, before?: StoredRun): RunPlan => {
+  const resumption = (record: RunPlan['record'], { context }: Client<C>, before?: StoredRun): RunPlan => {
     const { id, resumes, checkpoint, answers, shown } = record;
     const options = { ...answers, context, fragments: true, checkpoints, runId: id } as const;
     const resumesOther = resumes !== undefined && answers !== undefined;
@@ -255,37 +259,13 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
         return concat(resumesOther ? EMPTY : replayCheckpoint(checkpoint, seenBefore(shown)), rest);
       },
       ...(resumesOther
-        ? { begin: takeCheckpoint(resumes, id, owner), undo: returnCheckpoint(resumes, record, owner) }
+        ? { begin: takeCheckpoint(service, resumes, record), undo: returnCheckpoint(service, resumes, record) }
         : {}),
     };
   };
 
   const continued = (before: StoredRun | undefined, rest: Observable<StreamEvent>, checkpoint?: Checkpoint) =>
     before && log.isShared ? continueRun(log, before.record, rest, checkpoint, isDurable) : rest;
-
-  /** Takes the checkpoint of a run that waits. If several requests do this, in any process, only one succeeds. */
-  const takeCheckpoint = (waitingId: string, id: string, owner: string): Observable<never> =>
-    service
-      .update(waitingId, owner, (record) => {
-        const isFree = record?.state === 'waiting' || record?.resumedBy === id;
-        return isFree ? { ...record, state: 'ended', checkpoint: undefined, resumedBy: id } : undefined;
-      })
-      .pipe(
-        map((isUsed) => {
-          if (!isUsed) throw notWaiting();
-        }),
-        ignoreElements(),
-      );
-  const returnCheckpoint = (
-    waitingId: string,
-    { id, checkpoint }: RunPlan['record'],
-    owner: string,
-  ): Observable<never> =>
-    service
-      .update(waitingId, owner, (record) =>
-        record?.resumedBy === id ? { ...record, state: 'waiting', checkpoint, resumedBy: undefined } : undefined,
-      )
-      .pipe(ignoreElements());
 
   /** Replays a run that has ended, and resumes one whose process ended. */
   const recover = (run: StoredRun, client: Client<C>, after: string | undefined): Observable<Response> => {
@@ -341,5 +321,3 @@ function messageOf({ url }: Request): RunMessage {
   const call = new URL(url).searchParams.get('call');
   return call === null ? { type: 'stop' } : { type: 'cancel', id: call };
 }
-
-const notWaiting = () => new RequestError(409, 'This run does not wait for an answer, or was answered already.');

@@ -16,7 +16,7 @@ export interface StartRequest {
 }
 
 /** Joins a run. */
-export interface JoinRequest {
+interface JoinRequest {
   readonly resume?: undefined;
   readonly input?: undefined;
 }
@@ -27,15 +27,17 @@ export interface ResumeRequest {
   readonly answers: CallAnswers;
 }
 
+/** A request of `remoteAgent`. */
+export type AgentRequest = StartRequest | ResumeRequest | JoinRequest;
+
 /**
  * Reads the body of a request of `remoteAgent`. An empty one joins a run.
  *
  * @throws RequestError 400 if it is not such a request.
  */
-export const readRequest = (text: string): StartRequest | ResumeRequest | JoinRequest =>
-  toRequest(text === '' ? {} : tryParseJson(text));
+export const readRequest = (text: string): AgentRequest => toRequest(text === '' ? {} : tryParseJson(text));
 
-function toRequest(body: unknown): StartRequest | ResumeRequest | JoinRequest {
+function toRequest(body: unknown): AgentRequest {
   if (!isRecord(body)) throw new RequestError(400, 'Send a JSON object.');
   const { input, history = [], resume, decisions = {}, results = {}, errors = {} } = body;
   if (resume !== undefined) {
