@@ -142,7 +142,7 @@ class Connection {
       };
       signal?.addEventListener('abort', abort, { once: true });
       const release = () => signal?.removeEventListener('abort', abort);
-      this.exchange = createExchange(resolve, reject, release);
+      this.exchange = createExchange(resolve, reject, release, () => this.close());
       if (signal?.aborted) abort();
       this.opened.then(
         () => this.send(body),
@@ -173,7 +173,9 @@ class Connection {
     this.isClosed = true;
     this.idleTimer.unsubscribe();
     this.onClose();
-    this.exchange?.fail(new TypeError(`The WebSocket ended. ${reason}`));
+    const { exchange } = this;
+    this.exchange = undefined; // it may still receive what had arrived
+    exchange?.fail(new TypeError(`The WebSocket ended. ${reason}`));
   }
 }
 
@@ -190,6 +192,7 @@ function createExchange(
   resolve: (response: Response) => void,
   reject: (reason: Error) => void,
   release: () => void,
+  onCancel: () => void,
 ): Exchange {
   const encoder = new TextEncoder();
   let body: ReadableStreamDefaultController<Uint8Array> | undefined;
@@ -198,6 +201,7 @@ function createExchange(
       start: (controller) => {
         body = controller;
       },
+      cancel: onCancel,
     });
     resolve(new Response(stream, { headers: { 'content-type': 'text/event-stream' } }));
   };

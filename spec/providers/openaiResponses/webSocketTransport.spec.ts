@@ -135,6 +135,17 @@ describe('webSocketTransport', () => {
     expect(opened.gateway.connections).toEqual([]);
   });
 
+  it('webSocketTransport closes the connection of a body that is cancelled, and reads no more of it', async () => {
+    const { sockets, server } = await open(['Hello.'], { delay: 5, silent: 6 });
+    const body = JSON.stringify({ model: 'm', input: 'Hi', stream: true });
+    const url = `${server.urlFor('openai-responses')}/responses`;
+    const response = await sockets.fetch(url, { method: 'POST', body });
+    const closed = firstValueFrom(server.events.pipe(filter(({ type }) => type === 'closed')));
+    await response.body?.cancel();
+    await closed;
+    expect(server.connections).toBe(0);
+  });
+
   it('webSocketTransport fails the response that is being received when it is closed', async () => {
     const { model, sockets } = await open(['Hello.'], { silent: 6 }, { retry: false });
     const closing = tap(({ type }: { readonly type: string }) => {
