@@ -167,7 +167,7 @@ describe('the public names', () => {
       'webSocketTransport',
     ]);
     expect(Object.keys(anthropic).sort()).toEqual(['anthropic', 'anthropicTools']);
-    expect(Object.keys(google).sort()).toEqual(['google', 'googleTools']);
+    expect(Object.keys(google).sort()).toEqual(['google', 'googleInteractions', 'googleTools']);
     expect([openai.openai, openai.openaiResponses, anthropic.anthropic, google.google]).toEqual([
       rivulet.openai,
       rivulet.openaiResponses,

@@ -6,6 +6,7 @@ import { mistral, openrouter } from './dialects/chatCompletions/variant.js';
 import { cohere } from './dialects/cohere/cohere.js';
 import type { Dialect, Refusal } from './dialects/dialect.js';
 import { google } from './dialects/google/google.js';
+import { googleInteractions } from './dialects/googleInteractions/googleInteractions.js';
 import { ollama } from './dialects/ollama/ollama.js';
 import { responses } from './dialects/responses/responses.js';
 import { behaviourFor } from './options.js';
@@ -21,6 +22,7 @@ const dialects: readonly Dialect[] = [
   chatCompletions,
   anthropic,
   google,
+  googleInteractions,
   ollama,
   cohere,
   responses,

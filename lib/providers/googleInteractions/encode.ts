@@ -1,0 +1,81 @@
+import { ConfigurationError } from '../../core/errors.js';
+import { nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import type { ModelRequest, Thinking, ToolChoice } from '../../core/model.js';
+import { memoizePerTool } from '../../protocol/encodeOnce.js';
+import type { WireRequest } from '../../protocol/wire.js';
+import { encodeThinking, isGemini3 } from '../google/models.js';
+import { withProviderOptions } from '../shared/providerOptions.js';
+import { lookUpEffort, unsupportedBudgetError } from '../shared/thinkingEffort.js';
+import { encodeInstructions, encodeSteps } from './messages.js';
+import { provider } from './providerData.js';
+
+/**
+ * Encodes a request of the Interactions API (`CreateModelInteraction` of the SDK 2.32). The request contains the whole
+ * conversation, and `store` is false: Google keeps nothing, and any history is accepted.
+ *
+ * @throws ConfigurationError `options` for `parallelToolCalls: false` and a budget for thinking, which the API lacks.
+ */
+export function encodeInteraction(model: string, request: ModelRequest): WireRequest {
+  const { messages, output, tools = [], toolChoice, thinking } = request;
+  if (tools.length > 0 && request.parallelToolCalls === false)
+    throw new ConfigurationError(
+      'options',
+      `${provider} cannot disable parallel tool calls.`,
+      'Omit parallelToolCalls.',
+    );
+  const config = omitUndefined({
+    temperature: request.temperature,
+    top_p: request.topP,
+    max_output_tokens: request.maxOutputTokens,
+    stop_sequences: request.stopSequences?.length ? request.stopSequences : undefined,
+    seed: request.seed,
+    ...(thinking === undefined ? {} : thinkingConfig(model, thinking)),
+    tool_choice: tools.length > 0 && toolChoice ? encodeToolChoice(toolChoice) : undefined,
+  });
+  const last = messages.at(-1);
+  const token =
+    last?.role === 'model' ? nonEmptyString(objectOrEmpty(last.metadata?.[provider])['continuationToken']) : undefined;
+  const body = omitUndefined({
+    model,
+    system_instruction: encodeInstructions(messages),
+    input: encodeSteps(token === undefined ? messages : messages.slice(0, -1)),
+    tools: tools.length > 0 ? tools.map(encodeTool) : undefined,
+    generation_config: Object.keys(config).length > 0 ? config : undefined,
+    response_format: output && { type: 'text', mime_type: 'application/json', schema: output },
+    continuation_token: token,
+    store: false,
+    stream: true,
+  });
+  return { path: '/interactions', body };
+}
+
+const encodeTool = /* @__PURE__ */ memoizePerTool((tool) => {
+  const { name, description, parameters } = tool;
+  return withProviderOptions({ type: 'function', name, description, parameters }, provider, tool);
+});
+
+function encodeToolChoice(choice: ToolChoice): JsonValue {
+  if (typeof choice === 'object') return { allowed_tools: { mode: 'any', tools: [choice.name] } };
+  return choice === 'required' ? 'any' : choice;
+}
+
+/** Encodes `thinking`. The API has levels and no budgets; without summaries, it sends no thoughts. */
+function thinkingConfig(model: string, thinking: Thinking): JsonObject {
+  if (thinking === true) return { thinking_summaries: 'auto' };
+  if (thinking === false) {
+    encodeThinking(model, false); // throws for a model that always thinks
+    return { thinking_level: 'minimal', thinking_summaries: 'none' };
+  }
+  const { effort, budget } = thinking;
+  if (effort === undefined && budget !== undefined) throw unsupportedBudgetError(provider, budget);
+  return omitUndefined({
+    thinking_level:
+      effort &&
+      (isGemini3(model) ? encodeThinking(model, { effort })['thinkingLevel'] : lookUpEffort(model, effort, levels)),
+    thinking_summaries: 'auto',
+  });
+}
+
+/** The levels of `ThinkingLevel` (SDK 2.32), for models whose name has no rule. */
+const levels = { minimal: 'minimal', low: 'low', medium: 'medium', high: 'high' } as const;

@@ -1,0 +1,83 @@
+import { isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+import { toolCallsOf } from '../../core/message.js';
+import type { FilePart, Message, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { memoizePerAnswer, memoizePerMessage } from '../../protocol/encodeOnce.js';
+import { nonEmptyTexts } from '../shared/encode.js';
+import { withMessageOptions } from '../shared/providerOptions.js';
+import { toolResultContent } from '../shared/toolResultContent.js';
+import { encodeContent } from './content.js';
+import { provider, readProviderData } from './providerData.js';
+
+/** Encodes the system messages as `system_instruction`; undefined if there are none. */
+export function encodeInstructions(messages: readonly Message[]): string | undefined {
+  const texts = messages.filter(({ role }) => role === 'system').flatMap(nonEmptyTexts);
+  return texts.length > 0 ? texts.join('\n\n') : undefined;
+}
+
+/**
+ * Encodes a conversation as the steps of `input` (`Step` of the SDK). Nothing of it is stored at Google: thoughts and
+ * the steps of Google's tools are sent back where they were.
+ */
+export function encodeSteps(messages: readonly Message[]): readonly JsonObject[] {
+  const steps: JsonObject[] = [];
+  let lastOfModel: Message | undefined;
+  for (const message of messages) {
+    if (message.role === 'user') steps.push(...encodeUser(message, lastOfModel));
+    if (message.role !== 'model') continue;
+    steps.push(...encodeModel(message));
+    lastOfModel = message;
+  }
+  return steps;
+}
+
+const encodeModel = /* @__PURE__ */ memoizePerMessage((message) => {
+  const steps: JsonObject[] = [];
+  let content: JsonObject[] = [];
+  const closeOutput = () => {
+    if (content.length > 0) steps.push({ type: 'model_output', content });
+    content = [];
+  };
+  for (const part of message.parts) {
+    const step = part.type === 'toolCall' ? encodeCall(part) : part.type === 'text' && readProviderData(part)['step'];
+    if (isJsonObject(step)) {
+      closeOutput();
+      steps.push(step);
+    } else if (isContent(part)) content.push(encodeContent(part));
+  }
+  closeOutput();
+  return withMessageOptions(steps, provider, message);
+});
+
+const encodeUser = /* @__PURE__ */ memoizePerAnswer((message, answered) => {
+  const calls = new Map((answered ? toolCallsOf(answered) : []).map((call) => [call.id, call]));
+  const results = message.parts.flatMap((part) =>
+    part.type === 'toolResult' ? [encodeResult(part, calls.get(part.id))] : [],
+  );
+  const content = message.parts.filter(isContent).map(encodeContent);
+  const input = content.length > 0 ? [{ type: 'user_input', content }] : [];
+  return withMessageOptions([...results, ...input], provider, message);
+});
+
+const isContent = (part: Message['parts'][number]): part is TextPart | FilePart =>
+  (part.type === 'text' && part.text !== '') || part.type === 'file';
+
+/** The id of a call as the API gave it: within a run, repeated ids are replaced. */
+const wireId = (call: ToolCallPart): string => nonEmptyString(readProviderData(call)['id']) ?? call.id;
+
+function encodeCall(call: ToolCallPart): JsonObject {
+  const signature = nonEmptyString(readProviderData(call)['signature']);
+  return omitUndefined({
+    type: 'function_call',
+    id: wireId(call),
+    name: call.name,
+    arguments: call.arguments,
+    signature,
+  });
+}
+
+function encodeResult(part: ToolResultPart, call: ToolCallPart | undefined): JsonObject {
+  const step = { type: 'function_result', call_id: call ? wireId(call) : part.id, name: part.name };
+  if (part.error !== undefined) return { ...step, is_error: true, result: [{ type: 'text', text: part.error }] };
+  return { ...step, result: toolResultContent(part).map(encodeContent) };
+}

@@ -1,0 +1,118 @@
+import { asArray, finiteNumber, isRecord, objectOrEmpty } from '../../../../core/json/json.js';
+import type { JsonObject } from '../../../../core/json/json.js';
+import type { Refusal } from '../dialect.js';
+import { objectsIn } from '../history.js';
+import { historyObjection } from '../historyRules.js';
+import { historyRules } from './historyRules.js';
+
+/** A rule about the body of a request. */
+interface RequestRule {
+  /** Where the vendor documents the rule. */
+  readonly source: string;
+  /** The API's message if it refuses the body; undefined if the body keeps the rule. */
+  readonly objection: (body: JsonObject) => string | undefined;
+}
+
+/** The fields of `CreateModelInteraction` (SDK 2.32). */
+const requestFields: ReadonlySet<string> = new Set([
+  'background',
+  'cached_content',
+  'continuation_token',
+  'environment',
+  'generation_config',
+  'input',
+  'labels',
+  'model',
+  'previous_interaction_id',
+  'response_format',
+  'response_mime_type',
+  'response_modalities',
+  'safety_settings',
+  'service_tier',
+  'store',
+  'stream',
+  'system_instruction',
+  'tools',
+  'webhook_config',
+]);
+
+/** The fields of `GenerationConfig` (SDK 2.32). */
+const configFields: ReadonlySet<string> = new Set([
+  'image_config',
+  'max_output_tokens',
+  'seed',
+  'speech_config',
+  'stop_sequences',
+  'temperature',
+  'thinking_level',
+  'thinking_summaries',
+  'tool_choice',
+  'top_p',
+  'transcription_config',
+  'video_config',
+]);
+
+const unknownField = (fields: ReadonlySet<string>, value: unknown): string | undefined => {
+  const unknown = Object.keys(objectOrEmpty(value)).find((field) => !fields.has(field));
+  return unknown === undefined ? undefined : `Invalid JSON payload received. Unknown name "${unknown}".`;
+};
+
+const rules: readonly RequestRule[] = [
+  { source: 'Type `CreateModelInteraction`', objection: (body) => unknownField(requestFields, body) },
+  { source: 'Type `GenerationConfig`', objection: (body) => unknownField(configFields, body['generation_config']) },
+  {
+    source: 'Type `CreateModelInteraction.model`: required',
+    objection: ({ model }) => (typeof model === 'string' && model !== '' ? undefined : 'model is required.'),
+  },
+  {
+    source: 'Guide "Interactions API": `input`, unless an interaction is continued',
+    objection: ({ input, previous_interaction_id: previous }) =>
+      previous !== undefined || typeof input === 'string' || objectsIn(input).length > 0
+        ? undefined
+        : 'input is required.',
+  },
+  {
+    source: 'API reference, `GenerationConfig.temperature`: from 0 to 2',
+    objection: ({ generation_config: config }) => {
+      const { temperature } = objectOrEmpty(config);
+      const value = finiteNumber(temperature);
+      const isValid = temperature === undefined || (value !== undefined && value >= 0 && value <= 2);
+      return isValid ? undefined : 'generation_config.temperature must be in the range [0.0, 2.0].';
+    },
+  },
+  {
+    source: 'Type `ToolChoiceType`, and `AllowedTools.mode`',
+    objection: ({ generation_config: config }) => {
+      const { tool_choice: choice } = objectOrEmpty(config);
+      const mode = isRecord(choice) ? objectOrEmpty(choice['allowed_tools'])['mode'] : choice;
+      return mode === undefined || (typeof mode === 'string' && ['auto', 'any', 'none', 'validated'].includes(mode))
+        ? undefined
+        : "Invalid value at 'generation_config.tool_choice'.";
+    },
+  },
+  {
+    source: 'API reference, `FunctionDeclaration.name`',
+    objection: ({ tools }) => {
+      const functions = asArray(tools)
+        .filter(isRecord)
+        .filter(({ type }) => type === 'function');
+      const isValid = functions.every(
+        ({ name }) => typeof name === 'string' && /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/.test(name),
+      );
+      return isValid ? undefined : "Invalid value at 'tools': invalid function name.";
+    },
+  },
+];
+
+/** Why the Interactions API refuses a body. */
+export function refusedByInteractions(body: unknown): Refusal | undefined {
+  if (!isRecord(body)) return refused('Invalid JSON payload received.');
+  for (const { objection } of rules) {
+    const found = objection(body as JsonObject);
+    if (found !== undefined) return refused(found);
+  }
+  const found = historyObjection(historyRules, objectsIn(body['input']));
+  return found === undefined ? undefined : refused(found);
+}
+
+const refused = (message: string): Refusal => ({ status: 400, type: 'invalid_request', message });
