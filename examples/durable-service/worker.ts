@@ -1,6 +1,6 @@
 // A process that executes runs. DATABASE_URL, PAGE, PROVIDER, RETENTION and the key of a provider are its environment.
 import { DBOS } from '@dbos-inc/dbos-sdk';
-import { Subscription } from 'rxjs';
+import { Subject, switchMap, takeUntil, tap } from 'rxjs';
 import { durableWorker } from 'rivulet/dbos';
 import { traceAgent } from 'rivulet/opentelemetry';
 import { openAgent } from './agent.js';
@@ -19,20 +19,24 @@ const worker = durableWorker(traceAgent(agent, { name: 'durable-service' }), {
   onResult: ({ finishReason }) => console.log(`${name}: a run has ended (${finishReason})`),
   onError: (thrown) => console.error(`${name}:`, thrown),
 });
-const cleaning = new Subscription();
-worker.run.subscribe({
-  next: () => {
-    console.log(`${name}: ${about}`);
-    process.send?.('ready');
-    cleaning.add(removeEnded.subscribe());
-  },
-  error: (thrown: unknown) => {
-    console.error(`${name}: other workers execute its runs now.`, thrown);
-    process.exit(1); // the supervisor starts another one
-  },
+const leaving = new Subject<void>();
+const ready = tap(() => {
+  console.log(`${name}: ${about}`);
+  process.send?.('ready');
 });
+worker.run
+  .pipe(
+    ready,
+    switchMap(() => removeEnded.pipe(takeUntil(leaving))),
+  )
+  .subscribe({
+    error: (thrown: unknown) => {
+      console.error(`${name}: other workers execute its runs now.`, thrown);
+      process.exit(1); // the supervisor starts another one
+    },
+  });
 process.once('SIGTERM', () => {
-  cleaning.unsubscribe();
+  leaving.next();
   worker.shutdown().subscribe({ complete: () => process.exit() });
 });
 // A terminal sends its signals to all processes: main.ts ends this one, once.

@@ -1,4 +1,4 @@
-import { catchError, concat, concatMap, defer, filter, finalize, firstValueFrom, from } from 'rxjs';
+import { AsyncSubject, catchError, concat, concatMap, defer, filter, finalize, firstValueFrom, from } from 'rxjs';
 import { ignoreElements, map, merge, of, reduce, retry, startWith, Subject } from 'rxjs';
 import { take, timeout } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
@@ -134,6 +134,8 @@ export function createService<C>(
   const limits = createOwnerLimits(options);
   const reports = createReports<C>(options, onError);
   const { checkpoints = false, isDurable = false } = options;
+  /** Fails when this process leaves its readers to others: also those of runs that go on elsewhere. */
+  const left = new AsyncSubject<never>();
   const executor = createExecutor(store, { checkpoints: isDurable ? 'calls' : checkpoints, describe, onError });
   /** Whether a process executes the run of a record, or will do so. */
   const isExecuted = (record: RunRecord): boolean =>
@@ -266,7 +268,8 @@ export function createService<C>(
     stopLocked,
     runElsewhere(id) {
       if (!log.isShared) throw elsewhere();
-      return remoteRun(log, id, watchExecutor(store, id, isExecuted));
+      const lost = watchExecutor(store, id, isExecuted);
+      return remoteRun(log, id, checkpoints || isDurable ? merge(lost, left) : lost);
     },
     hasLeft: (thrown) =>
       thrown instanceof ExecutorLostError ||
@@ -280,6 +283,7 @@ export function createService<C>(
     shutdown: (how) =>
       defer(() => {
         isLeaving ||= how === 'abandon';
+        if (isLeaving) left.error(new RunAbandonedError());
         // A request that is being answered may start a run, which is stopped at once.
         const answered = unlocked.pipe(
           startWith(undefined),

@@ -3,6 +3,8 @@ import { Subject } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import { tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/agentHandler.js';
+import { memoryLog } from '../../lib/service/memoryLog.js';
+import type { RunLog } from '../../lib/service/runLog.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { shutDown } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
@@ -14,7 +16,7 @@ const handlers: Handler[] = [];
 afterEach(() => handlers.splice(0).forEach(shutDown));
 
 /** A process whose tool `work` runs until `end` emits. */
-function startProcess(store: Store, name: string) {
+function startProcess(store: Store, name: string, log?: RunLog) {
   let end = new Subject<string>();
   let calls = 0;
   const work = tool({
@@ -29,7 +31,7 @@ function startProcess(store: Store, name: string) {
   const model = scriptedModel(({ messages }) =>
     messages.length === 1 ? [toolCall('work', {}, 'c1')] : `Done by ${name}.`,
   );
-  const handler: Handler = agentHandler(createAgent({ model, tools: [work] }), { store, checkpoints: true });
+  const handler = agentHandler(createAgent({ model, tools: [work] }), { store, log, checkpoints: true });
   handlers.push(handler);
   return {
     handler,
@@ -96,7 +98,7 @@ describe('a process that was paused, and whose run another process has taken ove
     const page = await post(a.handler, id, { input: 'Work.' });
     while (a.calls() === 0) await turns();
     expire(store, id);
-    void (await post(b.handler, id, {}));
+    await post(b.handler, id, {});
     while (b.calls() === 0) await turns();
     a.finish();
     await page.text();
@@ -107,5 +109,23 @@ describe('a process that was paused, and whose run another process has taken ove
     const text = await resumed.text();
     expect(text).toContain('Done by a.');
     expect(text.match(/"type":"toolResult"/g)).toHaveLength(1);
+  });
+});
+
+describe('a process that leaves, and shows a run of another process', () => {
+  it('closes the connections of its readers without a final event', async () => {
+    const store = mapStore();
+    const log: RunLog = { ...memoryLog(), isShared: true };
+    const [a, b] = [startProcess(store, 'a', log), startProcess(store, 'b', log)];
+    const id = crypto.randomUUID();
+    const executed = await post(a.handler, id, { input: 'Work.' });
+    while (a.calls() === 0) await turns();
+    const shown = await post(b.handler, id, {});
+    b.handler.shutdown('abandon').subscribe();
+    const cut = await shown.text();
+    expect(cut).toContain('"type":"toolStart"');
+    expect(cut).not.toMatch(/event: (?:failed|done)|"type":"result"/);
+    a.finish();
+    expect(await executed.text()).toContain('Done by a.');
   });
 });
