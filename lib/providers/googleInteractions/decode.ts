@@ -12,7 +12,7 @@ import { provider } from './providerData.js';
 import { StepDecoder } from './steps.js';
 
 /**
- * Decodes one response of the Interactions API (`InteractionSSEEvent` of the SDK 2.32): steps with their deltas, then
+ * Decodes one response of the Interactions API (`InteractionSSEEvent` of the SDK 3.1): steps with their deltas, then
  * `interaction.completed` with the status and the usage, then `[DONE]`. An `error` event ends it with an error.
  *
  * @param emit Receives the chunks, in order.

@@ -11,7 +11,7 @@ import { encodeInstructions, encodeSteps } from './messages.js';
 import { provider } from './providerData.js';
 
 /**
- * Encodes a request of the Interactions API (`CreateModelInteraction` of the SDK 2.32). The request contains the whole
+ * Encodes a request of the Interactions API (`CreateModelInteraction` of the SDK 3.1). The request contains the whole
  * conversation, and `store` is false: Google keeps nothing, and any history is accepted.
  *
  * @throws ConfigurationError `options` for `parallelToolCalls: false` and a budget for thinking, which the API lacks.
@@ -77,5 +77,5 @@ function thinkingConfig(model: string, thinking: Thinking): JsonObject {
   });
 }
 
-/** The levels of `ThinkingLevel` (SDK 2.32), for models whose name has no rule. */
+/** The levels of `ThinkingLevel` (SDK 3.1), for models whose name has no rule. */
 const levels = { minimal: 'minimal', low: 'low', medium: 'medium', high: 'high' } as const;

@@ -6,7 +6,7 @@ import { commonFinishReason } from '../shared/finishReasons.js';
 import { sumOfCounts, UsageReports } from '../shared/usageReports.js';
 
 /**
- * The finish reasons for the values of `InteractionStatus` (SDK 2.32) at which a response ends. `incomplete` is the
+ * The finish reasons for the values of `InteractionStatus` (SDK 3.1) at which a response ends. `incomplete` is the
  * limit of output tokens, `budget_exceeded` that of a budget.
  */
 const finishReasons: ReadonlyMap<string, FinishReason> = /* @__PURE__ */ new Map([

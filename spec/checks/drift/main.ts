@@ -12,6 +12,7 @@ import { anthropic } from './wires/anthropic.js';
 import { chatCompletions } from './wires/chatCompletions.js';
 import { cohere } from './wires/cohere.js';
 import { google } from './wires/google.js';
+import { googleInteractions } from './wires/googleInteractions.js';
 import { mistral } from './wires/mistral.js';
 import { ollama } from './wires/ollama.js';
 import { openaiResponses } from './wires/openaiResponses.js';
@@ -20,7 +21,7 @@ import { openaiResponses } from './wires/openaiResponses.js';
 // With --update, it first installs the newest SDKs and records their versions in spec/checks/drift/package.json.
 
 const wires: readonly DriftWire[] = [
-  ...[openaiResponses, chatCompletions, anthropic, google, mistral, cohere, ollama],
+  ...[openaiResponses, chatCompletions, anthropic, google, googleInteractions, mistral, cohere, ollama],
   ...[agUi, aiSdkUi],
 ];
 

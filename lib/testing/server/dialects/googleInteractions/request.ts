@@ -13,7 +13,7 @@ interface RequestRule {
   readonly objection: (body: JsonObject) => string | undefined;
 }
 
-/** The fields of `CreateModelInteraction` (SDK 2.32). */
+/** The fields of `CreateModelInteraction` (SDK 3.1). */
 const requestFields: ReadonlySet<string> = new Set([
   'background',
   'cached_content',
@@ -36,7 +36,7 @@ const requestFields: ReadonlySet<string> = new Set([
   'webhook_config',
 ]);
 
-/** The fields of `GenerationConfig` (SDK 2.32). */
+/** The fields of `GenerationConfig` (SDK 3.1). */
 const configFields: ReadonlySet<string> = new Set([
   'image_config',
   'max_output_tokens',
