@@ -12,8 +12,7 @@ import { toProviderData } from './providerData.js';
  * Decodes the steps of one response: `step.start`, `step.delta` and `step.stop`.
  *
  * A step that must be sent back (a thought with its signature, a step of Google's tools) is kept as the provider data
- * of an empty text, at its place among the texts and calls. It is emitted with the content that follows it, because
- * an empty text alone is no message.
+ * of an empty text, at its place among the texts and calls. It is emitted with the content that follows it.
  */
 export class StepDecoder implements ChunkReceiver {
   private readonly open = new Map<JsonValue | undefined, Record<string, JsonValue>>();
