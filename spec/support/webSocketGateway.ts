@@ -22,8 +22,8 @@ export async function openGateway(): Promise<WebSocketGateway> {
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const connections: unknown[][] = [];
-  server.on('connection', (socket, { url = '', headers }) => {
-    const target = new URL(url, 'http://localhost').searchParams.get('target') ?? '';
+  server.on('connection', (socket, { url, headers }) => {
+    const target = new URL(url ?? '', 'http://localhost').searchParams.get('target') ?? '';
     const { authorization = '' } = headers;
     const received: unknown[] = [];
     connections.push(received);

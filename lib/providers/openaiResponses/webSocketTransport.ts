@@ -36,7 +36,7 @@ export interface WebSocketTransport {
 }
 
 /** OpenAI closes a connection after 60 minutes (its guide "WebSocket Mode"); an older one begins no other response. */
-const MAX_AGE = 55 * 60_000;
+const MAX_AGE = 3_300_000;
 
 /**
  * Sends the requests of `openaiResponses` over WebSockets that stay open between the turns of a run.
