@@ -27,7 +27,7 @@ export const toFinishReason = (status: string): FinishReason | undefined =>
   openStatuses.has(status) ? undefined : (finishReasons.get(status) ?? commonFinishReason(status));
 
 /**
- * Collects the token counts of one response. According to `Usage` of the SDK, `total_output_tokens` does not include
+ * Collects the token counts of one response. In the documented example, `total_output_tokens` does not include
  * thoughts, and `total_input_tokens` includes cached tokens but not the results of the API's own tools.
  */
 export class UsageCounter {
