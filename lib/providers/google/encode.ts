@@ -7,7 +7,7 @@ import { memoizePerTool } from '../../protocol/encodeOnce.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { encodeContents, encodeInstructions } from './messages.js';
-import { encodeThinking } from './models.js';
+import { encodeThinking } from '../shared/googleModels.js';
 import { provider } from './providerData.js';
 import { requireCombinable } from './serverTools.js';
 import type { GoogleTool } from './serverTools.js';

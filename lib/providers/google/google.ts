@@ -6,7 +6,7 @@ import type { ModelOptions } from '../httpModel.js';
 import { decodeGoogle } from './decode.js';
 import { encodeGoogle } from './encode.js';
 import { acceptsInResult } from './messages.js';
-import { modelGeneration } from './models.js';
+import { modelGeneration } from '../shared/googleModels.js';
 import { provider } from './providerData.js';
 import type { GoogleTool } from './serverTools.js';
 

@@ -6,7 +6,7 @@ import { memoizePerAnswer, memoizePerMessage } from '../../protocol/encodeOnce.j
 import { baseMediaType, inlineDataUrl } from '../shared/files.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent } from '../shared/toolResultContent.js';
-import { isBeforeGemini3, isGemini3 } from './models.js';
+import { isBeforeGemini3, isGemini3 } from '../shared/googleModels.js';
 import { provider, readProviderData } from './providerData.js';
 
 /**

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ModelRequest } from '../../core/model.js';
-import { isBeforeGemini3 } from './models.js';
+import { isBeforeGemini3 } from '../shared/googleModels.js';
 
 /**
  * A tool that Google runs. `googleTools` creates the common ones; write others by hand. For example, the `definition`

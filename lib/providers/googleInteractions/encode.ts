@@ -4,7 +4,7 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { ModelRequest, Thinking, ToolChoice } from '../../core/model.js';
 import { memoizePerTool } from '../../protocol/encodeOnce.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { encodeThinking, isGemini3 } from '../google/models.js';
+import { encodeThinking, isGemini3 } from '../shared/googleModels.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { lookUpEffort, unsupportedBudgetError } from '../shared/thinkingEffort.js';
 import { encodeInstructions, encodeSteps } from './messages.js';

@@ -1,7 +1,7 @@
 import type { Model } from '../../core/model.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { sse } from '../../protocol/sse.js';
-import { modelGeneration } from '../google/models.js';
+import { modelGeneration } from '../shared/googleModels.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { acceptsInResult } from './content.js';

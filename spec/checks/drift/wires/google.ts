@@ -1,4 +1,4 @@
-import { modelGeneration } from '../../../../lib/providers/google/models.js';
+import { modelGeneration } from '../../../../lib/providers/shared/googleModels.js';
 import type { DriftWire } from '../compare.js';
 
 const genai = "import('@google/genai')";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { encodeGoogle } from '../../../lib/providers/google/encode.js';
-import { encodeThinking, modelGeneration } from '../../../lib/providers/google/models.js';
+import { encodeThinking, modelGeneration } from '../../../lib/providers/shared/googleModels.js';
 
 describe('encodeThinking', () => {
   it('encodeThinking sends a level or a budget, as the model supports it', () => {

@@ -2,7 +2,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Thinking, ThinkingEffort } from '../../core/model.js';
-import { lookUpEffort } from '../shared/thinkingEffort.js';
+import { lookUpEffort } from './thinkingEffort.js';
 
 /**
  * Returns the generation in a model's name (2.5 for `gemini-2.5-flash`, 3 for `models/gemini-3-pro-preview`); undefined
