@@ -72,6 +72,7 @@ function select(id) {
   closePlayer();
   find('.shown').hidden = false;
   find('.message').textContent = '';
+  if (drawn?.id !== id) find('.drawing').setAttribute('aria-busy', 'true');
   void redraw();
 }
 function showProblem(text) {
@@ -84,19 +85,20 @@ async function load(name) {
 }
 function draw({ html, data }, keeps) {
   const place = find('.drawing'), chart = place.querySelector('.chart');
+  const hasFocus = chart !== null && chart === document.activeElement;
   const before = keeps && drawing
     ? { index: drawing.selected, zoom: drawing.zoom, left: chart.scrollLeft, top: scrollY,
-        focus: chart === document.activeElement, table: place.querySelector('details').open } : undefined;
+        table: place.querySelector('details').open } : undefined;
   drawing?.leave();
   place.innerHTML = html;
   drawing = startDrawing(place, data);
-  if (!before) return;
   const next = place.querySelector('.chart');
+  if (hasFocus) next.focus({ preventScroll: true });
+  if (!before) return;
   if (before.zoom > 1) drawing.setZoom(before.zoom);
   if (before.index >= 0) drawing.select(before.index, false);
   place.querySelector('details').open = before.table;
   next.scrollLeft = before.left;
-  if (before.focus) next.focus({ preventScroll: true });
   scrollTo(scrollX, before.top);
 }
 async function redraw() {
@@ -107,6 +109,7 @@ async function redraw() {
   isDrawing = false;
   if (run.id === selected && !player) {
     showProblem(loaded.error);
+    find('.drawing').removeAttribute('aria-busy');
     if (!loaded.error) draw(loaded, drawn?.id === run.id);
     if (run.state === 'running' && !loaded.error) find('.facts dd').textContent = 'not yet';
     drawn = { id: run.id, entries: run.entries };

@@ -166,7 +166,7 @@ export const inspectorChecks: readonly InspectorCheck[] = [
         output.next({ type: 'finish', reason: 'stop' });
         output.complete();
         await third;
-        await page.locator('.facts').filter({ hasText: 'stop' }).waitFor();
+        await page.locator('.drawing:not([aria-busy]) .facts').filter({ hasText: 'stop' }).waitFor();
         assert.match(await page.evaluate(() => document.activeElement?.textContent ?? ''), /Oslo/);
         for (let presses = 0; (await page.evaluate(() => document.activeElement?.className)) !== 'chart'; presses++) {
           assert.ok(presses < 15, 'Tab does not reach the drawing.');
