@@ -182,10 +182,10 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
       if (owner && openCalls(owner.id).some(({ id }) => id === callId)) addAnswer(owner.id, callId, answer);
     },
 
-    /** Whether the run of an exchange waits, and all of its calls have answers. */
+    /** Whether the run of an exchange waits, and all of its calls have answers: without one, it would wait again. */
     isAnswered(id: string): boolean {
-      const { view, base } = get(id);
-      return view.status === 'waiting' && !base && openCalls(id).length === 0;
+      const { view, base, answers } = get(id);
+      return view.status === 'waiting' && !base && answers !== undefined && openCalls(id).length === 0;
     },
 
     /**

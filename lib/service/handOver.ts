@@ -87,7 +87,7 @@ export function continueRun(
   if (record.attempt === 0) return rest;
   if (isDurable) return continueLog(log, record, ({ turns }) => rest.pipe(skipTurns(turns)));
   return concat(
-    continueLog(log, record, (seen) => (checkpoint ? replayCheckpoint(checkpoint, seen) : EMPTY)),
+    continueLog(log, record, (seen) => (checkpoint ? replayCheckpoint(checkpoint, seen, record.answers) : EMPTY)),
     rest,
   );
 }

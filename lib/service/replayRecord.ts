@@ -1,6 +1,6 @@
 import { concat, from, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { WaitingCall } from '../core/approval.js';
+import type { CallAnswers, WaitingCall } from '../core/approval.js';
 import type { Checkpoint, OpenCalls } from '../core/checkpoint.js';
 import type { FinishReason } from '../core/chunk.js';
 import { eventOfPart } from '../core/event.js';
@@ -78,19 +78,31 @@ export function replayRecord(
 /**
  * Replays a run up to a checkpoint.
  *
+ * A call that waited is announced again. `resume` does not do it, since the reader of a run that it resumes knows the
+ * call; a reader who has only the replay would never learn that there is something to decide.
+ *
  * @param seen What the reader has.
+ * @param answers The answers with which the run goes on.
  */
-export function replayCheckpoint({ state, emitted, open }: Checkpoint, seen: SeenTurns): Observable<RunEvent> {
+export function replayCheckpoint(
+  { state, emitted, open }: Checkpoint,
+  seen: SeenTurns,
+  answers?: CallAnswers,
+): Observable<RunEvent> {
   const { thinking, messages } = emitted;
   const events: RunEvent[] = [
     ...unseenThinking(thinking, seen),
     ...messages.slice(seen.messages).flatMap(eventsOfMessage), // of an open turn too
     ...unseenTurnEnd(state.turn, 'toolCalls', state.usage, seen),
     ...(open?.results ?? []),
+    ...waitingEvents((open?.waiting ?? []).filter(({ id }) => !hasAnswer(answers, id))),
     ...unseenNested(open, seen),
   ];
   return from(events).pipe(prefixAfterTools());
 }
+
+const hasAnswer = ({ decisions, results, errors }: CallAnswers = {}, id: string): boolean =>
+  [decisions, results, errors].some((given) => given !== undefined && Object.hasOwn(given, id));
 
 /** The own calls of a run that wait. */
 const waitingEvents = (waiting: readonly WaitingCall[]): RunEvent[] =>
