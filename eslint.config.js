@@ -33,6 +33,7 @@ const rooms = {
   transport: ['core', 'operators', 'protocol'],
   service: ['core', 'operators', 'protocol', 'transport', 'agent'],
   chat: ['core', 'operators', 'protocol', 'transport', 'agent'],
+  chats: ['core', 'transport', 'service', 'chat'],
   recording: ['core', 'operators', 'orchestrators', 'agent', 'protocol'],
   stores: ['core', 'operators', 'orchestrators', 'agent', 'transport', 'service'],
   bridges: ['core', 'operators', 'orchestrators', 'protocol', 'agent', 'transport', 'service', 'chat'],

@@ -26,6 +26,7 @@ const shared: Config = {
     '^rivulet/angular$': '<rootDir>/lib/bridges/angular/index.ts',
     '^rivulet/ag-ui$': '<rootDir>/lib/bridges/agUi/index.ts',
     '^rivulet/opentelemetry$': '<rootDir>/lib/bridges/opentelemetry/index.ts',
+    '^rivulet/chats$': '<rootDir>/lib/chats/index.ts',
     '^rivulet/recording$': '<rootDir>/lib/recording/index.ts',
     '^rivulet/postgres$': '<rootDir>/lib/stores/postgres/index.ts',
     '^rivulet/dbos$': '<rootDir>/lib/stores/dbos/index.ts',

@@ -256,7 +256,7 @@ export type { AgentHandler, AgentHandlerOptions } from './service/agentHandler.j
 export type { HandledAgent } from './service/handledAgent.js';
 export type { ServiceOptions } from './service/serviceOptions.js';
 export { memoryStore } from './service/memoryStore.js';
-export type { MemoryOptions } from './service/memoryStore.js';
+export type { MemoryOptions } from './service/memoryTable.js';
 export type { RunPage, RunRecord, RunStore, StoredRun } from './service/runStore.js';
 export { memoryLog } from './service/memoryLog.js';
 export { RunNotFoundError, RunTakenError } from './service/runLog.js';

@@ -18,6 +18,7 @@ import * as registry from 'rivulet/registry';
 import * as postgres from 'rivulet/postgres';
 import * as dbos from 'rivulet/dbos';
 import * as redis from 'rivulet/redis';
+import * as chats from 'rivulet/chats';
 import * as recording from 'rivulet/recording';
 import * as testing from 'rivulet/testing';
 import * as server from 'rivulet/testing/server';
@@ -222,6 +223,7 @@ describe('the public names', () => {
       'migratePostgres',
       'pgNotifications',
       'pgliteNotifications',
+      'postgresChats',
       'postgresLog',
       'postgresMigrations',
       'postgresStore',
@@ -234,6 +236,11 @@ describe('the public names', () => {
   it('rivulet/redis exports these names', () => {
     expect(Object.keys(redis).sort()).toEqual(['redisLog', 'redisNotifications']);
   });
+
+  it('rivulet/chats exports these names', () => {
+    expect(Object.keys(chats).sort()).toEqual(['keepChats', 'memoryChats', 'remoteChats']);
+  });
+
   it('rivulet/recording exports these names', () => {
     expect(Object.keys(recording).sort()).toEqual([
       'RECORDING_VERSION',
@@ -251,6 +258,7 @@ describe('the public names', () => {
   });
   it('rivulet/testing exports these names', () => {
     expect(Object.keys(testing).sort()).toEqual([
+      'chatStoreContract',
       'drawInVirtualTime',
       'expectMarbles',
       'inVirtualTime',

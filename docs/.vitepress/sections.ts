@@ -48,6 +48,7 @@ export const sections: readonly Section[] = [
     text: 'Pages and services',
     pages: {
       views: 'Views and chats',
+      chats: 'Chats on every device',
       angular: 'Angular',
       'node-services': 'Node and other servers',
       'ag-ui': 'AG-UI',

@@ -2,6 +2,7 @@ import { map, pairwise, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { tryParseJson } from '../core/json/json.js';
 import type { Conversation } from './conversation.js';
+import { mergeSaved } from './mergeSaved.js';
 import { isSavedConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 
@@ -38,38 +39,4 @@ export function persist(
     }),
     tap((merged) => storage.setItem(key, JSON.stringify(merged))),
   );
-}
-
-/**
- * Applies the changes of a tab to what is stored.
- *
- * @param stored What is stored, by any tab.
- * @param before What this tab knew before its last change.
- * @param after What it knows after it.
- */
-function mergeSaved(stored: SavedConversation, before: SavedConversation, after: SavedConversation): SavedConversation {
-  const exchanges = mergeById(stored.exchanges, before.exchanges, after.exchanges);
-  const queued = mergeById(stored.queued ?? [], before.queued ?? [], after.queued ?? []).filter(
-    ({ id }) => !exchanges.some((exchange) => exchange.id === id),
-  );
-  const selected = after.selected === before.selected ? stored.selected : after.selected;
-  return {
-    version: 1,
-    exchanges,
-    ...(selected === undefined ? {} : { selected }),
-    ...(queued.length === 0 ? {} : { queued }),
-  };
-}
-
-/** Elements that this tab has added, changed or removed are as it knows them, and all others as they are stored. */
-function mergeById<T extends { readonly id: string }>(
-  stored: readonly T[],
-  before: readonly T[],
-  after: readonly T[],
-): readonly T[] {
-  const byId = (elements: readonly T[]) => new Map(elements.map((element) => [element.id, element]));
-  const [known, mine, theirs] = [byId(before), byId(after), byId(stored)];
-  const isChanged = ({ id }: T) => JSON.stringify(known.get(id)) !== JSON.stringify(mine.get(id));
-  const kept = stored.flatMap((element) => (isChanged(element) ? (mine.get(element.id) ?? []) : element));
-  return [...kept, ...after.filter((element) => !theirs.has(element.id) && isChanged(element))];
 }

@@ -1,6 +1,7 @@
 import { concat, concatMap, defer, EMPTY, filter, isObservable, map, of, tap } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
+import type { ServiceChats } from './chatStore.js';
 import type { StreamEvent } from '../core/event.js';
 import { HISTORY_LOST_EVENT } from '../transport/earlierRun.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
@@ -45,6 +46,11 @@ export interface AgentHandlerOptions<C = unknown> extends ServiceOptions<C>, Ser
    * Default: every request is allowed, and the context is undefined.
    */
   readonly context?: ((request: Request) => C | ObservableInput<C>) | undefined;
+  /**
+   * Keeps the chats of each user, so that another device can list and open them: `keepChats` of `rivulet/chats`.
+   * Default: none, and only the browser keeps them.
+   */
+  readonly chats?: ServiceChats<NoInfer<C>> | undefined;
 }
 
 /** Answers the requests of `remoteAgent`. */
@@ -83,6 +89,8 @@ export interface RunExecutor<C> extends AgentHandler {
  *   If it was answered already, the request must have the id of the run that resumed it, and joins that; if not: 409.
  * - `POST` with neither joins the run from its start. A run that has ended is sent again from the store.
  * - `DELETE` stops the run: 204, or 404 if it has ended. With `?call=ID`, it cancels one call, and the run continues.
+ * - With `chats`, `GET` lists and opens the chats of a user, `PUT` and `PATCH` change one, and `DELETE` with `?chat=ID`
+ *   deletes it.
  * - A browser receives what is allowed: no error text of a tool or a provider, no unknown metadata, no signatures.
  * - A run that another process executes is answered with 503 and `Retry-After`, unless the processes share a `log`.
  *
@@ -98,7 +106,7 @@ export interface RunExecutor<C> extends AgentHandler {
  * `maxBodyBytes` (default: 1000000), `heartbeat` in milliseconds (default: 15000), `exposeToolErrors` (default: false),
  * `exposeMetadata`, `allowFileUrl` (default: https), `allowedHosts` and `allowedOrigins` (default: any),
  * `maxHistoryBytes` (default: 4194304), `maxRunsPerOwner` (default: 100), `budget` of each owner (default: none),
- * `describeError`, `onError`.
+ * `chats` (default: none), `describeError`, `onError`.
  * @returns The handler. It answers 400 to any other request, and 403, 405, 408, 409, 413, 421, 429 or 503; the Promise
  * does not reject.
  */
@@ -117,6 +125,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
   const checkpoints = !isDurable && (options.checkpoints ?? false);
   const isResumable = checkpoints || isDurable;
   const { store, log } = service;
+  const { chats } = options;
 
   const send = (run: SharedRun | Observable<StreamEvent>, after?: string): Response => {
     const responseOptions = { ...options, after, describeError: (thrown: unknown) => service.describe(thrown) };
@@ -142,16 +151,26 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     return run.pipe(map((shared) => send(shared, after)));
   };
 
+  const authorize = (request: Request) => service.authorize(options.context && (() => options.context?.(request) as C));
+  const answerChats = (kept: ServiceChats<C>, request: Request): Observable<Response> =>
+    authorize(request).pipe(
+      concatMap((client) =>
+        service.locked(`chat:${new URL(request.url).searchParams.get('chat')}`, client, () =>
+          kept.answer(request, client, service),
+        ),
+      ),
+    );
   const answer = (request: Request): Observable<Response> => {
     const { method, headers } = request;
     const id = headers.get(RUN_ID_HEADER) ?? '';
     // A client that has received nothing but the start may start again, in another process too.
     const lastId = headers.get('last-event-id') ?? '';
     const after = ['', '0'].includes(lastId) ? undefined : lastId;
+    if (chats && isForChats(request)) return answerChats(chats, request);
     if (method !== 'POST' && method !== 'DELETE')
       throw new RequestError(405, 'Send POST or DELETE.', { allow: 'POST, DELETE' });
     if (!isUnguessable(id)) throw new RequestError(400, `Send a random UUID as the header ${RUN_ID_HEADER}.`);
-    return service.authorize(options.context && (() => options.context?.(request) as C)).pipe(
+    return authorize(request).pipe(
       concatMap((client) => {
         if (method === 'DELETE')
           return service
@@ -315,6 +334,10 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
 
   return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown, execute, ...service.ownerData });
 }
+
+/** Whether a request is for the chats of a user. */
+const isForChats = ({ method, url }: Request): boolean =>
+  ['GET', 'PUT', 'PATCH'].includes(method) || new URL(url).searchParams.has('chat');
 
 /** What a `DELETE` asks for: to stop the run, or to cancel a call. */
 function messageOf({ url }: Request): RunMessage {

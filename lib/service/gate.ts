@@ -67,7 +67,7 @@ export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate 
 
 /** The origin is allowed, so it may send the headers that it asks for: tokens have any name. */
 const preflightHeaders = ({ headers }: Request): Readonly<Record<string, string>> => ({
-  'access-control-allow-methods': 'GET, POST, DELETE',
+  'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
   'access-control-allow-headers': headers.get('access-control-request-headers') ?? 'content-type',
   'access-control-max-age': '600',
 });

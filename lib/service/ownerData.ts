@@ -1,23 +1,30 @@
-import { concat, concatMap, defer, EMPTY, expand, ignoreElements, map, mergeMap, of, take } from 'rxjs';
+import { concat, concatMap, count, defer, EMPTY, filter, ignoreElements, map, mergeMap, take } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { allPages } from './allPages.js';
+import type { ChatRecord, ChatStore } from './chatStore.js';
 import type { RunRecord, RunStore, StoredRun } from './runStore.js';
+
+/** A record of an owner. */
+type OwnerRecord =
+  | { readonly type: 'run'; readonly record: RunRecord }
+  | { readonly type: 'chat'; readonly record: ChatRecord };
 
 /** What a service keeps of an owner, for a request of that person: to see the data, or to have it removed. */
 export interface OwnerData {
   /**
-   * Emits the records of all runs of an owner, in the order in which they were created: prompts, messages and results,
-   * as plain JSON.
+   * Emits all records of an owner, as plain JSON: the runs, in the order in which they were created (prompts, messages
+   * and results), then the chats.
    *
    * @param owner What the option `owner` returns for the user.
    */
-  exportRuns(owner: string): Observable<RunRecord>;
+  exportData(owner: string): Observable<OwnerRecord>;
   /**
-   * Stops the runs of an owner and deletes their records, whichever instance executes them. Completes when there are
-   * none left. The events of runs that have ended stay in the log for the time `keep`.
+   * Stops the runs of an owner and deletes their records, whichever instance executes them, and the chats. Completes
+   * when there are none left. The events of runs that have ended stay in the log for the time `keep`.
    *
    * @param owner What the option `owner` returns for the user.
    */
-  deleteRuns(owner: string): Observable<never>;
+  deleteData(owner: string): Observable<never>;
 }
 
 /** How many records are deleted at a time. */
@@ -25,45 +32,77 @@ const DELETES_AT_ONCE = 16;
 /** How many times the list is read again, for runs that began meanwhile or were written when they were deleted. */
 const MAX_ROUNDS = 10;
 
+/** Stops a run, and emits whether there is one. */
+type StopRun = (id: string, owner: string) => Observable<unknown>;
+
 /**
+ * Creates what exports and deletes the data of owners.
+ *
  * @param store The store of the service.
- * @param stop Stops a run, and emits whether there is one.
+ * @param chats The chats of the service, if it has some.
+ * @param stop Stops a run.
  */
-export function createOwnerData(store: RunStore, stop: (id: string, owner: string) => Observable<unknown>): OwnerData {
-  const deleteRun = ({ record: { id, owner }, version }: StoredRun): Observable<unknown> =>
+export function createOwnerData(store: RunStore, chats: ChatStore | undefined, stop: StopRun) {
+  const runsOf = (owner: string) => allPages((cursor) => store.list(owner, cursor)).pipe(concatMap(({ runs }) => runs));
+  const chatsOf = (owner: string) =>
+    chats
+      ? allPages((cursor) => chats.list(owner, cursor)).pipe(
+          concatMap((page) => page.chats),
+          concatMap(({ id }) => chats.get(id).pipe(take(1))),
+          filter((stored) => stored !== undefined),
+        )
+      : EMPTY;
+  const deletions = (owner: string): Observable<unknown> =>
     concat(
-      stop(id, owner),
-      defer(() => store.delete(id, version)),
-    );
-  const deleteRound = (owner: string): Observable<boolean> =>
-    allRuns(store, owner).pipe(
-      mergeMap((run) => concat(deleteRun(run).pipe(ignoreElements()), of(true)), DELETES_AT_ONCE),
+      runsOf(owner).pipe(mergeMap((run) => deleteStored(store, run, stop), DELETES_AT_ONCE)),
+      chatsOf(owner).pipe(
+        mergeMap(({ record, version }) => chats?.delete(record.id, version) ?? EMPTY, DELETES_AT_ONCE),
+      ),
     );
   const deleteAll = (owner: string, rounds: number): Observable<never> =>
-    defer(() => {
-      let isEmpty = true;
-      return concat(
-        deleteRound(owner).pipe(
-          map(() => (isEmpty = false)),
-          ignoreElements(),
-        ),
-        defer(() => {
-          if (isEmpty) return EMPTY;
-          if (rounds === 0) throw new Error(`The owner has new runs after ${MAX_ROUNDS} rounds. Delete them again.`);
-          return deleteAll(owner, rounds - 1);
-        }),
-      );
-    });
+    deletions(owner).pipe(
+      count(),
+      concatMap((found) => {
+        if (found === 0) return EMPTY;
+        if (rounds === 0) throw new Error(`The owner has new data after ${MAX_ROUNDS} rounds. Delete it again.`);
+        return deleteAll(owner, rounds - 1);
+      }),
+    );
+  const ownerData: OwnerData = {
+    exportData: (owner) =>
+      concat(
+        runsOf(owner).pipe(map(({ record }) => ({ type: 'run', record }) as const)),
+        chatsOf(owner).pipe(map(({ record }) => ({ type: 'chat', record }) as const)),
+      ),
+    deleteData: (owner) => deleteAll(owner, MAX_ROUNDS),
+  };
+
+  const deleteRun = (id: string, owner: string, attemptsLeft = MAX_ROUNDS): Observable<never> =>
+    defer(() => store.get(id)).pipe(
+      take(1),
+      concatMap((stored) => {
+        if (stored?.record.owner !== owner) return EMPTY;
+        const { resumes } = stored.record;
+        return deleteStored(store, stored, stop).pipe(
+          concatMap((isDeleted) => {
+            if (isDeleted) return resumes === undefined ? EMPTY : deleteRun(resumes, owner);
+            if (attemptsLeft === 0) throw new Error(`The run ${id} was written again and again. Delete it again.`);
+            return deleteRun(id, owner, attemptsLeft - 1);
+          }),
+        );
+      }),
+    );
   return {
-    exportRuns: (owner) => allRuns(store, owner).pipe(map(({ record }) => record)),
-    deleteRuns: (owner) => deleteAll(owner, MAX_ROUNDS),
+    ownerData,
+    /** Stops and deletes a run of an owner, and the runs that it resumed. Emits nothing. */
+    deleteRun: (id: string, owner: string) => deleteRun(id, owner),
   };
 }
 
-function allRuns(store: RunStore, owner: string): Observable<StoredRun> {
-  const page = (cursor?: string) => defer(() => store.list(owner, cursor)).pipe(take(1));
-  return page().pipe(
-    expand(({ next }) => (next === undefined ? EMPTY : page(next))),
-    concatMap(({ runs }) => runs),
-  );
-}
+/** Stops a run and deletes its record. Emits whether this version of it was there. */
+const deleteStored = (
+  store: RunStore,
+  { record: { id, owner }, version }: StoredRun,
+  stop: StopRun,
+): Observable<boolean> =>
+  concat(stop(id, owner).pipe(ignoreElements()), defer(() => store.delete(id, version)).pipe(take(1)));

@@ -1,6 +1,5 @@
 import { AsyncSubject, catchError, concat, concatMap, defer, filter, finalize, firstValueFrom, from } from 'rxjs';
-import { ignoreElements, map, merge, of, reduce, retry, startWith, Subject } from 'rxjs';
-import { take, timeout } from 'rxjs';
+import { ignoreElements, map, merge, of, reduce, retry, startWith, Subject, take, timeout } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -25,6 +24,7 @@ import type { RunLog, RunMessage } from './runLog.js';
 import { elsewhere, lateBody, lateContext, lateStore, leaving, RequestError } from './requestError.js';
 import type { ServiceOptions } from './serviceOptions.js';
 import { createOwnerData } from './ownerData.js';
+import type { ServiceChats } from './chatStore.js';
 import type { OwnerData } from './ownerData.js';
 import { createRunAccess } from './runAccess.js';
 import type { Client, RunAccess } from './runAccess.js';
@@ -48,8 +48,8 @@ export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {
     answer: (request: Request) => Observable<Response>,
     fail: (thrown: unknown) => Response,
   ): (request: Request) => Promise<Response>;
-  /** Reads the body of a request. It fails with a RequestError 413 if it is too large. */
-  readBody(request: Request): Observable<string>;
+  /** Reads the body of a request. It fails with a RequestError 413 if it has more bytes; default: `maxBodyBytes`. */
+  readBody(request: Request, maxBytes?: number): Observable<string>;
   /**
    * Does the work for an id after earlier work for it: no two requests of this process change a record at once. If
    * another process changes the record in the meantime, the work is done again. It fails with a RequestError 503 if the
@@ -76,10 +76,14 @@ export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {
   runElsewhere(id: string): SharedRun;
   /** The description of an error for the browser. */
   describe(thrown: unknown): JsonObject;
+  /** Reports an error that the client does not see. */
+  readonly onError: (thrown: unknown) => void;
   /** Whether an error says that a process has left a run to others: at its shutdown, or since it was too slow. */
   hasLeft(thrown: unknown): boolean;
   shutdown: Runs['shutdown'];
   readonly ownerData: OwnerData;
+  /** Stops and deletes a run of an owner, and the runs that it resumed. */
+  deleteRun(id: string, owner: string): Observable<never>;
 }
 
 const isOurs = (thrown: unknown): boolean => thrown instanceof RequestError || thrown instanceof RivuletError;
@@ -109,6 +113,7 @@ export function createService<C>(
     /** Whether another engine makes the runs durable: it resumes them. Default: false. */
     readonly isDurable?: boolean;
     readonly describeError?: ServerSentEventsOptions['describeError'];
+    readonly chats?: ServiceChats<C> | undefined;
   },
   defaultBodyBytes: number,
 ): Service<C> {
@@ -180,6 +185,11 @@ export function createService<C>(
         inTime(lateStore),
       );
     });
+  /** Stops a run whose data is deleted: it may be executed where it cannot be reached. */
+  const stopFor = (id: string, owner: string) =>
+    tell(id, owner, { type: 'stop' }).pipe(
+      catchError((thrown: unknown) => (thrown instanceof RequestError ? of(false) : failWith(thrown))),
+    );
   return {
     store,
     log,
@@ -189,6 +199,7 @@ export function createService<C>(
     ...reports,
     authorize: (context) => access.authorize(context).pipe(inTime(lateContext)),
     describe,
+    onError,
     handler: (answer, fail) => (request) =>
       firstValueFrom(
         defer(() => {
@@ -201,14 +212,14 @@ export function createService<C>(
         ),
         { defaultValue: new Response(null, { status: 500 }) }, // a store has emitted nothing
       ),
-    readBody: (request) =>
+    readBody: (request, maxBytes = maxBodyBytes) =>
       defer(() => {
         const decoder = new TextDecoder();
         let size = 0;
         return from((request.body ?? []) as ObservableInput<Uint8Array>).pipe(
           reduce((text, bytes) => {
             size += bytes.length;
-            if (size > maxBodyBytes) throw new RequestError(413, `Send at most ${maxBodyBytes} bytes.`);
+            if (size > maxBytes) throw new RequestError(413, `Send at most ${maxBytes} bytes.`);
             return text + decoder.decode(bytes, { stream: true });
           }, ''),
           map((text) => text + decoder.decode()),
@@ -275,11 +286,7 @@ export function createService<C>(
       thrown instanceof ExecutorLostError ||
       thrown instanceof RunTakenError ||
       (isLeaving && thrown instanceof RunAbandonedError),
-    ownerData: createOwnerData(store, (id, owner) =>
-      tell(id, owner, { type: 'stop' }).pipe(
-        catchError((thrown: unknown) => (thrown instanceof RequestError ? of(false) : failWith(thrown))),
-      ),
-    ),
+    ...createOwnerData(store, options.chats?.store, stopFor),
     shutdown: (how) =>
       defer(() => {
         isLeaving ||= how === 'abandon';

@@ -79,6 +79,9 @@ export class RemoteRunError extends RivuletError {
   }
 }
 
+/** The name of the server in errors. */
+const SERVER = 'the server';
+
 /** The name of the header that identifies a run. A repeated request with the same id joins the run. */
 export const RUN_ID_HEADER = 'x-run-id';
 
@@ -121,7 +124,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
     const connect = defer(() => {
       const { headers = {}, body = {} } = request;
       return post({
-        provider: 'the server',
+        provider: SERVER,
         url,
         headers: mergeHeaders(
           { 'content-type': 'application/json' },
@@ -152,7 +155,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
         resetOnSuccess: true,
         delay(thrown: unknown, attempt) {
           if (!mayConnectAgain(thrown, lastEventId !== undefined || (joins && !hasStarted))) throw thrown;
-          const delay = Math.max(Math.min(retryDelay * 2 ** (attempt - 1), MAX_RETRY_DELAY), readRetryAfter(thrown));
+          const delay = delayBefore(attempt, retryDelay, thrown);
           onReconnect?.({ attempt, delay });
           return timer(delay);
         },
@@ -161,22 +164,31 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
   });
 }
 
+/** The error if the server cannot be reached. */
+export const unreachable = () =>
+  new ConnectionError(SERVER, 'The server cannot be reached. Try again when the connection is back.');
+
+/** The error for a status other than 2xx. */
+export function statusError({ status, headers }: Response): HttpError {
+  const message = `The server did not accept the request (status ${status}).`;
+  const retryAfter = Number(headers.get('retry-after') ?? 0) * 1000 || undefined;
+  return new HttpError(message, { provider: SERVER, status, retryable: isRetryableStatus(status), retryAfter });
+}
+
 /** The errors of failed requests, for the user of a page. They omit the body, which is for the server's developer. */
 const serverFailures: RequestFailures = {
-  connection: ({ provider }) =>
-    new ConnectionError(provider, 'The server cannot be reached. Try again when the connection is back.'),
-  status(provider, { status, headers }) {
-    const message = `The server did not accept the request (status ${status}).`;
-    const retryAfter = Number(headers.get('retry-after') ?? 0) * 1000 || undefined;
-    const retryable = isRetryableStatus(status);
-    return throwError(() => new HttpError(message, { provider, status, retryable, retryAfter }));
-  },
+  connection: unreachable,
+  status: (_, response) => throwError(() => statusError(response)),
   contentType(provider, { status, headers }, _, accept) {
     const type = headers.get('content-type') ?? 'no content type';
     const message = `The server answered ${status} with ${type} instead of ${accept}.`;
     return throwError(() => new ProtocolError(provider, 'content_type', message));
   },
 };
+
+/** The delay before an attempt, from 1, in milliseconds: at least the one that the server requests. */
+export const delayBefore = (attempt: number, retryDelay: number, thrown: unknown): number =>
+  Math.max(Math.min(retryDelay * 2 ** (attempt - 1), MAX_RETRY_DELAY), readRetryAfter(thrown));
 
 /** The delay that the server requests, in milliseconds; at most a minute. */
 const readRetryAfter = (thrown: unknown): number =>
@@ -195,14 +207,14 @@ function mayConnectAgain(thrown: unknown, canJoin: boolean): boolean {
 /** Reads server-sent events up to the end mark. Bytes after it are ignored. */
 function readMessages() {
   return createOperator<Uint8Array, Frame>((out) => {
-    const reader = createSseReader({ provider: 'the server' }, (frame) => {
+    const reader = createSseReader({ provider: SERVER }, (frame) => {
       if (frame.event === 'end') out.complete();
       else out.next(frame);
     });
     return {
       next: (bytes) => reader.push(bytes),
       complete() {
-        throw new StreamInterruptedError('the server', 'The connection ended before the run.');
+        throw new StreamInterruptedError(SERVER, 'The connection ended before the run.');
       },
     };
   });
@@ -216,7 +228,7 @@ function restoreEvent(restore: (event: StreamEvent) => StreamEvent, data: string
     // An incomplete event: a message without parts, a text without text.
   }
   throw new ProtocolError(
-    'the server',
+    SERVER,
     'frame',
     'The server sent something that is not an event of a run. Send it with toServerSentEvents or runResponse.',
     data.slice(0, 200),

@@ -83,7 +83,7 @@ describe.each(protocolNames)('%s and the page that sends a request', (name) => {
       {
         'access-control-allow-origin': app,
         'access-control-allow-credentials': 'true',
-        'access-control-allow-methods': 'GET, POST, DELETE',
+        'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
         'access-control-allow-headers': 'content-type,x-run-id',
         vary: 'origin',
       },

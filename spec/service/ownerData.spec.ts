@@ -29,9 +29,9 @@ const post = (handler: Handler, user: string, body: unknown, id: string = crypto
       headers: { 'content-type': 'application/json', 'x-run-id': id, authorization: user },
     }),
   );
-const exported = (handler: OwnerData, owner: string) => lastValueFrom(handler.exportRuns(owner).pipe(toArray()));
+const exported = (handler: OwnerData, owner: string) => lastValueFrom(handler.exportData(owner).pipe(toArray()));
 const deleted = (handler: OwnerData, owner: string) =>
-  lastValueFrom(handler.deleteRuns(owner), { defaultValue: undefined });
+  lastValueFrom(handler.deleteData(owner), { defaultValue: undefined });
 
 const stores: readonly (readonly [string, () => RunStore])[] = [
   ['in memory', () => memoryStore()],
@@ -59,7 +59,7 @@ describe('the data of an owner', () => {
     const handler = agentHandler(createAgent({ model: scriptedModel(() => 'Hello.') }), users);
     handlers.push(handler);
     for (let n = 0; n < 110; n++) await (await post(handler, 'ann', { input: `Prompt ${n}` })).text();
-    const prompts = (await exported(handler, 'ann')).map(({ input }) => JSON.stringify(input));
+    const prompts = (await exported(handler, 'ann')).map((entry) => JSON.stringify(entry));
     expect(prompts).toHaveLength(110);
     expect(prompts[109]).toContain('Prompt 109');
     await deleted(handler, 'ann');

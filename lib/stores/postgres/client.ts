@@ -12,9 +12,9 @@ export interface PostgresClient {
   query(text: string, values?: unknown[]): PromiseLike<{ readonly rows: readonly object[] }>;
 }
 
-/** Options of `postgresStore` and `postgresLog`. */
+/** Options of `postgresStore`, `postgresLog` and `postgresChats`. */
 export interface PostgresOptions {
-  /** How long a run is kept after its last change, in milliseconds. Default: 30 days. */
+  /** How long a run or a chat is kept after its last change, in milliseconds. Default: 30 days. */
   readonly maxAge?: number | undefined;
   /** How long a statement is tried again while the database cannot be reached, in milliseconds. Default: 30000. */
   readonly retryTime?: number | undefined;

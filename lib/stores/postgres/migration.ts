@@ -11,8 +11,8 @@ export interface PostgresMigration {
 }
 
 /**
- * The versions of the tables of `postgresStore` and `postgresLog`, oldest first: apply them with `migratePostgres`, or
- * with a tool of your own.
+ * The versions of the tables of `postgresStore`, `postgresLog` and `postgresChats`, oldest first: apply them with
+ * `migratePostgres`, or with a tool of your own.
  *
  * Times are milliseconds since 1970. Records and events are JSON as text, since `jsonb` rejects the character U+0000.
  */
@@ -67,11 +67,36 @@ begin
 end
 $migration$`,
   },
+  {
+    version: 2,
+    sql: `do $migration$
+begin
+  perform pg_advisory_xact_lock(7245190842);
+  if exists (select from rivulet_schema where version = 2) then
+    return;
+  end if;
+
+  create table rivulet_chats (
+    id text primary key,
+    owner text not null,
+    version integer not null,
+    title text not null,
+    updated bigint not null,
+    saved text not null,
+    expires bigint not null
+  );
+  create index rivulet_chats_owner on rivulet_chats (owner, updated desc, id);
+  create index rivulet_chats_expires on rivulet_chats (expires);
+
+  insert into rivulet_schema values (2);
+end
+$migration$`,
+  },
 ];
 
 /**
- * Creates the tables of `postgresStore` and `postgresLog`, or brings them to the newest version. Call it before the
- * first request, in every process.
+ * Creates the tables of `postgresStore`, `postgresLog` and `postgresChats`, or brings them to the newest version. Call
+ * it before the first request, in every process.
  *
  * @param client The database.
  * @returns Completes when the tables are there.

@@ -1,4 +1,4 @@
-import { asyncScheduler, concatMap, defer, map, of } from 'rxjs';
+import { asyncScheduler, concatMap, defer, endWith, from, ignoreElements, of } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { retryConnection, rowsOf } from './client.js';
 import type { PostgresClient } from './client.js';
@@ -12,10 +12,12 @@ const STATEMENTS = [
     select id from rivulet_runs where expires <= $1 and leased_until <= $1 limit 1000 for update skip locked)`,
   `delete from rivulet_logs where run in (
     select run from rivulet_logs where expires <= $1 limit 1000 for update skip locked)`,
+  `delete from rivulet_chats where id in (
+    select id from rivulet_chats where expires <= $1 limit 1000 for update skip locked)`,
 ];
 
 /**
- * Removes the runs whose time is over, at most once a minute.
+ * Removes the runs and the chats whose time is over, at most once a minute.
  *
  * @param client The database.
  * @param retryTime How long it is tried again while the database cannot be reached, in milliseconds.
@@ -27,11 +29,11 @@ export function removeExpired(client: PostgresClient, retryTime: number): Observ
     const now = asyncScheduler.now();
     if (now < next) return of(undefined);
     next = now + INTERVAL;
-    const [runs = '', logs = ''] = STATEMENTS;
-    return rowsOf(client, runs, [now]).pipe(
-      concatMap(() => rowsOf(client, logs, [now])),
+    return from(STATEMENTS).pipe(
+      concatMap((statement) => rowsOf(client, statement, [now])),
       retryConnection(retryTime),
-      map(() => undefined),
+      ignoreElements(),
+      endWith(undefined),
     );
   });
 }

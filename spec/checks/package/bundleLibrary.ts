@@ -26,6 +26,7 @@ const entries = [
   'stores/postgres/index',
   'stores/redis/index',
   'stores/dbos/index',
+  'chats/index',
   'recording/index',
   'testing/index',
   'testing/server/index',

@@ -7,8 +7,8 @@ import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../../lib/core/event.js';
 import type { RunRecord } from '../../../lib/service/runStore.js';
 import { migratePostgres, pgliteNotifications, pgNotifications } from '../../../lib/stores/postgres/index.js';
-import { postgresLog, postgresMigrations, postgresStore } from '../../../lib/stores/postgres/index.js';
-import { logContract, storeContract } from '../../../lib/testing/index.js';
+import { postgresChats, postgresLog, postgresMigrations, postgresStore } from '../../../lib/stores/postgres/index.js';
+import { chatStoreContract, logContract, storeContract } from '../../../lib/testing/index.js';
 import { startPostgres } from '../../support/postgresServer.js';
 import type { PostgresServer } from '../../support/postgresServer.js';
 import { expectSharedRun } from '../otherProcess.js';
@@ -40,6 +40,7 @@ describe('PostgreSQL', () => {
   });
 
   it.each(storeContract(() => postgresStore(pool)))('postgresStore $title', ({ run }) => run());
+  it.each(chatStoreContract(() => postgresChats(pool)))('postgresChats $title', ({ run }) => run());
   it.each(logContract(() => postgresLog(pool, { writeInterval: 0 })))('postgresLog, polling $title', ({ run }) =>
     run(),
   );
@@ -115,6 +116,9 @@ describe('PostgreSQL', () => {
     expect(await firstValueFrom(store.get('old'))).toBeUndefined();
     expect(await firstValueFrom(store.get('held'))).toMatchObject({ version: 1 });
     expect(await firstValueFrom(store.put(record, 0))).toBe(true); // as if it were not there
+    const chat = { id: 'old', owner: 'bob', title: 'Old', updated: 1, saved: {} };
+    await done(postgresChats(pool, { maxAge: 0 }).put(chat, 0));
+    expect(await firstValueFrom(postgresChats(pool).get('old'))).toBeUndefined();
     await done(postgresStore(pool).put({ ...record, id: 'new', expires: undefined }, 0)); // a new process cleans
     const { rows } = await pool.query("select id from rivulet_runs where owner = 'bob' order by id");
     expect(rows).toEqual([{ id: 'held' }, { id: 'new' }]);
@@ -131,5 +135,6 @@ describe('PGlite', () => {
 
   const log = () => postgresLog(database, { notifications: pgliteNotifications(database), writeInterval: 0 });
   it.each(storeContract(() => postgresStore(database)))('postgresStore $title', ({ run }) => run());
+  it.each(chatStoreContract(() => postgresChats(database)))('postgresChats $title', ({ run }) => run());
   it.each(logContract(log))('postgresLog $title', ({ run }) => run());
 });

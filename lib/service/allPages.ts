@@ -1,0 +1,14 @@
+import { defer, EMPTY, expand, take } from 'rxjs';
+import type { Observable } from 'rxjs';
+
+/**
+ * Reads all pages of a list of a store, one after the other.
+ *
+ * @param list Returns a page: the first one, or the one with a cursor.
+ */
+export function allPages<P extends { readonly next?: string | undefined }>(
+  list: (cursor?: string) => Observable<P>,
+): Observable<P> {
+  const page = (cursor?: string) => defer(() => list(cursor)).pipe(take(1));
+  return page().pipe(expand(({ next }) => (next === undefined ? EMPTY : page(next))));
+}
