@@ -2,6 +2,7 @@
 import { createServer } from 'node:http';
 import { DBOSClient } from '@dbos-inc/dbos-sdk';
 import { agentHandler, nodeListener } from 'rivulet';
+import { keepChats } from 'rivulet/chats';
 import { durableAgent } from 'rivulet/dbos';
 import { builtPage } from '../angular-chat/server/page.js';
 import { pageFiles } from '../page/files.js';
@@ -10,13 +11,14 @@ import { startSession, userOf } from './session.js';
 import type { User } from './session.js';
 import { databaseUrl, openStorage } from './storage.js';
 
-const { store, log, close } = await openStorage(5);
+const { store, log, chats, close } = await openStorage(5);
 const client = await DBOSClient.create({ systemDatabaseUrl: databaseUrl() });
 const chat = agentHandler(durableAgent<User>({ client, store, log }), {
   store,
   log,
   context: userOf,
   owner: ({ id }) => id,
+  chats: keepChats(chats),
   allowedHosts: ['127.0.0.1', 'localhost'], // the names of your service
 });
 const answer = nodeListener(chat);

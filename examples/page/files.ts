@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import type { PageFile } from './pageFile.js';
@@ -6,13 +7,13 @@ import type { PageFile } from './pageFile.js';
 const html = fileURLToPath(new URL('index.html', import.meta.url));
 
 /**
- * The files of the page by their paths: the page itself, and the two modules of its import map.
+ * The files of the page by their paths: the page itself, and the modules of its import map.
  *
  * The modules are bundled at the start of the service. They share chunks, so the page and Rivulet use the same rxjs.
  */
 export async function pageFiles(): Promise<ReadonlyMap<string, PageFile>> {
   const { outputFiles } = await build({
-    entryPoints: ['rivulet', 'rxjs'].map((name) => ({ in: name, out: name })),
+    entryPoints: ['rivulet', 'rivulet/chats', 'rxjs'].map((name) => ({ in: name, out: basename(name) })),
     bundle: true,
     splitting: true,
     minify: true,

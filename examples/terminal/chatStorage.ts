@@ -1,10 +1,11 @@
 import { lastValueFrom } from 'rxjs';
 import type { AgentHandlerOptions } from 'rivulet';
-import { migratePostgres, pgliteNotifications, postgresLog, postgresStore } from 'rivulet/postgres';
+import { keepChats } from 'rivulet/chats';
+import { migratePostgres, pgliteNotifications, postgresChats, postgresLog, postgresStore } from 'rivulet/postgres';
 
 /** What a service needs to keep its chats. */
 export interface ChatStorage {
-  readonly options: Pick<AgentHandlerOptions, 'store' | 'log' | 'checkpoints'>;
+  readonly options: Pick<AgentHandlerOptions, 'store' | 'log' | 'chats' | 'checkpoints'>;
   readonly close: () => Promise<void>;
 }
 
@@ -21,6 +22,7 @@ export async function openChats(folder: string): Promise<ChatStorage> {
     options: {
       store: postgresStore(database),
       log: postgresLog(database, { notifications: pgliteNotifications(database) }),
+      chats: keepChats(postgresChats(database)),
       checkpoints: true, // a run that was cut off by a crash goes on
     },
     close: () => database.close(),

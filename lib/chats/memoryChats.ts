@@ -28,7 +28,7 @@ export function memoryChats(options: MemoryOptions = {}): ChatStore {
       defer(() => {
         const chats = table
           .ofOwner(owner)
-          .map(({ record: { id, title, updated } }) => ({ id, title, updated }))
+          .map(({ record: { id, title, updated }, version }) => ({ id, title, updated, version }))
           .sort((a, b) => b.updated - a.updated || (a.id < b.id ? -1 : 1));
         const start = cursor === undefined ? 0 : chats.findIndex((chat) => isAfter(chat, cursor));
         const page = start < 0 ? [] : chats.slice(start, start + PAGE_SIZE);

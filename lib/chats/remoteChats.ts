@@ -20,14 +20,8 @@ export interface RemoteChatsOptions {
   readonly fetch?: typeof fetch | undefined;
 }
 
-/** A chat without its content, as the service has it. */
-export interface KeptChat extends ChatSummary {
-  /** The number of its changes. */
-  readonly version: number;
-}
-
 /** A chat with its content. */
-export interface OpenedChat extends KeptChat {
+export interface OpenedChat extends ChatSummary {
   /** For the option `saved` of `conversation`. */
   readonly saved: SavedConversation;
 }
@@ -43,13 +37,13 @@ export interface RemoteChats {
   /** Emits a chat. It fails with an HttpError 404 if there is none. */
   open(id: string): Observable<OpenedChat>;
   /** Gives a chat another title. Emits the chat. */
-  rename(id: string, title: string): Observable<KeptChat>;
+  rename(id: string, title: string): Observable<ChatSummary>;
   /** Stops and deletes the runs of a chat, then the chat. Completes also if it was deleted before. */
   delete(id: string): Observable<never>;
   /**
-   * Writes each change of a conversation to the service, and emits the chat after each write. A change that another
-   * device has written meanwhile is merged, as `persist` merges those of other tabs. If writes are slow, only the
-   * newest state is written.
+   * Writes each change of a conversation to the service, and emits the chat after each write, as it is there. A change
+   * that another device has written meanwhile is merged, as `persist` merges those of other tabs. If writes are slow,
+   * only the newest state is written.
    *
    * After an error, subscribe again (`retry`): it continues with what is not written yet. It fails with an HttpError
    * 404 if the chat was deleted.
@@ -60,8 +54,8 @@ export interface RemoteChats {
    */
   keep(
     chat: Pick<Conversation, 'saved$'>,
-    opened: Pick<KeptChat, 'id'> & Partial<Pick<OpenedChat, 'version' | 'saved'>>,
-  ): Observable<KeptChat>;
+    opened: Pick<OpenedChat, 'id'> & Partial<Pick<OpenedChat, 'version' | 'saved'>>,
+  ): Observable<OpenedChat>;
 }
 
 /** How many times a write is merged with a newer version, before it fails. */
@@ -136,15 +130,15 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
         }),
       ),
     open,
-    rename: (id, title) => request('PATCH', { chat: id }, { title }).pipe(map(({ value }) => readKept(value, url))),
+    rename: (id, title) => request('PATCH', { chat: id }, { title }).pipe(map(({ value }) => readSummary(value, url))),
     delete: (id) => request('DELETE', { chat: id }, undefined, 404).pipe(ignoreElements()),
     keep(chat, { id, version = 0, saved: openedWith = EMPTY_CONVERSATION }) {
       /** What the service has. */
-      let known = { version, saved: openedWith };
+      let known: OpenedChat = { id, title: '', updated: 0, version, saved: openedWith };
       /** What this page knew when it was written last. */
       let before = known.saved;
 
-      const write = (after: SavedConversation, conflictsLeft: number): Observable<KeptChat> =>
+      const write = (after: SavedConversation, conflictsLeft: number): Observable<OpenedChat> =>
         defer(() => {
           const saved = mergeSaved(known.saved, before, after);
           return request('PUT', { chat: id }, { version: known.version, saved }, 409).pipe(
@@ -153,10 +147,9 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
                 known = readChat(value, url);
                 return write(after, conflictsLeft - 1);
               }
-              const kept = readKept(value, url);
-              known = { version: kept.version, saved };
+              known = { ...readSummary(value, url), saved };
               before = after;
-              return of(kept);
+              return of(known);
             }),
           );
         });
@@ -196,7 +189,7 @@ const send = (fetch: typeof globalThis.fetch, address: string, init: RequestInit
     return () => controller.abort();
   });
 
-function readKept(value: unknown, url: string): KeptChat {
+function readSummary(value: unknown, url: string): ChatSummary {
   const { id, title, updated, version } = objectOrEmpty(value);
   if (typeof id !== 'string' || typeof title !== 'string' || typeof updated !== 'number' || typeof version !== 'number')
     throw noChats(url);
@@ -204,10 +197,9 @@ function readKept(value: unknown, url: string): KeptChat {
 }
 
 function readChat(value: unknown, url: string): OpenedChat {
-  const kept = readKept(value, url);
   const { saved } = objectOrEmpty(value);
   if (!isSavedConversation(saved)) throw unreadableConversation();
-  return { ...kept, saved };
+  return { ...readSummary(value, url), saved };
 }
 
 const noChats = (url: string) =>

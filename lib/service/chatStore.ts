@@ -6,8 +6,10 @@ import type { Client } from './runAccess.js';
 export interface ChatSummary {
   readonly id: string;
   readonly title: string;
-  /** When it was last changed, in milliseconds since 1970. */
+  /** When its content was last changed, in milliseconds since 1970. */
   readonly updated: number;
+  /** 1 for a new chat; each change adds 1. */
+  readonly version: number;
 }
 
 /** A page of the list of chats. */
@@ -19,7 +21,7 @@ export interface ChatPage {
 }
 
 /** The stored record of a chat. Plain JSON. */
-export interface ChatRecord extends ChatSummary {
+export interface ChatRecord extends Omit<ChatSummary, 'version'> {
   /** From the option `owner` of the service. Empty: all users are one owner. */
   readonly owner: string;
   /** What `save` of the conversation has returned. The page wrote it: only the page reads it. */

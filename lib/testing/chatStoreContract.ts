@@ -89,7 +89,12 @@ export function chatStoreContract(create: () => ChatStore | ObservableInput<Chat
     'lists the chats of an owner, latest change first': (store) => {
       const owner = newId();
       const [a, b, c] = [newId(), newId(), newId()];
-      const summary = (id: string, updated: number) => ({ id, title: recordOf(id).title, updated });
+      const summary = (id: string, updated: number, version = 1) => ({
+        id,
+        title: recordOf(id).title,
+        updated,
+        version,
+      });
       return concat(
         store.put(recordOf(a, { owner, updated: 1 }), 0),
         store.put(recordOf(b, { owner, updated: 3 }), 0),
@@ -97,7 +102,9 @@ export function chatStoreContract(create: () => ChatStore | ObservableInput<Chat
         store.put(recordOf(newId(), { owner: newId(), updated: 9 }), 0),
         expecting('list', store.list(owner), { chats: [summary(b, 3), summary(c, 2), summary(a, 1)] }),
         store.put(recordOf(a, { owner, updated: 4 }), 1),
-        expecting('list after a change', store.list(owner), { chats: [summary(a, 4), summary(b, 3), summary(c, 2)] }),
+        expecting('list after a change', store.list(owner), {
+          chats: [summary(a, 4, 2), summary(b, 3), summary(c, 2)],
+        }),
         expecting('list of another owner', store.list(newId()), { chats: [] }),
       );
     },

@@ -15,12 +15,12 @@ interface SummaryRow {
   readonly id: string;
   readonly title: string;
   readonly updated: string;
+  readonly version: number;
 }
 
 interface ChatRow extends SummaryRow {
   readonly owner: string;
   readonly saved: string;
-  readonly version: number;
 }
 
 /**
@@ -88,9 +88,7 @@ export function postgresChats(
       }).pipe(
         retryConnection(retryTime),
         map((rows) => {
-          const chats = rows
-            .slice(0, PAGE_SIZE)
-            .map(({ id, title, updated }) => ({ id, title, updated: Number(updated) }));
+          const chats = rows.slice(0, PAGE_SIZE).map((row) => ({ ...row, updated: Number(row.updated) }));
           const last = chats.at(-1);
           return { chats, ...(last && rows.length > PAGE_SIZE ? { next: `${last.updated}:${last.id}` } : {}) };
         }),
@@ -131,7 +129,7 @@ set owner = $2, version = version + 1, title = $3, updated = $4, saved = $5, exp
 where id = $1 and version = $8 and expires > $7
 returning version`;
 
-const LIST = `select id, title, updated::text as updated from rivulet_chats
+const LIST = `select id, title, updated::text as updated, version from rivulet_chats
 where owner = $1 and expires > $2
   and ($3::bigint is null or updated < $3::bigint or (updated = $3::bigint and id > $4::text))
 order by updated desc, id limit $5`;

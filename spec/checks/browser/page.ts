@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { NEVER, Subject, concat, of } from 'rxjs';
+import { Subject } from 'rxjs';
 import type { Chunk } from 'rivulet';
 import type { Page } from 'playwright-core';
 import type { Check } from './checks.js';
@@ -93,22 +93,72 @@ export const pageChecks: readonly Check[] = [
     },
   },
   {
-    name: 'The page begins a new chat in every tab, and leaves the answer that went on',
+    name: 'The page begins a new chat, and the answer of the other one goes on',
+    prepare: () => {
+      const output = new Subject<Chunk>();
+      return {
+        script: () => output,
+        async act({ chat, openTab, page }) {
+          await chat.send('Go on');
+          output.next({ type: 'text', text: 'Half' });
+          await chat.shows('Half');
+          const second = await openTab();
+          await chatOn(second).shows('Half');
+          await page.bringToFront();
+          await page.getByRole('button', { name: 'New chat' }).click();
+          await page.getByText('Ask something').waitFor();
+          output.next({ type: 'text', text: ' and whole.' });
+          output.next({ type: 'finish', reason: 'stop' });
+          output.complete();
+          await chatOn(second).shows('Half and whole.');
+          await page.getByRole('button', { name: 'Chats' }).click();
+          await page.getByRole('button', { name: 'Go on', exact: true }).click();
+          await chat.shows('Half and whole.');
+        },
+      };
+    },
+  },
+  {
+    name: 'The page lists the chats of the user, and another device opens, continues, renames and deletes them',
+    short: true,
     prepare: () => ({
-      script: () => concat(of<Chunk>({ type: 'text', text: 'Half' }), NEVER),
-      async act({ chat, openTab, page, provider }) {
-        const stopped = new Promise((resolve) =>
-          provider.events.subscribe(({ type }) => (type === 'closed' ? resolve(type) : undefined)),
-        );
-        await chat.send('Go on');
-        await chat.shows('Half');
-        const second = await openTab();
-        await chatOn(second).shows('Half');
-        await page.bringToFront();
-        await page.getByRole('button', { name: 'New chat' }).click();
-        await stopped;
-        await second.bringToFront();
-        await second.getByText('Ask something').waitFor();
+      script: ['Answer one.', 'Answer two.', 'Answer three.'],
+      async act({ browser, chat, page, picture, proxy }) {
+        await chat.send('The first question');
+        await chat.shows('Answer one.');
+        await chat.idle();
+
+        const context = await browser.newContext({ viewport: { width: 390, height: 740 } });
+        const device = await context.newPage();
+        device.on('dialog', (dialog) => void dialog.accept('Renamed'));
+        await device.goto(proxy.url);
+        await device.getByRole('button', { name: 'Chats' }).click();
+        await picture('chats-narrow', device);
+        await device.getByRole('button', { name: 'The first question', exact: true }).click();
+        const other = chatOn(device);
+        await other.shows('Answer one.');
+        await other.send('The second question');
+        await other.shows('Answer two.');
+        await other.idle();
+
+        await page.evaluate(() => window.dispatchEvent(new Event('focus')));
+        await chat.shows('Answer two.');
+        await chat.send('The third question');
+        await chat.shows('Answer three.');
+        await chat.idle();
+        await page.getByRole('button', { name: 'Chats' }).click();
+        await picture('chats');
+
+        await device.evaluate(() => window.dispatchEvent(new Event('focus')));
+        await other.shows('Answer three.');
+        await device.getByRole('button', { name: 'Chats' }).click();
+        await device.getByRole('button', { name: 'Rename The first question' }).click();
+        await device.getByRole('button', { name: 'Renamed', exact: true }).waitFor();
+        await device.getByRole('button', { name: 'Delete Renamed' }).click();
+        await device.getByText('Ask something').waitFor();
+        await page.evaluate(() => window.dispatchEvent(new Event('focus')));
+        await page.getByRole('button', { name: 'The first question', exact: true }).waitFor({ state: 'detached' });
+        await context.close();
       },
     }),
   },
