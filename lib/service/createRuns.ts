@@ -185,13 +185,16 @@ export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }:
     shutdown: (how = 'stop') =>
       defer(() => {
         isClosing = true;
-        const running = [...entries.values()].filter(({ run }) => run.status === 'running');
+        const all = [...entries.values()];
+        const running = all.filter(({ run }) => run.status === 'running');
+        /** A run may have ended while its last events were being written: its log has no end yet. */
+        const unwritten = all.filter(({ run }) => run.status !== 'running').map(({ run }) => run.settled);
         const ends = running.map(({ run }) => onErrorResumeNext(run.events$));
         for (const { run, stop } of running) {
           if (how === 'stop') stop.next();
           if (how === 'abandon') run.leave();
         }
-        return merge(...ends).pipe(ignoreElements());
+        return merge(...ends, ...unwritten).pipe(ignoreElements());
       }),
   };
 }

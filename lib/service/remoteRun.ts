@@ -1,4 +1,4 @@
-import { catchError, concatMap, defer, delay, EMPTY, exhaustMap, filter, interval, map } from 'rxjs';
+import { catchError, concatMap, defer, delayWhen, EMPTY, exhaustMap, filter, interval, map } from 'rxjs';
 import { retry, Subscription, take, takeUntil, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { RivuletError } from '../core/errors.js';
@@ -13,8 +13,11 @@ import type { SharedRun } from './shareRun.js';
 /** How often a record is read, in milliseconds. */
 const CHECK_INTERVAL = 10_000;
 
-/** How long the log of a run may say that it has ended after its record, in milliseconds. */
-const END_TIME = 1000;
+/**
+ * How long the log of a run may say that it has ended after its record, in milliseconds. On an overloaded machine, with
+ * more runs than connections, a second was too short: responses were closed without an end event.
+ */
+const END_TIME = 10_000;
 
 /** The process that executed a run has ended. The page comes back, and the run is resumed. */
 export class ExecutorLostError extends RivuletError {
@@ -49,7 +52,7 @@ export const watchExecutor = (
     ),
     filter((stored) => !stored || !isExecuted(stored.record)),
     take(1),
-    delay(END_TIME), // a run that has just ended: its log says so first
+    delayWhen((stored) => timer(stored && stored.record.state !== 'running' ? END_TIME : 0)),
     concatMap(() => failWith(new ExecutorLostError())),
   );
 

@@ -104,6 +104,8 @@ export interface LoggedRun<E extends StreamEvent = StreamEvent> extends SharedRu
   leave(): void;
   /** Whether another process executes the run now: what this one has of it is out of date. */
   readonly isTaken: boolean;
+  /** Completes when nothing more is written to the log: it has the end of the run, or the run was left or lost. */
+  readonly settled: Observable<never>;
 }
 
 /** Shares a run whose events are written to a log. A subscriber receives an event when the log has it. */
@@ -130,10 +132,12 @@ export function logRun<E extends StreamEvent>(
   const isEnded = () => status !== 'idle' && status !== 'running';
   const isTaken = () => thrown instanceof RunTakenError;
   let isEndWritten = false;
+  const settled = new AsyncSubject<never>();
   const nextWrite = (): Observable<never> | undefined => {
     const events = pending;
     pending = [];
     if (events.length > 0) return log.append(id, attempt, events);
+    if (isEndWritten) settled.complete();
     if (!isEnded() || isEndWritten) return undefined;
     isEndWritten = true;
     const failure = status === 'completed' ? undefined : describeError(thrown);
@@ -169,6 +173,7 @@ export function logRun<E extends StreamEvent>(
     isEndWritten = true;
     end('abandoned', error);
     opened.error(error);
+    settled.complete();
     abandoned.next();
   };
 
@@ -205,6 +210,7 @@ export function logRun<E extends StreamEvent>(
   /** Leaves the log to another process, and the readers to a connection that they open again. */
   const leaveLog = (error: Error): void => {
     isEndWritten = true;
+    settled.complete();
     left.error(error);
   };
   const hold = (): Subscription => {
@@ -271,6 +277,7 @@ export function logRun<E extends StreamEvent>(
     start,
     unsubscribe,
     leave,
+    settled,
     get isTaken() {
       return isTaken();
     },

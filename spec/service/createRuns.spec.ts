@@ -8,6 +8,7 @@ import type { StreamEvent } from '../../lib/core/event.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import { createRuns } from '../../lib/service/createRuns.js';
 import { memoryLog } from '../../lib/service/memoryLog.js';
+import type { RunLog } from '../../lib/service/runLog.js';
 import { countedSource, observe } from '../support/observe.js';
 
 const other = (type: string): StreamEvent => ({ type });
@@ -152,6 +153,30 @@ describe('createRuns', () => {
       expect(values.at(-1)).toMatchObject({ event: { result: { finishReason } } });
     });
   });
+
+  it.each(['finish', 'abandon'] as const)(
+    'createRuns writes the end of a run that ended during its last write before a shutdown by `%s` completes',
+    (how) => {
+      virtual((flush) => {
+        const ends: unknown[] = [];
+        const memory = memoryLog();
+        const log: RunLog = {
+          ...memory,
+          isShared: true,
+          append: (run, attempt, events) =>
+            concat(memory.append(run, attempt, events), events.length === 0 ? [] : timer(100).pipe(ignoreElements())),
+          end: (run, attempt, options) => defer(() => (ends.push(run), memory.end(run, attempt, options))),
+        };
+        const runs = createRuns({ log });
+        const { run } = runs.start(() => of(other('a'), other('b')), 'r');
+        expect([run.status, ends]).toEqual(['completed', []]);
+        const shutdown = observe(runs.shutdown(how));
+        expect(shutdown.completed).toBe(false);
+        flush();
+        expect([ends, shutdown.completed]).toEqual([['r'], true]);
+      });
+    },
+  );
 
   it('createRuns abandons the runs at a shutdown, and their readers are told', () => {
     const runs = createRuns();

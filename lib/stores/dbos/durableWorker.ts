@@ -37,6 +37,11 @@ export interface DurableWorkerOptions
   readonly log: RunLog;
   /** How many runs this worker executes at a time. Default: 50. */
   readonly concurrency?: number | undefined;
+  /**
+   * How many connections to PostgreSQL DBOS may open in this process. Default: 10. The worker needs two more, for its
+   * lock and for notifications, and those of the pool of the store and the log.
+   */
+  readonly dbosConnections?: number | undefined;
   /** How often this worker looks for runs of workers that have ended, in milliseconds. Default: 1000. */
   readonly recoveryInterval?: number | undefined;
   /** How often this worker looks for new runs, in milliseconds. Default: 100. */
@@ -83,12 +88,19 @@ const START_RETRIES = 5;
  * @param agent The agent that `createAgent` returns. It must ask for the same requests and calls when it is executed
  * again: `prepareTurn` may not depend on the time or on chance.
  * @param options `dbos`, `databaseUrl`, `connect`, `store`, `log`; `queue` (default: `rivulet`), `version` (default:
- * `1`), `concurrency` (default: 50), and in milliseconds `recoveryInterval` (default: 1000), `pollInterval` (default:
- * 100) and `keep` (default: 3600000); `exposeToolErrors`, `exposeMetadata`, `onError`, `onResult`, `describeError`.
+ * `1`), `concurrency` (default: 50), `dbosConnections` (default: 10), and in milliseconds `recoveryInterval` (default:
+ * 1000), `pollInterval` (default: 100) and `keep` (default: 3600000); `exposeToolErrors`, `exposeMetadata`, `onError`,
+ * `onResult`, `describeError`.
  */
 export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerOptions): DurableWorker {
   const { dbos, databaseUrl, store, log, queue = DEFAULT_QUEUE, version = DEFAULT_VERSION } = options;
-  const { concurrency = 50, recoveryInterval = 1000, pollInterval = 100, keep = 3_600_000 } = options;
+  const {
+    concurrency = 50,
+    dbosConnections = 10,
+    recoveryInterval = 1000,
+    pollInterval = 100,
+    keep = 3_600_000,
+  } = options;
   const id = `rivulet-${randomId()}`;
   const executing = new Map<string, RunSteps>();
   const lost = new Subject<never>();
@@ -174,7 +186,7 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
       applicationVersion: version,
       logLevel: 'error',
       runAdminServer: false,
-      systemDatabasePoolSize: 10,
+      systemDatabasePoolSize: dbosConnections,
     });
     dbos.registerWorkflow(execute, { name: WORKFLOW, maxRecoveryAttempts: 1_000_000 });
     return from(dbos.launch());

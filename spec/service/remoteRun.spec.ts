@@ -1,0 +1,42 @@
+import { describe, expect, it } from '@jest/globals';
+import { ignoreElements, lastValueFrom, timer } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
+import { memoryLog } from '../../lib/service/memoryLog.js';
+import { memoryStore } from '../../lib/service/memoryStore.js';
+import { ExecutorLostError, remoteRun, watchExecutor } from '../../lib/service/remoteRun.js';
+import type { RunRecord } from '../../lib/service/runStore.js';
+import { observe } from '../support/observe.js';
+
+/** Reads a run whose record has a state from the start, and whose log ends at a time, if it ends. */
+async function readRun(state: RunRecord['state'], endsAt?: number) {
+  const store = memoryStore();
+  const log = memoryLog();
+  await lastValueFrom(store.put({ id: 'r', owner: '', input: [], state, attempt: 1 }, 0));
+  const states: { readonly thrown: unknown; readonly completed: boolean }[] = [];
+  new TestScheduler(() => undefined).run(({ flush }) => {
+    observe(log.append('r', 1, [{ type: 'a' }]));
+    const lost = watchExecutor(store, 'r', () => false);
+    const { events$ } = remoteRun(log, 'r', lost);
+    if (endsAt !== undefined) timer(endsAt).subscribe(() => observe(log.end('r', 1)));
+    events$.pipe(ignoreElements()).subscribe({
+      error: (thrown: unknown) => states.push({ thrown, completed: false }),
+      complete: () => states.push({ thrown: undefined, completed: true }),
+    });
+    flush();
+  });
+  return states;
+}
+
+describe('remoteRun', () => {
+  it('remoteRun sends the end of a run whose log says so five seconds after its record', async () => {
+    expect(await readRun('ended', 15_000)).toMatchObject([{ completed: true }]);
+  });
+
+  it('remoteRun fails if the record of a run has ended, and its log does not', async () => {
+    expect(await readRun('ended')).toMatchObject([{ thrown: expect.any(ExecutorLostError) as unknown }]);
+  });
+
+  it('remoteRun fails at the next check when nobody executes the run', async () => {
+    expect(await readRun('running', 15_000)).toMatchObject([{ thrown: expect.any(ExecutorLostError) as unknown }]);
+  });
+});
