@@ -1,6 +1,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { Observable } from 'rxjs';
 import { ProtocolError } from '../../core/errors.js';
+import { isRecord } from '../../core/json/json.js';
 
 /** The members of the official client that are used here, so that a wrapped client or a test double works as well. */
 export type McpClient = Pick<
@@ -53,3 +54,13 @@ export const isTooDeepForClient = (error: unknown): boolean => error instanceof 
 /** The error for a response that is nested too deeply. */
 export const nestingError = (): ProtocolError =>
   new ProtocolError('mcp', 'frame', 'The response of the MCP server is nested too deeply to be read.', '');
+
+/** A schema for any object, as the client takes them (https://standardschema.dev). */
+export const anyResult = {
+  '~standard': {
+    version: 1,
+    vendor: 'rivulet',
+    validate: (value: unknown) =>
+      isRecord(value) ? { value } : { issues: [{ message: 'The result is not an object.' }] },
+  },
+} as const;

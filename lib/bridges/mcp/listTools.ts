@@ -19,7 +19,7 @@ import {
 import type { Subscriber } from 'rxjs';
 import { ConnectionError } from '../../core/errors.js';
 import { asArray, isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
-import { cancelReason, fromRequest, isTooDeepForClient } from './client.js';
+import { anyResult, cancelReason, fromRequest, isTooDeepForClient } from './client.js';
 import type { McpClient } from './client.js';
 
 const listChanged = 'notifications/tools/list_changed';
@@ -93,16 +93,6 @@ async function listUnchecked(client: McpClient, signal: AbortSignal): Promise<{ 
   }
   return { tools };
 }
-
-/** A schema for any object, as the client takes them (https://standardschema.dev). */
-const anyResult = {
-  '~standard': {
-    version: 1,
-    vendor: 'rivulet',
-    validate: (value: unknown) =>
-      isRecord(value) ? { value } : { issues: [{ message: 'The result is not an object.' }] },
-  },
-} as const;
 
 /** A request continues a series if it follows the previous response within this time, in milliseconds. */
 const QUIET_TIME = 1000;
