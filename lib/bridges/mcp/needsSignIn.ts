@@ -5,8 +5,8 @@ import { anyResult, fromRequest } from './client.js';
 import type { McpClient } from './client.js';
 
 /**
- * Asks the server for the first page of its tools, and emits whether the client's `authProvider` requires a sign-in. An
- * expired access token is refreshed by the client, and is no reason for a sign-in.
+ * Asks the server for the first page of its tools, and emits whether a sign-in is required. The client refreshes an
+ * expired access token by itself.
  *
  * Other errors are not decided here: the call itself meets them, and reports them.
  */
