@@ -238,7 +238,7 @@ describe('the public names', () => {
   });
 
   it('rivulet/chats exports these names', () => {
-    expect(Object.keys(chats).sort()).toEqual(['keepChats', 'memoryChats', 'remoteChats']);
+    expect(Object.keys(chats).sort()).toEqual(['chatCopies', 'keepChats', 'memoryChats', 'remoteChats']);
   });
 
   it('rivulet/recording exports these names', () => {

@@ -1,4 +1,5 @@
-import { Observable, of } from 'rxjs';
+import { of } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { FinishChunk } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { ToolProgressEvent, ToolResultEvent, ToolStartEvent, TurnMessageEvent } from '../core/event.js';
@@ -7,6 +8,8 @@ import type { Tool } from '../core/tool.js';
 import { executeTools } from '../operators/executeTools.js';
 import type { ExecuteToolsOptions } from '../operators/executeTools.js';
 import { ofType } from '../operators/ofType.js';
+import { lockTab } from './tabLock.js';
+import type { TabLock } from './tabLock.js';
 import type { ToolCallView } from './view.js';
 
 /** Tools that are executed in the page of a conversation, as `pageTools` returns them. */
@@ -20,13 +23,6 @@ export interface PageTools {
     calls: readonly ToolCallView[],
     options: ExecuteToolsOptions,
   ): Observable<ToolStartEvent | ToolProgressEvent | ToolResultEvent>;
-}
-
-/** The right of one tab to execute the calls of a run. */
-export interface TabLock {
-  /** Whether another tab had it before. */
-  readonly hasWaited: boolean;
-  release(): void;
 }
 
 /**
@@ -48,7 +44,7 @@ export function pageTools(tools: readonly Tool[]): PageTools {
   if (invalid) throw notExecutable(invalid.name);
   return {
     has: (name) => tools.some((tool) => tool.name === name),
-    lock,
+    lock: lockTab,
     execute(calls, options) {
       // `executeTools` executes the calls of a turn: those in its message, after its finish.
       const parts = calls.map(({ type, id, name, arguments: args }) => ({ type, id, name, arguments: args }));
@@ -68,31 +64,3 @@ const notExecutable = (name: string) =>
     `The tool "${name}" of the page has no \`execute\`, or needs an approval.`,
     'Pass tools that this page executes. Calls of other tools wait for `decide` or `answer`.',
   );
-
-/**
- * Requests a Web Lock, which one tab has at a time, until `release` or the end of the page. Without that API (pages
- * without HTTPS, Node), each tab executes the calls, and the server uses the first result.
- */
-function lock(run: string): Observable<TabLock> {
-  const { locks } = (globalThis as { readonly navigator?: { readonly locks?: LockManager } }).navigator ?? {};
-  if (!locks) return of({ hasWaited: false, release: () => undefined });
-  return new Observable<TabLock>((out) => {
-    const name = `rivulet ${run}`;
-    const unsubscribed = new AbortController();
-    /** Emits the lock. The browser takes it back when the Promise resolves. */
-    const emitLock = (hasWaited: boolean): Promise<void> => {
-      let release = (): void => undefined;
-      const released = new Promise<void>((resolve) => (release = resolve));
-      if (out.closed) release();
-      out.next({ hasWaited, release });
-      return released;
-    };
-    const emitIfFree = (free: Lock | null) => (free ? emitLock(false).then(() => true) : false);
-    const waitAndEmit = () => locks.request(name, { signal: unsubscribed.signal }, () => emitLock(true));
-    locks
-      .request(name, { ifAvailable: true }, emitIfFree)
-      .then((wasFree) => (wasFree ? undefined : waitAndEmit()))
-      .catch((thrown: unknown) => out.error(thrown)); // no error after `abort`: the output is closed
-    return () => unsubscribed.abort();
-  });
-}

@@ -1,3 +1,5 @@
+export { chatCopies } from './chatCopies.js';
+export type { ChatCopies } from './chatCopies.js';
 export { keepChats } from './keepChats.js';
 export type { KeepChatsOptions } from './keepChats.js';
 export { memoryChats } from './memoryChats.js';

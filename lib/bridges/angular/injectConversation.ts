@@ -1,6 +1,7 @@
 import { computed, DestroyRef, effect, ErrorHandler, inject, PLATFORM_ID, signal, untracked } from '@angular/core';
 import type { Signal } from '@angular/core';
-import { identity, Subscription } from 'rxjs';
+import { toObservable } from '@angular/core/rxjs-interop';
+import { identity, Subscription, switchMap } from 'rxjs';
 import type { ConversationAgent } from '../../chat/conversationAgent.js';
 import { conversation } from '../../chat/conversation.js';
 import type { Conversation, ConversationOptions, ConversationView } from '../../chat/conversation.js';
@@ -31,7 +32,7 @@ export interface InjectConversationOptions extends ConversationOptions {
 }
 
 /** A conversation as signals, and its commands. */
-export interface InjectedConversation extends Omit<Conversation, 'view' | 'view$' | 'saved$'> {
+export interface InjectedConversation extends Omit<Conversation, 'view' | 'view$'> {
   /** The view. What did not change keeps its identity. */
   readonly view: Signal<ConversationView>;
   /** The prompts with their answers, oldest first. */
@@ -149,6 +150,7 @@ export function injectConversation(options: InjectConversationOptions = {}): Inj
     answer: command((chat, callId, result) => chat.answer(callId, result)),
     cancel: command((chat, callId) => chat.cancel(callId)),
     save: () => untracked(current).chat.save(),
+    saved$: toObservable(current).pipe(switchMap(({ chat }) => chat.saved$)),
   };
 }
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { NEVER, Subject, concat, concatMap, finalize, from, interval, of, take } from 'rxjs';
+import { NEVER, ReplaySubject, Subject, concat, concatMap, finalize, from, interval, of, take } from 'rxjs';
 import { progress, tool } from 'rivulet';
 import type { Chunk } from 'rivulet';
 import { toolCall } from 'rivulet/testing';
 import type { ServedTurn, Step } from 'rivulet/testing/server';
+import type { Page } from 'playwright-core';
 import * as z from 'zod';
 import { chatOn } from './stage.js';
 import type { Settings, Stage } from './stage.js';
@@ -70,7 +71,7 @@ export const checks: readonly Check[] = [
     name: 'The page shows text while it streams',
     short: true,
     prepare: () => {
-      const output = new Subject<Chunk>();
+      const output = new ReplaySubject<Chunk>();
       return {
         script: () => output,
         async act({ chat, page, picture }) {
@@ -413,4 +414,55 @@ export const checks: readonly Check[] = [
       },
     }),
   })),
+  {
+    name: 'The page lists the chats of the user, and another device opens, continues, renames and deletes them',
+    short: true,
+    prepare: () => ({
+      script: ['Answer one.', 'Answer two.', 'Answer three.'],
+      async act({ browser, chat, page, picture, proxy }) {
+        const openList = async (of: Page) => {
+          const button = of.getByRole('button', { name: 'Chats', exact: true });
+          if (await button.isVisible()) await button.click(); // a wide page may show the list always
+        };
+        const entry = (of: Page, name: string) => of.getByRole('button', { name, exact: true });
+        const focus = (of: Page) => of.evaluate(() => window.dispatchEvent(new Event('focus')));
+        await chat.send('The first question');
+        await chat.shows('Answer one.');
+        await chat.idle();
+
+        const context = await browser.newContext({ viewport: { width: 390, height: 740 } });
+        const device = await context.newPage();
+        const other = chatOn(device);
+        device.on('dialog', (dialog) => void dialog.accept('Renamed'));
+        await device.goto(proxy.url);
+        await openList(device);
+        await entry(device, 'The first question').waitFor();
+        await picture('chats-narrow', device);
+        await entry(device, 'The first question').click();
+        await other.shows('Answer one.');
+        await other.send('The second question');
+        await other.shows('Answer two.');
+        await other.idle();
+
+        await focus(page);
+        await chat.shows('Answer two.');
+        await chat.send('The third question');
+        await chat.shows('Answer three.');
+        await chat.idle();
+        await openList(page);
+        await picture('chats');
+
+        await focus(device);
+        await other.shows('Answer three.');
+        await openList(device);
+        await device.getByRole('button', { name: 'Rename The first question' }).click();
+        await entry(device, 'Renamed').waitFor();
+        await device.getByRole('button', { name: 'Delete Renamed' }).click();
+        await other.log.filter({ hasText: 'Answer one.' }).waitFor({ state: 'detached' });
+        await focus(page);
+        await entry(page, 'The first question').waitFor({ state: 'detached' });
+        await context.close();
+      },
+    }),
+  },
 ];

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Subject } from 'rxjs';
+import { ReplaySubject } from 'rxjs';
 import type { Chunk } from 'rivulet';
 import type { Page } from 'playwright-core';
 import type { Check } from './checks.js';
@@ -50,7 +50,7 @@ export const pageChecks: readonly Check[] = [
   {
     name: 'The page tells a screen reader what happens, and reads an answer when it is complete',
     prepare: () => {
-      const output = new Subject<Chunk>();
+      const output = new ReplaySubject<Chunk>();
       return {
         script: () => output,
         async act({ chat, page }) {
@@ -73,7 +73,7 @@ export const pageChecks: readonly Check[] = [
   {
     name: 'The page queues a prompt that is sent during an answer',
     prepare: () => {
-      const output = new Subject<Chunk>();
+      const output = new ReplaySubject<Chunk>();
       return {
         script: [output, 'The second answer.'],
         async act({ chat, page, provider }) {
@@ -95,7 +95,7 @@ export const pageChecks: readonly Check[] = [
   {
     name: 'The page begins a new chat, and the answer of the other one goes on',
     prepare: () => {
-      const output = new Subject<Chunk>();
+      const output = new ReplaySubject<Chunk>();
       return {
         script: () => output,
         async act({ chat, openTab, page }) {
@@ -117,49 +117,5 @@ export const pageChecks: readonly Check[] = [
         },
       };
     },
-  },
-  {
-    name: 'The page lists the chats of the user, and another device opens, continues, renames and deletes them',
-    short: true,
-    prepare: () => ({
-      script: ['Answer one.', 'Answer two.', 'Answer three.'],
-      async act({ browser, chat, page, picture, proxy }) {
-        await chat.send('The first question');
-        await chat.shows('Answer one.');
-        await chat.idle();
-
-        const context = await browser.newContext({ viewport: { width: 390, height: 740 } });
-        const device = await context.newPage();
-        device.on('dialog', (dialog) => void dialog.accept('Renamed'));
-        await device.goto(proxy.url);
-        await device.getByRole('button', { name: 'Chats' }).click();
-        await picture('chats-narrow', device);
-        await device.getByRole('button', { name: 'The first question', exact: true }).click();
-        const other = chatOn(device);
-        await other.shows('Answer one.');
-        await other.send('The second question');
-        await other.shows('Answer two.');
-        await other.idle();
-
-        await page.evaluate(() => window.dispatchEvent(new Event('focus')));
-        await chat.shows('Answer two.');
-        await chat.send('The third question');
-        await chat.shows('Answer three.');
-        await chat.idle();
-        await page.getByRole('button', { name: 'Chats' }).click();
-        await picture('chats');
-
-        await device.evaluate(() => window.dispatchEvent(new Event('focus')));
-        await other.shows('Answer three.');
-        await device.getByRole('button', { name: 'Chats' }).click();
-        await device.getByRole('button', { name: 'Rename The first question' }).click();
-        await device.getByRole('button', { name: 'Renamed', exact: true }).waitFor();
-        await device.getByRole('button', { name: 'Delete Renamed' }).click();
-        await device.getByText('Ask something').waitFor();
-        await page.evaluate(() => window.dispatchEvent(new Event('focus')));
-        await page.getByRole('button', { name: 'The first question', exact: true }).waitFor({ state: 'detached' });
-        await context.close();
-      },
-    }),
   },
 ];

@@ -1,12 +1,12 @@
 import { afterRenderEffect, Component, computed, inject, signal, viewChild } from '@angular/core';
 import type { ElementRef } from '@angular/core';
 import { Chat } from './chat';
+import { ChatList } from './chat-list';
 import { Chats } from './chats';
 import { Composer } from './composer';
 import { Exchange } from './exchange';
 import { answerOf, inputText } from './text';
 import { applyTheme, restoreTheme } from './theme';
-import { Titles } from './titles';
 
 const suggestions = [
   'What can you do?',
@@ -84,7 +84,7 @@ export class App {
   protected readonly inputText = inputText;
   protected readonly isListOpen = signal(false);
   protected readonly theme = signal(restoreTheme());
-  protected readonly title = inject(Titles).current;
+  protected readonly title = inject(ChatList).title;
   protected readonly isBusy = this.chat.current.isBusy;
   /** For a screen reader: the answer at once when it is complete, not word by word. */
   protected readonly announcement = computed(() => {

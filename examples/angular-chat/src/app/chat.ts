@@ -1,4 +1,4 @@
-import { effect, Injectable, signal } from '@angular/core';
+import { computed, effect, Injectable, signal } from '@angular/core';
 import { pageTools } from 'rivulet';
 import { injectConversation } from 'rivulet/angular';
 import { read, write } from './storage';
@@ -7,15 +7,17 @@ import { browserTools } from './tools';
 /** The conversation that is shown. It is kept in localStorage, and the same in all tabs. */
 @Injectable({ providedIn: 'root' })
 export class Chat {
-  readonly id = signal(read<string>('open') ?? crypto.randomUUID());
+  /** Another object shows the copy in localStorage again, also of the same chat. */
+  readonly shown = signal({ id: read<string>('open') ?? crypto.randomUUID() });
+  readonly id = computed(() => this.shown().id);
   /** The signals, and what sends, stops, regenerates, edits, selects, decides, answers and cancels. */
-  readonly current = injectConversation({ key: this.id, tools: pageTools(browserTools) });
+  readonly current = injectConversation({ key: () => this.shown().id, tools: pageTools(browserTools) });
 
   constructor() {
     effect(() => write('open', this.id()));
   }
 
   open(id: string = crypto.randomUUID()): void {
-    this.id.set(id);
+    this.shown.set({ id });
   }
 }

@@ -1,6 +1,6 @@
 import { Component, inject, output } from '@angular/core';
 import { Chat } from './chat';
-import { Titles } from './titles';
+import { ChatList } from './chat-list';
 
 /** The list of conversations. */
 @Component({
@@ -9,16 +9,19 @@ import { Titles } from './titles';
     <button class="new" (click)="chat.open(); opened.emit()">New chat</button>
     <nav aria-label="Conversations">
       <ul>
-        @for (entry of titles.list(); track entry.id) {
+        @for (entry of list.entries(); track entry.id) {
           <li>
             <button
               class="entry"
               [attr.aria-current]="entry.id === chat.id() ? 'page' : null"
-              (click)="chat.open(entry.id); opened.emit()"
+              (click)="list.open(entry); opened.emit()"
             >
               {{ entry.title }}
             </button>
-            <button class="quiet remove" [attr.aria-label]="'Delete ' + entry.title" (click)="titles.remove(entry.id)">
+            <button class="quiet remove" [attr.aria-label]="'Rename ' + entry.title" (click)="list.rename(entry)">
+              ✎
+            </button>
+            <button class="quiet remove" [attr.aria-label]="'Delete ' + entry.title" (click)="list.remove(entry)">
               ×
             </button>
           </li>
@@ -29,6 +32,6 @@ import { Titles } from './titles';
 })
 export class Chats {
   protected readonly chat = inject(Chat);
-  protected readonly titles = inject(Titles);
+  protected readonly list = inject(ChatList);
   readonly opened = output();
 }

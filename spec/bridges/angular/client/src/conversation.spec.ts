@@ -253,6 +253,20 @@ describe('injectConversation', () => {
     expect(localStorage.getItem('b')).toContain('Second');
   });
 
+  it('emits what is to be stored, of the conversation that is shown', async () => {
+    provide(createAgent({ model: scriptedModel(['One.']) }));
+    const fixture = await show(Stored, { name: 'x' });
+    const { chat } = fixture.componentInstance;
+    const sizes: number[] = [];
+    chat.saved$.subscribe(({ exchanges }) => sizes.push(exchanges.length));
+    chat.send('First');
+    await fixture.whenStable();
+    expect([sizes[0], sizes.at(-1)]).toEqual([0, 1]);
+    fixture.componentRef.setInput('name', 'y');
+    await fixture.whenStable();
+    expect(sizes.at(-1)).toBe(0);
+  });
+
   it('shows what another tab has stored, if the runs are at a server', async () => {
     const other = createAgent({ model: scriptedModel(['Written there.']) });
     const remote: ConversationAgent = { stream: () => NEVER, resume: () => NEVER, join: () => EMPTY };

@@ -1,0 +1,38 @@
+import { Observable, of } from 'rxjs';
+
+/** The right of one tab to do something for a run or for a chat. */
+export interface TabLock {
+  /** Whether another tab had it before. */
+  readonly hasWaited: boolean;
+  release(): void;
+}
+
+/**
+ * Requests a Web Lock, which one tab has at a time, until `release` or the end of the page. Without that API (pages
+ * without HTTPS, Node), every tab gets it: each executes the calls of the page, and the server uses the first result.
+ *
+ * @param id The id of a run or of a chat.
+ */
+export function lockTab(id: string): Observable<TabLock> {
+  const { locks } = (globalThis as { readonly navigator?: { readonly locks?: LockManager } }).navigator ?? {};
+  if (!locks) return of({ hasWaited: false, release: () => undefined });
+  return new Observable<TabLock>((out) => {
+    const name = `rivulet ${id}`;
+    const unsubscribed = new AbortController();
+    /** Emits the lock. The browser takes it back when the Promise resolves. */
+    const emitLock = (hasWaited: boolean): Promise<void> => {
+      let release = (): void => undefined;
+      const released = new Promise<void>((resolve) => (release = resolve));
+      if (out.closed) release();
+      out.next({ hasWaited, release });
+      return released;
+    };
+    const emitIfFree = (free: Lock | null) => (free ? emitLock(false).then(() => true) : false);
+    const waitAndEmit = () => locks.request(name, { signal: unsubscribed.signal }, () => emitLock(true));
+    locks
+      .request(name, { ifAvailable: true }, emitIfFree)
+      .then((wasFree) => (wasFree ? undefined : waitAndEmit()))
+      .catch((thrown: unknown) => out.error(thrown)); // no error after `abort`: the output is closed
+    return () => unsubscribed.abort();
+  });
+}
