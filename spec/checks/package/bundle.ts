@@ -19,7 +19,7 @@ const budgets: readonly Budget[] = [
   { code: "export { openai } from 'rivulet';", most: 71_950, gzipped: 26_720 },
   { code: "export { createAgent, openai, tool } from 'rivulet';", most: 133_950, gzipped: 47_230 },
   { code: "export { createAgent, openai, tool, typed } from 'rivulet';", most: 145_300, gzipped: 51_230 },
-  { code: "export * from 'rivulet';", most: 351_650 },
+  { code: "export * from 'rivulet';", most: 351_700 },
   { code: "export { remoteChats } from 'rivulet/chats';", most: 12_000 },
   { code: "export * from 'rivulet/registry';", most: 176_500 },
   { code: "export * from 'rivulet/ai-sdk';", most: 52_000 },
@@ -27,7 +27,7 @@ const budgets: readonly Budget[] = [
   { code: "export * from 'rivulet/opentelemetry';", most: 52_000 },
   { code: "export * from 'rivulet/angular';", most: 50_000 },
   { code: "export { fetchAgUi, fromAgUi } from 'rivulet/ag-ui';", most: 36_000 },
-  { code: "export * from 'rivulet/ag-ui';", most: 95_050 },
+  { code: "export * from 'rivulet/ag-ui';", most: 95_100 },
   { code: "export * from 'rivulet/provider';", most: 61_400 },
   { code: "export * from 'rivulet/testing';", most: 118_900 }, // toolContract runs an agent
 ];
