@@ -342,6 +342,39 @@ describe('an agent whose calls wait', () => {
     expect(resumed.messages.map(({ role }) => role)).toEqual(['model', 'user', 'user', 'model']);
   });
 
+  it('needsApproval may emit details for the person who decides', async () => {
+    const details = { preview: 'buy-milk.txt', size: 12 };
+    const requests: unknown[] = [];
+    const write = tool({
+      name: 'write',
+      description: 'Writes.',
+      needsApproval: () => Promise.resolve(details),
+      execute: () => 'written',
+    });
+    const waiting = { id: 'w', name: 'write', arguments: {}, details };
+    const model = () => scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : [toolCall('write', {}, 'w')]));
+    const agent = () => createAgent({ model: model(), tools: [write] });
+    const events: RunEvent[] = [];
+    await agent()
+      .stream('Write.')
+      .forEach((event) => void events.push(event));
+    expect(events).toContainEqual({ type: 'toolWaiting', ...waiting });
+    const result = resultOf({ values: events, error: undefined });
+    expect(result.waiting).toEqual([waiting]);
+    const approve: Approve = ({ id, name, arguments: args, details: shown }) => {
+      requests.push({ id, name, arguments: args, details: shown });
+      return of({ approve: true });
+    };
+    // Also after a resume without an answer, and in the run itself.
+    await agent()
+      .resume(stored(result), { approve })
+      .forEach(() => undefined);
+    await agent()
+      .stream('Write.', { approve })
+      .forEach(() => undefined);
+    expect(requests).toEqual([waiting, waiting]);
+  });
+
   it('needsApproval, approve and resume receive the context of the run', () => {
     const needsApproval = jest.fn(
       (_args: unknown, { context }: { context: { user: string } }) => context.user === 'ann',

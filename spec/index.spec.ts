@@ -190,7 +190,7 @@ describe('the public names', () => {
   });
 
   it('rivulet/mcp exports these names', () => {
-    expect(Object.keys(mcp).sort()).toEqual(['McpToolError', 'mcpTools']);
+    expect(Object.keys(mcp).sort()).toEqual(['McpToolError', 'mcpSignIn', 'mcpTools']);
   });
   it('rivulet/ag-ui exports these names', () => {
     expect(Object.keys(agUi).sort()).toEqual([

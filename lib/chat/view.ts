@@ -99,6 +99,8 @@ export interface ToolCallView {
    * result; `running`; `completed`: it has a `result`; `failed`: it has an `error`.
    */
   readonly status: 'receiving' | 'pending' | 'waiting' | 'running' | 'completed' | 'failed';
+  /** What the person who decides should see: a preview, or an address to open. Only of a call that waits or waited. */
+  readonly details?: JsonObject;
   /** The last progress value. */
   readonly progress?: JsonValue;
   readonly result?: JsonValue;

@@ -3,7 +3,7 @@ import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { RivuletError, errorText } from '../core/errors.js';
 import type { RunResult, StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { asArray, isJsonObject, objectOrEmpty } from '../core/json/json.js';
+import { asArray, isJsonObject, objectOrEmpty, omitUndefined } from '../core/json/json.js';
 import { createPartialJson } from '../core/json/partialJson.js';
 import type { PartialJson } from '../core/json/partialJson.js';
 import { hasToolResults } from '../core/message.js';
@@ -104,7 +104,7 @@ export function createViewFold(start: View, outerCall?: string): ViewFold {
         addCall(toolCallView(known));
         break;
       case 'toolWaiting':
-        changeCall(known.id, (call) => ({ ...call, status: 'waiting' }));
+        changeCall(known.id, (call) => ({ ...call, status: 'waiting', ...omitUndefined({ details: known.details }) }));
         break;
       case 'toolStart':
         changeCall(known.id, (call) => ({ ...call, status: 'running' }));

@@ -17,6 +17,8 @@ export interface WaitingCall {
   readonly name: string;
   /** As the model sent them. They match the schema of the tool. */
   readonly arguments: JsonObject;
+  /** What `needsApproval` of the tool has emitted for the person who decides: a preview, or an address to open. */
+  readonly details?: JsonObject;
   /**
    * Where the call is, if it is of an inner run (`agentTool`): the ids of the calls, the outer one first, each in its
    * own run. `id` joins them by `/`, and is what answers refer to. Absent for a call of the run itself.

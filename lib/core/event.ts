@@ -31,6 +31,8 @@ export interface ToolWaitingEvent<Name extends string = string, Arguments = Json
   readonly name: Name;
   /** The call's arguments, as the model sent them. */
   readonly arguments: Arguments;
+  /** What `needsApproval` of the tool has emitted for the person who decides. Absent if it has only said `true`. */
+  readonly details?: JsonObject;
 }
 
 /** A tool starts: the arguments of the call are valid, and `execute` is called next. */

@@ -65,12 +65,16 @@ export type ApprovalContext<C = unknown> = Omit<
 >;
 
 /**
- * Whether a call must be approved before it runs: a value, or a function of its validated arguments. Declared as a
- * method, for the same reason as `execute`.
+ * Whether a call must be approved before it runs: a value, or a function of its validated arguments. A Promise or an
+ * Observable may also emit the `details` that are shown to the person who decides. Declared as a method, for the same
+ * reason as `execute`.
  */
 export type NeedsApproval<Arguments = unknown, C = unknown> =
   | boolean
-  | { decide(args: Arguments, context: ApprovalContext<C>): boolean | ObservableInput<boolean> }['decide'];
+  | { decide(args: Arguments, context: ApprovalContext<C>): NeededApproval }['decide'];
+
+/** Whether an approval is needed; an object: it is, and these are its details. */
+type NeededApproval = boolean | ObservableInput<boolean | JsonObject>;
 
 /**
  * A function that the model can call. `execute` is declared as a method, so that an array of tools with different
@@ -183,9 +187,7 @@ export function tool<
   definition: ToolHead<Name, S> & {
     readonly progress?: P;
     readonly result?: never;
-    readonly needsApproval?:
-      | boolean
-      | ((args: Infer<NoInfer<S>>, context: ApprovalContext<C>) => boolean | ObservableInput<boolean>);
+    readonly needsApproval?: boolean | ((args: Infer<NoInfer<S>>, context: ApprovalContext<C>) => NeededApproval);
     readonly atMostOnce?: boolean;
     readonly execute: (
       args: Infer<NoInfer<S>>,

@@ -10,6 +10,7 @@ import { callTool } from './callTool.js';
 import type { McpCallOptions, McpProgress } from './callTool.js';
 import type { McpClient } from './client.js';
 import { needsSignIn } from './needsSignIn.js';
+import type { McpSignIn } from './mcpSignIn.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { watchTools } from './listTools.js';
 
@@ -27,12 +28,11 @@ export interface McpToolsOptions extends McpCallOptions {
    */
   readonly onSkip?: (tool: ServerTool, reason: ProtocolError) => void;
   /**
-   * Whether a call waits, as one with `needsApproval` does, while the server requires a sign-in. The `authProvider` of
-   * the client's transport receives the address to open (`redirectToAuthorization`) before `toolWaiting` is emitted.
-   * After the sign-in, approve the call. It costs one more request for each call. Default: false, a call without a
-   * sign-in is an error that is reported to the model.
+   * What `mcpSignIn` returns, if the server requires a sign-in. A call that is not authorised then waits, as one with
+   * `needsApproval` does; its `details` have the address to open as `signIn`. After the sign-in, approve the call. It
+   * costs one more request for each call. Default: such a call is an error that is reported to the model.
    */
-  readonly signIn?: boolean;
+  readonly signIn?: McpSignIn;
 }
 
 /** A tool of an MCP server. */
@@ -106,9 +106,9 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * connection shows at the next call, not here: after connecting the client again, subscribe again.
  *
  * @param client A connected `Client` of `@modelcontextprotocol/client`. Its owner connects and closes it.
- * @param options `prefix` of the names; `filter`, `describe` and `onSkip` to review the tools; `signIn` for a
- * server that requires one; and the time limits of a
- * call: `timeout` (60 s, restarted by progress), `resetTimeoutOnProgress` (true), `maxTotalTimeout` (none).
+ * @param options `prefix` of the names; `filter`, `describe` and `onSkip` to review the tools; `signIn` for a server
+ * that requires one; and the time limits of a call: `timeout` (60 s, restarted by progress), `resetTimeoutOnProgress`
+ * (true), `maxTotalTimeout` (none).
  * @returns An Observable of the lists. It completes when the server can announce no further change. Errors:
  * ConfigurationError `mcp` when the client is not connected, ConnectionError when the stream of changes broke (`retry`
  * subscribes again), the client's errors for a failed list, and errors that the options' functions throw.
@@ -125,14 +125,7 @@ export function mcpTools(client: McpClient, options: McpToolsOptions = {}): Obse
 function toTools(
   client: McpClient,
   serverTools: readonly ServerTool[],
-  {
-    prefix = '',
-    filter = () => true,
-    describe = defaultDescription,
-    onSkip,
-    signIn = false,
-    ...limits
-  }: McpToolsOptions,
+  { prefix = '', filter = () => true, describe = defaultDescription, onSkip, signIn, ...limits }: McpToolsOptions,
 ): readonly McpTool[] {
   const callable = serverTools.filter(({ execution }) => execution?.taskSupport !== 'required');
   // A tool may be on two pages if the list changed between them.
@@ -150,7 +143,7 @@ function toTools(
     parameters: toParameters(definition),
     definition,
     // A call that has begun is repeated after a crash, as without the option.
-    ...(signIn ? { needsApproval: () => needsSignIn(client), atMostOnce: false } : {}),
+    ...(signIn ? { needsApproval: () => needsSignIn(client, signIn), atMostOnce: false } : {}),
     execute: (args, { signal }) => callTool(client, definition, args, signal, limits),
   }));
 }

@@ -130,9 +130,11 @@ export class CallRound implements CallObserver, DecisionObserver {
         this.suspended.delete(event.id);
         this.results.set(event.id, event);
         break;
-      case 'toolWaiting':
-        this.waiting.set(event.id, { id: event.id, name: event.name, arguments: event.arguments });
+      case 'toolWaiting': {
+        const { type: _, ...call } = event;
+        this.waiting.set(event.id, call);
         break;
+      }
       default:
         this.observer.emit(event);
         return;

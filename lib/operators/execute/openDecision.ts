@@ -1,7 +1,7 @@
 import { catchError, concat, defaultIfEmpty, defer, EMPTY, finalize, from, map, mergeMap, of, take } from 'rxjs';
 import type { Observable, Observer, Subscriber } from 'rxjs';
 import { isDecision } from '../../core/approval.js';
-import type { Approve, Decision } from '../../core/approval.js';
+import type { Approve, Decision, WaitingCall } from '../../core/approval.js';
 import type { ResumedTurn } from '../../core/checkpoint.js';
 import { errorText } from '../../core/errors.js';
 import type { ToolResultEvent, ToolWaitingEvent } from '../../core/event.js';
@@ -43,10 +43,10 @@ type DecisionEvent = ToolWaitingEvent | ToolResultEvent | ApprovedCall;
 
 /** Whether a call may have to wait. Other calls need no decision. */
 export const mayWait = (tool: Tool, { id }: ToolCallPart, resumed: ResumedTurn | undefined): boolean =>
-  !tool.execute || Boolean(tool.needsApproval) || isAnnounced(id, resumed);
+  !tool.execute || Boolean(tool.needsApproval) || announced(id, resumed) !== undefined;
 
-const isAnnounced = (id: string, resumed: ResumedTurn | undefined): boolean =>
-  resumed?.open.waiting.some((waiting) => waiting.id === id) ?? false;
+const announced = (id: string, resumed: ResumedTurn | undefined): WaitingCall | undefined =>
+  resumed?.open.waiting.find((waiting) => waiting.id === id);
 
 /**
  * The decision about a call. It emits `toolWaiting` if the call waits, and then an `approvedCall`, or the result of a
@@ -97,19 +97,25 @@ export class OpenDecision implements Observer<DecisionEvent> {
 function decide(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Observable<DecisionEvent> {
   const { id, name } = call;
   const { messages, context } = options;
-  const announced = isAnnounced(id, options.resumed);
-  const waitingEvent: ToolWaitingEvent = { type: 'toolWaiting', id, name, arguments: call.arguments };
-  const isWaiting = (args: unknown) => (announced ? of(true) : waits(tool, args, { call, messages, context }));
+  const known = announced(id, options.resumed);
+  const waitingCall = (needed: true | JsonObject): WaitingCall => ({
+    id,
+    name,
+    arguments: call.arguments,
+    ...(needed === true ? {} : { details: toJson(needed) as JsonObject }),
+  });
+  const isNeeded = (args: unknown) =>
+    known ? of(known.details ?? true) : waits(tool, args, { call, messages, context });
   return defer(() => validArguments(tool, call)).pipe(
-    mergeMap(isWaiting),
-    mergeMap((waiting) =>
-      waiting
-        ? concat(
-            announced ? EMPTY : of(waitingEvent),
-            defer(() => answer(call, tool, options)),
-          )
-        : of<ApprovedCall>({ type: 'approvedCall', call }),
-    ),
+    mergeMap(isNeeded),
+    mergeMap((needed) => {
+      if (needed === false) return of<ApprovedCall>({ type: 'approvedCall', call });
+      const waiting = waitingCall(needed);
+      return concat(
+        known ? EMPTY : of<ToolWaitingEvent>({ type: 'toolWaiting', ...waiting }),
+        defer(() => answer(call, waiting, tool, options)),
+      );
+    }),
   );
 }
 
@@ -118,8 +124,8 @@ function validArguments(tool: Tool, call: ToolCallPart): Observable<unknown> {
   return (validation instanceof Promise ? from(validation) : of(validation)).pipe(map(validValue));
 }
 
-/** Whether the call waits. Synchronous if `needsApproval` is. */
-function waits(tool: Tool, args: unknown, context: ApprovalContext): Observable<boolean> {
+/** Whether the call waits, or the details of the approval. Synchronous if `needsApproval` is. */
+function waits(tool: Tool, args: unknown, context: ApprovalContext): Observable<boolean | JsonObject> {
   if (!tool.execute) return of(true);
   const { needsApproval = false } = tool;
   if (typeof needsApproval === 'boolean') return of(needsApproval);
@@ -129,13 +135,18 @@ function waits(tool: Tool, args: unknown, context: ApprovalContext): Observable<
 }
 
 /** The answer to a waiting call: nothing if there is none. */
-function answer(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Observable<ToolResultEvent | ApprovedCall> {
+function answer(
+  call: ToolCallPart,
+  waiting: WaitingCall,
+  tool: Tool,
+  options: ApprovalOptions,
+): Observable<ToolResultEvent | ApprovedCall> {
   const { id, name } = call;
   const result = options.resumed?.results.get(id);
   const error = options.resumed?.errors.get(id);
   if (error !== undefined) throw new ToolFailure('failed', error);
   if (result !== undefined) return of<ToolResultEvent>({ type: 'toolResult', id, name, result });
-  return decision(call, tool, options).pipe(
+  return decision(waiting, tool, options).pipe(
     mergeMap((decided) => {
       if (!decided.approve) throw denial(decided.reason);
       return tool.execute ? of(approvedCall(call, decided.arguments)) : EMPTY; // it still waits for its result
@@ -143,13 +154,12 @@ function answer(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Obser
   );
 }
 
-function decision(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Observable<Decision> {
-  const { id, name, arguments: args } = call;
+function decision(waiting: WaitingCall, tool: Tool, options: ApprovalOptions): Observable<Decision> {
   const { approve, messages, context, resumed } = options;
-  const made = resumed?.decisions.get(id);
+  const made = resumed?.decisions.get(waiting.id);
   if (made) return of(made);
   if (!approve || !tool.execute) return EMPTY;
-  return isolateTeardown(() => approve({ id, name, arguments: args, messages, context })).pipe(
+  return isolateTeardown(() => approve({ ...waiting, messages, context })).pipe(
     take(1),
     defaultIfEmpty<Decision, Decision>({ approve: false }),
     map(requireDecision),

@@ -5,9 +5,9 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { OAuthClientProvider, OAuthTokens } from '@modelcontextprotocol/client';
 import { createMcpHandler } from '@modelcontextprotocol/server';
-import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
-import { mcpTools } from '../../../lib/bridges/mcp/index.js';
-import { createAgent } from '../../../lib/index.js';
+import { firstValueFrom, from, lastValueFrom, toArray } from 'rxjs';
+import { mcpSignIn, mcpTools } from '../../../lib/bridges/mcp/index.js';
+import { createAgent, toView } from '../../../lib/index.js';
 import type { Checkpoint, RunEvent } from '../../../lib/index.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { named, newClient, newServer } from './servers.js';
@@ -101,7 +101,7 @@ interface Kept {
 const providerOf = (kept: Kept): OAuthClientProvider => ({
   redirectUrl: 'http://127.0.0.1/callback',
   clientMetadata: { redirect_uris: ['http://127.0.0.1/callback'] },
-  state: () => 'state-secret',
+  state: () => 'state-of-a-session',
   clientInformation: () => ({ client_id: 'rivulet', client_secret: 'client-secret-1' }),
   tokens: () => kept.tokens,
   saveTokens: (tokens) => void (kept.tokens = tokens),
@@ -114,13 +114,16 @@ const providerOf = (kept: Kept): OAuthClientProvider => ({
 });
 
 /** One process of the service: an agent with a client of its own. */
-async function startAgent(url: string, kept: Kept) {
+async function startAgent(url: string, kept: Kept, callCount = 1) {
   const client = newClient();
-  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { authProvider: providerOf(kept) }));
+  const signIn = mcpSignIn(providerOf(kept));
+  const { authProvider } = signIn;
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { authProvider, fetch: signIn.fetch }));
   closers.push(() => client.close());
-  const tools = await firstValueFrom(mcpTools(client, { signIn: true }));
-  const model = scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : [toolCall('mail')]));
-  return createAgent({ model, tools });
+  const tools = await firstValueFrom(mcpTools(client, { signIn }));
+  const calls = Array.from({ length: callCount }, () => toolCall('mail'));
+  const model = scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : calls));
+  return createAgent({ model, tools, toolConcurrency: Infinity });
 }
 
 const typesOf = (events: readonly RunEvent[]) => events.map(({ type }) => type);
@@ -140,14 +143,22 @@ async function waitingRun() {
 }
 
 describe('mcpTools with signIn', () => {
-  it('lets a call wait when the refresh token has expired, and gives the address to the provider', async () => {
-    const { server, kept, events, result } = await waitingRun();
+  it('lets a call wait when the refresh token has expired, with the address to open', async () => {
+    const { server, kept, events, result, checkpoint } = await waitingRun();
     expect(typesOf(events)).toContain('toolWaiting');
     expect(typesOf(events)).not.toContain('toolStart');
     expect(result.finishReason).toBe('waiting');
     expect(kept.address?.href).toContain(`${server.url}/authorize?`);
-    expect(kept.address?.searchParams.get('state')).toBe('state-secret');
+    expect(kept.address?.searchParams.get('state')).toBe('state-of-a-session');
     expect(server.calls).toEqual([]);
+    const details = { signIn: kept.address?.href };
+    expect(events.find(({ type }) => type === 'toolWaiting')).toMatchObject({ name: 'mail', details });
+    expect(result.waiting).toMatchObject([{ name: 'mail', details }]);
+    expect((JSON.parse(checkpoint) as Checkpoint).open?.waiting).toMatchObject([{ name: 'mail', details }]);
+    const shown = await lastValueFrom(from(events).pipe(toView()));
+    expect(shown.messages.flatMap(({ parts }) => parts)).toContainEqual(
+      expect.objectContaining({ type: 'toolCall', status: 'waiting', details }),
+    );
   });
 
   it('executes the call with another client after the sign-in', async () => {
@@ -164,7 +175,7 @@ describe('mcpTools with signIn', () => {
     expect(server.calls).toEqual(['mail']);
     expect(resumed).toContainEqual(expect.objectContaining({ type: 'toolResult', result: 'Two mails.' }));
     const seen = JSON.stringify([events, checkpoint, resumed]);
-    for (const secret of [...server.secrets, kept.verifier ?? '', 'code-secret', 'state-secret']) {
+    for (const secret of [...server.secrets, kept.verifier ?? '', 'code-secret']) {
       expect(secret).not.toBe('');
       expect(seen).not.toContain(secret);
     }
@@ -180,6 +191,36 @@ describe('mcpTools with signIn', () => {
       agent.resume(JSON.parse(checkpoint) as Checkpoint, { decisions }).pipe(toArray()),
     );
     expect(resumed).toContainEqual(expect.objectContaining({ type: 'toolResult', code: 'denied' }));
+    expect(server.calls).toEqual([]);
+  });
+
+  it.each([1, 5])('refreshes once for %d concurrent calls, if each refresh token is accepted once', async (count) => {
+    const server = await serve();
+    const kept: Kept = { tokens: server.issue() };
+    const agent = await startAgent(server.url, kept, count);
+    for (let expiry = 1; expiry <= 3; expiry++) {
+      server.valid.access = 'expired';
+      const before = server.secrets.length;
+      const { finishReason } = await lastValueFrom(agent.run('Read my mail.'));
+      expect(finishReason).toBe('stop');
+      expect(server.calls).toHaveLength(count * expiry);
+      expect(server.secrets.length - before).toBe(2); // one access token and one refresh token
+      expect(kept.tokens?.access_token).toBe(server.valid.access);
+    }
+  });
+
+  it('asks again if the approval comes before the sign-in, as an error for the model', async () => {
+    const { server, kept, result, checkpoint } = await waitingRun();
+    server.valid.access = kept.tokens?.access_token ?? 'none'; // so that the other process can list the tools
+    kept.tokens ??= { access_token: server.valid.access, token_type: 'Bearer' };
+    const agent = await startAgent(server.url, kept);
+    server.valid.access = 'revoked';
+    const [id = ''] = (result.waiting ?? []).map((call) => call.id);
+    const decisions = { [id]: { approve: true } as const };
+    const resumed = await lastValueFrom(
+      agent.resume(JSON.parse(checkpoint) as Checkpoint, { decisions }).pipe(toArray()),
+    );
+    expect(resumed).toContainEqual(expect.objectContaining({ type: 'toolResult', code: 'failed' }));
     expect(server.calls).toEqual([]);
   });
 

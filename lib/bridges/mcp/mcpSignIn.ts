@@ -1,0 +1,107 @@
+import type { OAuthClientProvider } from '@modelcontextprotocol/client';
+import { nonEmptyString, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
+
+/** What connects the sign-in of a user with the transport and the tools of an MCP server. */
+export interface McpSignIn {
+  /** For the option `authProvider` of the transport. */
+  readonly authProvider: OAuthClientProvider;
+  /** For the option `fetch` of the transport: a refresh of the tokens is shared by the requests that need it. */
+  readonly fetch: typeof fetch;
+  /** The address to open, since the server has required a sign-in; undefined before. */
+  readonly address: string | undefined;
+}
+
+/**
+ * Prepares the client of an MCP server that requires a sign-in (OAuth 2.1).
+ *
+ * <span class="informal">A call that is not authorised waits, with the address to open.</span>
+ *
+ * The tokens stay with your provider: no event, checkpoint or error contains one. An access token that has expired is
+ * refreshed once, whatever the number of calls that find out at the same time: a server that accepts each refresh token
+ * once would reject the others, and the user would have to sign in again.
+ *
+ * ```ts
+ * const signIn = mcpSignIn(providerOf(user)); // your OAuthClientProvider, with the tokens of this user
+ * const client = new Client({ name: 'my-app', version: '1.0.0' });
+ * await client.connect(new StreamableHTTPClientTransport(url, { authProvider: signIn.authProvider, fetch: signIn.fetch }));
+ * const tools = await firstValueFrom(mcpTools(client, { signIn }));
+ * ```
+ *
+ * @param provider The user's provider of the official client. Its `redirectToAuthorization` is still called.
+ * @param fetch Sends the requests. Default: the global `fetch`.
+ * @returns What the transport needs, and the option `signIn` of `mcpTools`. Create it for each user.
+ */
+export function mcpSignIn(provider: OAuthClientProvider, fetch: typeof globalThis.fetch = globalThis.fetch): McpSignIn {
+  let address: string | undefined;
+  const redirectToAuthorization = (url: URL) => {
+    address = url.href;
+    return provider.redirectToAuthorization(url);
+  };
+  // Not a copy: a provider may be an instance of a class, with getters and private fields.
+  const authProvider = new Proxy(provider, {
+    get(target, key) {
+      if (key === 'redirectToAuthorization') return redirectToAuthorization;
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+  return {
+    authProvider,
+    fetch: shareRefresh(provider, fetch),
+    get address() {
+      return address;
+    },
+  };
+}
+
+/** What the authorisation server has answered to the last refresh. */
+interface Refreshed {
+  readonly accessToken: string;
+  readonly refreshToken: string;
+  readonly response: Response;
+}
+
+/**
+ * Shares the refresh of tokens. Concurrent refreshes are one request, and one that comes later gets the same answer, as
+ * long as the server has not rejected its access token. A request with an older token that is rejected after a refresh
+ * is sent again with the new one.
+ */
+function shareRefresh(provider: OAuthClientProvider, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
+  let latest: Refreshed | undefined;
+  let refreshing: Promise<Response> | undefined;
+
+  const refresh = async (refreshToken: string, send: () => Promise<Response>): Promise<Response> => {
+    if (latest?.refreshToken === refreshToken) return latest.response.clone();
+    refreshing ??= send()
+      .then(async (response) => {
+        const tokens = response.ok ? objectOrEmpty(tryParseJson(await response.clone().text())) : {};
+        const accessToken = nonEmptyString(tokens['access_token']);
+        // Without a new refresh token, the old one stays valid (RFC 6749, section 6).
+        const next = nonEmptyString(tokens['refresh_token']) ?? refreshToken;
+        latest = accessToken === undefined ? undefined : { accessToken, refreshToken: next, response };
+        return response;
+      })
+      .finally(() => (refreshing = undefined));
+    return (await refreshing).clone();
+  };
+
+  return async (input, init = {}) => {
+    const { body } = init;
+    const send = (headers = init.headers) => fetch(input, { ...init, ...(headers && { headers }) });
+    const refreshToken = body instanceof URLSearchParams ? refreshTokenOf(body) : undefined;
+    if (refreshToken !== undefined) return refresh(refreshToken, send);
+    const response = await send();
+    const headers = new Headers(init.headers);
+    const sent = headers.get('authorization');
+    if (response.status !== 401 || sent === null) return response;
+    if (sent === `Bearer ${latest?.accessToken}`) latest = undefined; // it has expired, or was revoked
+    const current = `Bearer ${(await provider.tokens())?.access_token}`;
+    const canRepeat = sent !== current && (body === undefined || typeof body === 'string');
+    if (!canRepeat || current === 'Bearer undefined') return response;
+    headers.set('authorization', current);
+    return send(headers);
+  };
+}
+
+const refreshTokenOf = (form: URLSearchParams): string | undefined =>
+  form.get('grant_type') === 'refresh_token' ? (form.get('refresh_token') ?? undefined) : undefined;
