@@ -23,7 +23,8 @@ export interface McpSignIn {
  * ```ts
  * const signIn = mcpSignIn(providerOf(user)); // your OAuthClientProvider, with the tokens of this user
  * const client = new Client({ name: 'my-app', version: '1.0.0' });
- * await client.connect(new StreamableHTTPClientTransport(url, { authProvider: signIn.authProvider, fetch: signIn.fetch }));
+ * const { authProvider, fetch } = signIn;
+ * await client.connect(new StreamableHTTPClientTransport(url, { authProvider, fetch }));
  * const tools = await firstValueFrom(mcpTools(client, { signIn }));
  * ```
  *
