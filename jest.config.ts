@@ -45,7 +45,13 @@ const config: Config = {
   maxWorkers: '100%',
   projects: [
     // `npm run specs`: specs that run in one process, in virtual time or over loopback sockets.
-    { ...shared, displayName: 'fast', testMatch: ['**/*.spec.ts'], testPathIgnorePatterns: [slow, database] },
+    {
+      ...shared,
+      displayName: 'fast',
+      testEnvironment: '<rootDir>/spec/support/exitEnvironment.ts',
+      testMatch: ['**/*.spec.ts'],
+      testPathIgnorePatterns: [slow, database],
+    },
     // `npm run specs:slow`: specs that start processes, compile, lint or replay streams at every cut.
     { ...shared, displayName: 'slow', testRegex: slow },
     // `npm run specs:databases`: specs that start database servers.

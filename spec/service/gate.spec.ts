@@ -124,7 +124,7 @@ describe('nodeListener over HTTP/2', () => {
       });
     expect(await statusFor('rebound.example')).toBe(421);
     expect(await statusFor('127.0.0.1')).toBe(404);
-    session.close();
+    session.destroy();
     server.close();
   });
 });

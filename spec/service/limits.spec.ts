@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { concatMap, defer, finalize, NEVER, of, Subject, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
@@ -13,7 +13,16 @@ import { createOwnerLimits } from '../../lib/service/ownerLimits.js';
 import type { OwnerLimitOptions } from '../../lib/service/ownerLimits.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import { observe } from '../support/observe.js';
+import { shutDown } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
+
+const started: object[] = [];
+afterEach(() => started.splice(0).forEach(shutDown));
+/** Remembers a handler, whose runs end after the test. */
+function ending<H extends object>(handler: H): H {
+  started.push(handler);
+  return handler;
+}
 
 const url = 'http://service.test/api/chat';
 const newId = () => crypto.randomUUID();
@@ -35,16 +44,16 @@ type Options = OwnerLimitOptions & typeof owned;
 type Model = ReturnType<typeof scriptedModel>;
 const handlers: Readonly<Record<string, (model: Model, options: Options) => (user: string) => Promise<Response>>> = {
   agentHandler(model, options) {
-    const handler = agentHandler<string>(createAgent({ model }), options);
+    const handler = ending(agentHandler<string>(createAgent({ model }), options));
     return (user) => post(handler, { input: 'Hi' }, { 'x-user': user });
   },
   agUiHandler(model, options) {
-    const handler = agUiHandler<string>(() => createAgent({ model }), options);
+    const handler = ending(agUiHandler<string>(() => createAgent({ model }), options));
     const messages = [{ id: 'm', role: 'user', content: 'Hi' }];
     return (user) => post(handler, { threadId: newId(), runId: 'r', messages }, { 'x-user': user });
   },
   uiChatHandler(model, options) {
-    const handler = uiChatHandler<string>(createAgent({ model }), { ...options, grace: 60_000 });
+    const handler = ending(uiChatHandler<string>(createAgent({ model }), { ...options, grace: 60_000 }));
     return (user) => post(handler, { id: newId(), messages: [uiMessage('m', 'user')] }, { 'x-user': user });
   },
 };
@@ -121,7 +130,7 @@ describe('createOwnerLimits', () => {
 describe('a long conversation', () => {
   it('takes memory in proportion to its length: 100 prompts of 1 KB take less than 250 KB', async () => {
     const store = mapStore();
-    const handler = agentHandler(createAgent({ model: scriptedModel(() => ['Yes.']) }), { store });
+    const handler = ending(agentHandler(createAgent({ model: scriptedModel(() => ['Yes.']) }), { store }));
     const history: object[] = [];
     for (let n = 0; n < 100; n++) {
       const id = newId();
@@ -134,7 +143,7 @@ describe('a long conversation', () => {
 
   it('is refused with 413 if the store has more of it than allowed, before the model is asked', async () => {
     const model = scriptedModel(() => ['x'.repeat(600)]);
-    const handler = agentHandler(createAgent({ model }), { maxHistoryBytes: 2000 });
+    const handler = ending(agentHandler(createAgent({ model }), { maxHistoryBytes: 2000 }));
     const ids = [newId(), newId(), newId()];
     for (const id of ids) await (await post(handler, { input: 'Hi' }, { 'x-run-id': id })).text();
     const history = ids.map((id) => ({ id, input: [] }));
@@ -160,7 +169,7 @@ describe('uiChatHandler and many messages', () => {
         );
       });
     const store = { ...records, get };
-    const handler = uiChatHandler(createAgent({ model: scriptedModel(() => NEVER) }), { store });
+    const handler = ending(uiChatHandler(createAgent({ model: scriptedModel(() => NEVER) }), { store }));
     const messages = Array.from({ length: 2001 }, (_, n) => uiMessage(`m${n}`, n % 2 ? 'assistant' : 'user'));
     expect((await post(handler, { id: 'chat', messages })).status).toBe(413);
     expect(reads).toBe(0);
