@@ -13,7 +13,7 @@ import { leaveOn } from './leaveOn.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 import { preparedTurn } from './prepareTurn.js';
 import type { PrepareTurn } from './prepareTurn.js';
-import { collectPrompts, joinPrompts } from './prompts.js';
+import { collectPrompts, joinPrompts, receiverOf } from './prompts.js';
 import type { PromptQueue } from './prompts.js';
 import { dropReplay } from './replay.js';
 import type { RunOptions } from './runOptions.js';
@@ -142,8 +142,8 @@ class AgentRun {
     const { stop, prompts } = this.notifiers;
     const isResumed = resumed !== undefined && state === this.start.state;
     const context = { ...this.context, last, ...(isResumed ? { resumed } : {}) };
-    const interrupts = this.runOptions.whenPrompted === 'interrupt' ? prompts?.arrivals : undefined;
-    return preparedTurn(this.runner, prepareTurn, state, context, interrupts).pipe(
+    const receive = prompts && receiverOf(this.runOptions.whenPrompted, prompts);
+    return preparedTurn(this.runner, prepareTurn, state, context, receive).pipe(
       timeLimit('turn', timeout?.turn),
       stop ? endStopped(state, stop) : identity,
       prompts ? joinPrompts(prompts, state, context) : identity,

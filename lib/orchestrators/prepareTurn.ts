@@ -38,39 +38,27 @@ export type PrepareTurn<C = never> = (
 /**
  * The events of a turn of an orchestrator, with the changes of `prepareTurn`.
  *
- * @param interrupts Ends the model's stream, as a stop does, but not the tools. Default: nothing.
+ * @param receive Lets the model of the turn receive prompts. Default: it receives none.
  */
 export function preparedTurn(
   orchestrator: Orchestrator,
   prepareTurn: PrepareTurn | undefined,
   state: RunState,
   context: TurnContext,
-  interrupts?: Observable<unknown>,
+  receive?: (model: Model) => Model,
 ): Observable<RunEvent> {
-  const turn: StartedTurn = { orchestrator, state, context, interrupts };
-  if (!prepareTurn) return startTurn(turn);
+  const start = (changes?: TurnChanges): Observable<RunEvent> => {
+    const changed = changes ? applyChanges(context, changes) : context;
+    const { model, stop } = changed;
+    requireModel(model, 'prepareTurn returned no model.');
+    return orchestrator.turn(state, { ...changed, model: stoppable(receive?.(model) ?? model, stop) });
+  };
+  if (!prepareTurn) return start();
   return defer(() => {
     const changes = prepareTurn(state, context.context as never);
-    if (!isObservableInput(changes)) return startTurn(turn, changes);
-    return firstValue(changes, context.stop).pipe(concatMap((first) => startTurn(turn, first)));
+    if (!isObservableInput(changes)) return start(changes);
+    return firstValue(changes, context.stop).pipe(concatMap(start));
   });
-}
-
-interface StartedTurn {
-  readonly orchestrator: Orchestrator;
-  readonly state: RunState;
-  readonly context: TurnContext;
-  readonly interrupts: Observable<unknown> | undefined;
-}
-
-function startTurn(
-  { orchestrator, state, context, interrupts }: StartedTurn,
-  changes?: TurnChanges,
-): Observable<RunEvent> {
-  const changed = changes ? applyChanges(context, changes) : context;
-  const { model, stop } = changed;
-  requireModel(model, 'prepareTurn returned no model.');
-  return orchestrator.turn(state, { ...changed, model: stoppable(model, stop, interrupts) });
 }
 
 /** The first value; undefined if there is none, or if the run is stopped before it: the turn then ends at once. */

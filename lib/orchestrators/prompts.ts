@@ -1,14 +1,16 @@
-import { concat, defer, from, ignoreElements, of, Subject, tap, using } from 'rxjs';
+import { concat, defer, from, ignoreElements, of, startWith, Subject, tap, using } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
 import { stateAfter } from '../core/event.js';
 import type { RunEvent, RunState, TurnEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import type { Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
+import type { Model } from '../core/model.js';
 import { hasEmitted } from '../core/notifier.js';
 import { appendMessages } from '../core/usedIds.js';
 import { replaceTurnEvent } from '../operators/followUp.js';
 import { stoppedTurn } from './openTurn.js';
+import { interruptible } from './stoppable.js';
 import type { TurnContext } from './orchestrator.js';
 
 /** Options of a run that receives prompts. */
@@ -28,17 +30,23 @@ export interface PromptOptions {
    * When a prompt joins the run. `nextTurn`: at the end of the turn. `interrupt`: the model's response ends at once, as
    * by `stop`, and the run resumes from its partial text. Tools are not interrupted: calls that `eagerTools` has begun
    * run to their end, and the prompt follows their results. An interrupted turn has the finish reason `stopped`, the
-   * `rawReason` `prompt` and a `next` state, and counts for `maxTurns`. Default: `nextTurn`.
+   * `rawReason` `prompt` and a `next` state, and counts for `maxTurns`. A function: it receives the model of each turn
+   * and the prompts that arrive while it responds, and returns a model that passes them on; they join the run at the
+   * end of that turn. `steer` of `webSocketTransport` (rivulet/openai) is such a function. Default: `nextTurn`.
    */
-  readonly whenPrompted?: 'nextTurn' | 'interrupt' | undefined;
+  readonly whenPrompted?:
+    | 'nextTurn'
+    | 'interrupt'
+    | ((model: Model, prompts: Observable<readonly Message[]>) => Model)
+    | undefined;
 }
 
 /** The prompts that arrive during a run, and have not joined it yet. */
 export interface PromptQueue {
   /** Removes and returns the prompts that have arrived. */
   readonly take: () => readonly Message[];
-  /** Emits when a prompt arrives, and at subscription if one has arrived. */
-  readonly arrivals: Observable<unknown>;
+  /** Emits the messages of a prompt that arrives, and at subscription those that have arrived. */
+  readonly arrivals: Observable<readonly Message[]>;
   /** Fails with an error of the source of the prompts. */
   readonly failure: Observable<never>;
 }
@@ -55,23 +63,33 @@ export function collectPrompts<T>(
 ): Observable<T> {
   return defer(() => {
     let waiting: readonly Message[] = [];
-    const arrived = new Subject<void>();
+    const arrived = new Subject<readonly Message[]>();
     const failure = new Subject<never>();
     const add = (prompt: Input) => {
-      waiting = [...waiting, ...messagesOf(prompt)];
-      arrived.next();
+      const messages = messagesOf(prompt);
+      waiting = [...waiting, ...messages];
+      arrived.next(messages);
     };
     const take = () => {
       const taken = waiting;
       waiting = [];
       return taken;
     };
-    const arrivals = defer(() => (waiting.length > 0 ? of(undefined) : arrived));
+    const arrivals = defer(() => (waiting.length > 0 ? arrived.pipe(startWith(waiting)) : arrived));
     return using(
       () => from(prompts).pipe(tap(add), ignoreElements()).subscribe(failure),
       () => run({ take, arrivals, failure }),
     );
   });
+}
+
+/** Returns how the model of a turn learns of the prompts that arrive while it responds; undefined if it does not. */
+export function receiverOf(
+  whenPrompted: PromptOptions['whenPrompted'],
+  { arrivals }: PromptQueue,
+): ((model: Model) => Model) | undefined {
+  if (typeof whenPrompted === 'function') return (model) => whenPrompted(model, arrivals);
+  return whenPrompted === 'interrupt' ? (model) => interruptible(model, arrivals) : undefined;
 }
 
 /**

@@ -59,7 +59,7 @@ export const runOptionKinds: OptionKinds<RunOptions & ResumeOptions> = {
   cancel: 'Observable',
   signal: 'AbortSignal',
   prompts: 'Observable',
-  whenPrompted: 'string',
+  whenPrompted: 'any',
   approve: 'function',
   checkpoints: 'boolean',
   fragments: 'boolean',

@@ -1,4 +1,4 @@
-import { concatWith, defer, from, identity, NEVER, ReplaySubject, take, using } from 'rxjs';
+import { concatWith, defer, from, NEVER, ReplaySubject, take, using } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput, Subject } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { deriveModel } from '../core/deriveModel.js';
@@ -68,20 +68,12 @@ export const subscribeBefore = <V, T>(
     );
   });
 
-/**
- * A model whose streams end at a stop, and at a prompt that interrupts them. Unlike an operator inside a turn, it works
- * in any orchestrator.
- */
-export function stoppable(
-  model: Model,
-  stop: Observable<unknown> | undefined,
-  interrupts: Observable<unknown> | undefined,
-): Model {
-  if (!stop && !interrupts) return model;
-  return deriveModel(model, (request) =>
-    model.stream(request).pipe(interrupts ? interruptOn(interrupts) : identity, stop ? stopOn<Chunk>(stop) : identity),
-  );
-}
+/** A model whose streams end at a stop. Unlike an operator inside a turn, it works in any orchestrator. */
+export const stoppable = (model: Model, stop: Observable<unknown> | undefined): Model =>
+  stop ? deriveModel(model, (request) => model.stream(request).pipe(stopOn<Chunk>(stop))) : model;
 
-const interruptOn = (interrupts: Observable<unknown>) =>
-  finishOn(interrupts, interruptedFinish) as MonoTypeOperatorFunction<Chunk>;
+/** A model whose streams end at a prompt, as at a stop. Tools are not interrupted. */
+export const interruptible = (model: Model, prompts: Observable<unknown>): Model =>
+  deriveModel(model, (request) =>
+    model.stream(request).pipe(finishOn(prompts, interruptedFinish) as MonoTypeOperatorFunction<Chunk>),
+  );

@@ -1,17 +1,17 @@
-import { asyncScheduler, Subscription } from 'rxjs';
-import { isRecord, nonEmptyString, objectOrEmpty, parseJsonOrText } from '../../core/json/json.js';
+import { catchError, concatMap, defer, EMPTY, ReplaySubject, take, tap, using } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Chunk } from '../../core/chunk.js';
+import { deriveModel } from '../../core/deriveModel.js';
+import { nonEmptyString, objectOrEmpty, parseJsonOrText } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import type { Message } from '../../core/message.js';
+import type { Model } from '../../core/model.js';
+import { encodeInput } from './messages.js';
+import { steeringContent } from './steering.js';
+import { Connection } from './webSocketConnection.js';
+import type { WebSocketLike } from './webSocketConnection.js';
 
-/** The part of a WebSocket that the transport uses. Those of browsers, Node, Bun, Deno and the package `ws` have it. */
-export interface WebSocketLike {
-  send(data: string): void;
-  close(): void;
-  /** The handlers of its events, which the transport sets. Their types differ from one environment to another. */
-  onopen: unknown;
-  onmessage: unknown;
-  onerror: unknown;
-  onclose: unknown;
-}
+export type { WebSocketLike } from './webSocketConnection.js';
 
 /** A class of WebSockets that sends headers when it connects. */
 export type WebSocketClass = new (
@@ -31,12 +31,17 @@ export interface WebSocketTransportOptions {
 export interface WebSocketTransport {
   /** Sends a request over a WebSocket, and returns its events as the body of a response. */
   readonly fetch: typeof fetch;
+  /**
+   * Sends prompts while a response is received, for the option `whenPrompted` of a run. The model ends the response
+   * after the item that it writes, and the next turn is the answer to the prompts: the server begins it by itself.
+   *
+   * GPT-6 and newer models can do so. A response of another one, and one that is not stored, goes on to its end, and
+   * the prompts are part of the next request.
+   */
+  readonly steer: (model: Model, prompts: Observable<readonly Message[]>) => Model;
   /** Closes all connections. A response that is being received fails. */
   close(): void;
 }
-
-/** OpenAI closes a connection after 60 minutes (its guide "WebSocket Mode"); an older one begins no other response. */
-const MAX_AGE = 3_300_000;
 
 /**
  * Sends the requests of `openaiResponses` over WebSockets that stay open between the turns of a run.
@@ -65,15 +70,28 @@ export function webSocketTransport(
 ): WebSocketTransport {
   const connections = new Set<Connection>();
 
-  const connectionFor = (address: string, headers: Readonly<Record<string, string>>, previous: unknown): Connection => {
-    const key = JSON.stringify([address, headers]);
-    const free = [...connections].filter((connection) => connection.key === key && connection.isFree);
-    const known = free.find(({ lastResponse }) => lastResponse !== undefined && lastResponse === previous) ?? free[0];
-    if (known) return known;
-    const socket = new webSocket(address.replace(/^http/, 'ws'), { headers });
-    const created = new Connection(key, socket, idle, () => connections.delete(created));
+  const connect = (key: string, address: string, headers: Readonly<Record<string, string>>): Connection => {
+    const created = new Connection(new webSocket(address.replace(/^http/, 'ws'), { headers }), {
+      key,
+      idle,
+      onClose: () => connections.delete(created),
+      sendElsewhere: (body, signal) => send(address, headers, body, signal),
+    });
     connections.add(created);
     return created;
+  };
+
+  const send = (
+    address: string,
+    headers: Readonly<Record<string, string>>,
+    body: JsonObject,
+    signal: AbortSignal | undefined,
+  ): Promise<Response> => {
+    const key = JSON.stringify([address, headers]);
+    const previous = body['previous_response_id'];
+    const free = [...connections].filter((connection) => connection.key === key && connection.isFreeFor(previous));
+    const connection = free.find((one) => one.has(previous)) ?? free[0] ?? connect(key, address, headers);
+    return connection.request(body, signal);
   };
 
   return {
@@ -82,14 +100,51 @@ export function webSocketTransport(
       if (!body) return fetchOther(input, init);
       const headers = Object.fromEntries(new Headers(init?.headers));
       const { accept: _, 'content-type': __, ...sent } = headers;
-      const connection = connectionFor(addressOf(input), sent, body['previous_response_id']);
-      return connection.request(body, init?.signal ?? undefined);
+      return send(addressOf(input), sent, body, init?.signal ?? undefined);
     },
+    steer: (model, prompts) =>
+      steeredModel(model, prompts, (response, messages) => {
+        const content = steeringContent(encodeInput(messages, { stored: true }));
+        if (content) for (const connection of connections) connection.steer(response, content);
+      }),
     close: () => {
       for (const connection of connections) connection.close();
     },
   };
 }
+
+/**
+ * A model that sends prompts while it responds.
+ *
+ * @param send Sends them, to the response with this id.
+ */
+const steeredModel = (
+  model: Model,
+  prompts: Observable<readonly Message[]>,
+  send: (response: string, messages: readonly Message[]) => void,
+): Model =>
+  deriveModel(model, (request) =>
+    defer(() => {
+      const responses = new ReplaySubject<string>(1);
+      const sending = prompts.pipe(
+        concatMap((messages) =>
+          responses.pipe(
+            take(1),
+            tap((response) => send(response, messages)),
+            catchError(() => EMPTY), // the next request contains the same messages, and fails for the same reason
+          ),
+        ),
+      );
+      const announce = (chunk: Chunk) => {
+        const response = chunk.type === 'metadata' ? nonEmptyString(chunk.metadata['responseId']) : undefined;
+        if (response !== undefined) responses.next(response);
+      };
+      return using(
+        () => sending.subscribe(),
+        () => model.stream(request).pipe(tap(announce)),
+      );
+    }),
+  );
 
 const addressOf = (input: string | URL | Request): string => (input instanceof Request ? input.url : input.toString());
 
@@ -97,162 +152,4 @@ const addressOf = (input: string | URL | Request): string => (input instanceof R
 function requestBody(body: unknown): JsonObject | undefined {
   const { stream, background, ...fields } = objectOrEmpty(typeof body === 'string' ? parseJsonOrText(body) : undefined);
   return stream === true && background !== true ? fields : undefined;
-}
-
-/** A response that is being received. */
-interface Exchange {
-  /** Receives an event. Returns whether it was the last one. */
-  next(text: string): boolean;
-  fail(reason: Error): void;
-}
-
-/** A connection, with one response at a time. */
-class Connection {
-  /** The id of the last response, which the server still has in memory for this connection. */
-  lastResponse: string | undefined;
-  private exchange: Exchange | undefined;
-  private isClosed = false;
-  private readonly opened: Promise<void>;
-  private readonly until = asyncScheduler.now() + MAX_AGE;
-  private idleTimer = Subscription.EMPTY;
-
-  constructor(
-    readonly key: string,
-    private readonly socket: WebSocketLike,
-    private readonly idle: number,
-    private readonly onClose: () => void,
-  ) {
-    this.opened = new Promise((resolve) => (socket.onopen = () => resolve()));
-    socket.onmessage = ({ data }: { readonly data: unknown }) => this.receive(String(data));
-    socket.onerror = (event: unknown) => this.end(messageOf(event));
-    socket.onclose = (event: unknown) => this.end(messageOf(event));
-  }
-
-  get isFree(): boolean {
-    return !this.isClosed && !this.exchange;
-  }
-
-  /** Sends a request. The Promise resolves with the first event, as that of `fetch` does with the status. */
-  request(body: JsonObject, signal: AbortSignal | undefined): Promise<Response> {
-    this.idleTimer.unsubscribe();
-    return new Promise((resolve, reject) => {
-      const abort = () => {
-        this.exchange?.fail(signal?.reason as Error);
-        this.close();
-      };
-      signal?.addEventListener('abort', abort, { once: true });
-      const release = () => signal?.removeEventListener('abort', abort);
-      this.exchange = createExchange(resolve, reject, release, () => this.close());
-      if (signal?.aborted) abort();
-      this.opened.then(
-        () => this.send(body),
-        () => undefined,
-      );
-    });
-  }
-
-  close(): void {
-    this.end('It was closed.');
-    this.socket.close();
-  }
-
-  private send(body: JsonObject): void {
-    if (!this.isClosed) this.socket.send(JSON.stringify({ ...body, type: 'response.create' }));
-  }
-
-  private receive(text: string): void {
-    if (!this.exchange?.next(text)) return;
-    this.exchange = undefined;
-    this.lastResponse = responseId(text);
-    if (asyncScheduler.now() > this.until || text.includes('websocket_connection_limit_reached')) this.close();
-    else this.idleTimer = asyncScheduler.schedule(() => this.close(), this.idle);
-  }
-
-  private end(reason: string): void {
-    if (this.isClosed) return;
-    this.isClosed = true;
-    this.idleTimer.unsubscribe();
-    this.onClose();
-    const { exchange } = this;
-    this.exchange = undefined; // it may still receive what had arrived
-    exchange?.fail(new TypeError(`The WebSocket ended. ${reason}`));
-  }
-}
-
-/** The events that end a response. A text that contains one of these names may have it anywhere. */
-const mayEnd = /"(?:response\.(?:completed|failed|incomplete)|error)"/;
-const lastEvents: ReadonlySet<unknown> = new Set([
-  'response.completed',
-  'response.failed',
-  'response.incomplete',
-  'error',
-]);
-
-function createExchange(
-  resolve: (response: Response) => void,
-  reject: (reason: Error) => void,
-  release: () => void,
-  onCancel: () => void,
-): Exchange {
-  const encoder = new TextEncoder();
-  let body: ReadableStreamDefaultController<Uint8Array> | undefined;
-  const begin = (): void => {
-    const stream = new ReadableStream<Uint8Array>({
-      start: (controller) => {
-        body = controller;
-      },
-      cancel: onCancel,
-    });
-    resolve(new Response(stream, { headers: { 'content-type': 'text/event-stream' } }));
-  };
-  return {
-    next(text) {
-      const event = !body || mayEnd.test(text) ? objectOrEmpty(parseJsonOrText(text)) : {};
-      const isLast = lastEvents.has(event['type']);
-      if (isLast) release();
-      if (!body && event['type'] === 'error') {
-        resolve(errorResponse(event));
-        return true;
-      }
-      if (!body) begin();
-      body?.enqueue(encoder.encode(`data: ${text.replace(/[\r\n]+/g, ' ')}\n\n`));
-      if (isLast) body?.close();
-      return isLast;
-    },
-    fail(reason) {
-      release();
-      const status = Number(/\bresponse: (\d{3})$/.exec(reason.message)?.[1]); // the package `ws`, of the handshake
-      if (body) body.error(reason);
-      else if (status >= 400) resolve(Response.json({ error: { message: reason.message } }, { status }));
-      else reject(reason);
-    },
-  };
-}
-
-/** The statuses of errors that are sent without one. A new connection has no limit yet. */
-const statuses: Readonly<Record<string, number>> = {
-  rate_limit_exceeded: 429,
-  server_error: 500,
-  websocket_connection_limit_reached: 503,
-};
-
-/** The response that an HTTP server would send for an error before anything else. */
-function errorResponse(event: JsonObject): Response {
-  const { type: _, status, error, ...fields } = event;
-  const details = isRecord(error) ? error : fields;
-  const known = statuses[nonEmptyString(details['code']) ?? ''] ?? 400;
-  return Response.json({ error: details }, { status: typeof status === 'number' && status >= 400 ? status : known });
-}
-
-const responseId = (text: string): string | undefined =>
-  nonEmptyString(objectOrEmpty(objectOrEmpty(parseJsonOrText(text))['response'])['id']);
-
-/** What an `error` or a `close` event says. */
-function messageOf(event: unknown): string {
-  const { message, reason, code } = isRecord(event) ? event : {};
-  return (
-    nonEmptyString(message) ??
-    nonEmptyString(reason) ??
-    (code === undefined ? '' : `Its code is ${JSON.stringify(code)}.`)
-  );
 }

@@ -1,7 +1,9 @@
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
-import { filter, firstValueFrom, lastValueFrom, of, take, tap, toArray } from 'rxjs';
+import { defer, filter, first, firstValueFrom, interval, lastValueFrom, of, Subject, take, tap, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent.js';
 import { HttpError } from '../../../lib/core/errors.js';
+import type { RunEvent } from '../../../lib/core/event.js';
+import { objectOrEmpty } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { tool } from '../../../lib/core/tool.js';
 import { retryModel } from '../../../lib/models/retryModel.js';
@@ -15,7 +17,7 @@ import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
 import { describeProviderContract } from '../../support/providerContract.js';
 import { openGateway } from '../../support/webSocketGateway.js';
-import type { WebSocketGateway } from '../../support/webSocketGateway.js';
+import type { SteeringBehaviour, WebSocketGateway } from '../../support/webSocketGateway.js';
 
 const shared = await openGateway();
 const contractTransport = webSocketTransport(shared.webSocket);
@@ -36,9 +38,14 @@ describe('webSocketTransport', () => {
   const closing: (() => unknown)[] = [];
   afterEach(() => Promise.all(closing.splice(0).map((close) => close())));
 
-  async function open(script: Script<ServedTurn>, options: ServeOptions = {}, settings: ResponsesOptions = {}) {
+  async function open(
+    script: Script<ServedTurn>,
+    options: ServeOptions = {},
+    settings: ResponsesOptions = {},
+    steering?: SteeringBehaviour,
+  ) {
     const server = await serveModel(script, options);
-    const gateway = await openGateway();
+    const gateway = await openGateway(steering);
     const sockets = webSocketTransport(gateway.webSocket);
     closing.push(
       () => sockets.close(),
@@ -164,5 +171,188 @@ describe('webSocketTransport', () => {
     const model = openaiResponses('m', { baseUrl: server.url, apiKey: 'none', fetch: sockets.fetch, retry: false });
     const error = await lastValueFrom(model.stream(ask)).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'connection', retryable: true });
+  });
+
+  describe('steer', () => {
+    /** Runs the script, with a prompt after each of the texts, and returns what the run and the gateway saw. */
+    async function steerAfter(
+      texts: Readonly<Record<string, string>>,
+      script: Script<ServedTurn>,
+      steering: SteeringBehaviour,
+      settings: ResponsesOptions = {},
+    ) {
+      const opened = await open(script, { delay: 5 }, settings, steering);
+      const prompts = new Subject<string>();
+      const seen: string[] = [];
+      const prompt = tap((event: RunEvent) => {
+        if (event.type !== 'text') return;
+        seen.push(event.text);
+        const text = texts[event.text.trim()];
+        if (text !== undefined) prompts.next(text);
+      });
+      const agent = createAgent({ model: opened.model, tools: [work] });
+      const events = await lastValueFrom(
+        agent.stream('Write.', { prompts, whenPrompted: opened.sockets.steer }).pipe(prompt, toArray()),
+      );
+      const last = events.at(-1);
+      return {
+        ...opened,
+        seen: seen.join('|'),
+        turns: events.filter(({ type }) => type === 'turn'),
+        result: last?.type === 'result' ? last.result : undefined,
+        sent: opened.gateway.connections as readonly (readonly Record<string, unknown>[])[],
+      };
+    }
+    const message = (...texts: string[]) => ({
+      type: 'message',
+      role: 'user',
+      content: texts.map((text) => ({ type: 'input_text', text })),
+    });
+    const long = ['One ', 'two ', 'three ', 'four ', 'five ', 'six ', 'seven ', 'eight '];
+
+    it('ends the response early, and the next turn is the response that the server begins by itself', async () => {
+      const { turns, result, sent, server } = await steerAfter({ two: 'Stop at two.' }, [long, 'Fine.'], 'interrupts');
+      expect(sent.map((events) => events.map(({ type }) => type))).toEqual([['response.create', 'response.steer']]);
+      expect(sent[0]?.[1]).toEqual({
+        type: 'response.steer',
+        previous_response_id: 'resp_1',
+        input: [message('Stop at two.')],
+      });
+      expect(turns).toMatchObject([{ finishReason: 'other', rawReason: 'steered' }, { finishReason: 'stop' }]);
+      expect(result?.text).toMatch(/^One two (three )?\nFine\.$/);
+      expect(server.requests.map(({ body }) => objectOrEmpty(body)['previous_response_id'])).toEqual([
+        undefined,
+        'resp_1',
+      ]);
+      expect(result?.messages.map(({ role }) => role)).toEqual(['model', 'user', 'model']);
+    });
+
+    it('reads the response after a response that went on to its end', async () => {
+      const { turns, result, sent } = await steerAfter({ two: 'And?' }, [long, 'Fine.'], 'completes');
+      expect(sent.map((events) => events.map(({ type }) => type))).toEqual([['response.create', 'response.steer']]);
+      expect(turns).toMatchObject([{ finishReason: 'stop' }, { finishReason: 'stop' }]);
+      expect(result?.text).toBe(`${long.join('')}\nFine.`);
+    });
+
+    it('sends several prompts, and each response can be steered', async () => {
+      const script = [long, ['Nine ', 'ten ', 'eleven ', 'twelve '], 'Fine.'];
+      const { sent, result } = await steerAfter({ two: 'A', three: 'B', ten: 'C' }, script, 'completes');
+      expect(sent).toHaveLength(1);
+      expect(sent[0]?.map(({ type, previous_response_id: id }) => [type, id])).toEqual([
+        ['response.create', undefined],
+        ['response.steer', 'resp_1'],
+        ['response.steer', 'resp_1'],
+        ['response.steer', 'resp_2'],
+      ]);
+      expect(result?.text).toMatch(/Nine ten eleven twelve \nFine\.$/);
+    });
+
+    it('sends only the results of calls if the server has the prompt already', async () => {
+      const calls = ['Let me ', 'see. ', toolCall('work', {}, 'c1')];
+      const { sent, result, server } = await steerAfter(
+        { see: '', 'Let me': 'Be quick.' },
+        [calls, 'Fine.'],
+        'completes',
+      );
+      expect(result?.text).toContain('Fine.');
+      expect(sent[0]?.map(({ type }) => type)).toEqual(['response.create', 'response.steer', 'response.create']);
+      expect(sent[0]?.[2]?.['input']).toEqual([{ type: 'function_call_output', call_id: 'c1', output: 'worked' }]);
+      expect(objectOrEmpty(server.requests[1]?.body)['input']).toEqual([
+        message('Be quick.'),
+        { type: 'function_call_output', call_id: 'c1', output: 'worked' },
+      ]);
+    });
+
+    it.each(['refuses', 'fails'] as const)(
+      'sends the prompt with the next request if the server %s',
+      async (steering) => {
+        const { sent, result, turns } = await steerAfter({ two: 'And?' }, [long, 'Fine.'], steering);
+        expect(sent).toHaveLength(1);
+        expect(sent[0]?.map(({ type }) => type)).toEqual(['response.create', 'response.steer', 'response.create']);
+        expect(sent[0]?.[2]).toMatchObject({ previous_response_id: 'resp_1', input: [message('And?')] });
+        expect(result?.text).toBe(`${long.join('')}\nFine.`);
+        expect(turns).toHaveLength(2);
+      },
+    );
+
+    it('does not steer a response that is not stored', async () => {
+      const { sent, result } = await steerAfter({ two: 'And?' }, [long, 'Fine.'], 'completes', { store: false });
+      expect(sent[0]?.map(({ type }) => type)).toEqual(['response.create', 'response.create']);
+      expect(result?.text).toBe(`${long.join('')}\nFine.`);
+    });
+
+    it('does not steer a response over HTTP', async () => {
+      const { sent, result } = await steerAfter({ two: 'And?' }, [long, 'Fine.'], 'completes', { fetch });
+      expect(sent).toEqual([]);
+      expect(result?.text).toBe(`${long.join('')}\nFine.`);
+    });
+
+    it('sends a prompt that arrives while tools run after those that the server has', async () => {
+      const opened = await open([['Let me see. ', toolCall('wait', {}, 'c1')], 'Fine.'], { delay: 5 }, {}, 'completes');
+      const prompts = new Subject<string>();
+      const wait = tool({
+        name: 'wait',
+        description: 'Waits.',
+        execute: () => defer(() => of('waited').pipe(tap(() => prompts.next('Late.')))),
+      });
+      const run = createAgent({ model: opened.model, tools: [wait] })
+        .stream('Write.', { prompts, whenPrompted: opened.sockets.steer })
+        .pipe(
+          tap((event) => {
+            if (event.type === 'text' && event.text.startsWith('Let')) prompts.next('Early.');
+          }),
+          toArray(),
+        );
+      expect((await lastValueFrom(run)).at(-1)).toMatchObject({ result: { finishReason: 'stop' } });
+      expect(objectOrEmpty(opened.server.requests[1]?.body)['input']).toEqual([
+        message('Early.'),
+        { type: 'function_call_output', call_id: 'c1', output: 'waited' },
+        message('Late.'),
+      ]);
+    });
+
+    it('continues over another connection if that of a steered response breaks', async () => {
+      const opened = await open([long, 'Fine.', 'Fine.'], { delay: 5 }, {}, 'completes');
+      const prompts = new Subject<string>();
+      const agent = createAgent({
+        model: opened.model,
+        prepareTurn: ({ turn }) => {
+          if (turn === 1) opened.gateway.breakAll();
+          return undefined;
+        },
+      });
+      const run = agent.stream('Write.', { prompts, whenPrompted: opened.sockets.steer }).pipe(
+        tap((event) => {
+          if (event.type === 'text' && event.text === 'two ') prompts.next('And?');
+        }),
+        toArray(),
+      );
+      expect((await lastValueFrom(run)).at(-1)).toMatchObject({ result: { finishReason: 'stop' } });
+      expect(opened.gateway.connections.at(-1)).toMatchObject([
+        { type: 'response.create', previous_response_id: 'resp_1', input: [message('And?')] },
+      ]);
+    });
+
+    it('closes the connection of a run that is left while the server continues by itself', async () => {
+      const opened = await open([long, ['Fine. ', 'And ', 'more.']], { delay: 5, silent: 40 }, {}, 'interrupts');
+      const prompts = new Subject<string>();
+      const left = createAgent({ model: opened.model })
+        .stream('Write.', { prompts, whenPrompted: opened.sockets.steer })
+        .pipe(
+          tap((event) => {
+            if (event.type === 'text' && event.text === 'two ') prompts.next('And?');
+          }),
+          first(({ type }) => type === 'turn'),
+        );
+      await lastValueFrom(left);
+      await firstValueFrom(
+        opened.server.events.pipe(
+          filter(({ type }) => type === 'closed'),
+          take(1),
+        ),
+      );
+      await firstValueFrom(interval(10).pipe(filter(() => opened.server.connections === 0)));
+      expect(opened.server.connections).toBe(0);
+    });
   });
 });

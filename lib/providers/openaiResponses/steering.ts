@@ -1,0 +1,97 @@
+import { isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+
+/** Input that was sent while a response was received. */
+interface Submission {
+  readonly content: readonly JsonValue[];
+  /** What the server calls it; undefined until it has acknowledged it. */
+  id?: string;
+}
+
+/**
+ * What was sent to steer a response, until the next request.
+ *
+ * The server queues it, and begins another response with it by itself when the response ends. If the response ends with
+ * calls, the queue is prepended to the input of the request with their results. So the next request contains what the
+ * server already has, and `remove` removes it. Source: OpenAI's guide "Mid-turn steering", and the types of its SDK
+ * (7.57).
+ */
+export class Steering {
+  private submissions: Submission[] = [];
+  private whenAcknowledged: (() => void)[] = [];
+
+  /** Whether the server has input, or may have it. */
+  get isActive(): boolean {
+    return this.submissions.length > 0;
+  }
+
+  add(content: readonly JsonValue[]): void {
+    this.submissions.push({ content });
+  }
+
+  /** Reads an acknowledgement. Returns whether the server will not use some of the input. */
+  acknowledge({ type, steer }: JsonObject): boolean {
+    const id = nonEmptyString(objectOrEmpty(steer)['id']);
+    const isFailed = type === 'response.steer.failed';
+    // They are acknowledged in the order in which they were sent.
+    const known = this.submissions.find((submission) => submission.id === id && id !== undefined);
+    const submission = known ?? this.submissions.find((other) => other.id === undefined);
+    if (submission && isFailed) this.submissions.splice(this.submissions.indexOf(submission), 1);
+    else if (submission) submission.id = id ?? '';
+    if (this.submissions.every((other) => other.id !== undefined)) this.settle();
+    return isFailed;
+  }
+
+  /** Calls back when all input has been acknowledged, or when the connection has ended. */
+  afterAcknowledgement(callback: () => void): void {
+    if (this.submissions.every(({ id }) => id !== undefined)) callback();
+    else this.whenAcknowledged.push(callback);
+  }
+
+  /**
+   * Removes what the server has from the input of the next request, and forgets it.
+   *
+   * @returns The rest of the input; undefined if its messages do not begin with what the server has.
+   */
+  remove(input: unknown): readonly JsonValue[] | undefined {
+    const items: readonly JsonValue[] = Array.isArray(input) ? input : [];
+    const content = items.filter(isUserMessage).flatMap(contentOf);
+    const sent = this.submissions.flatMap((submission) => submission.content);
+    this.submissions = [];
+    const rest = content.slice(sent.length);
+    if (JSON.stringify(content.slice(0, sent.length)) !== JSON.stringify(sent)) return undefined;
+    return [...items.filter((item) => !isUserMessage(item)), ...(rest.length === 0 ? [] : [userMessageOf(rest)])];
+  }
+
+  /** Forgets everything: the connection has ended. */
+  clear(): void {
+    this.submissions = [];
+    this.settle();
+  }
+
+  private settle(): void {
+    for (const callback of this.whenAcknowledged.splice(0)) callback();
+  }
+}
+
+export const userMessageOf = (content: readonly JsonValue[]): JsonObject => ({
+  type: 'message',
+  role: 'user',
+  content,
+});
+
+export const isUserMessage = (item: JsonValue): boolean => isRecord(item) && item['role'] === 'user';
+
+const contentOf = (item: JsonValue): readonly JsonValue[] => {
+  const { content } = objectOrEmpty(item);
+  return Array.isArray(content) ? (content as readonly JsonValue[]) : [];
+};
+
+/** The fields that a message may have to steer a response. */
+const fields: ReadonlySet<string> = new Set(['type', 'role', 'content']);
+
+/** The content of messages that can steer a response; undefined if one of the items cannot. */
+export function steeringContent(items: readonly JsonObject[]): readonly JsonValue[] | undefined {
+  const isAccepted = items.every((item) => isUserMessage(item) && Object.keys(item).every((name) => fields.has(name)));
+  return isAccepted && items.length > 0 ? items.flatMap(contentOf) : undefined;
+}

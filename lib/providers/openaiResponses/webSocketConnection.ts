@@ -1,0 +1,221 @@
+import { asyncScheduler, Subscription } from 'rxjs';
+import { isRecord, nonEmptyString, objectOrEmpty, parseJsonOrText } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { isUserMessage, Steering, userMessageOf } from './steering.js';
+import { createExchange } from './webSocketExchange.js';
+import type { Exchange } from './webSocketExchange.js';
+
+/** The part of a WebSocket that the transport uses. Those of browsers, Node, Bun, Deno and the package `ws` have it. */
+export interface WebSocketLike {
+  send(data: string): void;
+  close(): void;
+  /** The handlers of its events, which the transport sets. Their types differ from one environment to another. */
+  onopen: unknown;
+  onmessage: unknown;
+  onerror: unknown;
+  onclose: unknown;
+}
+
+/** OpenAI closes a connection after 60 minutes (its guide "WebSocket Mode"); an older one begins no other response. */
+const MAX_AGE = 3_300_000;
+
+/**
+ * How long a connection waits for the request after a response that was steered, in milliseconds: the server responds
+ * to the input by itself, and nobody may read it.
+ */
+const STEERED_IDLE = 1_000;
+
+/** The events that end a response. */
+const lastEvents: ReadonlySet<unknown> = new Set([
+  'response.completed',
+  'response.failed',
+  'response.incomplete',
+  'error',
+]);
+const steeringEvents: ReadonlySet<unknown> = new Set([
+  'response.steer.accepted',
+  'response.steer.pending',
+  'response.steer.failed',
+]);
+/** A text that contains one of these names may have it anywhere. */
+const mayMatter = /"(?:response\.(?:completed|failed|incomplete|steer\.\w+)|error)"/;
+
+/** What a connection needs of the transport. */
+export interface ConnectionOptions {
+  /** Connections with the same key go to the same address with the same headers. */
+  readonly key: string;
+  /** How long it is kept without a request, in milliseconds. */
+  readonly idle: number;
+  readonly onClose: () => void;
+  /** Sends a request over another connection. */
+  readonly sendElsewhere: (body: JsonObject, signal: AbortSignal | undefined) => Promise<Response>;
+}
+
+/** A connection, with one response at a time. */
+export class Connection {
+  /** The id of the current or last response, which the server still has in memory for this connection. */
+  private lastResponse: string | undefined;
+  /** Whether that response is stored, so that the next request refers to it. */
+  private isStored = false;
+  private exchange: Exchange | undefined;
+  private isClosed = false;
+  private readonly opened: Promise<void>;
+  private readonly until = asyncScheduler.now() + MAX_AGE;
+  private idleTimer = Subscription.EMPTY;
+  private abortListener = Subscription.EMPTY;
+  private readonly steering = new Steering();
+  /** Whether a request waits until the server has acknowledged the input before it. */
+  private isClaimed = false;
+  /** Events of the response that the server began by itself, before it was requested. */
+  private early: string[] = [];
+  /** The request that the server answers by itself, until the first event of the answer. */
+  private expected: JsonObject | undefined;
+
+  constructor(
+    private readonly socket: WebSocketLike,
+    private readonly options: ConnectionOptions,
+  ) {
+    this.opened = new Promise((resolve) => (socket.onopen = () => resolve()));
+    socket.onmessage = ({ data }: { readonly data: unknown }) => this.receive(String(data));
+    socket.onerror = (event: unknown) => this.end(messageOf(event));
+    socket.onclose = (event: unknown) => this.end(messageOf(event));
+  }
+
+  get key(): string {
+    return this.options.key;
+  }
+
+  /** Whether it can send a request that continues a response. After a steered one, it can send only the next. */
+  isFreeFor(previous: unknown): boolean {
+    const isFree = !this.isClosed && !this.exchange && !this.isClaimed;
+    return isFree && (!this.steering.isActive || this.has(previous));
+  }
+
+  /** Whether the server has this response in memory. */
+  has(response: unknown): boolean {
+    return this.lastResponse !== undefined && this.lastResponse === response;
+  }
+
+  /** Sends input for a response that is being received and that is stored: the next request contains it too. */
+  steer(response: string, content: readonly JsonValue[]): void {
+    if (!this.exchange || !this.isStored || !this.has(response)) return;
+    this.steering.add(content);
+    const input = [userMessageOf(content)];
+    this.socket.send(JSON.stringify({ type: 'response.steer', previous_response_id: response, input }));
+  }
+
+  /** Sends a request. The Promise resolves with the first event, as that of `fetch` does with the status. */
+  request(body: JsonObject, signal: AbortSignal | undefined): Promise<Response> {
+    this.idleTimer.unsubscribe();
+    if (!this.steering.isActive) return this.startExchange(signal, () => this.send(body));
+    this.isClaimed = true;
+    return new Promise((resolve) => {
+      this.steering.afterAcknowledgement(() => resolve(this.continueSteered(body, signal)));
+    });
+  }
+
+  close(): void {
+    this.end('It was closed.');
+    this.socket.close();
+  }
+
+  /** Sends what the server does not have of a request, or waits for the response that it begins by itself. */
+  private continueSteered(body: JsonObject, signal: AbortSignal | undefined): Promise<Response> {
+    this.isClaimed = false;
+    if (this.isClosed) return this.options.sendElsewhere(body, signal);
+    if (!this.steering.isActive) return this.startExchange(signal, () => this.send(body));
+    const input = this.steering.remove(body['input']);
+    if (input?.length === 0) return this.startExchange(signal, () => this.expect(body));
+    // The server waits for results of calls. Without any, it has begun a response without the other messages.
+    if (input && !input.every(isUserMessage)) return this.startExchange(signal, () => this.send({ ...body, input }));
+    this.close();
+    return this.options.sendElsewhere(body, signal);
+  }
+
+  private startExchange(signal: AbortSignal | undefined, begin: () => void): Promise<Response> {
+    return new Promise((resolve, reject) => {
+      const abort = () => {
+        this.exchange?.fail(signal?.reason as Error);
+        this.close();
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      this.abortListener = new Subscription(() => signal?.removeEventListener('abort', abort));
+      this.exchange = createExchange(resolve, reject, () => this.close());
+      if (signal?.aborted) abort();
+      this.opened.then(
+        () => {
+          if (!this.isClosed) begin();
+        },
+        () => undefined,
+      );
+    });
+  }
+
+  private send(body: JsonObject): void {
+    this.socket.send(JSON.stringify({ ...body, type: 'response.create' }));
+  }
+
+  private expect(body: JsonObject): void {
+    this.expected = body;
+    for (const text of this.early.splice(0)) this.receive(text);
+  }
+
+  private receive(text: string): void {
+    const isParsed = !this.exchange?.hasBegun || mayMatter.test(text);
+    const event = isParsed ? objectOrEmpty(parseJsonOrText(text)) : {};
+    if (steeringEvents.has(event['type'])) this.readSteering(event);
+    else if (this.exchange) this.readResponse(this.exchange, text, event);
+    else if (this.steering.isActive) this.early.push(text);
+  }
+
+  private readSteering(event: JsonObject): void {
+    const isRefused = this.steering.acknowledge(event);
+    if (isRefused && this.expected) this.send(this.expected);
+    if (isRefused) this.expected = undefined;
+    if (event['type'] === 'response.steer.pending' && !this.exchange) this.closeAfter(this.options.idle);
+  }
+
+  private readResponse(exchange: Exchange, text: string, event: JsonObject): void {
+    if (!exchange.hasBegun) {
+      const response = objectOrEmpty(event['response']);
+      this.lastResponse = nonEmptyString(response['id']);
+      this.isStored = response['store'] !== false;
+      this.expected = undefined;
+    }
+    exchange.next(text, event);
+    if (!lastEvents.has(event['type'])) return;
+    this.abortListener.unsubscribe();
+    exchange.end();
+    this.exchange = undefined;
+    if (event['type'] === 'error') this.lastResponse = undefined;
+    if (asyncScheduler.now() > this.until || text.includes('websocket_connection_limit_reached')) this.close();
+    else this.closeAfter(this.steering.isActive ? STEERED_IDLE : this.options.idle);
+  }
+
+  private closeAfter(time: number): void {
+    this.idleTimer.unsubscribe();
+    this.idleTimer = asyncScheduler.schedule(() => this.close(), time);
+  }
+
+  private end(reason: string): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.idleTimer.unsubscribe();
+    this.abortListener.unsubscribe();
+    this.options.onClose();
+    const { exchange } = this;
+    this.exchange = undefined; // it may still receive what had arrived
+    exchange?.fail(new TypeError(`The WebSocket ended. ${reason}`));
+    this.steering.clear();
+  }
+}
+
+/** What an `error` or a `close` event says. */
+function messageOf(event: unknown): string {
+  const { message, reason, code } = isRecord(event) ? event : {};
+  return (
+    nonEmptyString(message) ??
+    nonEmptyString(reason) ??
+    (code === undefined ? '' : `Its code is ${JSON.stringify(code)}.`)
+  );
+}

@@ -1,0 +1,71 @@
+import { isRecord, nonEmptyString } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+
+/** A response that is being received, as an HTTP response. */
+export interface Exchange {
+  /** Whether it has received an event. */
+  readonly hasBegun: boolean;
+  /** Receives the text of an event, and the event if it may be the first or the last one. */
+  next(text: string, event: JsonObject): void;
+  /** Ends the body. */
+  end(): void;
+  fail(reason: Error): void;
+}
+
+/**
+ * @param resolve Receives the response, with its first event.
+ * @param reject Receives an error before it.
+ * @param onCancel The reader of the body has left.
+ */
+export function createExchange(
+  resolve: (response: Response) => void,
+  reject: (reason: Error) => void,
+  onCancel: () => void,
+): Exchange {
+  const encoder = new TextEncoder();
+  let body: ReadableStreamDefaultController<Uint8Array> | undefined;
+  let hasBegun = false;
+  const begin = (): void => {
+    const stream = new ReadableStream<Uint8Array>({
+      start: (controller) => {
+        body = controller;
+      },
+      cancel: onCancel,
+    });
+    resolve(new Response(stream, { headers: { 'content-type': 'text/event-stream' } }));
+  };
+  return {
+    get hasBegun() {
+      return hasBegun;
+    },
+    next(text, event) {
+      const isFirst = !hasBegun;
+      hasBegun = true;
+      if (isFirst && event['type'] === 'error') resolve(errorResponse(event));
+      else if (isFirst) begin();
+      body?.enqueue(encoder.encode(`data: ${text.replace(/[\r\n]+/g, ' ')}\n\n`));
+    },
+    end: () => body?.close(),
+    fail(reason) {
+      const status = Number(/\bresponse: (\d{3})$/.exec(reason.message)?.[1]); // the package `ws`, of the handshake
+      if (body) body.error(reason);
+      else if (status >= 400) resolve(Response.json({ error: { message: reason.message } }, { status }));
+      else reject(reason);
+    },
+  };
+}
+
+/** The statuses of errors that are sent without one. A new connection has no limit yet. */
+const statuses: Readonly<Record<string, number>> = {
+  rate_limit_exceeded: 429,
+  server_error: 500,
+  websocket_connection_limit_reached: 503,
+};
+
+/** The response that an HTTP server would send for an error before anything else. */
+function errorResponse(event: JsonObject): Response {
+  const { type: _, status, error, ...fields } = event;
+  const details = isRecord(error) ? error : fields;
+  const known = statuses[nonEmptyString(details['code']) ?? ''] ?? 400;
+  return Response.json({ error: details }, { status: typeof status === 'number' && status >= 400 ? status : known });
+}
