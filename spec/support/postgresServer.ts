@@ -37,7 +37,7 @@ function findPrograms(): string {
 }
 
 /** Starts a PostgreSQL server. Takes about a second. */
-export async function startPostgres(): Promise<PostgresServer> {
+export async function startPostgres({ maxConnections = 100 } = {}): Promise<PostgresServer> {
   const programs = findPrograms();
   const folder = mkdtempSync(join(tmpdir(), 'rivulet-postgres-'));
   if (isRoot) {
@@ -54,6 +54,7 @@ export async function startPostgres(): Promise<PostgresServer> {
     '-c listen_addresses=127.0.0.1',
     `-c unix_socket_directories=${folder}`,
     '-c fsync=off',
+    `-c max_connections=${maxConnections}`,
   ];
   const control = (...args: string[]) => run(join(programs, 'pg_ctl'), ['-D', data, '-w', ...args]);
   const start = () => control('-l', join(folder, 'log'), '-o', settings.join(' '), 'start');

@@ -21,8 +21,8 @@ interface Worker {
 const script = fileURLToPath(new URL('./worker.ts', import.meta.url));
 
 /** A PostgreSQL server, fronts in this process, and workers in processes of their own. */
-export async function createStage({ fronts: frontCount = 2, delay = 15 } = {}) {
-  const server = await startPostgres();
+export async function createStage({ fronts: frontCount = 2, delay = 15, maxConnections = 100 } = {}) {
+  const server = await startPostgres({ maxConnections });
   const { url } = server;
   const ports = Array.from({ length: frontCount }, () => postgresPorts(url));
   const [{ pool }] = ports as [ReturnType<typeof postgresPorts>];
@@ -85,6 +85,7 @@ export async function createStage({ fronts: frontCount = 2, delay = 15 } = {}) {
     const reading = page.view$.subscribe();
     return {
       page,
+      received,
       cut: () => {
         for (const end of cuts) end();
         cuts.clear();
