@@ -10,8 +10,7 @@ const { values } = parseArgs({ options: { every: { type: 'string', default: '1' 
 const every = Number(values.every);
 const print = (line: string) => process.stdout.write(`${line}\n`);
 const started = performance.now();
-const stage = await createStage();
-await stage.startWorker();
+const stage = await createStage({ workers: 2 });
 
 interface Outcome {
   readonly view: object;
@@ -30,10 +29,10 @@ async function execute(word: string, killAt = Infinity): Promise<Outcome> {
   received.subscribe((count) => {
     events = count;
     if (count !== killAt) return;
-    killing = stage.killExecutor().then((isKilled) => {
-      if (isKilled) kills++;
-      if (isKilled && count % 2 === 0) cut();
-      return isKilled ? stage.startWorker() : undefined;
+    killing = stage.killExecutor().then((killed) => {
+      if (killed) kills++;
+      if (killed && count % 2 === 0) cut();
+      return killed?.restarted;
     });
   });
   page.send(word);

@@ -1,73 +1,61 @@
-import { DBOSClient } from '@dbos-inc/dbos-sdk';
-import { fork } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { firstValueFrom, lastValueFrom, Subject, timer } from 'rxjs';
 import { conversation } from '../../../lib/chat/conversation.js';
 import { remoteAgent } from '../../../lib/chat/remoteAgent.js';
-import { agentHandler } from '../../../lib/service/agentHandler.js';
-import { durableAgent } from '../../../lib/stores/dbos/index.js';
 import { migratePostgres } from '../../../lib/stores/postgres/index.js';
 import { startPostgres } from '../../support/postgresServer.js';
+import { RUN_ID_HEADER } from '../../../lib/transport/fromServerSentEvents.js';
 import { postgresPorts } from './ports.js';
+import { supervise } from './supervise.js';
 
 export const pause = (milliseconds: number) => firstValueFrom(timer(milliseconds));
 
-interface Worker {
-  readonly process: ChildProcess;
-  readonly id: string;
-}
+const scriptOf = (name: string) => fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
 
-const script = fileURLToPath(new URL('./worker.ts', import.meta.url));
-
-/** A PostgreSQL server, fronts in this process, and workers in processes of their own. */
-export async function createStage({ fronts: frontCount = 2, delay = 15, maxConnections = 100 } = {}) {
+/** A PostgreSQL server, and fronts and workers in processes of their own, which are started again when they end. */
+export async function createStage({
+  fronts: frontCount = 2,
+  workers: workerCount = 1,
+  delay = 15,
+  maxConnections = 100,
+} = {}) {
   const server = await startPostgres({ maxConnections });
   const { url } = server;
-  const ports = Array.from({ length: frontCount }, () => postgresPorts(url));
-  const [{ pool }] = ports as [ReturnType<typeof postgresPorts>];
+  const { pool, close: closePool } = postgresPorts(url);
   await lastValueFrom(migratePostgres(pool), { defaultValue: undefined });
   await pool.query('create table noted (kind text, key text, pid integer, at timestamptz default clock_timestamp())');
-  const workers: Worker[] = [];
-  const startWorker = () =>
-    new Promise<void>((resolve) => {
-      const process = fork(script, [url, String(delay)], {
-        execArgv: ['--import', 'tsx'],
-        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      });
-      process.once('message', (id: string) => {
-        workers.push({ process, id });
-        resolve();
-      });
-    });
-  await startWorker(); // the first one creates the tables of DBOS
-  const client = await DBOSClient.create({ systemDatabaseUrl: url });
-  const fronts = ports.map(({ store, log }) => agentHandler(durableAgent({ client, store, log }), { store, log }));
+  const workers = supervise(scriptOf('worker'), [url, String(delay)]);
+  const fronts = supervise(scriptOf('front'), [url]);
+  await workers.start(); // the first one creates the tables of DBOS
+  const starting = Array.from({ length: frontCount + workerCount - 1 }, (_, index) =>
+    (index < frontCount ? fronts : workers).start(),
+  );
+  await Promise.all(starting);
   /** The process that executes a run. */
   const executorOf = async () => {
     const { rows } = await pool.query<{ executor_id: string }>(
       "select executor_id from dbos.workflow_status where status = 'PENDING' order by updated_at desc limit 1",
     );
-    return workers.find(({ id }) => id === rows[0]?.executor_id);
+    return workers.members.find(({ name }) => name === rows[0]?.executor_id);
   };
+  /** Kills it, and returns what resolves when another process is ready. */
   const killExecutor = async () => {
     const worker = await executorOf();
-    if (!worker) return false;
-    workers.splice(workers.indexOf(worker), 1);
-    worker.process.kill('SIGKILL');
-    return true;
+    return worker && { restarted: workers.kill(worker) };
   };
   /** Opens a page whose requests go to any front, and whose connections can be cut. */
   const open = (received = new Subject<number>()) => {
     const cuts = new Set<() => void>();
+    const runs = new Set<string>();
     let next = 0;
     let events = 0;
     const fetchAnywhere: typeof fetch = async (_, init = {}) => {
       const cut = new AbortController();
       cuts.add(() => cut.abort());
-      const front = fronts[next++ % fronts.length];
-      const request = new Request('http://service.test/', { ...init, signal: null });
-      const response = (await front?.(request)) ?? Response.error();
+      runs.add(new Headers(init.headers).get(RUN_ID_HEADER) ?? '');
+      const front = fronts.members[next++ % fronts.members.length];
+      if (!front) throw new TypeError('All fronts have ended.');
+      const response = await fetch(front.name, init);
       const headers = new Headers(response.headers);
       headers.delete('retry-after');
       const counted = new TransformStream<Uint8Array, Uint8Array>({
@@ -86,6 +74,8 @@ export async function createStage({ fronts: frontCount = 2, delay = 15, maxConne
     return {
       page,
       received,
+      /** The ids of the runs of the page. */
+      runs,
       cut: () => {
         for (const end of cuts) end();
         cuts.clear();
@@ -96,17 +86,14 @@ export async function createStage({ fronts: frontCount = 2, delay = 15, maxConne
   return {
     server,
     pool,
-    client,
     fronts,
-    ports,
     workers,
-    startWorker,
     killExecutor,
     open,
     async close() {
-      for (const { process } of workers) process.kill('SIGKILL');
-      await client.destroy();
-      await Promise.all(ports.map((port) => port.pool.end()));
+      workers.close();
+      fronts.close();
+      await closePool();
       server.remove();
     },
   };

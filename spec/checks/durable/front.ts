@@ -1,0 +1,19 @@
+import { DBOSClient } from '@dbos-inc/dbos-sdk';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { agentHandler } from '../../../lib/service/agentHandler.js';
+import { nodeListener } from '../../../lib/service/nodeListener.js';
+import { durableAgent } from '../../../lib/stores/dbos/index.js';
+import { postgresPorts } from './ports.js';
+
+// A process that answers requests. Its argument is the URL of the database. It sends its own URL when it listens.
+
+const [url = ''] = process.argv.slice(2);
+const { store, log } = postgresPorts(url);
+const client = await DBOSClient.create({ systemDatabaseUrl: url });
+const server = createServer(nodeListener(agentHandler(durableAgent({ client, store, log }), { store, log })));
+server.listen(0, '127.0.0.1', () => {
+  const { port } = server.address() as AddressInfo;
+  process.send?.(`http://127.0.0.1:${port}/`);
+});
+process.on('disconnect', () => process.exit(0)); // the check has ended

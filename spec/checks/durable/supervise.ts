@@ -1,0 +1,53 @@
+import { fork } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { firstValueFrom, Subject, timer } from 'rxjs';
+
+/** A process of the service, and what it has said of itself: a worker its executor id, a front its URL. */
+export interface Member {
+  readonly process: ChildProcess;
+  readonly name: string;
+}
+
+/** Starts processes of one kind, and starts one again when it has ended, as the supervisor of a service does. */
+export function supervise(script: string, args: readonly string[]) {
+  const members: Member[] = [];
+  const processes = new Set<ChildProcess>();
+  const started = new Subject<void>();
+  let isClosing = false;
+  /** Resolves when the process is ready, or one after it. */
+  const start = () =>
+    new Promise<void>((resolve) => {
+      const process = fork(script, args, {
+        // DBOS causes a deprecation warning of `pg` in each process.
+        execArgv: ['--import', 'tsx', '--disable-warning=DeprecationWarning'],
+        stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      });
+      processes.add(process);
+      process.once('message', (name: string) => {
+        members.push({ process, name });
+        started.next();
+        resolve();
+      });
+      process.once('exit', () => {
+        processes.delete(process);
+        const index = members.findIndex((member) => member.process === process);
+        if (index >= 0) members.splice(index, 1);
+        if (!isClosing) timer(300).subscribe(() => void start().then(resolve));
+      });
+    });
+  return {
+    /** The processes that are ready. */
+    members: members as readonly Member[],
+    start,
+    /** Kills a process. Resolves when another one is ready. */
+    kill({ process }: Member): Promise<void> {
+      const restarted = firstValueFrom(started);
+      process.kill('SIGKILL');
+      return restarted;
+    },
+    close(): void {
+      isClosing = true;
+      for (const process of processes) process.kill('SIGKILL');
+    },
+  };
+}
