@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, EMPTY, filter, isObservable, map, of, tap } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, filter, isObservable, map, of, skip, tap } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { ServiceChats } from './chatStore.js';
@@ -8,15 +8,14 @@ import type { EarlierRun } from '../transport/earlierRun.js';
 import { RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
 import { isUnguessable } from '../transport/randomId.js';
 import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
-import { readRequest } from './agentRequest.js';
+import { isForChats, readRequest, toRunMessage } from './agentRequest.js';
 import type { AgentRequest, ResumeRequest, StartRequest } from './agentRequest.js';
 import { completeLog, hasEnded } from './continueLog.js';
 import type { Runs } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
-import { messagesOfRecord, replayCheckpoint, replayRecord, seenBefore } from './replayRecord.js';
+import { joinedPrompts, messagesOfRecord, replayCheckpoint, replayRecord, seenBefore } from './replayRecord.js';
 import type { OwnerData } from './ownerData.js';
 import { RunNotFoundError } from './runLog.js';
-import type { RunMessage } from './runLog.js';
 import { publicEvents } from './publicEvents.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 import type { StoredRun } from './runStore.js';
@@ -89,8 +88,10 @@ export interface RunExecutor<C> extends AgentHandler {
  *   If it was answered already, the request must have the id of the run that resumed it, and joins that; if not: 409.
  * - `POST` with neither joins the run from its start. A run that has ended is sent again from the store.
  * - `DELETE` stops the run: 204, or 404 if it has ended. With `?call=ID`, it cancels one call, and the run continues.
- * - With `chats`, `GET` lists and opens the chats of a user, `PUT` and `PATCH` change one, and `DELETE` with `?chat=ID`
- *   deletes it.
+ * - `PATCH` with `input` sends a prompt to a run that has not ended: 204, or 404. It joins the run at the end of the
+ *   turn, as a message of the user; at most 100 messages do. One that arrives after the last turn has no effect.
+ * - With `chats`, `GET` lists and opens the chats of a user, and `PUT`, `PATCH` and `DELETE` with `?chat=ID` change
+ *   one.
  * - A browser receives what is allowed: no error text of a tool or a provider, no unknown metadata, no signatures.
  * - A run that another process executes is answered with 503 and `Retry-After`, unless the processes share a `log`.
  *
@@ -167,26 +168,26 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     const lastId = headers.get('last-event-id') ?? '';
     const after = ['', '0'].includes(lastId) ? undefined : lastId;
     if (chats && isForChats(request)) return answerChats(chats, request);
-    if (method !== 'POST' && method !== 'DELETE')
-      throw new RequestError(405, 'Send POST or DELETE.', { allow: 'POST, DELETE' });
+    if (!['POST', 'PATCH', 'DELETE'].includes(method))
+      throw new RequestError(405, 'Send POST, PATCH or DELETE.', { allow: 'POST, PATCH, DELETE' });
     if (!isUnguessable(id)) throw new RequestError(400, `Send a random UUID as the header ${RUN_ID_HEADER}.`);
     return authorize(request).pipe(
-      concatMap((client) => {
-        if (method === 'DELETE')
-          return service
-            .tell(id, client.owner, messageOf(request))
-            .pipe(map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 })));
-        return service.readBody(request).pipe(
+      concatMap((client) =>
+        (method === 'DELETE' ? of('') : service.readBody(request)).pipe(
           map(readRequest),
           tap((body) => {
             requireFileUrls(body, options);
             if (body.resume !== undefined) rejectForbiddenEdits(body.answers.decisions, options);
           }),
           concatMap((body) =>
-            service.locked(id, client, () => joinHere(id, client, after) ?? answerStored(id, client, after, body)),
+            method === 'POST'
+              ? service.locked(id, client, () => joinHere(id, client, after) ?? answerStored(id, client, after, body))
+              : service
+                  .tell(id, client.owner, toRunMessage(request, body))
+                  .pipe(map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 }))),
           ),
-        );
-      }),
+        ),
+      ),
     );
   };
 
@@ -273,7 +274,9 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
       clientErrors: answers?.errors,
       events: (controls, wrapTurn) => {
         if (!checkpoint) throw new RunNotFoundError();
-        const rest = agent.resume(checkpoint, { ...options, ...controls, wrapTurn });
+        const joined = log.isShared ? joinedPrompts(checkpoint, shown) : 0;
+        const prompts = controls.prompts.pipe(skip(joined));
+        const rest = agent.resume(checkpoint, { ...options, ...controls, prompts, wrapTurn });
         if (log.isShared) return continued(before, rest, checkpoint);
         return concat(resumesOther ? EMPTY : replayCheckpoint(checkpoint, seenBefore(shown)), rest);
       },
@@ -333,14 +336,4 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     );
 
   return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown, execute, ...service.ownerData });
-}
-
-/** Whether a request is for the chats of a user. */
-const isForChats = ({ method, url }: Request): boolean =>
-  ['GET', 'PUT', 'PATCH'].includes(method) || new URL(url).searchParams.has('chat');
-
-/** What a `DELETE` asks for: to stop the run, or to cancel a call. */
-function messageOf({ url }: Request): RunMessage {
-  const call = new URL(url).searchParams.get('call');
-  return call === null ? { type: 'stop' } : { type: 'cancel', id: call };
 }

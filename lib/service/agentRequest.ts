@@ -6,6 +6,7 @@ import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
 import { isUnguessable } from '../transport/randomId.js';
 import { RequestError } from './requestError.js';
+import type { RunMessage } from './runLog.js';
 
 /** Starts a run. */
 export interface StartRequest {
@@ -50,6 +51,24 @@ function toRequest(body: unknown): AgentRequest {
   }
   if (input === undefined) return {};
   return { input: toUserMessages(input), history: toEarlierRuns(history) };
+}
+
+/** Whether a request is for the chats of a user. */
+export const isForChats = ({ method, url }: Request): boolean =>
+  ['GET', 'PUT'].includes(method) || new URL(url).searchParams.has('chat');
+
+/**
+ * Reads a message to a run: `DELETE` stops it, or cancels a call, and `PATCH` sends a prompt.
+ *
+ * @throws RequestError 400 if it is a `PATCH` without input.
+ */
+export function toRunMessage({ method, url }: Request, body: AgentRequest): RunMessage {
+  if (method === 'PATCH') {
+    if (body.resume !== undefined || !body.input) throw wrongInput();
+    return { type: 'prompt', input: body.input };
+  }
+  const call = new URL(url).searchParams.get('call');
+  return call === null ? { type: 'stop' } : { type: 'cancel', id: call };
 }
 
 /** Reads the earlier runs of a request. Each id may occur once, since each one is read from the store. */

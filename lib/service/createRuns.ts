@@ -2,6 +2,7 @@ import { asyncScheduler, defer, finalize, ignoreElements } from 'rxjs';
 import { merge, onErrorResumeNext, ReplaySubject, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
+import type { Message } from '../core/message.js';
 import { requireNumber } from '../core/options.js';
 import { randomId } from '../transport/randomId.js';
 import type { Envelope } from './lateReader.js';
@@ -36,6 +37,8 @@ export interface RunControls {
   readonly stop: Observable<void>;
   /** The ids of the calls to cancel. */
   readonly cancel: Observable<string>;
+  /** The messages of the prompts that join the run, those of an earlier process first. */
+  readonly prompts: Observable<Message>;
 }
 
 /** The runs of a service, by their ids. */
@@ -43,13 +46,13 @@ export interface Runs {
   /**
    * Starts a run, unless there is one with this id: a repeated request joins the run.
    *
-   * @param create Creates the run. It receives the notifiers that `stop` and `cancel` trigger: pass them as the run's
-   * options `stop` and `cancel`.
+   * @param create Creates the run. It receives the notifiers that `stop` and `cancel` trigger, and the prompts that
+   * arrive as messages of the log: pass them as the run's options `stop`, `cancel` and `prompts`.
    * @param id The id of the run. Default: a random one.
    * @param attempt The number of its executor, for a log that other processes share. Default: 1.
    */
   start<E extends StreamEvent>(
-    create: (stop: Observable<void>, cancel: Observable<string>) => Observable<E>,
+    create: (stop: Observable<void>, cancel: Observable<string>, prompts: Observable<Message>) => Observable<E>,
     id?: string,
     attempt?: number,
   ): RegisteredRun<E>;
@@ -83,6 +86,9 @@ export interface Runs {
 
 /** How long a slow reader may continue to read after the end of a run, in milliseconds. */
 const READING_TIME = 600_000;
+
+/** How many messages may join a run: the rest is ignored. */
+const MAX_PROMPTS = 100;
 
 interface Entry {
   readonly run: LoggedRun;
@@ -131,7 +137,7 @@ export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }:
     ended.add(id);
   };
   const start = <E extends StreamEvent>(
-    create: (stop: Observable<void>, cancel: Observable<string>) => Observable<E>,
+    create: (stop: Observable<void>, cancel: Observable<string>, prompts: Observable<Message>) => Observable<E>,
     id = randomId(),
     attempt?: number,
   ) => {
@@ -139,15 +145,19 @@ export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }:
     if (known) return { id, run: known.run as SharedRun as SharedRun<E> };
     const stop = new ReplaySubject<void>(1); // a run may subscribe to it late, after its store has written
     const cancel = new Subject<string>();
+    const prompts = new ReplaySubject<Message>(MAX_PROMPTS);
+    let prompted = 0;
     const source = defer(() => {
       const listening = log.messages(id).subscribe({
         next({ message }) {
           if (message.type === 'stop') stop.next();
           if (message.type === 'cancel') cancel.next(message.id);
+          if (message.type === 'prompt')
+            for (const prompt of message.input) if (prompted++ < MAX_PROMPTS) prompts.next(prompt);
         },
         error: () => stop.next(), // nobody could stop it later
       });
-      return create(stop, cancel).pipe(
+      return create(stop, cancel, prompts).pipe(
         finalize(() => {
           listening.unsubscribe();
           markEnded(id, entry);

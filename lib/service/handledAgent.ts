@@ -1,4 +1,4 @@
-import type { Observable } from 'rxjs';
+import type { Observable, ObservableInput } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
@@ -12,10 +12,7 @@ export interface HandledAgent<C = unknown> {
     input: Input,
     options: HandledRunOptions<C> & { readonly history: readonly Message[] },
   ): Observable<StreamEvent>;
-  resume(
-    checkpoint: Checkpoint,
-    options: HandledRunOptions<C> & CallAnswers & { readonly prompts?: readonly Message[] },
-  ): Observable<StreamEvent>;
+  resume(checkpoint: Checkpoint, options: HandledRunOptions<C> & CallAnswers): Observable<StreamEvent>;
   /** For an agent whose runs another engine makes durable, as `durableAgent`. Default: this service executes them. */
   readonly durable?: DurableRuns<C> | undefined;
 }
@@ -33,6 +30,8 @@ interface HandledRunOptions<C = unknown> {
   readonly stop?: Observable<void> | undefined;
   /** The ids of the calls to cancel. */
   readonly cancel?: Observable<string> | undefined;
+  /** The messages that join the run. */
+  readonly prompts?: ObservableInput<Message> | undefined;
   readonly fragments: true;
   readonly checkpoints?: boolean | undefined;
   readonly runId?: string | undefined;

@@ -66,7 +66,7 @@ export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {
   launch(plan: RunPlan, runId?: string, lockId?: string): Observable<SharedRun>;
   /** The run of this process with an id; undefined if there is none, or if another owner has it. */
   runOf(id: string, owner: string): SharedRun | undefined;
-  /** Stops a run, or cancels a call of it, in whatever process it is. Emits whether there is such a run. */
+  /** Sends a message to a run, in whatever process it is. Emits whether there is such a run. */
   tell(id: string, owner: string, message: RunMessage): Observable<boolean>;
   /** Stops a run of this process. */
   stopRun(id: string): void;
@@ -129,16 +129,14 @@ export function createService<C>(
 
   const owners = new WeakMap<SharedRun, string>();
   const onError = (thrown: unknown) => options.onError?.(thrown);
-  const describe = (thrown: unknown): JsonObject => {
-    return descriptionOf(thrown) ?? (options.describeError ?? describeError)(thrown);
-  };
-  const { maxHistoryBytes = DEFAULT_HISTORY_BYTES } = options;
+  const describe = (thrown: unknown): JsonObject =>
+    descriptionOf(thrown) ?? (options.describeError ?? describeError)(thrown);
+  const { maxHistoryBytes = DEFAULT_HISTORY_BYTES, checkpoints = false, isDurable = false } = options;
   requireNumber('maxHistoryBytes', maxHistoryBytes, 0);
   requireNumber('maxBodyBytes', maxBodyBytes, 0);
   const access = createRunAccess(store, ownerOf, onError, maxHistoryBytes);
   const limits = createOwnerLimits(options);
   const reports = createReports<C>(options, onError);
-  const { checkpoints = false, isDurable = false } = options;
   /** Fails when this process leaves its readers to others: also those of runs that go on elsewhere. */
   const left = new AsyncSubject<never>();
   const executor = createExecutor(store, { checkpoints: isDurable ? 'calls' : checkpoints, describe, onError });
@@ -169,12 +167,14 @@ export function createService<C>(
     lock.isStopped = true;
     return true;
   };
-  const tellRun = (id: string, message: RunMessage): boolean =>
-    message.type === 'cancel' ? runs.cancel(id, message.id) : runs.stop(id);
+  const tellHere = (id: string, message: RunMessage): Observable<boolean> => {
+    if (message.type === 'prompt') return log.send(id, message);
+    return of(message.type === 'cancel' ? runs.cancel(id, message.id) : runs.stop(id));
+  };
   const tell: Service<C>['tell'] = (id, owner, message) =>
     defer(() => {
       const run = runs.get(id);
-      if (run) return of(owners.get(run) === owner && tellRun(id, message));
+      if (run) return owners.get(run) === owner ? tellHere(id, message) : of(false);
       if (locks.has(id)) return of(message.type === 'stop' && stopLocked(id, owner));
       return access.find(id, owner).pipe(
         concatMap((stored) => {
@@ -256,8 +256,8 @@ export function createService<C>(
           const attempt = (plan.stored?.record.attempt ?? 0) + 1;
           const { run } = runs.start(
             // These operators come after the record is written, so it has what they remove.
-            (stop, cancel) =>
-              events({ stop: isStopped ? of(undefined) : stop, cancel }).pipe(
+            (stop, cancel, prompts) =>
+              events({ stop: isStopped ? of(undefined) : stop, cancel, prompts }).pipe(
                 limits.count(plan.record.owner),
                 reports.reportResult(plan.context as C),
                 publicEvents(options, plan.clientErrors),

@@ -164,7 +164,7 @@ describe('the record of a run', () => {
     const log = observe<StreamEvent>(
       executor
         .execute({ record: { id: 'r', owner: '', input: [] }, events: () => source })
-        .pipe(concatMap((events) => events({ stop: NEVER, cancel: NEVER }))),
+        .pipe(concatMap((events) => events({ stop: NEVER, cancel: NEVER, prompts: NEVER }))),
     );
     return { log, errors, executor };
   };

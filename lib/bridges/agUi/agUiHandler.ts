@@ -71,7 +71,7 @@ export function agUiHandler<C = unknown>(
     const { owner, context } = client;
     return service.admit(owner, events).pipe(
       map((start) => {
-        const shown = start({ stop: NEVER, cancel: NEVER }).pipe(
+        const shown = start({ stop: NEVER, cancel: NEVER, prompts: NEVER }).pipe(
           service.count(owner),
           service.reportResult(context),
           publicEvents(options),

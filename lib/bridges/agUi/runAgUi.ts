@@ -65,7 +65,7 @@ export function runAgUi<C>(
 ): Observable<StreamEvent> {
   return defer(() =>
     agUiRun(createService<C>({ store }, 0), agent, request, { owner, context: context as C }, options),
-  ).pipe(concatMap((events) => events({ stop, cancel: NEVER })));
+  ).pipe(concatMap((events) => events({ stop, cancel: NEVER, prompts: NEVER })));
 }
 
 /** Starts or resumes the run of a request. Emits a function that returns its events, after taking the checkpoint. */

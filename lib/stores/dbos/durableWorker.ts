@@ -116,8 +116,9 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
       let hasEnded = false;
       const stop = given.stop && steps.whenLive(given.stop);
       const cancel = given.cancel && steps.whenLive(given.cancel);
+      const prompts = given.prompts && steps.storedPrompts(from(given.prompts));
       const wrapTurn = durableTurns(steps, given.wrapTurn);
-      const subscription = start({ ...given, stop, cancel, wrapTurn }).subscribe({
+      const subscription = start({ ...given, stop, cancel, prompts, wrapTurn }).subscribe({
         next: (event) => out.next(event),
         error: (thrown: unknown) => {
           hasEnded = true;
@@ -226,7 +227,7 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
   };
 }
 
-type DurableOptions = Pick<Parameters<HandledAgent['resume']>[1], 'runId' | 'stop' | 'cancel' | 'wrapTurn'>;
+type DurableOptions = Pick<Parameters<HandledAgent['resume']>[1], 'runId' | 'stop' | 'cancel' | 'prompts' | 'wrapTurn'>;
 
 const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 

@@ -1,6 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { Observable, ReplaySubject, switchMap, take } from 'rxjs';
+import { ignoreElements, merge, Observable, ReplaySubject, switchMap, take, tap } from 'rxjs';
+import type { Message } from '../../core/message.js';
 import type { DurableEngine } from './engine.js';
+import { StepPrompts } from './stepPrompts.js';
+import type { WithPrompts } from './stepPrompts.js';
 
 /** What a step does, and how its result is stored. */
 export interface Step<T, Stored> {
@@ -22,6 +25,7 @@ export class RunSteps {
   /** RxJS delivers events in the context of whoever caused them: a notification, another run. */
   private readonly enterWorkflow = AsyncLocalStorage.snapshot() as <R>(work: () => R) => R;
   private readonly isLive = new ReplaySubject<void>(1);
+  private readonly prompts = new StepPrompts();
   private isAbandoned = false;
 
   /**
@@ -52,18 +56,35 @@ export class RunSteps {
     );
   }
 
+  /**
+   * The prompts of a run, each when a step has stored it: they join the run in the same turns in each execution.
+   *
+   * @param arrivals All prompts of the run, in each execution.
+   */
+  storedPrompts(arrivals: Observable<Message>): Observable<Message> {
+    const arriving = arrivals.pipe(
+      tap((prompt) => this.prompts.add(prompt)),
+      ignoreElements(),
+    );
+    return merge(this.prompts.stored, arriving);
+  }
+
   /** Executes a step, or emits what it has stored. Steps must begin in the same order in each execution. */
-  run<T, Stored>(name: string, step: Step<T, Stored>): Observable<T> {
+  run<T, Stored extends object>(name: string, step: Step<T, Stored>): Observable<T> {
     return new Observable<T>((out) => {
       this.hasBegun = true;
-      const execution = new StepExecution(step, (value) => out.next(value));
-      const work = (): Promise<Stored> => {
+      const execution = new StepExecution<T, Stored & WithPrompts>(
+        { ...step, store: (values, end) => this.prompts.addTo(step.store(values, end)) },
+        (value) => out.next(value),
+      );
+      const work = (): Promise<Stored & WithPrompts> => {
         this.replayed();
         return execution.start();
       };
       out.add(() => execution.leave(this.isAbandoned));
       this.enterWorkflow(() => this.engine.runStep(work, { name })).then(
         (stored) => {
+          this.prompts.release(stored);
           if (out.closed) return;
           if (!execution.hasStarted) step.restore(stored).subscribe(out);
           else {
