@@ -17,13 +17,17 @@ import {
 } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../core/errors.js';
+import { messagesOf } from '../core/input.js';
 import type { Input } from '../core/input.js';
+import { messageText } from '../core/message.js';
+import type { Message } from '../core/message.js';
 
 /**
  * Defines how a prompt that arrives during a run is handled, in the words of RxJS: `concat` lets it wait, `switch`
- * stops the run and starts the next one, and `exhaust` ignores the prompt.
+ * stops the run and starts the next one, `exhaust` ignores the prompt, and `merge` lets it join the run, at the end of
+ * the current turn; a prompt that arrives too late for that waits.
  */
-export type WhenBusy = 'concat' | 'switch' | 'exhaust';
+export type WhenBusy = 'concat' | 'switch' | 'exhaust' | 'merge';
 
 /** A prompt of the user that waits for the end of a run. */
 export interface QueuedPrompt {
@@ -57,11 +61,19 @@ export function createCommand(start: (stop: Observable<void>) => Observable<unkn
  * @param whenBusy How a prompt that arrives during a run is handled.
  * @param changed Called when a command was added or removed.
  * @param early Commands that wait from the start.
+ * @param offer Offers a prompt to the run, for `merge`. Returns whether a run takes prompts.
  */
-export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, early: Command[]) {
+export function createCommandQueue(
+  whenBusy: WhenBusy,
+  changed: () => void,
+  early: Command[],
+  offer: (input: Input) => boolean,
+) {
   const added = new Subject<Command>();
   /** The command that is executed, then those that wait. */
   let pending: Command[] = [];
+  /** How many of those that wait were offered to the run. */
+  let offered = 0;
   /** `connecting`: a subscriber of the first view may add commands before `run` is subscribed: they are `early`. */
   let state: 'idle' | 'connecting' | 'running' = 'idle';
 
@@ -70,9 +82,15 @@ export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, earl
     const [current] = pending;
     const { prompt } = command;
     if (current && prompt && whenBusy === 'exhaust') return false;
-    if (!prompt) pending.splice(1); // the prompts that wait continue the exchange that is replaced
+    if (!prompt) {
+      pending.splice(1); // the prompts that wait continue the exchange that is replaced
+      offered = 0;
+    }
     pending.push(command);
     if (current && (!prompt || whenBusy === 'switch')) current.stop();
+    // Prompts join in their order.
+    if (current && prompt && whenBusy === 'merge' && offered === pending.length - 2 && offer(prompt.input))
+      offered += 1;
     changed();
     return true;
   }
@@ -82,6 +100,7 @@ export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, earl
       if (!pending.includes(command)) return EMPTY; // `stop` removed it
       if (whenBusy === 'switch' && pending.length > 1) command.stop(); // a later prompt has arrived
       const removed = defer(() => {
+        offered = 0;
         pending = pending.filter((other) => other !== command);
         if (pending.length === 0) changed(); // else, the next command changes the view at its start
         return EMPTY;
@@ -99,6 +118,17 @@ export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, earl
       state = 'connecting';
     },
 
+    /** Removes the prompt that has joined the run with this message, if it is one of this conversation. */
+    joined(message: Message): void {
+      const index = pending.findIndex(
+        ({ prompt }, at) => at > 0 && prompt && isSame(messagesOf(prompt.input), message),
+      );
+      if (index < 0) return;
+      pending.splice(index, 1);
+      if (index <= offered) offered -= 1;
+      changed();
+    },
+
     /** @throws ConfigurationError `options` if nobody is subscribed, or the prompts have completed. */
     add(command: Command): void {
       if (state === 'connecting') early.push(command);
@@ -114,6 +144,7 @@ export function createCommandQueue(whenBusy: WhenBusy, changed: () => void, earl
     /** Stops the command that is executed, and removes those that wait. */
     stop(): void {
       pending.splice(1);
+      offered = 0;
       pending[0]?.stop();
     },
 
@@ -144,3 +175,9 @@ const notSubscribed = () =>
     'Nobody is subscribed to the conversation, or its prompts have completed.',
     'Subscribe to `view$` first. Pass prompts that do not complete, or none.',
   );
+
+/** Whether a message is the last one of a prompt. A service keeps its texts and files, and no other fields. */
+const isSame = (prompt: readonly Message[], message: Message): boolean => {
+  const last = prompt.at(-1);
+  return last?.parts.length === message.parts.length && messageText(last) === messageText(message);
+};

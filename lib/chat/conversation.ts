@@ -33,7 +33,8 @@ import type { ToolCallView, ViewStatus } from './view.js';
 export interface ConversationOptions extends ExchangeRunOptions {
   /**
    * How a prompt that arrives during a run is handled. `concat`: it waits for the end of the run; `switch`: the run is
-   * stopped, and keeps what it has; `exhaust`: it is dropped. Default: `concat`.
+   * stopped, and keeps what it has; `exhaust`: it is dropped; `merge`: it joins the run at the end of the turn, as a
+   * message of the user within the answer, or waits if that is too late. Default: `concat`.
    */
   readonly whenBusy?: WhenBusy | undefined;
   /**
@@ -146,8 +147,8 @@ function createConversation(
   const saved = isSavedConversation(stored) ? stored : undefined;
   const exchanges = createExchanges(saved?.exchanges ?? [], saved?.selected);
   const savedPrompts = (saved?.queued ?? []).map(promptCommand);
-  const queue = createCommandQueue(options.whenBusy ?? 'concat', changed, savedPrompts);
-  const runs = createExchangeRuns(agent, exchanges, options, changed);
+  const queue = createCommandQueue(options.whenBusy ?? 'concat', changed, savedPrompts, (input) => runs.offer(input));
+  const runs = createExchangeRuns(agent, exchanges, options, changed, (message) => queue.joined(message));
   const savedError = saved ? {} : { savedError: unreadableConversation().toJSON() };
   const views = new BehaviorSubject(currentView());
   let hasChanged = false;

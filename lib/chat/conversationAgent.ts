@@ -18,6 +18,8 @@ export interface ConversationRunOptions {
   readonly stop: Observable<unknown>;
   /** The ids of the calls to cancel. The run continues. */
   readonly cancel: Observable<string>;
+  /** Prompts that join the run. Those that do not are sent after it. */
+  readonly prompts?: Observable<Input> | undefined;
   readonly fragments: true;
   /** The option `context` of the conversation. */
   readonly context: unknown;
@@ -40,5 +42,8 @@ export interface ConversationAgent {
   /**
    * Joins a run that does not end with the page, and emits its events from its start. Absent if runs end with the page.
    */
-  join?(id: string, options: Pick<ConversationRunOptions, 'stop' | 'cancel'>): Observable<StreamEvent>;
+  join?(id: string, options: RunNotifiers): Observable<StreamEvent>;
 }
+
+/** What a page tells a run. */
+export type RunNotifiers = Pick<ConversationRunOptions, 'stop' | 'cancel' | 'prompts'>;

@@ -19,10 +19,13 @@ import {
 import type { Observable, OperatorFunction } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import { createOperator } from '../core/createOperator.js';
-import type { StreamEvent, ToolResultEvent } from '../core/event.js';
-import { isResult, isToolResult } from '../core/eventGuards.js';
+import type { StreamEvent, ToolResultEvent, TurnMessageEvent } from '../core/event.js';
+import { isMessage, isResult, isToolResult } from '../core/eventGuards.js';
 import { messagesOfFailed } from '../core/failedRun.js';
+import type { Input } from '../core/input.js';
 import { isRecord } from '../core/json/json.js';
+import { hasToolResults } from '../core/message.js';
+import type { Message } from '../core/message.js';
 import { followingId } from '../transport/randomId.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { answeredView, earlierRun, historyOf } from './exchanges.js';
@@ -49,13 +52,17 @@ const noLock: TabLock = { hasWaited: false, release: noop };
  * The runs of the exchanges of a conversation: their start, their end, and the time while they wait.
  *
  * @param changed Called after each change of an exchange.
+ * @param joined Called with the message of a prompt that has joined a run.
  */
 export function createExchangeRuns(
   agent: ConversationAgent,
   exchanges: Exchanges,
   { tools, context }: ExchangeRunOptions,
   changed: () => void,
+  joined: (message: Message) => void,
 ) {
+  /** Prompts for the run that is executed. */
+  const prompts = new Subject<Input>();
   /** Emits after an answer to a waiting call. */
   const answers = new Subject<void>();
   /** The ids of the calls that the user cancels. */
@@ -89,10 +96,10 @@ export function createExchangeRuns(
       return EMPTY;
     }
     update(id, { view: { ...view, status: 'sending' } });
-    return follow(id, base ?? view, run, stop, () => agent.join?.(run, { stop, cancel }) ?? EMPTY);
+    return follow(id, base ?? view, run, stop, () => agent.join?.(run, { stop, cancel, prompts }) ?? EMPTY);
   }
 
-  const optionsOf = (stop: Observable<void>) => ({ stop, cancel, fragments: true as const, context });
+  const optionsOf = (stop: Observable<void>) => ({ stop, cancel, prompts, fragments: true as const, context });
 
   /** Shows the events of a run in its exchange. */
   function follow(
@@ -104,9 +111,18 @@ export function createExchangeRuns(
     onBegin = noop,
   ): Observable<unknown> {
     /** The answers were given to the run before this one. */
-    const begun = (): Partial<Exchange> => (run === exchanges.get(id).run ? {} : { run, answers: undefined });
+    const begun = (): Partial<Exchange> =>
+      run === exchanges.get(id).run ? {} : { run, answers: undefined, prompted: undefined };
+    /** A run that is joined again emits its earlier prompts again. */
+    let prompted = 0;
+    const addPrompt = (message: Message) => {
+      if (++prompted <= (exchanges.get(id).prompted ?? 0)) return;
+      exchanges.update(id, { prompted });
+      joined(message);
+    };
     return concat(
       defer(events).pipe(
+        tap((event) => isPrompt(event) && addPrompt(event.message)),
         toChanges(base, () => exchanges.get(id).view),
         tap((change) => {
           update(id, change.hasBegun ? { ...change, ...begun() } : change);
@@ -200,6 +216,13 @@ export function createExchangeRuns(
       answers.next();
     },
 
+    /** Offers a prompt to the run that is executed. Returns whether there is one that has not ended. */
+    offer(input: Input): boolean {
+      const isTaken = prompts.observed;
+      prompts.next(input);
+      return isTaken;
+    },
+
     /** Cancels a call that runs. */
     cancel(callId: string): void {
       cancel.next(callId);
@@ -266,5 +289,9 @@ function toChanges(base: View, shown: () => View): OperatorFunction<StreamEvent,
     };
   });
 }
+
+/** Whether an event is the message of a prompt that has joined a run. */
+const isPrompt = (event: StreamEvent): event is TurnMessageEvent =>
+  isMessage(event) && event.message.role === 'user' && !hasToolResults(event.message);
 
 const isRunNotFound = (thrown: unknown): boolean => isRecord(thrown) && thrown['code'] === 'run_not_found';

@@ -21,6 +21,8 @@ export interface Exchange {
   readonly base?: View | undefined;
   /** Whether its last run has emitted something. Before that, nobody knows whether the request arrived. */
   readonly hasBegun?: boolean | undefined;
+  /** How many messages of prompts have joined its last run. Absent if none has. */
+  readonly prompted?: number | undefined;
   /** Where a waiting run continues. Absent if the server keeps it. */
   readonly checkpoint?: Checkpoint | undefined;
   /** The answers to waiting calls that were given, while others are missing. */

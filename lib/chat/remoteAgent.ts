@@ -1,9 +1,12 @@
 import {
   catchError,
+  concatMap,
   defer,
+  EMPTY,
   ignoreElements,
   merge,
   mergeMap,
+  NEVER,
   repeat,
   retry,
   Subject,
@@ -18,7 +21,7 @@ import { errorText, StreamInterruptedError } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
-import type { ConversationAgent, ConversationRunOptions } from './conversationAgent.js';
+import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
 import { fromServerSentEvents, MAX_RETRY_DELAY, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
 import type { FromServerSentEventsOptions, Reconnection, RunRequest } from '../transport/fromServerSentEvents.js';
 
@@ -60,7 +63,7 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
   const run = (
     id: string,
     body: RunRequest['body'],
-    { stop, cancel }: Pick<ConversationRunOptions, 'stop' | 'cancel'>,
+    { stop, cancel, prompts = NEVER }: RunNotifiers,
   ): Observable<StreamEvent> =>
     defer(() => {
       const notices = new Subject<ReconnectingEvent>();
@@ -73,25 +76,32 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
       );
       const stopped = stop.pipe(
         take(1),
-        mergeMap(() => end(id, url)),
+        mergeMap(() => tell(id, url, { method: 'DELETE' })),
       );
       const cancelled = cancel.pipe(
-        mergeMap((call) => end(id, `${url}${url.includes('?') ? '&' : '?'}call=${encodeURIComponent(call)}`)),
+        mergeMap((call) =>
+          tell(id, `${url}${url.includes('?') ? '&' : '?'}call=${encodeURIComponent(call)}`, { method: 'DELETE' }),
+        ),
       );
-      return merge(notices, events.pipe(tap({ complete: () => ended.next() })), stopped, cancelled).pipe(
+      const prompted = prompts.pipe(
+        concatMap((input) => tell(id, url, { method: 'PATCH', body: JSON.stringify({ input: messagesOf(input) }) })),
+        catchError(() => EMPTY), // the conversation sends a prompt that has not joined the run after it
+      );
+      return merge(notices, events.pipe(tap({ complete: () => ended.next() })), stopped, cancelled, prompted).pipe(
         takeUntil(ended),
       );
     });
   /**
-   * Asks the server to stop a run, or to cancel a call of it. A request that fails is retried. As long as the server
-   * does not know the run (404), it is repeated: the request that starts the run may arrive later. Emits nothing; the
-   * events of the run show its end.
+   * Asks the server to stop a run, to cancel a call of it, or to add a prompt. A request that fails is retried. As long
+   * as the server does not know the run (404), it is repeated: the request that starts the run may arrive later. Emits
+   * nothing; the events of the run show what it does.
    */
-  const end = (id: string, address: string): Observable<never> =>
+  const tell = (id: string, address: string, request: RequestInit): Observable<never> =>
     defer(() => {
       const { fetch = globalThis.fetch } = options;
       const ownHeaders = typeof headers === 'function' ? headers() : headers;
-      return fetch(address, { method: 'DELETE', headers: { ...ownHeaders, [RUN_ID_HEADER]: id } });
+      const type = request.body ? { 'content-type': 'application/json' } : {};
+      return fetch(address, { ...request, headers: { ...type, ...ownHeaders, [RUN_ID_HEADER]: id } });
     }).pipe(
       tap(({ ok, status }) => {
         if (!ok && status !== 404) throw new Error(`It answered with the status ${status}.`);
