@@ -25,7 +25,9 @@ export type SteeringBehaviour =
   /** The input is accepted, and returned when the response has ended. */
   | 'fails'
   /** The model cannot be steered. */
-  | 'refuses';
+  | 'refuses'
+  /** The server does not know `response.steer`, and says nothing. */
+  | 'ignores';
 
 /** Starts a gateway. Each `response.create` is a POST to the loopback server, whose events become messages. */
 export async function openGateway(steering: SteeringBehaviour = 'refuses'): Promise<WebSocketGateway> {
@@ -96,6 +98,7 @@ class Session {
 
   private steer({ previous_response_id: previous, input }: Fields): void {
     const steer = { previous_response_id: previous };
+    if (this.steering === 'ignores') return;
     if (this.steering === 'refuses' || previous !== this.response['id']) {
       this.fail({ ...steer, input }, 'steering_not_supported');
     } else {

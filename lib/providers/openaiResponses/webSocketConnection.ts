@@ -25,6 +25,12 @@ const MAX_AGE = 3_300_000;
  */
 const STEERED_IDLE = 1_000;
 
+/**
+ * How long a request waits until the server has acknowledged the input before it, in milliseconds. Then it is sent over
+ * another connection: a server that does not know this input ignores it.
+ */
+const ACKNOWLEDGEMENT_TIME = 5_000;
+
 /** The events that end a response. */
 const lastEvents: ReadonlySet<unknown> = new Set([
   'response.completed',
@@ -109,8 +115,15 @@ export class Connection {
     this.idleTimer.unsubscribe();
     if (!this.steering.isActive) return this.startExchange(signal, () => this.send(body));
     this.isClaimed = true;
+    this.closeAfter(ACKNOWLEDGEMENT_TIME);
+    const abort = () => this.close();
+    signal?.addEventListener('abort', abort, { once: true });
     return new Promise((resolve) => {
-      this.steering.afterAcknowledgement(() => resolve(this.continueSteered(body, signal)));
+      this.steering.afterAcknowledgement(() => {
+        this.idleTimer.unsubscribe();
+        signal?.removeEventListener('abort', abort);
+        resolve(this.continueSteered(body, signal));
+      });
     });
   }
 
@@ -122,6 +135,7 @@ export class Connection {
   /** Sends what the server does not have of a request, or waits for the response that it begins by itself. */
   private continueSteered(body: JsonObject, signal: AbortSignal | undefined): Promise<Response> {
     this.isClaimed = false;
+    if (signal?.aborted) return Promise.reject(signal.reason as Error);
     if (this.isClosed) return this.options.sendElsewhere(body, signal);
     if (!this.steering.isActive) return this.startExchange(signal, () => this.send(body));
     const input = this.steering.remove(body['input']);

@@ -1,5 +1,19 @@
-import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
-import { defer, filter, first, firstValueFrom, interval, lastValueFrom, of, Subject, take, tap, toArray } from 'rxjs';
+import { afterAll, afterEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  defer,
+  filter,
+  first,
+  firstValueFrom,
+  interval,
+  lastValueFrom,
+  NEVER,
+  of,
+  Subject,
+  take,
+  tap,
+  toArray,
+} from 'rxjs';
+import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/agent.js';
 import { HttpError } from '../../../lib/core/errors.js';
 import type { RunEvent } from '../../../lib/core/event.js';
@@ -331,6 +345,52 @@ describe('webSocketTransport', () => {
       expect(opened.gateway.connections.at(-1)).toMatchObject([
         { type: 'response.create', previous_response_id: 'resp_1', input: [message('And?')] },
       ]);
+    });
+
+    /** Runs until the request after a response whose steering nobody acknowledges. */
+    async function askUnacknowledged(stop: Observable<unknown>) {
+      const opened = await open([long, 'Fine.'], { delay: 5 }, {}, 'ignores');
+      const prompts = new Subject<string>();
+      const turned = new Subject<void>();
+      const run = createAgent({ model: opened.model }).stream('Write.', {
+        prompts,
+        whenPrompted: opened.sockets.steer,
+        stop,
+      });
+      const events = lastValueFrom(
+        run.pipe(
+          tap((event) => {
+            if (event.type === 'text' && event.text === 'two ') prompts.next('And?');
+            if (event.type === 'turn') turned.next();
+          }),
+          toArray(),
+        ),
+      );
+      await firstValueFrom(turned);
+      return { ...opened, events };
+    }
+
+    it('sends the next request over another connection if the server does not acknowledge the input', async () => {
+      jest.useFakeTimers({ advanceTimers: true, doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+      try {
+        const { gateway, events } = await askUnacknowledged(NEVER);
+        jest.advanceTimersByTime(5_000);
+        expect((await events).at(-1)).toMatchObject({ result: { text: `${long.join('')}\nFine.` } });
+        expect(gateway.connections.map((sent) => sent.map((event) => objectOrEmpty(event)['type']))).toEqual([
+          ['response.create', 'response.steer'],
+          ['response.create'],
+        ]);
+      } finally {
+        jest.useRealTimers();
+      }
+    });
+
+    it('closes the connection of a run that is stopped while it waits for the acknowledgement', async () => {
+      const stop = new Subject<void>();
+      const { server, events } = await askUnacknowledged(stop);
+      stop.next();
+      expect((await events).at(-1)).toMatchObject({ result: { finishReason: 'stopped' } });
+      expect(server.requests).toHaveLength(1);
     });
 
     it('closes the connection of a run that is left while the server continues by itself', async () => {
