@@ -10,7 +10,7 @@ import { isUnguessable } from '../transport/randomId.js';
 import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
 import { isForChats, readRequest, toRunMessage } from './agentRequest.js';
 import type { AgentRequest, ResumeRequest, StartRequest } from './agentRequest.js';
-import { completeLog, hasEnded } from './continueLog.js';
+import { completeLog, hasEnded, hasEvents } from './continueLog.js';
 import type { Runs } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
 import { joinedPrompts, messagesOfRecord, replayCheckpoint, replayRecord, seenBefore } from './replayRecord.js';
@@ -256,15 +256,15 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
         const { state, checkpoint, input, result } = waiting.record;
         if (state !== 'waiting' || !checkpoint) throw notWaiting();
         const { owner } = client;
-        const shown = result?.messages.length;
+        const shown = { shown: result?.messages.length, shownUsage: checkpoint.state.usage };
         const { resume: resumes, answers } = request;
-        return launch(resumption({ id, owner, input, shown, checkpoint, answers, resumes }, client));
+        return launch(resumption({ id, owner, input, ...shown, checkpoint, answers, resumes }, client));
       }),
     );
 
   /** Plans a run that resumes a checkpoint. Its record has the checkpoint before that of the waiting run loses it. */
   const resumption = (record: RunPlan['record'], { context }: Client<C>, before?: StoredRun): RunPlan => {
-    const { id, resumes, checkpoint, answers, shown } = record;
+    const { id, resumes, checkpoint, answers } = record;
     const options = { ...answers, context, fragments: true, checkpoints, runId: id } as const;
     const resumesOther = resumes !== undefined && answers !== undefined;
     return {
@@ -274,11 +274,11 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
       clientErrors: answers?.errors,
       events: (controls, wrapTurn) => {
         if (!checkpoint) throw new RunNotFoundError();
-        const joined = log.isShared ? joinedPrompts(checkpoint, shown) : 0;
+        const joined = log.isShared ? joinedPrompts(checkpoint, record.shown) : 0;
         const prompts = controls.prompts.pipe(skip(joined));
         const rest = agent.resume(checkpoint, { ...options, ...controls, prompts, wrapTurn });
         if (log.isShared) return continued(before, rest, checkpoint);
-        return concat(resumesOther ? EMPTY : replayCheckpoint(checkpoint, seenBefore(shown)), rest);
+        return concat(resumesOther ? EMPTY : replayCheckpoint(checkpoint, seenBefore(record)), rest);
       },
       ...(resumesOther
         ? { begin: takeCheckpoint(service, resumes, record), undo: returnCheckpoint(service, resumes, record) }
@@ -301,18 +301,17 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     return planStart(id, { input, history }, client, run).pipe(concatMap((plan) => launch(plan, after)));
   };
 
-  /** Replays a run that has ended: from its record, or from a shared log after an event. */
-  const replay = ({ record, version }: StoredRun, after: string | undefined): Observable<Response> => {
-    const sendEnded = () =>
-      of(after === undefined ? send(replayRecord(record)) : send(service.runElsewhere(record.id), after));
-    if (!log.isShared) return sendEnded();
-    return hasEnded(log, record.id).pipe(
+  /** Replays a run that has ended: from a shared log, which has all of it; or from its record. */
+  const replay = (run: StoredRun, after: string | undefined): Observable<Response> => {
+    const { id } = run.record;
+    if (!log.isShared) return of(send(replayRecord(run.record)));
+    return hasEnded(log, id).pipe(
       // Its process has ended between the last write of the record and that of the log.
-      concatMap((isComplete) =>
-        isComplete
-          ? sendEnded()
-          : launch({ record, stored: { record, version }, events: () => completeLog(log, record) }, after),
-      ),
+      concatMap((isComplete) => {
+        if (!isComplete) return launch(completeLog(log, run), after);
+        const isLogged = after === undefined ? hasEvents(log, id) : of(true);
+        return isLogged.pipe(map((has) => send(has ? service.runElsewhere(id) : replayRecord(run.record), after)));
+      }),
     );
   };
 
@@ -323,7 +322,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     if (state !== 'running')
       return hasEnded(log, id).pipe(
         filter((isComplete) => !isComplete),
-        map(() => ({ record, stored: run, events: () => completeLog(log, record) })),
+        map(() => completeLog(log, run)),
       );
     return checkpoint ? of(resumption(record, client, run)) : planStart(id, { input, history }, client, run);
   };

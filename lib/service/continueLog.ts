@@ -1,12 +1,13 @@
-import { concat, concatMap, defer, map, of, reduce, repeat, takeWhile } from 'rxjs';
+import { catchError, concat, concatMap, defer, EMPTY, endWith, map, of, reduce, repeat, take, takeWhile } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { addUsage } from '../core/usage.js';
+import type { RunPlan } from './executeRun.js';
 import { replayRecord, seenBefore } from './replayRecord.js';
 import type { SeenTurns } from './replayRecord.js';
 import type { RunLog } from './runLog.js';
-import type { RunRecord } from './runStore.js';
+import type { RunRecord, StoredRun } from './runStore.js';
 
 /** What a log has of a run. */
 interface LoggedRun {
@@ -28,11 +29,12 @@ interface LoggedRun {
  */
 export function continueLog(
   log: RunLog,
-  { id, attempt, shown }: RunRecord,
+  record: RunRecord,
   replay: (seen: SeenTurns) => Observable<StreamEvent>,
 ): Observable<StreamEvent> {
+  const { id, attempt } = record;
   const next = attempt + 1;
-  const before = seenBefore(shown);
+  const before = seenBefore(record);
   const logged = defer(() => log.read(id)).pipe(
     map(({ event }) => asKnownEvent(event)),
     takeWhile((event) => !(event.type === 'retract' && event.attempt === next)),
@@ -44,11 +46,13 @@ export function continueLog(
   );
 }
 
-/** Completes the log of a run that has ended according to its record: up to its result, or its error. */
-export function completeLog(log: RunLog, record: RunRecord): Observable<StreamEvent> {
+/** Plans to complete the log of a run that has ended according to its record: up to its result, or its error. */
+export function completeLog(log: RunLog, stored: StoredRun): RunPlan {
+  const { record } = stored;
   const { checkpoint } = record;
   const result = record.result && { ...record.result, ...(checkpoint ? { checkpoint } : {}) };
-  return continueLog(log, record, (seen) => replayRecord({ ...record, result }, seen));
+  const events = () => continueLog(log, record, (seen) => replayRecord({ ...record, result }, seen));
+  return { record, stored, state: record.state, events };
 }
 
 function addEvent({ completeTurns, all }: LoggedRun, event: ReturnType<typeof asKnownEvent>): LoggedRun {
@@ -67,6 +71,15 @@ function addEvent({ completeTurns, all }: LoggedRun, event: ReturnType<typeof as
       return { completeTurns, all };
   }
 }
+
+/** Emits whether a log still has the events of a run that has ended. */
+export const hasEvents = (log: RunLog, run: string): Observable<boolean> =>
+  log.read(run).pipe(
+    map(() => true),
+    catchError(() => EMPTY), // the record has the error of a run, too
+    endWith(false),
+    take(1),
+  );
 
 /** How long the log of a run may be open after its record says that the run has ended: 6 x 500 ms. */
 const END_CHECKS = 6;

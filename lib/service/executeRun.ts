@@ -27,6 +27,11 @@ export interface RunPlan extends RunAudience {
   readonly record: Omit<RunRecord, 'state' | 'attempt' | 'executor'>;
   /** The record that the store has under this id. Default: none. */
   readonly stored?: StoredRun | undefined;
+  /**
+   * The state of the record meanwhile: that of a run that has ended if only its log is completed, so that it does not
+   * begin again if this process ends too. Default: `running`.
+   */
+  readonly state?: RunRecord['state'] | undefined;
   /** The events of the run. Cold. With checkpoints, `wrapTurn` is an option of the run. */
   readonly events: (controls: RunControls, wrapTurn: WrapTurn | undefined) => Observable<StreamEvent>;
   /** Subscribed after the record is written, before the run begins. If it fails, the record is deleted. */
@@ -152,7 +157,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
       defer(() => {
         const { stored, begin = EMPTY, undo = EMPTY } = plan;
         const attempt = (stored?.record.attempt ?? 0) + 1;
-        const taken = { ...plan.record, state: 'running', attempt, executor: lease() } as const;
+        const taken: RunRecord = { ...plan.record, state: plan.state ?? 'running', attempt, executor: lease() };
         const record = holdRecord(store, taken, stored?.version ?? 0);
         /** What is still to be done with the record, if the run does not start: the request failed, or was too late. */
         let cleanUp = () => finish(stored ? record.restore(stored.record) : record.delete());

@@ -43,16 +43,12 @@ export interface SeenTurns {
   readonly isResumed: boolean;
 }
 
-/**
- * What the reader of a run that resumes another one has seen in that run.
- *
- * @param shown How many messages that run had shown. Default: there is none.
- */
-export const seenBefore = (shown = 0): SeenTurns => ({
+/** What the reader of a run that resumes another one has seen in that run. */
+export const seenBefore = ({ shown = 0, shownUsage = {} }: Pick<RunRecord, 'shown' | 'shownUsage'>): SeenTurns => ({
   turns: 0,
   messages: shown,
   thinking: 0,
-  usage: {},
+  usage: shownUsage,
   isResumed: shown > 0,
 });
 
@@ -61,10 +57,8 @@ export const seenBefore = (shown = 0): SeenTurns => ({
  *
  * @param seen What the reader has. Default: what the run that it resumes has shown.
  */
-export function replayRecord(
-  { shown, result, failure, checkpoint }: RunRecord,
-  seen = seenBefore(shown),
-): Observable<RunEvent> {
+export function replayRecord(record: RunRecord, seen = seenBefore(record)): Observable<RunEvent> {
+  const { result, failure, checkpoint } = record;
   if (failure)
     return concat(
       from(failure.messages.slice(seen.messages).flatMap(eventsOfMessage)).pipe(prefixAfterTools()),
@@ -149,7 +143,8 @@ function unseenTurnEnd(turn: number, finishReason: FinishReason, usage: Usage, s
 const negative = (usage: Usage): Usage =>
   Object.fromEntries(Object.entries(usage).map(([count, tokens]: [string, number]) => [count, -tokens]));
 
+/** A prompt, such as one that asks for a repair, is no output of the run: it has the event `message` only. */
 const eventsOfMessage = (message: Message): RunEvent[] => [
-  ...message.parts.map(eventOfPart),
+  ...message.parts.filter(({ type }) => message.role === 'model' || type === 'toolResult').map(eventOfPart),
   { type: 'message', message },
 ];

@@ -4,6 +4,7 @@ import type { Checkpoint } from '../core/checkpoint.js';
 import type { RunResult } from '../core/event.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
+import type { Usage } from '../core/usage.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
 
 /**
@@ -36,6 +37,8 @@ export interface RunRecord {
   readonly resumes?: string | undefined;
   /** For a run that resumes another one: how many of its messages that run had shown. */
   readonly shown?: number | undefined;
+  /** For a run that resumes another one: the usage of the turns that had ended in that run. */
+  readonly shownUsage?: Usage | undefined;
   /** The answers with which the checkpoint is resumed, until there is a later checkpoint. */
   readonly answers?: CallAnswers | undefined;
   /**

@@ -61,7 +61,7 @@ const killOne = () => {
 
 /** Executes one conversation of one prompt. Returns what its page shows, and the ids of its runs. */
 async function execute(word: string, isDisturbed: boolean) {
-  const { page, cut, close, received, runs: ids } = stage.open();
+  const { page, cut, close, received, runs: ids, trace } = stage.open();
   received.subscribe(() => {
     if (!isDisturbed) return;
     if (++events % every === 0) killOne();
@@ -86,6 +86,7 @@ async function execute(word: string, isDisturbed: boolean) {
     view: JSON.parse(JSON.stringify(view).replaceAll(word, 'W')) as object,
     error: status === 'failed' ? exchanges.map(({ error }) => error) : [],
     runs: [...ids],
+    trace,
   };
 }
 const noted = async () => {
@@ -133,7 +134,7 @@ const executed = await noted();
 const made = calls(executed);
 const problems: string[] = [];
 let unknown = 0;
-for (const [index, { view, error, runs: ids }] of outcomes.entries()) {
+for (const [index, { view, error, runs: ids, trace }] of outcomes.entries()) {
   const isUnknown = JSON.stringify(view).includes('outcome_unknown');
   if (isUnknown) unknown++;
   const own = distinct(made.filter((key) => ids.some((id) => key.includes(id))));
@@ -141,7 +142,10 @@ for (const [index, { view, error, runs: ids }] of outcomes.entries()) {
   const hasAllCalls = own === expectedCalls || (isUnknown && own === expectedCalls - 1);
   if (hasAllCalls && (isUnknown || isDeepStrictEqual(view, expected))) continue;
   problems.push(`${index + 1}: ${own} calls, ${ids.join(' ')} ${inspect(error)} ${JSON.stringify(view)}`);
-  if (values.trace) await traceRuns(ids);
+  if (values.trace) {
+    for (const line of trace) print(`${index + 1} ${line}`);
+    await traceRuns(ids);
+  }
 }
 const repeated = made.filter((key, index) => made.indexOf(key) !== index);
 for (const key of repeated) if (key.startsWith('charge ')) problems.push(`executed twice: ${key}`);

@@ -10,7 +10,8 @@ import { supervise } from './supervise.js';
 
 export const pause = (milliseconds: number) => firstValueFrom(timer(milliseconds));
 
-const scriptOf = (name: string) => fileURLToPath(new URL(`./${name}.ts`, import.meta.url));
+const workerScript = fileURLToPath(new URL('./worker.ts', import.meta.url));
+const frontScript = fileURLToPath(new URL('./front.ts', import.meta.url));
 
 /** A PostgreSQL server, and fronts and workers in processes of their own, which are started again when they end. */
 export async function createStage({
@@ -24,8 +25,8 @@ export async function createStage({
   const { pool, close: closePool } = postgresPorts(url);
   await lastValueFrom(migratePostgres(pool), { defaultValue: undefined });
   await pool.query('create table noted (kind text, key text, pid integer, at timestamptz default clock_timestamp())');
-  const workers = supervise(scriptOf('worker'), [url, String(delay)]);
-  const fronts = supervise(scriptOf('front'), [url]);
+  const workers = supervise(workerScript, [url, String(delay)]);
+  const fronts = supervise(frontScript, [url]);
   await workers.start(); // the first one creates the tables of DBOS
   const starting = Array.from({ length: frontCount + workerCount - 1 }, (_, index) =>
     (index < frontCount ? fronts : workers).start(),
@@ -47,6 +48,8 @@ export async function createStage({
   const open = (received = new Subject<number>()) => {
     const cuts = new Set<() => void>();
     const runs = new Set<string>();
+    /** What was requested and received. */
+    const trace: string[] = [];
     let next = 0;
     let events = 0;
     const fetchAnywhere: typeof fetch = async (_, init = {}) => {
@@ -55,13 +58,17 @@ export async function createStage({
       runs.add(new Headers(init.headers).get(RUN_ID_HEADER) ?? '');
       const front = fronts.members[next++ % fronts.members.length];
       if (!front) throw new TypeError('All fronts have ended.');
+      const asked = `${new Date().toISOString()} ${front.name} ${new Headers(init.headers).get('last-event-id')}`;
+      trace.push(asked);
       const response = await fetch(front.name, init);
       const headers = new Headers(response.headers);
       headers.delete('retry-after');
       const counted = new TransformStream<Uint8Array, Uint8Array>({
         transform(bytes, out) {
           out.enqueue(bytes);
-          const lines = new TextDecoder().decode(bytes).match(/^data:/gm)?.length ?? 0;
+          const text = new TextDecoder().decode(bytes);
+          trace.push(`${asked}: ${text.slice(0, 300)}`);
+          const lines = text.match(/^data:/gm)?.length ?? 0;
           for (let line = 0; line < lines; line++) received.next(++events);
         },
       });
@@ -76,6 +83,7 @@ export async function createStage({
       received,
       /** The ids of the runs of the page. */
       runs,
+      trace,
       cut: () => {
         for (const end of cuts) end();
         cuts.clear();
