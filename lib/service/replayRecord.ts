@@ -143,7 +143,7 @@ function unseenTurnEnd(turn: number, finishReason: FinishReason, usage: Usage, s
 const negative = (usage: Usage): Usage =>
   Object.fromEntries(Object.entries(usage).map(([count, tokens]: [string, number]) => [count, -tokens]));
 
-/** A prompt, such as one that asks for a repair, is no output of the run: it has the event `message` only. */
+/** The events of a message. The text of a prompt, such as the one that asks for a repair, is not text of the run. */
 const eventsOfMessage = (message: Message): RunEvent[] => [
   ...message.parts.filter(({ type }) => message.role === 'model' || type === 'toolResult').map(eventOfPart),
   { type: 'message', message },

@@ -3,11 +3,12 @@ import { createStage, pause } from './stage.js';
 import type { Member } from './supervise.js';
 
 // npm run durable:chaos [-- --runs 200] [-- --workers 4] [-- --fronts 2] [-- --every 500] [-- --seed 1] [-- --outage]
-// [-- --pause] [-- --short] [-- --trace]: many conversations at once, whose readers reconnect at random to any front. A
-// random process, worker or front, is killed with SIGKILL at each 500th event that the readers receive. `--outage` stops
-// the database for 5 seconds in the middle, `--pause` a front and a worker with SIGSTOP for 40 seconds. Each run must end
-// with the view of an undisturbed one, or with the outcome that is said to be unknown; no call may be missing, and no
-// `atMostOnce` call may be executed twice.
+// [-- --pause [--lost]] [-- --short] [-- --trace]: many conversations at once, whose readers reconnect at random to any
+// front. A random process, worker or front, is killed with SIGKILL at each 500th event that the readers receive.
+// `--outage` stops the database for 5 seconds in the middle, `--pause` a front and a worker with SIGSTOP for 40 seconds.
+// With `--lost` too, the server ends the lock of that worker meanwhile: others execute its runs when it comes back. Each
+// run must end with the view of an undisturbed one, or with the outcome that is said to be unknown; no call may be
+// missing, and no `atMostOnce` call may be executed twice.
 
 const { values } = parseArgs({
   options: {
@@ -18,6 +19,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     outage: { type: 'boolean' },
     pause: { type: 'boolean' },
+    lost: { type: 'boolean' },
     short: { type: 'boolean' },
     trace: { type: 'boolean' },
   },
@@ -101,6 +103,15 @@ const { view: expected } = await execute('word0x', false);
 const expectedCalls = distinct(calls(await noted()));
 print(`an undisturbed run has ${expectedCalls} calls`);
 
+/** Ends the connections that hold the locks of the paused processes, as the server does when a machine is lost. */
+const endLocks = async () => {
+  for (const { name } of paused)
+    await pool.query(
+      "select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted and objid = hashtext($1)::oid",
+      [name],
+    );
+  print('other workers take the runs of the paused one');
+};
 const disturb = async () => {
   if (values.outage) {
     await pause(5000);
@@ -118,7 +129,9 @@ const disturb = async () => {
       member?.process.kill('SIGSTOP');
     }
     print('a worker and a front are paused');
-    await pause(40_000);
+    await pause(20_000);
+    if (values.lost) await endLocks();
+    await pause(20_000);
     for (const member of paused) member.process.kill('SIGCONT');
     paused.clear();
     print('they continue');
