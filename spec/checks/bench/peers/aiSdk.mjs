@@ -1,5 +1,5 @@
 import { Output, isStepCount, jsonSchema, streamText, tool } from 'ai';
-import { maxTurns, saveDescription, saveParameters } from '../out/spec/bench/client/job.js';
+import { maxTurns, saveDescription, saveParameters } from '../out/spec/checks/bench/client/job.js';
 
 const tools = ({ save }) =>
   save && {

@@ -1,5 +1,5 @@
 import { createGoogleGenerativeAI } from '@ai-sdk/google';
-import { once } from '../out/spec/bench/client/job.js';
+import { once } from '../out/spec/checks/bench/client/job.js';
 import { run } from './aiSdk.mjs';
 
 const model = once((baseUrl) =>

@@ -1,7 +1,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic';
 import { createOpenAI } from '@ai-sdk/openai';
 import { Output, isStepCount, jsonSchema, parsePartialJson, streamText, tool } from 'ai';
-import { once, recordsSchema, saveDescription } from '../out/spec/bench/client/job.js';
+import { once, recordsSchema, saveDescription } from '../out/spec/checks/bench/client/job.js';
 
 const openai = once((baseUrl) => createOpenAI({ apiKey: 'key', baseURL: `${baseUrl}/v1` }).chat('gpt-5'));
 const anthropic = once((baseUrl) => createAnthropic({ apiKey: 'key', baseURL: `${baseUrl}/v1` })('claude-sonnet-4-5'));

@@ -1,5 +1,5 @@
 import Anthropic from '@anthropic-ai/sdk';
-import { maxTurns, once, saveDescription, saveParameters } from '../out/spec/bench/client/job.js';
+import { maxTurns, once, saveDescription, saveParameters } from '../out/spec/checks/bench/client/job.js';
 
 const client = once((baseURL) => new Anthropic({ apiKey: 'key', baseURL, maxRetries: 0 }));
 

@@ -1,5 +1,5 @@
 import { GoogleGenAI } from '@google/genai';
-import { once } from '../out/spec/bench/client/job.js';
+import { once } from '../out/spec/checks/bench/client/job.js';
 
 const client = once((baseUrl) => new GoogleGenAI({ apiKey: 'key', httpOptions: { baseUrl } }));
 

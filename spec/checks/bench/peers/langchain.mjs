@@ -1,6 +1,6 @@
 import { AIMessage, HumanMessage, ToolMessage } from '@langchain/core/messages';
 import { tool } from '@langchain/core/tools';
-import { maxTurns, saveDescription, saveParameters } from '../out/spec/bench/client/job.js';
+import { maxTurns, saveDescription, saveParameters } from '../out/spec/checks/bench/client/job.js';
 
 /** The chat model's stream, its chunks joined by `concat` as its documentation shows, and the tools run in a loop. */
 export async function run(model, job) {

@@ -1,5 +1,5 @@
 import { ChatOpenAI } from '@langchain/openai';
-import { once } from '../out/spec/bench/client/job.js';
+import { once } from '../out/spec/checks/bench/client/job.js';
 import { run } from './langchain.mjs';
 
 const settings = { model: 'gpt-5', apiKey: 'key', maxRetries: 0, useResponsesApi: false };

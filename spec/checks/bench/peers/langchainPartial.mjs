@@ -3,7 +3,7 @@ import { AIMessage, HumanMessage } from '@langchain/core/messages';
 import { JsonOutputParser } from '@langchain/core/output_parsers';
 import { tool } from '@langchain/core/tools';
 import { ChatOpenAI } from '@langchain/openai';
-import { once, recordsSchema, saveDescription } from '../out/spec/bench/client/job.js';
+import { once, recordsSchema, saveDescription } from '../out/spec/checks/bench/client/job.js';
 
 const openai = once(
   (baseUrl) =>

@@ -1,6 +1,6 @@
 import { Agent, OpenAIChatCompletionsModel, assistant, run, setTracingDisabled, tool, user } from '@openai/agents';
 import OpenAI from 'openai';
-import { maxTurns, once, saveDescription, saveParameters } from '../out/spec/bench/client/job.js';
+import { maxTurns, once, saveDescription, saveParameters } from '../out/spec/checks/bench/client/job.js';
 
 setTracingDisabled(true);
 

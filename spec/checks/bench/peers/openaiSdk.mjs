@@ -1,5 +1,5 @@
 import OpenAI from 'openai';
-import { maxTurns, once, saveDescription, saveParameters } from '../out/spec/bench/client/job.js';
+import { maxTurns, once, saveDescription, saveParameters } from '../out/spec/checks/bench/client/job.js';
 
 const client = once((baseUrl) => new OpenAI({ apiKey: 'key', baseURL: `${baseUrl}/v1`, maxRetries: 0 }));
 

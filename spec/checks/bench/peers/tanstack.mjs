@@ -1,5 +1,5 @@
 import { chat, maxIterations, toolDefinition } from '@tanstack/ai';
-import { maxTurns, saveDescription, saveParameters } from '../out/spec/bench/client/job.js';
+import { maxTurns, saveDescription, saveParameters } from '../out/spec/checks/bench/client/job.js';
 
 /** `chat`, which runs the tools itself. */
 export async function run(adapter, job) {

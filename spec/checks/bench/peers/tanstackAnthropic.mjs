@@ -1,5 +1,5 @@
 import { createAnthropicChat } from '@tanstack/ai-anthropic';
-import { once } from '../out/spec/bench/client/job.js';
+import { once } from '../out/spec/checks/bench/client/job.js';
 import { run } from './tanstack.mjs';
 
 const adapter = once((baseUrl) => createAnthropicChat('claude-sonnet-4-5', 'key', { baseURL: baseUrl, maxRetries: 0 }));

@@ -1,5 +1,5 @@
 import { createOpenaiChatCompletions } from '@tanstack/ai-openai';
-import { once } from '../out/spec/bench/client/job.js';
+import { once } from '../out/spec/checks/bench/client/job.js';
 import { run } from './tanstack.mjs';
 
 const adapter = once((baseUrl) =>

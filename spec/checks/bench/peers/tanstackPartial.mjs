@@ -1,7 +1,7 @@
 import { chat, maxIterations, parsePartialJSON, toolDefinition } from '@tanstack/ai';
 import { createAnthropicChat } from '@tanstack/ai-anthropic';
 import { createOpenaiChatCompletions } from '@tanstack/ai-openai';
-import { once, recordsSchema, saveDescription } from '../out/spec/bench/client/job.js';
+import { once, recordsSchema, saveDescription } from '../out/spec/checks/bench/client/job.js';
 
 const openai = once((baseUrl) =>
   createOpenaiChatCompletions('gpt-5', 'key', { baseURL: `${baseUrl}/v1`, maxRetries: 0 }),
