@@ -30,8 +30,8 @@ import { responses } from '../../../lib/testing/server/dialects/responses/respon
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
 import { describeProviderContract } from '../../support/providerContract.js';
-import { openGateway } from '../../support/webSocketGateway.js';
-import type { SteeringBehaviour, WebSocketGateway } from '../../support/webSocketGateway.js';
+import { openGateway } from '../../../examples/steering/gateway.js';
+import type { SteeringBehaviour, WebSocketGateway } from '../../../examples/steering/gateway.js';
 
 const shared = await openGateway();
 const contractTransport = webSocketTransport(shared.webSocket);

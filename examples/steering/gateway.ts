@@ -2,8 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createParser } from 'eventsource-parser';
 import { WebSocket, WebSocketServer } from 'ws';
-import { isRecord } from '../../lib/core/json/json.js';
-import type { WebSocketClass } from '../../lib/providers/openaiResponses/webSocketTransport.js';
+import type { WebSocketClass } from 'rivulet/openai';
 
 /** A server of the Responses API over WebSockets, in front of a loopback server. */
 export interface WebSocketGateway {
@@ -64,6 +63,7 @@ export async function openGateway(steering: SteeringBehaviour = 'refuses'): Prom
 }
 
 type Fields = Readonly<Record<string, unknown>>;
+const isRecord = (value: unknown): value is Fields => typeof value === 'object' && value !== null;
 const lastEvents: readonly unknown[] = ['response.completed', 'response.failed', 'response.incomplete', 'error'];
 const isLast = ({ type }: Fields) => lastEvents.includes(type);
 
