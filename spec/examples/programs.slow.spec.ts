@@ -5,9 +5,15 @@ import { promisify } from 'node:util';
 
 const runProgram = promisify(execFile);
 /** What an example prints without any key. */
-const outputOf = async (example: string) => {
+const outputOf = async (example: string, ...options: string[]) => {
   const env = { ...process.env, ANTHROPIC_API_KEY: undefined, OPENAI_API_KEY: undefined };
-  const { stdout } = await runProgram(process.execPath, ['--import', 'tsx', `examples/${example}/main.ts`], { env });
+  const { stdout } = await runProgram(
+    process.execPath,
+    ['--import', 'tsx', `examples/${example}/main.ts`, ...options],
+    {
+      env,
+    },
+  );
   return stdout;
 };
 
@@ -27,4 +33,16 @@ it('examples/steering ends the response early, and goes on with what the user ha
   expect(output).toContain('> For one developer, in two weeks.');
   expect(output).not.toContain('build a prototype');
   expect(output).toContain('build the one page that they need most.');
+}, 60_000);
+
+it('examples/mcp-sign-in resumes a run in another process after the sign-in', async () => {
+  const output = await outputOf('mcp-sign-in', '--yes');
+  const lines = output.trim().split('\n');
+  expect(lines.map((line) => line.replace(/^Open http.*\/authorize\?.*/, 'Open'))).toEqual([
+    'Open',
+    'The run waits, and its process has ended.',
+    'Open',
+    'You have two mails, both of Ann.',
+    'The stored run contains no token.',
+  ]);
 }, 60_000);
