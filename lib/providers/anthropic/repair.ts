@@ -23,17 +23,18 @@ export interface WireMessage extends JsonObject {
  */
 export function removeRefusedBlocks(messages: readonly WireMessage[]): readonly WireMessage[] {
   const unpaired = findUnpaired(messages);
+  if (unpaired.size === 0 && !messages.some(endsWithThinking)) return messages;
   const removedIds = new Set([...unpaired].map(({ id }) => id));
-  const repaired = messages.flatMap((message) => {
+  return messages.flatMap((message) => {
     if (message.role === 'user') return [message];
     const content = repairContent(message.content, unpaired, removedIds);
     if (content === message.content) return [message];
     return content.length === 0 ? [] : [{ ...message, content }];
   });
-  return repaired.every((message, index) => message === messages[index]) && repaired.length === messages.length
-    ? messages
-    : repaired;
 }
+
+const endsWithThinking = ({ role, content }: WireMessage): boolean =>
+  role !== 'user' && isThinkingBlock(content.at(-1)?.['type']);
 
 /**
  * Finds the calls without a result and the results without a call, of tools that Anthropic runs. The result of a call
