@@ -1,7 +1,7 @@
-import { defer } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { defer, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
-import { createOperator } from '../core/createOperator.js';
+import { releaseThrough } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
 import { omit } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -11,7 +11,7 @@ import type { RecordedOutcome, RequestEntry } from './entries.js';
 import { RecordingOutput } from './recordingOutput.js';
 import type { RecordingOptions, RecordingSink } from './recordingOutput.js';
 import { RunRecorder } from './runRecorder.js';
-import { wholeTime } from './wholeTime.js';
+import { wholeTime } from './recordingClock.js';
 
 /**
  * A model whose requests and chunks are written to a sink, with their times.
@@ -59,18 +59,20 @@ export class RequestLog {
     return defer(() => {
       const number = ++this.requests;
       const recorder = this.recorder();
-      recorder.write(this.entryOf(model, request, recorder.run, number));
-      return model.stream(request).pipe(
-        recordStream({
-          before: (chunk) => recorder.chunk(number, chunk),
-          after: () => recorder.settle(),
-          end: (outcome, error) => recorder.end(outcome, error, number),
-        }),
-      );
+      recorder.write(this.entryOf(model, request, recorder, number));
+      return recordStream(model.stream(request), {
+        next: (chunk) => recorder.chunk(number, chunk),
+        end: (outcome, error) => recorder.end(outcome, error, number),
+      });
     });
   }
 
-  private entryOf({ provider, name }: Model, request: ModelRequest, run: number, number: number): RequestEntry {
+  private entryOf(
+    { provider, name }: Model,
+    request: ModelRequest,
+    recorder: RunRecorder,
+    number: number,
+  ): RequestEntry {
     const { messages, tools } = request;
     const earlier = sharedMessages(this.previous?.messages ?? [], messages);
     const settings = omit(request as unknown as JsonObject, 'messages', 'tools');
@@ -78,9 +80,9 @@ export class RequestLog {
     this.previous = request;
     return {
       type: 'request',
-      run,
+      run: recorder.run,
       request: number,
-      at: wholeTime(),
+      at: recorder.now(),
       model: { provider, name },
       earlier,
       messages: messages.slice(earlier),
@@ -102,35 +104,23 @@ const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
 /** What is called while a stream passes. */
 interface StreamObserver<T> {
   /** Called before a value is emitted. */
-  readonly before: (value: T) => void;
-  /** Called when its subscribers have returned. */
-  readonly after?: () => void;
+  readonly next: (value: T) => void;
   /** Called once. */
   readonly end: (outcome: RecordedOutcome, error?: unknown) => void;
 }
 
-/** Passes a stream on, and records its values and its end: also that it was unsubscribed. */
-export const recordStream = <T>({ before, after, end }: StreamObserver<T>): MonoTypeOperatorFunction<T> =>
-  createOperator<T, T>((out) => {
-    let isOpen = true;
-    const endOnce: typeof end = (outcome, error) => {
-      if (isOpen) end(outcome, error);
-      isOpen = false;
-    };
-    out.add(() => endOnce('unsubscribed'));
-    return {
-      next(value) {
-        before(value);
-        out.next(value);
-        after?.();
-      },
-      error(thrown) {
-        endOnce('failed', thrown);
-        out.error(thrown);
-      },
-      complete() {
-        endOnce('completed');
-        out.complete();
-      },
-    };
-  });
+/**
+ * Passes a stream on, and records its values and its end: also that it was unsubscribed.
+ *
+ * `tap` costs a value a quarter of what an operator of `createOperator` costs it, and `releaseThrough` nothing.
+ */
+export const recordStream = <T>(source: Observable<T>, { next, end }: StreamObserver<T>): Observable<T> =>
+  releaseThrough(
+    source,
+    tap({
+      next,
+      error: (thrown: unknown) => end('failed', thrown),
+      complete: () => end('completed'),
+      unsubscribe: () => end('unsubscribed'),
+    }),
+  );

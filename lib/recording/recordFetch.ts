@@ -4,7 +4,7 @@ import type { RecordedExchange } from './recordedExchange.js';
 import { RecordingOutput } from './recordingOutput.js';
 import type { RecordingSink } from './recordingOutput.js';
 import { redactFrames } from './redactFrames.js';
-import { wholeTime } from './wholeTime.js';
+import { wholeTime } from './recordingClock.js';
 
 /**
  * Streamed responses as they were on the wire, with keys replaced by `[key]`: plain JSON, to be stored in a file and

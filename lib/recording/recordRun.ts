@@ -18,7 +18,6 @@ import { recordStream, RequestLog } from './record.js';
 import { RecordingOutput } from './recordingOutput.js';
 import type { RecordingOptions, RecordingSink } from './recordingOutput.js';
 import { RunRecorder } from './runRecorder.js';
-import { wholeTime } from './wholeTime.js';
 
 /** Options of `recordRun`. */
 export interface RecordRunOptions extends RecordingOptions {
@@ -91,14 +90,12 @@ function recordEvents<Options extends RunOptions | ResumeOptions>(
 ): Observable<StreamEvent> {
   return defer(() => {
     const recorder = new RunRecorder(output, output.nextRun());
-    const head: StartEntry = { type: 'start', run: recorder.run, at: wholeTime(), kind: 'run' };
+    const head: StartEntry = { type: 'start', run: recorder.run, at: recorder.now(), kind: 'run' };
     recorder.write({ ...head, ...omitUndefined(start) });
-    return run(recordOptions(runOptions, recorder)).pipe(
-      recordStream({
-        before: (event) => recorder.event(event),
-        end: (outcome, error) => recorder.end(outcome, error),
-      }),
-    );
+    return recordStream(run(recordOptions(runOptions, recorder)), {
+      next: (event) => recorder.event(event),
+      end: (outcome, error) => recorder.end(outcome, error),
+    });
   });
 }
 
@@ -111,16 +108,16 @@ function recordOptions<Options extends RunOptions | ResumeOptions>(options: Opti
   let isFirst = true;
   return {
     ...options,
-    ...(stop && { stop: from(stop).pipe(tap(() => recorder.write({ type: 'stop', run, at: wholeTime() }))) }),
+    ...(stop && { stop: from(stop).pipe(tap(() => recorder.write({ type: 'stop', run, at: recorder.now() }))) }),
     ...(prompts && {
       prompts: from(prompts).pipe(
-        tap((input) => recorder.write({ type: 'prompt', run, at: wholeTime(), messages: messagesOf(input) })),
+        tap((input) => recorder.write({ type: 'prompt', run, at: recorder.now(), messages: messagesOf(input) })),
       ),
     }),
     wrapTurn: (turn: Orchestrator['turn']): Orchestrator['turn'] => {
       const wrapped = wrapTurn(turn);
       return (state, context) => {
-        if (isFirst) recorder.write(agentEntry(run, context));
+        if (isFirst) recorder.write(agentEntry(recorder, context));
         isFirst = false;
         return wrapped(state, { ...context, model: recordModel(context.model) });
       };
@@ -129,13 +126,13 @@ function recordOptions<Options extends RunOptions | ResumeOptions>(options: Opti
 }
 
 /** The settings of an agent. Its options contain more than those of a turn, so they are read with care. */
-function agentEntry(run: number, { options }: TurnContext): AgentEntry {
+function agentEntry(recorder: RunRecorder, { options }: TurnContext): AgentEntry {
   const { system, toolConcurrency, eagerTools, toolDeadline } = options;
   const { maxTurns, orchestrator } = options as Readonly<Record<string, unknown>>;
   return {
     type: 'agent',
-    run,
-    at: wholeTime(),
+    run: recorder.run,
+    at: recorder.now(),
     ...omitUndefined({
       orchestrator: isRecord(orchestrator) ? nonEmptyString(orchestrator['name']) : undefined,
       system,

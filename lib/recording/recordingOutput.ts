@@ -7,7 +7,7 @@ import { RECORDING_VERSION } from './entries.js';
 import type { RecordingEntry } from './entries.js';
 import { maskContent } from './maskContent.js';
 import { redactValue, secretsIn } from './redactTexts.js';
-import { wholeTime } from './wholeTime.js';
+import { wholeTime } from './recordingClock.js';
 
 /**
  * Where a recording is written: it receives one line of JSON at a time, without a line break. `console.log`, the `next`

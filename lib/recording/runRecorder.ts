@@ -7,7 +7,7 @@ import { omitUndefined } from '../core/json/json.js';
 import type { RecordedOutcome, RecordingEntry, ValueEntry } from './entries.js';
 import { openTail, redactTexts, secretsIn } from './redactTexts.js';
 import type { RecordingOutput } from './recordingOutput.js';
-import { wholeTime } from './wholeTime.js';
+import { RecordingClock } from './recordingClock.js';
 
 /** Consecutive deltas that are written as one entry. */
 interface Batch {
@@ -17,12 +17,13 @@ interface Batch {
   readonly field: 'text' | 'arguments';
   readonly at: number;
   readonly texts: string[];
-  readonly times: number[];
+  /** The times of the deltas, in milliseconds since `at`. */
+  readonly after: number[];
   timer: Subscription | undefined;
 }
 
 /** The largest number of deltas in an entry. */
-const BATCH_SIZE = 256;
+const BATCH_SIZE = 1024;
 
 /** The longest time that a delta waits for others, in milliseconds. */
 const BATCH_TIME = 1000;
@@ -32,6 +33,7 @@ const BATCH_TIME = 1000;
  * that is being emitted is written once, for both.
  */
 export class RunRecorder {
+  private readonly clock = new RecordingClock();
   private pending: StreamEvent | undefined;
   private pendingRequest: number | undefined;
   private pendingTime = 0;
@@ -44,8 +46,14 @@ export class RunRecorder {
     readonly run: number,
   ) {}
 
+  /** The time at this moment. */
+  now(): number {
+    return this.clock.read();
+  }
+
   /** Writes an entry, unless the recording has reached its limit. */
   write(entry: RecordingEntry): void {
+    this.settle();
     this.flush();
     this.append(entry);
   }
@@ -55,26 +63,19 @@ export class RunRecorder {
     this.settle();
     this.pending = chunk;
     this.pendingRequest = request;
-    this.pendingTime = wholeTime();
-  }
-
-  /** Writes the chunk that was noted, if the run has not emitted it as an event. */
-  settle(): void {
-    const { pending } = this;
-    if (!pending) return;
-    this.pending = undefined;
-    this.add('chunk', this.pendingRequest, pending, this.pendingTime);
+    this.pendingTime = this.timeOf(chunk);
   }
 
   /** Writes an event of the run. */
   event(event: StreamEvent): void {
-    if (event === this.pending) {
+    const { pending, pendingRequest, pendingTime } = this;
+    if (event === pending && pendingTime === this.clock.now()) {
       this.pending = undefined;
-      this.add('both', this.pendingRequest, event, this.pendingTime);
+      this.add('both', pendingRequest, event, pendingTime);
       return;
     }
     this.settle();
-    this.add('event', undefined, event, wholeTime());
+    this.add('event', undefined, event, this.timeOf(event));
   }
 
   /** Writes the end of the run or, with its number, of a request. It is written even beyond the limit. */
@@ -85,8 +86,21 @@ export class RunRecorder {
       error: error === undefined ? undefined : errorToJson(error),
       dropped: this.dropped || undefined,
     });
-    const end = { at: wholeTime(), run: this.run, outcome, ...details };
+    const end = { at: this.now(), run: this.run, outcome, ...details };
     this.output.write(request === undefined ? { type: 'end', ...end } : { type: 'requestEnd', request, ...end });
+  }
+
+  /** A delta has the time of the network read that it was in. */
+  private timeOf(value: StreamEvent): number {
+    return deltaField(value) ? this.clock.now() : this.clock.read();
+  }
+
+  /** Writes the chunk that was noted, if the run has not emitted it as an event. */
+  private settle(): void {
+    const { pending } = this;
+    if (!pending) return;
+    this.pending = undefined;
+    this.add('chunk', this.pendingRequest, pending, this.pendingTime);
   }
 
   private add(of: ValueEntry['type'], request: number | undefined, value: StreamEvent, at: number): void {
@@ -106,9 +120,9 @@ export class RunRecorder {
       this.flush(true);
       ({ batch } = this);
     }
-    batch ??= this.startBatch({ of, request, value, field, at, texts: [], times: [], timer: undefined });
+    batch ??= this.startBatch({ of, request, value, field, at, texts: [], after: [], timer: undefined });
     batch.texts.push((value as unknown as Readonly<Record<string, string>>)[field] ?? '');
-    batch.times.push(at);
+    batch.after.push(at - batch.at);
   }
 
   private startBatch(batch: Batch): Batch {
@@ -128,18 +142,20 @@ export class RunRecorder {
     this.batch = undefined;
     batch.timer?.unsubscribe();
     const { secrets } = this.output;
-    const joined = batch.texts.join('');
-    const count = keepsTail ? deltasBefore(batch.texts, openTail(joined, secrets)) : batch.texts.length;
-    const { of, request, field, at, value } = batch;
-    const rest = { texts: batch.texts.slice(count), times: batch.times.slice(count) };
-    if (count > 0) {
-      const texts = redactTexts(batch.texts, secretsIn(joined, secrets)).slice(0, count);
-      const after = batch.times.slice(0, count).map((time) => time - at);
-      const head = omitUndefined({ type: 'deltas' as const, of, run: this.run, request, at });
-      this.append({ ...head, value: { ...value, [field]: '' }, field, texts, after });
+    const { of, request, field, at, value, texts, after } = batch;
+    const joined = texts.join('');
+    const count = keepsTail ? deltasBefore(texts, openTail(joined, secrets)) : texts.length;
+    const head = { type: 'deltas' as const, of, run: this.run, ...(request === undefined ? {} : { request }), at };
+    const clean = redactTexts(texts, secretsIn(joined, secrets));
+    const delta = { value: { ...value, [field]: '' }, field };
+    if (count === texts.length) {
+      this.append({ ...head, ...delta, texts: clean, after });
+      return;
     }
-    const [next] = rest.times;
-    if (next !== undefined) this.startBatch({ ...batch, ...rest, at: next });
+    if (count > 0) this.append({ ...head, ...delta, texts: clean.slice(0, count), after: after.slice(0, count) });
+    const first = after[count] ?? 0;
+    const rest = { texts: texts.slice(count), after: after.slice(count).map((time) => time - first) };
+    this.startBatch({ ...batch, ...rest, at: at + first });
   }
 
   private append(entry: RecordingEntry): void {

@@ -133,11 +133,12 @@ export const partialInProcess: readonly Contestant[] = [
 
 const recordedClient = compiledClient('recorded');
 const plainAgent = own('floor', recordedClient, 'plain');
+const onAgent = (title: string, library: string) => own(title, recordedClient, library, plainAgent);
 
-/** An agent by itself, which is the floor, and recorded, inspected while nobody looks, and observed. */
-export const recordedAgents: readonly Contestant[] = [
-  plainAgent,
-  own('Rivulet, recordRun', recordedClient, 'recorded', plainAgent),
-  own('Rivulet, inspectRuns and nobody looks', recordedClient, 'inspected', plainAgent),
-  own('Rivulet, observeRun', recordedClient, 'observed', plainAgent),
-];
+/** An agent by itself, which is the floor, and what records or observes its runs. */
+export const recordedAgents = {
+  floor: plainAgent,
+  recordRun: onAgent('recordRun', 'recorded'),
+  inspectRuns: onAgent('inspectRuns, and nobody looks', 'inspected'),
+  observeRun: onAgent('observeRun with an empty observer', 'observed'),
+} as const;

@@ -7,6 +7,7 @@
  *   npm run bench -- --ours             without the other libraries, whose earlier results are kept; not first runs and memory
  *   npm run bench -- --quick            the floor and Rivulet, for CI; fails if a ratio is worse than its baseline
  *   npm run bench -- --quick --accept   writes the baseline
+ *   npm run bench -- --recording        what recordRun and inspectRuns cost; fails if a ratio exceeds its limit
  *   npm run bench -- --profile text-50 --wire anthropic    where the floor and Rivulet spend the time of a case
  *   npm run bench -- --soak 600         runs in one process for so many seconds; heap and handles must stay flat
  */
@@ -22,6 +23,7 @@ import type { Planned } from './plans.js';
 import { startServer } from './processes.js';
 import { profile } from './profile.js';
 import { quick } from './quick.js';
+import { measureRecording } from './recording.js';
 import { caseTable, growthTable, measured } from './report.js';
 import type { CaseReport } from './report.js';
 import { speedTables } from '../../support/speedTable.js';
@@ -38,6 +40,7 @@ const { values: options } = parseArgs({
     rounds: { type: 'string' },
     ours: { type: 'boolean', default: false },
     soak: { type: 'string' },
+    recording: { type: 'boolean', default: false },
     profile: { type: 'string' },
     wire: { type: 'string', default: 'openai' },
   },
@@ -91,6 +94,7 @@ const server = await startServer();
 try {
   if (options.soak !== undefined) process.exitCode = (await soak(Number(options.soak), server.url)) ? 0 : 1;
   else if (options.profile !== undefined) await profile(options.profile, options.wire as Api, server.url);
+  else if (options.recording) process.exitCode = (await measureRecording(server.url)) ? 0 : 1;
   else if (options.quick) process.exitCode = (await checked(server.url)) ? 0 : 1;
   else await full(server.url);
 } finally {

@@ -1,5 +1,5 @@
 import type { Finding } from './client/main.js';
-import { contestants, imported, partialInProcess, recordedAgents } from './contestants.js';
+import { contestants, imported, partialInProcess } from './contestants.js';
 import type { Contestant, Job } from './contestants.js';
 import type { Plan, Reading } from './measure.js';
 import { median } from './statistics.js';
@@ -144,12 +144,6 @@ export const plans: readonly Planned[] = [
   ...measuredShapes,
   ...around,
   ...inProcess,
-  {
-    ...large,
-    case: 'text-20000',
-    contestants: recordedAgents,
-    reading: { name: 'recording a text of 20,000 deltas', unit: 'CPU ms', limit: 1.03, read: cost },
-  },
   {
     ...first,
     runs: 0,

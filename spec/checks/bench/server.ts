@@ -78,6 +78,18 @@ function send(response: ServerResponse, answer: Buffer): void {
   more();
 }
 
+/** Writes each frame in a task of its own, so that it is a read of its own, as the deltas of a real model are. */
+function sendInWrites(response: ServerResponse, frames: readonly string[]): void {
+  let at = 0;
+  const write = () => {
+    if (response.destroyed) return;
+    response.write(frames[at++] ?? '');
+    if (at < frames.length) setImmediate(write);
+    else response.end();
+  };
+  write();
+}
+
 /**
  * All paced responses are written in the same tick. The text of a delta is the time of its write: CLOCK_MONOTONIC,
  * which processes share.
@@ -127,6 +139,7 @@ async function respond(request: IncomingMessage, response: ServerResponse): Prom
   }
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   if (scenario === 'paced') sendPaced(response, api);
+  else if (scenario === 'writes') sendInWrites(response, textFrames(api, deltasOf(Number(size))));
   else if (scenario === 'silent') response.flushHeaders();
   else if (scenario === 'broken') sendBroken(response, answerTo(api, 'text', Number(size), 0));
   else send(response, answerTo(api, scenario, Number(size), countResults(api, body)));

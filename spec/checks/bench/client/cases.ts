@@ -38,6 +38,8 @@ const inProcess = (size: number) => {
 const kinds: Readonly<Record<string, (size: number) => Partial<Case>>> = {
   /** So many deltas of text. A short response is read several times, so that a measurement includes its garbage. */
   text: (size) => ({ text: deltasOf(size).join(''), repeat: Math.max(1, Math.floor(500 / size)) }),
+  /** So many deltas of text, each in a read of its own. */
+  writes: (size) => ({ text: deltasOf(size).join('') }),
   /** So many bytes of arguments in parallel calls. */
   arguments: (size) => ({
     tools: true,

@@ -1,0 +1,61 @@
+import { recordedAgents } from './contestants.js';
+import type { Contestant } from './contestants.js';
+import { runRounds, scoresOf } from './measure.js';
+import type { Plan } from './measure.js';
+import { median } from './statistics.js';
+
+/** A text of 20,000 deltas, and the largest ratios to an agent that nobody records. */
+interface RecordingCase {
+  readonly title: string;
+  readonly scenario: string;
+  readonly limits: Readonly<Partial<Record<Exclude<keyof typeof recordedAgents, 'floor'>, number>>>;
+}
+
+const cases: readonly RecordingCase[] = [
+  {
+    title: 'a read for each delta, as from a model',
+    scenario: 'writes-20000',
+    limits: { recordRun: 1.03, inspectRuns: 1.03 },
+  },
+  {
+    title: '400 deltas in a read, as fast as the socket delivers them',
+    scenario: 'text-20000',
+    limits: { recordRun: 1.2, inspectRuns: 1.03, observeRun: 1.1 },
+  },
+];
+
+const plan = { warmups: 100, runs: 100, rounds: 1, budget: 12_000, least: 5 } satisfies Omit<Plan, 'case'>;
+
+/** How often a ratio that exceeds its limit is measured again. */
+const retries = 2;
+
+/**
+ * Measures the CPU time of recorded runs, as the median of the ratios of pairs: a recorded run, and one that is not, in
+ * one process. Prints the ratios.
+ *
+ * @returns Whether all are within their limits.
+ */
+export async function measureRecording(server: string): Promise<boolean> {
+  let isWithin = true;
+  for (const { title, scenario, limits } of cases) {
+    console.log(`20,000 deltas, ${title}:`);
+    for (const [name, limit] of Object.entries(limits)) {
+      const contestant = recordedAgents[name as keyof typeof limits];
+      const ratio = await ratioOf(contestant, { ...plan, case: scenario }, limit, server);
+      console.log(`  ${contestant.title}: ${ratio.toFixed(3)} (limit ${limit})`);
+      if (!(ratio <= limit)) isWithin = false;
+    }
+  }
+  return isWithin;
+}
+
+async function ratioOf(contestant: Contestant, one: Plan, limit: number, server: string): Promise<number> {
+  let best = Infinity;
+  for (let attempt = 0; attempt <= retries && best > limit; attempt++) {
+    const found = await runRounds([recordedAgents.floor, contestant], one, server);
+    const score = scoresOf(found, ({ costs }) => median(costs))[1];
+    if (score?.failure !== undefined) throw new Error(`${contestant.title}: ${score.failure}`);
+    best = Math.min(best, score?.ratio ?? Infinity);
+  }
+  return best;
+}
