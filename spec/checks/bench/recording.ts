@@ -24,7 +24,7 @@ const cases: readonly RecordingCase[] = [
   },
 ];
 
-const plan = { warmups: 100, runs: 100, rounds: 1, budget: 12_000, least: 5 } satisfies Omit<Plan, 'case'>;
+const plan = { warmups: 100, runs: 100, rounds: 1, budget: 8_000, least: 5 } satisfies Omit<Plan, 'case'>;
 
 /** How often a ratio that exceeds its limit is measured again. */
 const retries = 2;

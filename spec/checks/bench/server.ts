@@ -24,6 +24,8 @@ import type { Api } from './wire.js';
 const writeSize = 64 * 1024;
 /** The milliseconds between two writes of a paced response. */
 const pace = 5;
+/** The milliseconds that a client needs to read and process a write, with a margin. */
+const readTime = 0.08;
 /** The number of deltas of a paced response. */
 const pacedDeltas = 60;
 
@@ -78,12 +80,19 @@ function send(response: ServerResponse, answer: Buffer): void {
   more();
 }
 
-/** Writes each frame in a task of its own, so that it is a read of its own, as the deltas of a real model are. */
+/**
+ * Writes each frame when the client has had the time to read the previous one, so that each is a read of its own, as
+ * the deltas of a model are.
+ */
 function sendInWrites(response: ServerResponse, frames: readonly string[]): void {
   let at = 0;
+  let next = 0;
   const write = () => {
     if (response.destroyed) return;
-    response.write(frames[at++] ?? '');
+    if (performance.now() >= next) {
+      next = performance.now() + readTime;
+      response.write(frames[at++] ?? '');
+    }
     if (at < frames.length) setImmediate(write);
     else response.end();
   };
