@@ -69,18 +69,27 @@ export function redactThrown(thrown: unknown, redaction: Redaction): unknown {
 const shorten = (text: string): string =>
   text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}...` : text;
 
+/** What keys of providers begin with. */
+const prefixShape = '\\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi|ghp|glpat)[-_]';
+
+/** What the lines of a private key consist of, in a text or in JSON. */
+const keyLines = '[\\w+/=\\s\\\\:,-]';
+
 /**
  * Keys by their shape: those that are not ours to know (a gateway's key for the model's provider, the key of an AI SDK
  * model).
  */
 const keyShape = /* @__PURE__ */ joinPatterns(
-  /\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi|ghp|glpat)[-_][\w-]{16,}/, // prefixes that providers use
-  /\bAIza[\w-]{30,}/, // Google
-  /(?<=\bBearer )[\w.~+/=-]{8,}/,
+  `${prefixShape}[\\w-]{16,}`,
+  '\\bAIza[\\w-]{30,}',
+  '\\bA[KS]IA[A-Z\\d]{16}',
+  '\\bx(?:ox[abeoprs]|app)-[\\w-]{10,}',
+  '(?<=\\bBearer )[\\w.~+/=-]{8,}',
+  `-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----${keyLines}*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|(?!${keyLines}))`,
 );
 
-function joinPatterns(...patterns: readonly RegExp[]): RegExp {
-  return new RegExp(patterns.map(({ source }) => source).join('|'), 'g');
+function joinPatterns(...patterns: readonly string[]): RegExp {
+  return new RegExp(patterns.join('|'), 'g');
 }
 
 /** Three texts with dots in between, as in a JSON Web Token. A word begins only once, so that the search is linear. */
@@ -100,7 +109,7 @@ function hideToken(words: string): string {
 /** Where a text contains what has the shape of a key or of a JSON Web Token. */
 export function findKeyShapes(text: string): readonly Range[] {
   // Most texts have nothing of a key: the searches of `includes` take a tenth of the time of the patterns.
-  const mayHaveKey = ['-', '_', 'AIza', 'Bearer '].some((part) => text.includes(part));
+  const mayHaveKey = ['-', '_', 'AIza', 'AKIA', 'ASIA', 'Bearer '].some((part) => text.includes(part));
   const keys = [...(mayHaveKey ? text.matchAll(keyShape) : [])].map(({ 0: key, index }): Range => [
     index,
     index + key.length,
@@ -112,6 +121,67 @@ export function findKeyShapes(text: string): readonly Range[] {
     },
   );
   return [...keys, ...tokens];
+}
+
+/** The first parts of what keys begin with, and of what is before a bearer token. */
+const firstParts: ReadonlySet<string> = /* @__PURE__ */ new Set(
+  /* @__PURE__ */ (
+    'sk pk rk gsk xai hf r8 pplx csk fw nvapi ghp glpat ' +
+    'AIza AKIA ASIA xoxa xoxb xoxe xoxo xoxp xoxr xoxs xapp eyJ Bearer'
+  )
+    .split(' ')
+    .flatMap((word) => Array.from(word, (_, index) => word.slice(0, index + 1))),
+);
+
+const openPrefix = /* @__PURE__ */ joinPatterns(
+  prefixShape,
+  '\\bAIza',
+  '\\bx(?:ox[abeoprs]|app)-',
+  '\\bA[KS]IA[A-Z\\d]*$',
+);
+const openPrivateKey = /* @__PURE__ */ joinPatterns(`^-----BEGIN [A-Z ]*(?:-{0,4}|(?<=PRIVATE KEY)-----${keyLines}*)$`);
+const endOfPrivateKey = /-----END [A-Z ]*-----/;
+
+/** What a private key begins with. */
+const pemStart = '-----BEGIN ';
+
+/**
+ * Where the end of a text begins that is the first part of what has the shape of a key, or may become it. The length of
+ * the text if there is none.
+ */
+export function openKeyShape(text: string): number {
+  const word = text.slice(startOfEnd(text, /\w/));
+  const key = startOfEnd(text, /[\w-]/);
+  const dotted = startOfEnd(text, /[\w.-]/);
+  const bearer = startOfEnd(text, /[\w.~+/=-]/) - 'Bearer '.length;
+  const prefix = text.slice(key).search(openPrefix);
+  const candidates = [
+    firstParts.has(word) ? text.length - word.length : text.length,
+    prefix < 0 ? text.length : key + prefix,
+    /\beyJ/.test(text.slice(dotted)) ? dotted : text.length,
+    bearer >= 0 && text.startsWith('Bearer ', bearer) ? bearer : text.length,
+    openPrivateKeyStart(text),
+  ];
+  return Math.min(...candidates);
+}
+
+/** Where the characters of a kind begin with which a text ends. */
+function startOfEnd(text: string, character: RegExp): number {
+  let start = text.length;
+  while (start > 0 && character.test(text.charAt(start - 1))) start--;
+  return start;
+}
+
+function openPrivateKeyStart(text: string): number {
+  if (!text.includes('-')) return text.length;
+  const start = text.lastIndexOf(pemStart);
+  if (start >= 0) {
+    const rest = text.slice(start);
+    if (rest.search(openPrivateKey) === 0 && !endOfPrivateKey.test(rest)) return start;
+  }
+  for (let length = pemStart.length - 1; length > 0; length--)
+    if (text.endsWith(pemStart.slice(0, length))) return text.length - length;
+  return text.length;
 }
 
 const hideKeys = (text: string, spelled: readonly string[]): string =>

@@ -4,8 +4,11 @@ import type { Message } from '../core/message.js';
 import type { ToolDefinition } from '../core/tool.js';
 import type { RecordedExchange } from './recordedExchange.js';
 
-/** The version of the format that this release writes. It reads this version and all earlier ones. */
-export const RECORDING_VERSION = 1;
+/**
+ * The version of the format that this release writes. It reads this version and all earlier ones: in version 1, entries
+ * had no `recorder`.
+ */
+export const RECORDING_VERSION = 2;
 
 /** How a run or a request ended. An end that is missing means that the recording was cut off. */
 export type RecordedOutcome = 'completed' | 'failed' | 'unsubscribed';
@@ -14,9 +17,17 @@ export type RecordedOutcome = 'completed' | 'failed' | 'unsubscribed';
 interface At {
   /** The time, in milliseconds of RxJS's clock: since 1970, or since the start of virtual time. */
   readonly at: number;
+  /** Whether parts of the entry were not recorded because its line was too long. */
+  readonly cut?: true;
 }
 
-interface OfRun extends At {
+/** A recorder numbers its runs from 1. Several recorders may write to one sink, and their entries may alternate. */
+interface ByRecorder {
+  /** The id of the recorder. Absent in version 1. */
+  readonly recorder?: string;
+}
+
+interface OfRun extends At, ByRecorder {
   /** The number of the run, from 1 for each recorder. */
   readonly run: number;
 }
@@ -27,7 +38,7 @@ interface OfRequest extends OfRun {
 }
 
 /** The first entry of a recorder. */
-export interface HeaderEntry extends At {
+export interface HeaderEntry extends At, ByRecorder {
   readonly type: 'recording';
   readonly version: number;
   /** Whether texts, arguments and results were recorded. Without them, they are masked by dots. */
@@ -126,7 +137,7 @@ export interface EndEntry extends OfRun {
 }
 
 /** An HTTP request and its response, with the time of the request. */
-export interface ExchangeEntry extends At {
+export interface ExchangeEntry extends At, ByRecorder {
   readonly type: 'exchange';
   readonly exchange: RecordedExchange;
   /** The time of each frame, in milliseconds since `at`. */
@@ -149,3 +160,6 @@ export type RecordingEntry =
 
 /** An entry of a run. */
 export type RunEntry = Exclude<RecordingEntry, HeaderEntry | ExchangeEntry>;
+
+/** Identifies a run among those of all recorders that write to one sink. */
+export const runKey = ({ recorder = '', run }: OfRun): string => `${run}/${recorder}`;

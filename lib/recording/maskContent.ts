@@ -1,85 +1,20 @@
 import { isRecord } from '../core/json/json.js';
+import type { RecordingEntry } from './entries.js';
 
-/** Fields whose values are not content: they are kept. */
-const keptFields = new Set([
-  'type',
-  'kind',
-  'role',
-  'id',
-  'name',
-  'index',
-  'done',
-  'finishReason',
-  'rawReason',
-  'reason',
-  'code',
-  'usage',
-  'turn',
-  'turns',
-  'attempt',
-  'delay',
-  'status',
-  'provider',
-  'retryable',
-  'mediaType',
-  'answeredBy',
-  'cost',
-  'outcome',
-  'orchestrator',
-  'toolConcurrency',
-  'eagerTools',
-  'toolDeadline',
-  'maxTurns',
-  'tools',
-  'model',
-  'field',
-  'of',
-  'run',
-  'request',
-  'at',
-  'after',
-  'earlier',
-  'version',
-  'resumed',
-  'dropped',
-  'method',
-  'headers',
-  'end',
-]);
+type Mask = (value: unknown) => unknown;
 
-/** Fields that hold values of tools, of providers and of the user: nothing in them is kept. */
-const opaqueFields = new Set(['arguments', 'output', 'data', 'providerData', 'parameters', 'settings']);
+/** What becomes of the fields of an object. Fields without a mask are content: everything in them is masked. */
+type Masks = Readonly<Record<string, Mask>>;
 
-/**
- * Replaces the content of a value by dots of the same length: what people, models and tools wrote. The structure, the
- * types, the ids, the definitions of tools, the reasons and the usage are kept.
- */
-export function maskContent(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(maskContent);
-  if (!isRecord(value)) return maskLeaf(value);
-  const masked: Record<string, unknown> = {};
-  for (const [field, inner] of Object.entries(value)) masked[field] = maskField(value, field, inner);
-  return masked;
-}
+const keep: Mask = (value) => value;
 
-function maskField(owner: Readonly<Record<string, unknown>>, field: string, value: unknown): unknown {
-  // The arguments of a fragment are a part of a JSON text, which dots would not be.
-  if (isOpaque(owner, field)) return typeof value === 'string' && field === 'arguments' ? '' : maskAll(value);
-  if (field === 'name' && owner['type'] === 'file') return maskLeaf(value);
-  return keptFields.has(field) ? value : maskContent(value);
-}
+/** The fields that are kept. */
+const keeping = (...fields: readonly string[]): Masks => Object.fromEntries(fields.map((field) => [field, keep]));
 
-/** The value of progress is content. */
-function isOpaque(owner: Readonly<Record<string, unknown>>, field: string): boolean {
-  if (field === 'result') return owner['type'] === 'toolResult';
-  if (field === 'value') return owner['type'] === 'toolProgress';
-  return opaqueFields.has(field);
-}
-
+/** Masks everything: what people, models and tools wrote. The structure and the names of fields are kept. */
 function maskAll(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(maskAll);
-  if (!isRecord(value)) return maskLeaf(value);
-  return Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, maskAll(inner)]));
+  return isRecord(value) ? maskFields(value, {}) : maskLeaf(value);
 }
 
 /** A text keeps its length, so that a drawing shows the same rates. */
@@ -87,3 +22,110 @@ function maskLeaf(value: unknown): unknown {
   if (typeof value === 'string') return '·'.repeat(value.length);
   return typeof value === 'number' ? 0 : value;
 }
+
+const maskFields = (value: Readonly<Record<string, unknown>>, masks: Masks): unknown =>
+  Object.fromEntries(
+    Object.entries(value).map(([field, inner]) => {
+      const mask = Object.hasOwn(masks, field) ? masks[field] : undefined;
+      return [field, (mask ?? maskAll)(inner)];
+    }),
+  );
+
+const fields =
+  (masks: Masks): Mask =>
+  (value) =>
+    isRecord(value) ? maskFields(value, masks) : maskLeaf(value);
+
+const listOf =
+  (mask: Mask): Mask =>
+  (value) =>
+    Array.isArray(value) ? value.map(mask) : maskAll(value);
+
+/** Masks an object by its type, which is kept. */
+const byType =
+  (table: Readonly<Record<string, Masks>>): Mask =>
+  (value) => {
+    const type = isRecord(value) ? value['type'] : undefined;
+    const masks = typeof type === 'string' && Object.hasOwn(table, type) ? table[type] : undefined;
+    return fields({ ...masks, type: keep })(value);
+  };
+
+const call = keeping('id', 'name');
+const error = fields(keeping('name', 'code', 'provider', 'status', 'retryable', 'delay'));
+
+const part = byType({
+  file: keeping('mediaType'),
+  source: keeping('id'),
+  toolCall: call,
+  toolResult: keeping('id', 'name', 'code'),
+});
+const message = fields({ role: keep, parts: listOf(part) });
+const messages = listOf(message);
+
+const value = byType({
+  // Its arguments may be a part of a JSON text, which dots would not be.
+  toolCallFragment: {
+    ...keeping('index', 'id', 'name', 'done'),
+    arguments: (args) => (typeof args === 'string' ? '' : maskAll(args)),
+  },
+  file: { file: part },
+  source: { source: part },
+  providerData: keeping('provider'),
+  retract: keeping('attempt', 'usage'),
+  retry: { ...keeping('attempt', 'delay', 'next'), error },
+  finish: keeping('reason', 'rawReason', 'usage'),
+  toolCall: call,
+  toolWaiting: call,
+  toolStart: call,
+  toolProgress: call,
+  toolUsage: keeping('id', 'name', 'usage'),
+  nested: { ...call, event: (event) => value(event) },
+  toolResult: keeping('id', 'name', 'code'),
+  message: { message },
+  turn: keeping('turn', 'finishReason', 'rawReason', 'usage'),
+  result: {
+    result: fields({
+      ...keeping('finishReason', 'rawReason', 'usage', 'cost', 'turns'),
+      messages,
+      prompts: messages,
+      waiting: listOf(fields(call)),
+    }),
+  },
+  unrecorded: keeping('of'),
+});
+
+const ofEntry = keeping('at', 'run', 'request', 'recorder', 'cut');
+const ofValue: Masks = { ...ofEntry, value };
+const ofEnd: Masks = { ...ofEntry, ...keeping('outcome', 'dropped'), error };
+
+const entry = byType({
+  start: { ...ofEntry, ...keeping('kind', 'name', 'resumed'), input: messages, history: messages },
+  agent: {
+    ...ofEntry,
+    ...keeping('orchestrator', 'toolConcurrency', 'eagerTools', 'toolDeadline', 'maxTurns'),
+  },
+  request: { ...ofEntry, ...keeping('model', 'earlier', 'tools'), messages },
+  chunk: ofValue,
+  event: ofValue,
+  both: ofValue,
+  deltas: { ...ofValue, ...keeping('of', 'field', 'after') },
+  requestEnd: ofEnd,
+  stop: ofEntry,
+  prompt: { ...ofEntry, messages },
+  end: ofEnd,
+  exchange: {
+    ...ofEntry,
+    after: keep,
+    exchange: fields({
+      ...keeping('method', 'status', 'headers', 'end'),
+      url: (url) => (typeof url === 'string' ? url.replace(/[?#].*/s, '') : url),
+    }),
+  },
+});
+
+/**
+ * Replaces the content of an entry by dots of the same length: what people, models and tools wrote. The structure, the
+ * types, the ids, the names and the definitions of tools, the reasons and the usage are kept, each where it has this
+ * meaning: the `name` of a tool, and not that in its arguments.
+ */
+export const maskContent = (unmasked: RecordingEntry): RecordingEntry => entry(unmasked) as RecordingEntry;

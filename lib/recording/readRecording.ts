@@ -4,7 +4,7 @@ import { finiteNumber, isRecord, tryParseJson } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { ToolDefinition } from '../core/tool.js';
-import { RECORDING_VERSION } from './entries.js';
+import { RECORDING_VERSION, runKey } from './entries.js';
 import type {
   AgentEntry,
   DeltasEntry,
@@ -18,6 +18,7 @@ import type {
   ValueEntry,
 } from './entries.js';
 import type { RecordedExchange } from './recordedExchange.js';
+import { isEntry } from './validEntry.js';
 
 /** A recording that was read: its runs, and the HTTP exchanges in the order of their requests. */
 export interface RunRecording {
@@ -26,6 +27,8 @@ export interface RunRecording {
   readonly exchanges: readonly RecordedExchange[];
   /** The times of the exchanges, and of their frames. */
   readonly wire: readonly ExchangeEntry[];
+  /** How many lines were not readable: what a crash cut off, and entries without the fields of their type. */
+  readonly skipped: number;
 }
 
 /** One run, or everything that a recorded model was asked. */
@@ -72,8 +75,8 @@ type OpenRequest = { -readonly [Field in keyof RecordedRequest]: RecordedRequest
  * Reads a recording of `record`, `recordRun` or `recordFetch`.
  *
  * It reads recordings of this version and of earlier ones, including the JSON document of `recorder.recording()`, which
- * has exchanges only. Entries of types that it does not know are ignored, and so is an incomplete last line: what was
- * recorded before a crash is complete.
+ * has exchanges only. Entries of types that it does not know are ignored. Lines that are not readable are skipped and
+ * counted (`skipped`): a crash leaves an incomplete line, to which the next process may append its own.
  *
  * ```ts
  * const { runs } = readRecording(await readFile('runs.jsonl', 'utf8'));
@@ -81,36 +84,37 @@ type OpenRequest = { -readonly [Field in keyof RecordedRequest]: RecordedRequest
  *
  * @param text The lines, as one text or one by one.
  * @returns The runs and the exchanges.
- * @throws ConfigurationError `recording` if a line is not JSON, if the text is not a recording, or if a newer version
- * wrote it.
+ * @throws ConfigurationError `recording` if no line is the header of a recording, or if a newer version wrote it.
  */
 export function readRecording(text: string | Iterable<string>): RunRecording {
   const lines = typeof text === 'string' ? text.split('\n') : [...text];
   const old = typeof text === 'string' ? exchangesOnly(text) : undefined;
   if (old) return old;
   const reader = new RecordingReader();
-  const last = lines.findLastIndex((line) => line.trim() !== '');
   lines.forEach((line, index) => {
-    if (line.trim() === '') return;
-    const entry = tryParseJson(line);
-    if (isRecord(entry)) reader.read(entry as unknown as RecordingEntry, index + 1);
-    else if (index < last || index === 0) throw notARecording(`Line ${index + 1} is not a JSON object.`);
+    if (line.trim() !== '') reader.readLine(line, index + 1);
   });
   return reader.recording();
 }
+
+/** What a new process writes first. Within the text of an entry, its quotes would be escaped. */
+const headerStart = '{"type":"recording"';
 
 /** The document that `recorder.recording()` returns: the format before there were lines. */
 function exchangesOnly(text: string): RunRecording | undefined {
   const document = text.includes('"exchanges"') ? tryParseJson(text) : undefined;
   if (!isRecord(document) || !Array.isArray(document['exchanges'])) return undefined;
-  const exchanges = document['exchanges'] as unknown as readonly RecordedExchange[];
-  const wire = exchanges.map((exchange): ExchangeEntry => ({
-    type: 'exchange',
-    at: 0,
-    exchange,
-    after: exchange.frames.map(() => 0),
-  }));
-  return { version: 0, runs: [], exchanges, wire };
+  const all = document['exchanges'] as unknown as readonly RecordedExchange[];
+  const wire = all
+    .map((exchange): ExchangeEntry => ({
+      type: 'exchange',
+      at: 0,
+      exchange,
+      after: Array.isArray(exchange?.frames) ? exchange.frames.map(() => 0) : [],
+    }))
+    .filter(isEntry);
+  const exchanges = wire.map(({ exchange }) => exchange);
+  return { version: 0, runs: [], exchanges, wire, skipped: all.length - exchanges.length };
 }
 
 const notARecording = (problem: string) =>
@@ -124,37 +128,57 @@ const notARecording = (problem: string) =>
 class RecordingReader {
   private version: number | undefined;
   private position = 0;
+  private skipped = 0;
+  private problem = 'The recording is empty.';
   private readonly runs: OpenRun[] = [];
-  private readonly byNumber = new Map<number, OpenRun>();
+  private readonly open = new Map<string, OpenRun>();
   private readonly wire: ExchangeEntry[] = [];
 
-  read(entry: RecordingEntry, line: number): void {
-    if (entry.type === 'recording') {
-      this.version = supportedVersion(entry.version);
-      return;
-    }
-    if (this.version === undefined) throw notARecording(`Line ${line} is not the header of a recording.`);
+  readLine(line: string, number: number): void {
+    const json = tryParseJson(line);
+    const header = json === undefined ? line.lastIndexOf(headerStart) : -1;
+    if (header > 0) {
+      this.skip(`Line ${number} is not a JSON object.`); // a process has appended its header to what a crash cut off
+      this.readLine(line.slice(header), number);
+    } else if (!isRecord(json)) this.skip(`Line ${number} is not a JSON object.`);
+    else if (json['type'] !== 'recording' && this.version === undefined)
+      this.skip(`Line ${number} is not the header of a recording.`);
+    else if (!isEntry(json)) this.skip(`Line ${number} has not the fields of its type.`);
+    else this.read(json);
+  }
+
+  /** The first problem is that of a text without a header, which is not a recording. */
+  private skip(problem: string): void {
+    if (this.skipped === 0) this.problem = problem;
+    this.skipped += 1;
+  }
+
+  private read(entry: RecordingEntry): void {
     switch (entry.type) {
+      case 'recording':
+        this.version = supportedVersion(entry.version);
+        break;
       case 'exchange':
         this.wire.push(entry);
         break;
       case 'start': {
         const run: OpenRun = { start: entry, requests: [], steps: [] };
         this.runs.push(run);
-        this.byNumber.set(entry.run, run);
+        this.open.set(runKey(entry), run);
         break;
       }
       default: {
-        const run = this.byNumber.get(entry.run);
+        const run = this.open.get(runKey(entry));
         if (run) this.readStep(run, entry);
       }
     }
   }
 
   recording(): RunRecording {
-    if (this.version === undefined) throw notARecording('The recording is empty.');
+    const { version, runs, skipped } = this;
+    if (version === undefined) throw notARecording(this.problem);
     const wire = [...this.wire].sort((a, b) => a.at - b.at);
-    return { version: this.version, runs: this.runs, exchanges: wire.map(({ exchange }) => exchange), wire };
+    return { version, runs, exchanges: wire.map(({ exchange }) => exchange), wire, skipped };
   }
 
   private readStep(run: OpenRun, entry: Exclude<RunEntry, StartEntry>): void {

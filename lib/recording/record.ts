@@ -41,7 +41,7 @@ export function record(model: Model, sink: RecordingSink, options: RecordingOpti
   const start = () => {
     const run = output.nextRun();
     output.write({ type: 'start', run, at: wholeTime(), kind: 'model' });
-    return new RequestLog(() => new RunRecorder(output, run));
+    return new RequestLog(() => new RunRecorder(output, run, 'requestEnd'));
   };
   return deriveModel(model, (request) => defer(() => (requests ??= start()).stream(model, request)));
 }

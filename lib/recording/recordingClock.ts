@@ -13,16 +13,20 @@ export const wholeTime = (): number => Math.floor(asyncScheduler.now() + 1e-7);
  */
 export class RecordingClock {
   private time: number | undefined;
+  private latest = -Infinity;
 
   /** The time at which the synchronous work began that emits this value. */
   now(): number {
     return this.time ?? this.read();
   }
 
-  /** The time at this moment. Later values of the same work have it too, so that times never decrease. */
+  /**
+   * The time at this moment. Later values of the same work have it too, so that times never decrease. They do not
+   * either if the clock of the machine is set back: the time stands still.
+   */
   read(): number {
     // A scheduler of RxJS, so that it works in virtual time: it forgets the time before the next frame.
     if (this.time === undefined) asapScheduler.schedule(() => (this.time = undefined));
-    return (this.time = wholeTime());
+    return (this.time = this.latest = Math.max(this.latest, wholeTime()));
   }
 }

@@ -1,13 +1,14 @@
+import { customAlphabet } from 'nanoid/non-secure';
 import type { Observer } from 'rxjs';
 import { reportUnhandled } from '../core/createOperator.js';
-import { isRecord } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { spellings } from '../protocol/secrets.js';
 import { RECORDING_VERSION } from './entries.js';
-import type { RecordingEntry } from './entries.js';
+import type { DeltasEntry, RecordingEntry } from './entries.js';
 import { maskContent } from './maskContent.js';
-import { redactValue, secretsIn } from './redactTexts.js';
+import { hasSplitText, redactEntry, secretsIn } from './redactTexts.js';
 import { wholeTime } from './recordingClock.js';
+import { cutEntry, splitDeltas, stringifyEntry } from './recordingLine.js';
 
 /**
  * Where a recording is written: it receives one line of JSON at a time, without a line break. `console.log`, the `next`
@@ -32,9 +33,16 @@ export interface RecordingOptions {
    * recorded, with the number of dropped entries. Default: 32 Mi.
    */
   readonly maxLength?: number | undefined;
-  /** The longest line, in characters: the texts of a longer one are cut to 1,000 characters. Default: 1 Mi. */
+  /**
+   * The longest line, in characters: of a longer one, texts are cut to 1,000 characters, then lists and objects to 100
+   * items, then everything further, and the entry has `cut: true`. A line of some hundred characters is never cut.
+   * Default: 1 Mi.
+   */
   readonly maxLineLength?: number | undefined;
 }
+
+/** Letters and digits: with a hyphen, a line looks as if it had a key, and would be searched longer. */
+const newId = /* @__PURE__ */ customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 10);
 
 /** Writes the entries of one recorder to its sink: as JSON, without secrets. */
 export class RecordingOutput {
@@ -44,6 +52,8 @@ export class RecordingOutput {
   readonly secrets: readonly string[];
   private readonly maxLineLength: number;
   private readonly send: (line: string) => void;
+  /** Identifies the recorder among those that write to one sink. */
+  private readonly recorder = newId();
   private hasHeader = false;
   private isBroken = false;
   private runs = 0;
@@ -67,20 +77,19 @@ export class RecordingOutput {
   /**
    * Writes an entry, after the header if it is the first one. An error of the sink ends the recording, not the run.
    *
-   * @returns The length of the line.
+   * @param entry The entry.
+   * @param room How many characters may be written. An entry that is longer is not written. Default: no limit.
+   * @returns The number of characters that were written, or undefined if there was not enough room.
    */
-  write(entry: RecordingEntry): number {
+  write(entry: RecordingEntry, room = Infinity): number | undefined {
     if (this.isBroken) return 0;
     try {
-      if (!this.hasHeader) {
-        this.hasHeader = true;
-        const { hasContent: content } = this;
-        const at = wholeTime();
-        this.send(JSON.stringify({ type: 'recording', version: RECORDING_VERSION, at, content }));
-      }
-      const line = this.lineOf(entry);
-      this.send(line);
-      return line.length;
+      const lines = this.linesOf({ ...entry, recorder: this.recorder });
+      const length = lines.reduce((sum, line) => sum + line.length, 0);
+      if (length > room) return undefined;
+      this.sendHeader();
+      for (const line of lines) this.send(line);
+      return length;
     } catch (thrown) {
       this.isBroken = true;
       reportUnhandled(thrown);
@@ -88,24 +97,32 @@ export class RecordingOutput {
     }
   }
 
-  private lineOf(entry: RecordingEntry): string {
-    const shown = this.hasContent ? entry : maskContent(entry);
-    const line = JSON.stringify(shown);
-    const isShort = line.length <= this.maxLineLength;
-    const isClean = entry.type === 'deltas' || secretsIn(line, this.secrets).length === 0; // deltas are redacted before
-    if (isShort && isClean) return line;
-    const clean = redactValue(shown, this.secrets);
-    return JSON.stringify(isShort ? clean : cutTexts(clean));
+  private sendHeader(): void {
+    if (this.hasHeader) return;
+    this.hasHeader = true;
+    const { hasContent: content, recorder } = this;
+    this.send(JSON.stringify({ type: 'recording', version: RECORDING_VERSION, recorder, at: wholeTime(), content }));
   }
-}
 
-/** The longest text of an entry that is too long. */
-const LONGEST_TEXT = 1000;
+  private linesOf(entry: RecordingEntry): readonly string[] {
+    const { secrets, maxLineLength } = this;
+    if (entry.type === 'deltas') return this.linesOfDeltas(entry);
+    // The start of a run is recorded in any case.
+    const limit = entry.type === 'start' ? Math.min(maxLineLength, this.maxLength) : maxLineLength;
+    const line = stringifyEntry(entry);
+    const isClean = !hasSplitText(entry) && secretsIn(line, secrets).length === 0;
+    if (this.hasContent && line.length <= limit && isClean) return [line];
+    const plain = JSON.parse(line) as RecordingEntry;
+    const clean = redactEntry(this.hasContent ? plain : maskContent(plain), secrets);
+    const cleanLine = JSON.stringify(clean);
+    return [cleanLine.length <= limit ? cleanLine : cutEntry(clean, limit)];
+  }
 
-function cutTexts(value: unknown): unknown {
-  if (typeof value === 'string' && value.length > LONGEST_TEXT)
-    return `${value.slice(0, LONGEST_TEXT)}... (${value.length - LONGEST_TEXT} more characters were not recorded)`;
-  if (Array.isArray(value)) return value.map(cutTexts);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, cutTexts(inner)]));
+  /** Their secrets were removed before. An entry that is too long becomes several. */
+  private linesOfDeltas(entry: DeltasEntry): readonly string[] {
+    const line = stringifyEntry(this.hasContent ? entry : maskContent(entry));
+    if (line.length <= this.maxLineLength) return [line];
+    if (entry.texts.length > 1) return splitDeltas(entry).flatMap((half) => this.linesOfDeltas(half));
+    return [cutEntry(this.hasContent ? entry : maskContent(entry), this.maxLineLength)];
+  }
 }

@@ -3,48 +3,60 @@ import type { Subscription } from 'rxjs';
 import { errorToJson } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { omitUndefined } from '../core/json/json.js';
-import type { RecordedOutcome, RecordingEntry, ValueEntry } from './entries.js';
-import { openTail, redactTexts, secretsIn } from './redactTexts.js';
-import type { RecordingOutput } from './recordingOutput.js';
+import type { DeltasEntry, RecordedOutcome, RecordingEntry, ValueEntry } from './entries.js';
+import { EntryQueue } from './entryQueue.js';
+import type { QueuedEntry } from './entryQueue.js';
 import { RecordingClock } from './recordingClock.js';
+import type { RecordingOutput } from './recordingOutput.js';
+import { endedStreams, streamNames, textSlotOf } from './textStreams.js';
 
 /** Consecutive deltas that are written as one entry. */
 interface Batch {
   readonly of: ValueEntry['type'];
   readonly request: number | undefined;
   readonly value: StreamEvent;
-  readonly field: 'text' | 'arguments';
-  readonly at: number;
   readonly texts: string[];
-  /** The times of the deltas, in milliseconds since `at`. */
+  /** The times of the deltas, in milliseconds since the first one. */
   readonly after: number[];
-  timer: Subscription | undefined;
+  readonly at: number;
 }
 
-/** The largest number of deltas in an entry. */
+/** The largest number of deltas in an entry, and of texts that wait for others. */
 const BATCH_SIZE = 1024;
 
 /** The longest time that a delta waits for others, in milliseconds. */
 const BATCH_TIME = 1000;
 
 /**
- * Writes what happens in one run. Chunks and events of one run are mostly the same objects: an event that is the chunk
- * that is being emitted is written once, for both.
+ * Writes what happens in one run, or in one request of a model. Chunks and events of one run are mostly the same
+ * objects: an event that is the chunk that is being emitted is written once, for both.
  */
 export class RunRecorder {
   private readonly clock = new RecordingClock();
+  private readonly queue: EntryQueue;
   private pending: StreamEvent | undefined;
   private pendingRequest: number | undefined;
   private pendingTime = 0;
   private batch: Batch | undefined;
+  private timer: Subscription | undefined;
+  private waiting = 0;
   private length = 0;
+  private isFull = false;
   private dropped = 0;
+  private isClosed = false;
 
+  /**
+   * @param output Receives the entries.
+   * @param run The number of the run.
+   * @param lastEntry The end after which nothing is written: of the run, or of the only request. Default: `end`.
+   */
   constructor(
     private readonly output: RecordingOutput,
     readonly run: number,
-  ) {}
+    private readonly lastEntry: 'end' | 'requestEnd' = 'end',
+  ) {
+    this.queue = new EntryQueue(output.secrets, (entry) => this.append(entry));
+  }
 
   /** The time at this moment. */
   now(): number {
@@ -54,8 +66,8 @@ export class RunRecorder {
   /** Writes an entry, unless the recording has reached its limit. */
   write(entry: RecordingEntry): void {
     this.settle();
-    this.flush();
-    this.append(entry);
+    this.push({ texts: [], streams: [], entryOf: () => entry });
+    this.flush(endedStreams(entry));
   }
 
   /** Notes a chunk before it is emitted. */
@@ -80,14 +92,14 @@ export class RunRecorder {
 
   /** Writes the end of the run or, with its number, of a request. It is written even beyond the limit. */
   end(outcome: RecordedOutcome, error?: unknown, request?: number): void {
+    const details = error === undefined ? {} : { error: errorToJson(error) };
     this.settle();
-    this.flush();
-    const details = omitUndefined({
-      error: error === undefined ? undefined : errorToJson(error),
-      dropped: this.dropped || undefined,
-    });
     const end = { at: this.now(), run: this.run, outcome, ...details };
-    this.output.write(request === undefined ? { type: 'end', ...end } : { type: 'requestEnd', request, ...end });
+    const entry: RecordingEntry =
+      request === undefined ? { type: 'end', ...end } : { type: 'requestEnd', request, ...end };
+    this.write(entry);
+    this.isClosed ||= entry.type === this.lastEntry;
+    if (this.isClosed) this.timer?.unsubscribe();
   }
 
   /** A delta has the time of the network read that it was in. */
@@ -106,77 +118,108 @@ export class RunRecorder {
   private add(of: ValueEntry['type'], request: number | undefined, value: StreamEvent, at: number): void {
     const field = deltaField(value);
     if (!field) {
-      const { run } = this;
-      const entry: ValueEntry = { type: of, run, at, value: withoutCheckpoint(value) };
-      this.write(request === undefined ? entry : { ...entry, request });
+      this.addValue(of, request, value, at);
       return;
     }
-    let { batch } = this;
-    if (batch && !(batch.of === of && batch.request === request && isSameDelta(batch.value, value))) {
-      this.flush();
-      batch = undefined;
-    }
-    if (batch?.texts.length === BATCH_SIZE) {
-      this.flush(true);
-      ({ batch } = this);
-    }
-    batch ??= this.startBatch({ of, request, value, field, at, texts: [], after: [], timer: undefined });
-    batch.texts.push((value as unknown as Readonly<Record<string, string>>)[field] ?? '');
-    batch.after.push(at - batch.at);
+    const { batch } = this;
+    const continues =
+      batch?.of === of &&
+      batch.request === request &&
+      batch.texts.length < BATCH_SIZE &&
+      isSameDelta(batch.value, value);
+    const { texts, after, at: start } = continues ? batch : this.startBatch(of, request, value, field, at);
+    texts.push((value as unknown as Readonly<Record<string, string>>)[field] ?? '');
+    after.push(at - start);
   }
 
-  private startBatch(batch: Batch): Batch {
-    batch.timer = asyncScheduler.schedule(() => this.flush(true), BATCH_TIME);
+  private startBatch(
+    of: ValueEntry['type'],
+    request: number | undefined,
+    first: StreamEvent,
+    field: DeltasEntry['field'],
+    at: number,
+  ): Batch {
+    if (this.batch?.texts.length === BATCH_SIZE) this.flush();
+    const batch: Batch = { of, request, value: first, texts: [], after: [], at };
+    const { texts, after } = batch;
+    const value = { ...first, [field]: '' };
+    const head = { type: 'deltas' as const, of, run: this.run, ...(request === undefined ? {} : { request }) };
+    this.pushText({
+      texts,
+      streams: streamNames(of, request, textSlotOf(first)?.stream ?? ''),
+      entryOf: (clean, from) => {
+        if (clean.length === after.length) return { ...head, at, value, field, texts: clean, after };
+        const start = after[from] ?? 0;
+        const times = after.slice(from, from + clean.length).map((time) => time - start);
+        return { ...head, at: at + start, value, field, texts: clean, after: times };
+      },
+    });
     return (this.batch = batch);
   }
 
-  /**
-   * Writes the deltas that wait.
-   *
-   * @param keepsTail Whether more deltas may follow: those at the end in which a secret may begin wait for them.
-   * Default: false.
-   */
-  private flush(keepsTail = false): void {
-    const { batch } = this;
-    if (!batch) return;
-    this.batch = undefined;
-    batch.timer?.unsubscribe();
-    const { secrets } = this.output;
-    const { of, request, field, at, value, texts, after } = batch;
-    const joined = texts.join('');
-    const count = keepsTail ? deltasBefore(texts, openTail(joined, secrets)) : texts.length;
-    const head = { type: 'deltas' as const, of, run: this.run, ...(request === undefined ? {} : { request }), at };
-    const clean = redactTexts(texts, secretsIn(joined, secrets));
-    const delta = { value: { ...value, [field]: '' }, field };
-    if (count === texts.length) {
-      this.append({ ...head, ...delta, texts: clean, after });
+  /** Adds a value that is not one of several similar deltas. */
+  private addValue(of: ValueEntry['type'], request: number | undefined, value: StreamEvent, at: number): void {
+    const { run } = this;
+    const shown = withoutCheckpoint(value);
+    const head = { type: of, run, at, ...(request === undefined ? {} : { request }) };
+    const slot = textSlotOf(value);
+    if (!slot) {
+      this.push({ texts: [], streams: [], entryOf: () => ({ ...head, value: shown }) });
+      this.flush(endedStreams({ ...head, value }));
       return;
     }
-    if (count > 0) this.append({ ...head, ...delta, texts: clean.slice(0, count), after: after.slice(0, count) });
-    const first = after[count] ?? 0;
-    const rest = { texts: texts.slice(count), after: after.slice(count).map((time) => time - first) };
-    this.startBatch({ ...batch, ...rest, at: at + first });
+    const { text, stream, replace } = slot;
+    this.pushText({
+      texts: [text],
+      streams: streamNames(of, request, stream),
+      entryOf: ([clean]) => ({ ...head, value: clean === text || clean === undefined ? shown : replace(clean) }),
+    });
+  }
+
+  /** Adds an entry that waits for others, at the latest for a second. */
+  private pushText(queued: QueuedEntry): void {
+    if (this.isClosed) return;
+    this.push(queued);
+    if (++this.waiting >= BATCH_SIZE) this.flush();
+    if (!this.isClosed) this.timer ??= asyncScheduler.schedule(() => this.flush(), BATCH_TIME);
+  }
+
+  private push(queued: QueuedEntry): void {
+    this.batch = undefined;
+    if (!this.isClosed) this.queue.push(queued);
+  }
+
+  /** Writes the entries that need not wait, with the deltas that have arrived. */
+  private flush(ended?: readonly string[]): void {
+    this.batch = undefined;
+    this.waiting = 0;
+    this.timer?.unsubscribe();
+    this.timer = undefined;
+    this.queue.flush(ended);
   }
 
   private append(entry: RecordingEntry): void {
-    if (this.length >= this.output.maxLength) this.dropped += entry.type === 'deltas' ? entry.texts.length : 1;
-    else this.length += this.output.write(entry);
+    const isEnd = entry.type === 'end' || entry.type === 'requestEnd';
+    if (isEnd) {
+      this.output.write(this.dropped > 0 ? { ...entry, dropped: this.dropped } : entry);
+      return;
+    }
+    const room = entry.type === 'start' ? Infinity : this.output.maxLength - this.length;
+    const length = this.isFull ? undefined : this.output.write(entry, room);
+    if (length !== undefined) this.length += length;
+    else {
+      this.isFull = true;
+      this.dropped += entry.type === 'deltas' ? entry.texts.length : 1;
+    }
   }
 }
 
-/** How many of the texts end before a position of their joined text, or begin with it. */
-function deltasBefore(texts: readonly string[], position: number): number {
-  let end = 0;
-  const first = texts.findIndex((text) => (end += text.length) > position);
-  return first < 0 ? texts.length : first;
-}
-
 /** The field of an event that grows from delta to delta. */
-function deltaField(value: StreamEvent): Batch['field'] | undefined {
+function deltaField(value: StreamEvent): DeltasEntry['field'] | undefined {
   const known = asKnownEvent(value);
   switch (known.type) {
     case 'text':
-      return known.providerData ? undefined : 'text';
+      return known.providerData || known.prefix !== undefined ? undefined : 'text';
     case 'thinking':
       return 'text';
     case 'toolCallFragment':

@@ -1,8 +1,8 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
-import { config, from, lastValueFrom, NEVER, of, Subject, take, timer } from 'rxjs';
-import { createAgent, userMessage } from 'rivulet';
-import type { Agent, Chunk } from 'rivulet';
+import { concat, config, from, lastValueFrom, map, merge, NEVER, of, Subject, take, takeUntil, timer } from 'rxjs';
+import { agentTool, createAgent, progress, tool, toolLoop, userMessage } from 'rivulet';
+import type { Agent, Chunk, Orchestrator } from 'rivulet';
 import { readRecording, record, recordRun } from 'rivulet/recording';
 import type { RecordingEntry, RecordingOptions } from 'rivulet/recording';
 import { inVirtualTime, scriptedModel, toolCall } from 'rivulet/testing';
@@ -18,7 +18,13 @@ function recordOutput(output: ScriptedOutput, options: RecordingOptions = {}): r
   return lines;
 }
 
-const entriesOf = (lines: readonly string[]) => lines.map((line) => JSON.parse(line) as RecordingEntry);
+/** The entries, without the id of their recorder, which is random. */
+const entriesOf = (lines: readonly string[]) =>
+  lines.map((line) => {
+    const { recorder, ...entry } = JSON.parse(line) as RecordingEntry & { readonly recorder?: string };
+    expect(recorder).toMatch(/^[\w-]{10}$/);
+    return entry as RecordingEntry;
+  });
 const typesOf = (lines: readonly string[]) => entriesOf(lines).map(({ type }) => type);
 
 /** The text of the recorded deltas. */
@@ -31,7 +37,7 @@ describe('record', () => {
   it('record writes one line of JSON per entry, with deltas together and times in milliseconds', () => {
     const lines = recordOutput([{ delay: 20 }, 'a', { delay: 3 }, 'b', toolCall('x'), { delay: 5 }, 'c']);
     expect(entriesOf(lines)).toEqual([
-      { type: 'recording', version: 1, at: 0, content: true },
+      { type: 'recording', version: 2, at: 0, content: true },
       { type: 'start', kind: 'model', run: 1, at: 0 },
       {
         type: 'request',
@@ -132,6 +138,87 @@ describe('record', () => {
     expect(JSON.stringify(chunk)).toMatch(/"text":"y{1000}\.\.\. \(4000 more characters were not recorded\)"/);
   });
 
+  it('record writes no line that is longer than its limit, whatever makes it long', () => {
+    const texts = Array.from({ length: 1000 }, () => 'word ');
+    const list = Array.from({ length: 100_000 }, (_, index) => index);
+    const output = [...texts, toolCall('x', { list }), toolCall('x', { list: list.map(() => list.slice(0, 20)) })];
+    const lines = recordOutput(output, { maxLineLength: 2000 });
+    expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(2000);
+    expect(textIn(lines)).toBe(texts.join(''));
+    expect(entriesOf(lines).filter(({ type }) => type === 'chunk')).toMatchObject([
+      { cut: true, value: { arguments: { list: list.slice(0, 100) } } },
+      { cut: true, value: { type: 'toolCallFragment' } },
+      { value: { type: 'finish' } },
+    ]);
+    expect(readRecording(lines).skipped).toBe(0);
+  });
+
+  it('record writes no entry beyond the limit of a recording, however long the entry is', () => {
+    const lines = recordOutput([toolCall('x', { text: 'y'.repeat(5000) }), 'a '], { maxLength: 1000 });
+    expect(lines.join('').length).toBeLessThan(1600);
+    expect(entriesOf(lines).at(-1)).toMatchObject({ type: 'requestEnd', dropped: 3 });
+  });
+
+  it('recordRun writes the start of a run beyond the limit, cut', () => {
+    const { lines, recording } = recordVirtually(busyAgent(), (agent) => agent.stream('long '.repeat(2000)), {
+      maxLength: 2000,
+    });
+    expect(lines.join('').length).toBeLessThan(4000);
+    expect(recording.runs).toHaveLength(1);
+  });
+
+  it('record writes a value that JSON cannot represent as a text, and continues', () => {
+    const cycle: Record<string, unknown> = { name: 'cycle' };
+    cycle['self'] = cycle;
+    const chunk = { type: 'metadata', metadata: { big: 12n, cycle } } as unknown as Chunk;
+    const lines: string[] = [];
+    const model = { provider: 'p', name: 'm', stream: () => of(chunk, { type: 'finish', reason: 'stop' } as const) };
+    inVirtualTime(() => record(model, (line) => lines.push(line)).stream(request));
+    expect(entriesOf(lines).find(({ type }) => type === 'chunk')).toMatchObject({
+      value: { metadata: { big: '12', cycle: { name: 'cycle', self: '(circular)' } } },
+    });
+    expect(typesOf(lines).at(-1)).toBe('requestEnd');
+  });
+
+  it('record writes nothing after the end if the sink unsubscribes the model, and starts no timer', () => {
+    const output = ['one ', 'two', { type: 'thinking', text: 'three ' }, { delay: 50 }, 'four '] as const;
+    for (const at of [4, 5, 6]) {
+      const lines: string[] = [];
+      const stop = new Subject<void>();
+      const sink = (line: string) => {
+        lines.push(line);
+        if (lines.length === at) stop.next();
+      };
+      inVirtualTime(
+        () =>
+          record(scriptedModel([output]), sink)
+            .stream(request)
+            .pipe(takeUntil(stop)),
+        5000,
+      );
+      expect(typesOf(lines).filter((type) => type === 'requestEnd')).toHaveLength(1);
+      expect(typesOf(lines).at(-1)).toBe('requestEnd');
+    }
+  });
+
+  it('record writes times that never decrease, also if the clock is set back', () => {
+    const lines: string[] = [];
+    const now = jest.spyOn(Date, 'now');
+    const chunks = new Subject<Chunk>();
+    const model = { provider: 'p', name: 'm', stream: () => chunks };
+    now.mockReturnValue(5000);
+    record(model, (line) => lines.push(line))
+      .stream(request)
+      .subscribe();
+    now.mockReturnValue(1000);
+    chunks.next({ type: 'metadata', metadata: {} });
+    now.mockRestore();
+    chunks.complete();
+    const times = entriesOf(lines.slice(2)).map(({ at }) => at);
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+    expect(times[1]).toBe(5000);
+  });
+
   it('record rejects limits that are not numbers', () => {
     expect(() => record(scriptedModel([]), () => undefined, { maxLength: NaN })).toThrow('maxLength is NaN.');
   });
@@ -189,6 +276,123 @@ describe('the secrets of a recording', () => {
     );
   });
 
+  const pieces = (text: string, size = 5) => text.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
+  const deltas = pieces(`my key ${key} end`);
+  const noop = tool({ name: 't', description: 'Nothing.', execute: () => 1 });
+  const agentOf = (output: ScriptedOutput, ...others: ScriptedOutput[]) =>
+    createAgent({ model: scriptedModel([output, ...others]), tools: [noop] }) as unknown as Agent;
+  const fragment = (index: number, args: string, first: boolean) => ({
+    type: 'toolCallFragment' as const,
+    index,
+    ...(first ? { id: `call_${index}`, name: 't' } : {}),
+    arguments: args,
+  });
+  const copying: Orchestrator = {
+    name: 'copying',
+    turn: (state, context) => toolLoop.turn(state, context).pipe(map((event) => ({ ...event }))),
+  };
+
+  const splitSecrets: Readonly<Record<string, () => Agent>> = {
+    'the text of a sub-agent': () => {
+      const inner = createAgent({ model: scriptedModel([deltas.flatMap((text) => [{ delay: 1 }, text])]) });
+      return createAgent({
+        model: scriptedModel([[toolCall('ask', { prompt: 'x' })], 'ok']),
+        tools: [agentTool(inner, { name: 'ask', description: 'Asks.' })],
+      }) as unknown as Agent;
+    },
+    'the first text after a tool round': () => agentOf(['text', toolCall('t')], pieces(`${key} end`, 15)),
+    'texts that an orchestrator copies': () =>
+      createAgent({ model: scriptedModel([deltas]), orchestrator: copying }) as unknown as Agent,
+    'texts with providerData': () =>
+      agentOf(deltas.map((text, index) => ({ type: 'text', text, providerData: { index } }))),
+    'arguments of calls that alternate': () =>
+      agentOf(
+        [
+          ...pieces(`{"k":"${key}"}`).flatMap((text, index) => [
+            fragment(0, text, index === 0),
+            fragment(1, index === 0 ? '{' : ' ', index === 0),
+          ]),
+          fragment(1, '}', false),
+        ],
+        'ok',
+      ),
+    'arguments whose first fragment has the id': () =>
+      agentOf(
+        pieces(`{"k":"${key}"}`, 12).map((text, index) => fragment(0, text, index === 0)),
+        'ok',
+      ),
+    'arguments with escapes': () =>
+      agentOf(
+        pieces(`{"k":"\\n\\u0073k-${key.slice(3)}"}`, 3).map((text, index) => fragment(0, text, index === 0)),
+        'ok',
+      ),
+    'texts between thinking': () => agentOf(deltas.flatMap((text) => [text, { type: 'thinking', text: '.' }])),
+    'texts between metadata': () => agentOf(deltas.flatMap((text) => [text, { type: 'metadata', metadata: { a: 1 } }])),
+    'texts with pauses': () => agentOf(deltas.flatMap((text) => [{ delay: 1500 }, text])),
+    'the progress of a tool': () =>
+      createAgent({
+        model: scriptedModel([[toolCall('t')], 'ok']),
+        tools: [
+          tool({
+            name: 't',
+            description: 'Slow.',
+            execute: () => concat(of(...deltas.map((text) => progress(text))), of(1)),
+          }),
+        ],
+      }) as unknown as Agent,
+    'a line after a line break': () => agentOf([`The key:\n${key}`]),
+  };
+
+  it.each(Object.keys(splitSecrets))('a key is removed from %s', (name) => {
+    const { lines, played } = recordVirtually(splitSecrets[name]!());
+    const texts = new Map<string, string>(); // all texts of one field, in their order
+    const collect = (value: unknown, path: string) => {
+      if (typeof value === 'string') texts.set(path, (texts.get(path) ?? '') + value);
+      else if (typeof value === 'object' && value !== null)
+        for (const [field, inner] of Object.entries(value))
+          collect(inner, Array.isArray(value) ? path : `${path}.${field}`);
+    };
+    for (const line of lines) collect(JSON.parse(line), '');
+    expect([...texts.values()].join('\n')).not.toContain('A1b2A1');
+    expect(lines.join('\n')).toContain('[key]');
+    const events = readRecording(lines).runs[0]!.steps.filter(({ entry }) => ['event', 'both'].includes(entry.type));
+    expect(events.map(({ entry }) => (entry as { value: Chunk }).value.type)).toEqual(
+      played.values.map(({ value }) => value.type),
+    );
+    expect(events.map(({ at }) => at)).toEqual(played.values.map(({ at }) => Math.floor(at + 1e-7)));
+  });
+
+  it.each([
+    ['a bearer token in many deltas', 'use Bearer ', 'aB3.'.repeat(300)],
+    ['a private key', '-----BEGIN PRIVATE KEY-----\n', `${'MIIEvQIBADANBgkq\n'.repeat(20)}-----END PRIVATE KEY-----`],
+    ['a key of AWS', 'id ', 'AKIAIOSFODNN7EXAMPLE'],
+    ['a key of Slack', 'token ', 'xoxb-123456789012-abcdefghijkl'],
+  ])('%s is removed', (_, before, secret) => {
+    for (const size of [1, 7, 5000]) {
+      const written = textIn(recordOutput(pieces(`${before}${secret} "end"`, size)));
+      expect(written).toMatch(/\[key\] ?"end"$/);
+      expect(written).not.toContain(secret.slice(0, 12));
+    }
+    const slow = textIn(recordOutput([before, { delay: 1500 }, secret, ' "end"']));
+    expect(slow).not.toContain(secret.slice(0, 12));
+  });
+
+  it('a known secret that is a number is removed from arguments, not from times and token counts', () => {
+    const output = [toolCall('x', { pin: 48_151_623 }), { delay: 4815 }, 'a '] as const;
+    const finish = { type: 'finish', reason: 'stop', usage: { input: 48_151_623 } } as const;
+    const lines = recordOutput([...output, finish], { secrets: ['48151623', '4815'] });
+    expect(lines.join('\n')).toContain('"pin":"[key]"');
+    expect(lines.join('\n')).toContain('"input":48151623');
+    expect(entriesOf(lines).at(-1)).toMatchObject({ at: 4815 });
+  });
+
+  it('entries wait for a text only if a secret may begin at its end', () => {
+    const lines: string[] = [];
+    const output = ['Let me look.', toolCall('x'), { delay: 5000 }, 'b '] as const;
+    inVirtualTime(() => record(scriptedModel([output]), (line) => lines.push(line)).stream(request), 10);
+    expect(typesOf(lines).slice(3, 5)).toEqual(['deltas', 'chunk']);
+  });
+
   it('a secret that is split by the size of an entry is removed', () => {
     for (const before of [253, 254, 255, 256]) {
       const deltas = [...Array.from({ length: before }, () => 'x '), key.slice(0, 12), key.slice(12), ' end'];
@@ -238,6 +442,27 @@ describe('a recording without content', () => {
   });
 });
 
+describe('a recording without content, by type', () => {
+  it('a recording without content masks names and ids that are not those of its own vocabulary', () => {
+    const person = { name: 'Ann', id: 'Ann', reason: 'Ann', status: 'Ann', model: 'Ann', end: 'Ann', type: 'Ann' };
+    const person2 = { ...person, headers: { method: 'Ann' }, usage: 'Ann', kind: 'Ann', code: 'Ann' };
+    const agent = createAgent({
+      model: scriptedModel([
+        [
+          { type: 'metadata', metadata: { user: person2, serverTools: [{ input: person, raw: person }] } },
+          toolCall('t', person),
+        ],
+        [{ type: 'source', source: { type: 'source', url: 'http://Ann', title: 'Ann' } }, 'Ann'],
+      ]),
+      tools: [tool({ name: 't', description: 'People.', execute: () => person2 })],
+    }) as unknown as Agent;
+    const history = [{ ...userMessage('Ann'), metadata: { author: person } }];
+    const { lines } = recordVirtually(agent, (recorded) => recorded.stream('Ann', { history }), { content: false });
+    expect(lines.join('\n')).not.toContain('Ann');
+    expect(lines.join('\n')).toContain('"name":"t"');
+  });
+});
+
 describe('recordRun', () => {
   it('recordRun writes the input, the settings, each request, the events, a stop and the end', () => {
     const { lines } = recordVirtually(
@@ -265,6 +490,30 @@ describe('recordRun', () => {
       [1, [userMessage('A')], 'failed'], // both runs share a script, which has too few turns
       [2, [userMessage('B')], 'completed'],
     ]);
+  });
+
+  it('recordRun keeps runs apart that several recorders write to one sink', () => {
+    const lines: string[] = [];
+    const sink = (line: string) => lines.push(line);
+    const agentOf = (text: string) =>
+      createAgent({ model: scriptedModel([[{ delay: 10 }, text, { delay: 10 }, text]]) });
+    inVirtualTime(() =>
+      merge(recordRun(agentOf('a '), sink).stream('I am A'), recordRun(agentOf('b '), sink).stream('I am B')),
+    );
+    const { runs } = readRecording(lines);
+    const shown = runs.map(({ start, end, requests, steps }) => ({
+      input: start.input,
+      texts: steps.map(({ entry }) => (entry.type === 'both' && entry.value.type === 'text' ? entry.value : '')),
+      requests: requests.length,
+      end: end?.outcome,
+    }));
+    expect(shown).toMatchObject([
+      { input: [userMessage('I am A')], requests: 1, end: 'completed' },
+      { input: [userMessage('I am B')], requests: 1, end: 'completed' },
+    ]);
+    expect(JSON.stringify(shown[0])).toContain('"a "');
+    expect(JSON.stringify(shown[0])).not.toContain('"b "');
+    expect(JSON.stringify(shown[1])).not.toContain('"a "');
   });
 
   it('recordRun records no checkpoint', () => {
@@ -297,6 +546,62 @@ describe('readRecording', () => {
     expect(cut.runs[0]?.requests).toHaveLength(2);
   });
 
+  it('readRecording skips what a crash cut off in the middle of a file, and counts it', () => {
+    const { lines } = recordVirtually(busyAgent());
+    const text = lines.join('\n');
+    const half = text.slice(0, text.length / 2);
+    for (const all of [`${half}\n${text}`, `${half}${text}`]) {
+      const { runs, skipped } = readRecording(all);
+      expect(runs.map(({ end }) => end?.outcome)).toEqual([undefined, 'completed']);
+      expect(skipped).toBe(1);
+    }
+    expect(readRecording(text).skipped).toBe(0);
+  });
+
+  it.each([
+    '{"type":"event","run":1,"at":1}',
+    '{"type":"event","run":1,"at":1,"value":{"type":"text","text":5}}',
+    '{"type":"event","run":1,"at":null,"value":{"type":"text","text":"a"}}',
+    '{"type":"event","run":1,"at":1,"value":{"type":"result"}}',
+    '{"type":"event","run":1,"at":1,"value":{"type":"nested","id":"a","name":"b"}}',
+    '{"type":"event","run":1,"at":1,"value":{"type":"message","message":{"role":"model","parts":[null]}}}',
+    '{"type":"deltas","of":"both","run":1,"at":1,"value":{"type":"text"},"field":"text"}',
+    '{"type":"request","run":1,"request":1,"at":1,"earlier":0,"messages":[]}',
+    '{"type":"start","run":1,"at":0,"kind":"run","input":"Hello"}',
+    '{"type":"exchange","at":1}',
+    '{"run":1}',
+    '[1]',
+  ])('readRecording skips the malformed entry %s', (line) => {
+    const { lines } = recordVirtually(busyAgent());
+    const { runs, skipped } = readRecording([...lines, line]);
+    expect(skipped).toBe(1);
+    expect(runs).toEqual(readRecording(lines).runs);
+  });
+
+  it('readRecording reads a recording of version 1', () => {
+    const { version, runs, skipped } = readRecording(`{"type":"recording","version":1,"at":0,"content":true}
+{"type":"start","run":1,"at":0,"kind":"run","input":[{"role":"user","parts":[{"type":"text","text":"Hi"}]}]}
+{"type":"agent","run":1,"at":0,"toolConcurrency":4}
+{"type":"request","run":1,"request":1,"at":0,"model":{"provider":"p","name":"m"},"earlier":0,"messages":[{"role":"user","parts":[{"type":"text","text":"Hi"}]}],"tools":[]}
+{"type":"deltas","of":"both","run":1,"request":1,"at":5,"value":{"type":"text","text":""},"field":"text","texts":["a","b"],"after":[0,2]}
+{"type":"chunk","run":1,"at":8,"value":{"type":"finish","reason":"stop"},"request":1}
+{"type":"requestEnd","request":1,"at":8,"run":1,"outcome":"completed"}
+{"type":"end","at":8,"run":1,"outcome":"completed"}
+`);
+    expect({ version, skipped }).toEqual({ version: 1, skipped: 0 });
+    expect(runs).toMatchObject([{ start: { input: [userMessage('Hi')] }, end: { outcome: 'completed' } }]);
+    expect(runs[0]?.steps.map(({ at, entry }) => [at, entry.type])).toEqual([
+      [0, 'agent'],
+      [0, 'request'],
+      [5, 'both'],
+      [7, 'both'],
+      [8, 'chunk'],
+      [8, 'requestEnd'],
+      [8, 'end'],
+    ]);
+    expect(runs[0]?.requests[0]?.end?.outcome).toBe('completed');
+  });
+
   it('readRecording ignores entries of types that it does not know', () => {
     const { lines } = recordVirtually(busyAgent());
     const more = [...lines, '{"type":"heartbeat","at":1}', '{"type":"future","run":1,"at":2}'];
@@ -310,10 +615,9 @@ describe('readRecording', () => {
   });
 
   it.each([
-    ['{"type":"recording","version":2,"at":0}', 'version 2, and this release reads up to version 1'],
+    ['{"type":"recording","version":3,"at":0}', 'version 3, and this release reads up to version 2'],
     ['hello', 'Line 1 is not a JSON object.'],
     ['{"type":"start","run":1}', 'Line 1 is not the header of a recording.'],
-    ['{"type":"recording","version":1,"at":0}\nnull\n{"type":"start"}', 'Line 2 is not a JSON object.'],
     ['', 'The recording is empty.'],
   ])('readRecording fails for %j', (text, message) => {
     expect(() => readRecording(text)).toThrow(message);

@@ -4,7 +4,7 @@ import { asKnownEvent } from '../../core/eventGuards.js';
 import { finiteNumber, isRecord, nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import { messageText } from '../../core/message.js';
 import { shortJson } from '../../recording/draw/lanes.js';
-import { RECORDING_VERSION } from '../../recording/entries.js';
+import { RECORDING_VERSION, runKey } from '../../recording/entries.js';
 import type { RecordingEntry, RunEntry, StartEntry } from '../../recording/entries.js';
 
 /** A run in the list of the inspector. Times are those of the process that recorded it. */
@@ -36,13 +36,13 @@ export interface InspectorLimits {
 interface Source {
   header: string | undefined;
   readonly exchanges: string[];
-  readonly runs: Map<number, InspectedRun>;
+  readonly runs: Map<string, InspectedRun>;
 }
 
 interface InspectedRun {
   summary: RunSummary;
   readonly source: Source;
-  readonly number: number;
+  readonly key: string;
   readonly lines: string[];
   length: number;
 }
@@ -108,7 +108,7 @@ export class InspectedRuns {
         this.startRun(source, line, entry);
         break;
       default: {
-        const run = source.runs.get(entry.run);
+        const run = source.runs.get(runKey(entry));
         if (run) this.addLine(run, line, entry);
       }
     }
@@ -129,8 +129,9 @@ export class InspectedRuns {
       calls: 0,
       entries: 1,
     };
-    const run: InspectedRun = { summary, source, number: entry.run, lines: [line], length: line.length };
-    source.runs.set(entry.run, run);
+    const key = runKey(entry);
+    const run: InspectedRun = { summary, source, key, lines: [line], length: line.length };
+    source.runs.set(key, run);
     this.runs.set(id, run);
     this.length += line.length;
   }
@@ -155,10 +156,10 @@ export class InspectedRuns {
     }
   }
 
-  private remove({ summary, source, number, length }: InspectedRun): void {
+  private remove({ summary, source, key, length }: InspectedRun): void {
     this.runs.delete(summary.id);
     this.length -= length;
-    source.runs.delete(number);
+    source.runs.delete(key);
     if (source.runs.size > 0) return;
     for (const line of source.exchanges.splice(0)) this.length -= line.length;
   }
