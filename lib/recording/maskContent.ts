@@ -1,4 +1,5 @@
 import { isRecord } from '../core/json/json.js';
+import { toolErrorTexts } from '../core/message.js';
 
 /** Fields whose values are not content: they are kept. */
 const keptFields = new Set([
@@ -48,7 +49,7 @@ const keptFields = new Set([
 ]);
 
 /** Fields that hold values of tools, of providers and of the user: nothing in them is kept. */
-const opaqueFields = new Set(['arguments', 'output', 'data', 'providerData', 'parameters', 'settings']);
+const opaqueFields = new Set(['answers', 'arguments', 'output', 'data', 'providerData', 'parameters', 'settings']);
 
 /**
  * Replaces the content of a value by dots of the same length: what people, models and tools wrote. The structure, the
@@ -66,7 +67,17 @@ function maskField(owner: Readonly<Record<string, unknown>>, field: string, valu
   // The arguments of a fragment are a part of a JSON text, which dots would not be.
   if (isOpaque(owner, field)) return typeof value === 'string' && field === 'arguments' ? '' : maskAll(value);
   if (field === 'name' && owner['type'] === 'file') return maskLeaf(value);
+  if (field === 'path' && Array.isArray(value)) return value; // the ids of calls
+  if (field === 'error' && typeof value === 'string') return maskError(value);
   return keptFields.has(field) ? value : maskContent(value);
+}
+
+/** Errors that the library itself writes, or their beginning: they say what happened to a call, and are no content. */
+const errorBeginnings = [`${toolErrorTexts.denied} Reason: `, 'Invalid arguments: ', ...Object.values(toolErrorTexts)];
+
+function maskError(error: string): string {
+  const beginning = errorBeginnings.find((text) => error.startsWith(text)) ?? '';
+  return beginning + maskedText(error.slice(beginning.length));
 }
 
 /** The value of progress is content. */
@@ -84,6 +95,9 @@ function maskAll(value: unknown): unknown {
 
 /** A text keeps its length, so that a drawing shows the same rates. */
 function maskLeaf(value: unknown): unknown {
-  if (typeof value === 'string') return '·'.repeat(value.length);
+  if (typeof value === 'string') return maskedText(value);
   return typeof value === 'number' ? 0 : value;
 }
+
+/** Dots of the length of a text. */
+export const maskedText = (text: string): string => '·'.repeat(text.length);

@@ -31,6 +31,8 @@ export interface RunRecording {
 /** One run, or everything that a recorded model was asked. */
 export interface RecordedRun {
   readonly start: StartEntry;
+  /** Whether texts, arguments and results were recorded. Without them, they are masked by dots. */
+  readonly hasContent: boolean;
   readonly agent?: AgentEntry;
   /** In the order in which they were sent. */
   readonly requests: readonly RecordedRequest[];
@@ -60,6 +62,7 @@ export interface RecordedStep {
 /** A run that is being read. */
 interface OpenRun {
   readonly start: StartEntry;
+  readonly hasContent: boolean;
   agent?: AgentEntry;
   readonly requests: OpenRequest[];
   readonly steps: RecordedStep[];
@@ -123,6 +126,7 @@ const notARecording = (problem: string) =>
 /** Collects entries into runs. */
 class RecordingReader {
   private version: number | undefined;
+  private hasContent = true;
   private position = 0;
   private readonly runs: OpenRun[] = [];
   private readonly byNumber = new Map<number, OpenRun>();
@@ -131,6 +135,7 @@ class RecordingReader {
   read(entry: RecordingEntry, line: number): void {
     if (entry.type === 'recording') {
       this.version = supportedVersion(entry.version);
+      this.hasContent = (entry.content as boolean | undefined) ?? true;
       return;
     }
     if (this.version === undefined) throw notARecording(`Line ${line} is not the header of a recording.`);
@@ -139,7 +144,7 @@ class RecordingReader {
         this.wire.push(entry);
         break;
       case 'start': {
-        const run: OpenRun = { start: entry, requests: [], steps: [] };
+        const run: OpenRun = { start: entry, hasContent: this.hasContent, requests: [], steps: [] };
         this.runs.push(run);
         this.byNumber.set(entry.run, run);
         break;

@@ -5,6 +5,7 @@ import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { omitUndefined } from '../core/json/json.js';
 import type { RecordedOutcome, RecordingEntry, ValueEntry } from './entries.js';
+import { withoutCheckpoint } from './recordedEvent.js';
 import { openTail, redactTexts, secretsIn } from './redactTexts.js';
 import type { RecordingOutput } from './recordingOutput.js';
 import { RecordingClock } from './recordingClock.js';
@@ -198,23 +199,4 @@ function isSameDelta(a: StreamEvent, b: StreamEvent): boolean {
     x.id === y.id &&
     x.name === y.name
   );
-}
-
-/** A checkpoint repeats the complete history, and whoever holds it can resume the run: it is not recorded. */
-function withoutCheckpoint(value: StreamEvent): StreamEvent {
-  const known = asKnownEvent(value);
-  switch (known.type) {
-    case 'checkpoint':
-      return { type: 'checkpoint' };
-    case 'turn': {
-      const { checkpoint: _, next: _next, ...turn } = known;
-      return turn;
-    }
-    case 'result': {
-      const { checkpoint: _, ...result } = known.result;
-      return { ...known, result } as StreamEvent;
-    }
-    default:
-      return value;
-  }
 }
