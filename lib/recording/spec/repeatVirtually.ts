@@ -4,18 +4,22 @@ import { readRecording } from '../readRecording.js';
 import type { RecordedRun, RunRecording } from '../readRecording.js';
 import { recordRun } from '../recordRun.js';
 import { runOf } from '../replay.js';
+import { separateSources } from './separateSources.js';
 import { eventsOf } from '../recordedCalls.js';
 import { canRepeat, replayRun } from '../replayRun.js';
 
 /**
  * Repeats a run in virtual time and records it again: computing then takes no time, so that all times follow from those
- * of the model, the tools and the decisions. A run that does not emit the recorded events again is returned as it is.
+ * of the model, the tools and the decisions, which get milliseconds of their own. A run that does not emit the recorded events again is returned as it is.
  */
 export function repeatVirtually(recording: RunRecording, run: number): RecordedRun {
   const recorded = runOf(recording, { run });
   if (!canRepeat(recorded)) return recorded;
-  const repeated = repeatRun(recording, run);
-  return firstDifference(repeated, recorded) === undefined ? repeated : recorded;
+  for (const played of [separateSources(recorded), recorded]) {
+    const repeated = repeatRun({ ...recording, runs: [played] }, 1);
+    if (firstDifference(repeated, recorded) === undefined) return repeated;
+  }
+  return recorded;
 }
 
 /** Repeats a run in virtual time, with the recorded model and tools, and records it again. */
