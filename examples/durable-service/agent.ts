@@ -3,7 +3,7 @@ import type { Agent, Tool } from 'rivulet';
 import { modelByName } from 'rivulet/registry';
 import { defer } from 'rxjs';
 import { serveOffline } from '../angular-chat/server/offline.js';
-import { tools as angularTools } from '../angular-chat/server/tools.js';
+import { chatTools } from '../angular-chat/server/tools.js';
 import { connect } from '../terminal/providers.js';
 import { tools as plainTools } from '../terminal/tools.js';
 
@@ -16,7 +16,7 @@ export async function openAgent(
 ): Promise<{ readonly agent: Agent; readonly about: string }> {
   const isAngular = page === 'angular';
   const { model, about } = await (isAngular ? connectOffline() : connectByKey());
-  const tools: readonly Tool[] = isAngular ? angularTools : plainTools;
+  const tools: readonly Tool[] = isAngular ? chatTools() : plainTools;
   const system = `Answer briefly, in ${isAngular ? 'Markdown' : 'plain text without Markdown'}. Call several tools at once where you can.`;
   return { agent: createAgent({ model: announced(model), system, tools, toolConcurrency: Infinity }), about };
 }

@@ -1,3 +1,5 @@
+import type { CallAnswers } from '../core/approval.js';
+import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
@@ -55,8 +57,12 @@ export interface StartEntry extends OfRun {
   readonly input?: readonly Message[];
   /** The conversation before the input. */
   readonly history?: readonly Message[];
-  /** Whether the run was resumed from a checkpoint. A checkpoint is not recorded. */
+  /** Whether the run was resumed from a checkpoint. */
   readonly resumed?: true;
+  /** The checkpoint of a run that was resumed, without the id of the run. */
+  readonly checkpoint?: Checkpoint;
+  /** The answers to the calls that waited in the checkpoint. */
+  readonly answers?: CallAnswers;
 }
 
 /** The settings of the agent that a run used in its first turn: those that JSON can represent. */

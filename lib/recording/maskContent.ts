@@ -1,4 +1,5 @@
 import { isRecord } from '../core/json/json.js';
+import { toolErrorTexts } from '../core/message.js';
 import type { RecordingEntry } from './entries.js';
 
 type Mask = (value: unknown) => unknown;
@@ -19,8 +20,20 @@ function maskAll(value: unknown): unknown {
 
 /** A text keeps its length, so that a drawing shows the same rates. */
 function maskLeaf(value: unknown): unknown {
-  if (typeof value === 'string') return '·'.repeat(value.length);
+  if (typeof value === 'string') return maskedText(value);
   return typeof value === 'number' ? 0 : value;
+}
+
+/** Dots of the length of a text. */
+export const maskedText = (text: string): string => '·'.repeat(text.length);
+
+/** Errors that the library itself writes, or their beginning: they say what happened to a call, and are no content. */
+const errorBeginnings = [`${toolErrorTexts.denied} Reason: `, 'Invalid arguments: ', ...Object.values(toolErrorTexts)];
+
+function maskToolError(error: unknown): unknown {
+  if (typeof error !== 'string') return maskAll(error);
+  const beginning = errorBeginnings.find((text) => error.startsWith(text)) ?? '';
+  return beginning + maskedText(error.slice(beginning.length));
 }
 
 const maskFields = (value: Readonly<Record<string, unknown>>, masks: Masks): unknown =>
@@ -50,17 +63,41 @@ const byType =
     return fields({ ...masks, type: keep })(value);
   };
 
+/** Masks the values of an object whose fields are ids. */
+const valuesOf =
+  (mask: Mask): Mask =>
+  (value) =>
+    isRecord(value)
+      ? Object.fromEntries(Object.entries(value).map(([id, inner]) => [id, mask(inner)]))
+      : maskAll(value);
+
 const call = keeping('id', 'name');
+const waitingCall = keeping('id', 'name', 'path');
+const toolResult: Masks = { ...keeping('id', 'name', 'code'), error: maskToolError };
 const error = fields(keeping('name', 'code', 'provider', 'status', 'retryable', 'delay'));
 
 const part = byType({
   file: keeping('mediaType'),
   source: keeping('id'),
   toolCall: call,
-  toolResult: keeping('id', 'name', 'code'),
+  toolResult,
 });
 const message = fields({ role: keep, parts: listOf(part) });
 const messages = listOf(message);
+
+const checkpoint: Mask = fields({
+  ...keeping('version', 'orchestrator'),
+  state: fields({ ...keeping('turn', 'usage'), messages }),
+  emitted: fields({ ...keeping('needsSeparator'), messages }),
+  open: fields({
+    ...keeping('finish'),
+    messages,
+    results: listOf(part),
+    waiting: listOf(fields(waitingCall)),
+    nested: valuesOf((inner) => checkpoint(inner)),
+  }),
+  ended: fields(keeping('finishReason', 'rawReason')),
+});
 
 const value = byType({
   // Its arguments may be a part of a JSON text, which dots would not be.
@@ -75,12 +112,12 @@ const value = byType({
   retry: { ...keeping('attempt', 'delay', 'next'), error },
   finish: keeping('reason', 'rawReason', 'usage'),
   toolCall: call,
-  toolWaiting: call,
+  toolWaiting: waitingCall,
   toolStart: call,
   toolProgress: call,
   toolUsage: keeping('id', 'name', 'usage'),
   nested: { ...call, event: (event) => value(event) },
-  toolResult: keeping('id', 'name', 'code'),
+  toolResult,
   message: { message },
   turn: keeping('turn', 'finishReason', 'rawReason', 'usage'),
   result: {
@@ -88,7 +125,7 @@ const value = byType({
       ...keeping('finishReason', 'rawReason', 'usage', 'cost', 'turns'),
       messages,
       prompts: messages,
-      waiting: listOf(fields(call)),
+      waiting: listOf(fields(waitingCall)),
     }),
   },
   unrecorded: keeping('of'),
@@ -99,7 +136,7 @@ const ofValue: Masks = { ...ofEntry, value };
 const ofEnd: Masks = { ...ofEntry, ...keeping('outcome', 'dropped'), error };
 
 const entry = byType({
-  start: { ...ofEntry, ...keeping('kind', 'name', 'resumed'), input: messages, history: messages },
+  start: { ...ofEntry, ...keeping('kind', 'name', 'resumed'), input: messages, history: messages, checkpoint },
   agent: {
     ...ofEntry,
     ...keeping('orchestrator', 'toolConcurrency', 'eagerTools', 'toolDeadline', 'maxTurns'),

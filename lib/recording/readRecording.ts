@@ -34,6 +34,8 @@ export interface RunRecording {
 /** One run, or everything that a recorded model was asked. */
 export interface RecordedRun {
   readonly start: StartEntry;
+  /** Whether texts, arguments and results were recorded. Without them, they are masked by dots. */
+  readonly hasContent: boolean;
   readonly agent?: AgentEntry;
   /** In the order in which they were sent. */
   readonly requests: readonly RecordedRequest[];
@@ -63,6 +65,7 @@ export interface RecordedStep {
 /** A run that is being read. */
 interface OpenRun {
   readonly start: StartEntry;
+  readonly hasContent: boolean;
   agent?: AgentEntry;
   readonly requests: OpenRequest[];
   readonly steps: RecordedStep[];
@@ -127,6 +130,8 @@ const notARecording = (problem: string) =>
 /** Collects entries into runs. */
 class RecordingReader {
   private version: number | undefined;
+  /** Whether a recorder records content. */
+  private readonly hasContent = new Map<string | undefined, boolean>();
   private position = 0;
   private skipped = 0;
   private problem = 'The recording is empty.';
@@ -157,12 +162,18 @@ class RecordingReader {
     switch (entry.type) {
       case 'recording':
         this.version = supportedVersion(entry.version);
+        this.hasContent.set(entry.recorder, entry.content);
         break;
       case 'exchange':
         this.wire.push(entry);
         break;
       case 'start': {
-        const run: OpenRun = { start: entry, requests: [], steps: [] };
+        const run: OpenRun = {
+          start: entry,
+          hasContent: this.hasContent.get(entry.recorder) ?? true,
+          requests: [],
+          steps: [],
+        };
         this.runs.push(run);
         this.open.set(runKey(entry), run);
         break;

@@ -2,12 +2,12 @@ import { defer, from, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { agentOf } from '../agent.js';
 import type { Agent, Input, ResumeOptions, RunOptions } from '../agent.js';
+import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
-
 import { deriveModel } from '../core/deriveModel.js';
 import type { StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
-import { finiteNumber, isRecord, nonEmptyString, omitUndefined } from '../core/json/json.js';
+import { finiteNumber, isRecord, nonEmptyString, objectOrEmpty, omitUndefined } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { Model } from '../core/model.js';
 import { innerAgentOf } from '../core/innerAgent.js';
@@ -32,7 +32,8 @@ export interface RecordRunOptions extends RecordingOptions {
  *
  * A recording can be drawn (`drawRun`), replayed (`replay`, `replayRun`) and turned into a spec (`writeSpec`). It has
  * the input, the settings of the agent, what the model emitted, what the tools emitted, prompts, a stop, and how the
- * run ended. Checkpoints and the `context` of the run are not recorded.
+ * run ended. Of a run that is resumed it also has the checkpoint, without the id of the run, and the answers. The other
+ * checkpoints and the `context` of the run are not recorded. A recording is as confidential as the conversation in it.
  *
  * Each line is one entry as JSON. It is written when it happens, except for deltas, which are written together: at the
  * next other entry, and at the latest after a second. API keys and other secrets are replaced by `[key]` (see
@@ -70,6 +71,8 @@ export function recordRun<T extends readonly Tool[], O, C>(
     recordEvents(output, runOptions, (recordedOptions) => untyped.resume(checkpoint, recordedOptions), {
       name,
       resumed: true,
+      checkpoint: withoutRunIds(checkpoint),
+      answers: answersOf(runOptions),
     });
   return agentOf(stream, resume, innerAgentOf(agent));
 }
@@ -80,6 +83,24 @@ interface Start {
   readonly input?: readonly Message[];
   readonly history?: readonly Message[] | undefined;
   readonly resumed?: true;
+  readonly checkpoint?: Checkpoint;
+  readonly answers?: CallAnswers | undefined;
+}
+
+/**
+ * The id of a run is a secret of its service, with which a client can read and continue the run. A replay does not need
+ * it. Everything else in a checkpoint is the conversation, which is recorded anyway.
+ */
+function withoutRunIds(checkpoint: Checkpoint): Checkpoint {
+  const { runId: _, open, ...rest } = objectOrEmpty(checkpoint) as unknown as Checkpoint; // it may be anything
+  if (!open?.nested) return open ? { ...rest, open } : rest;
+  const nested = Object.entries(open.nested).map(([id, inner]) => [id, withoutRunIds(inner)] as const);
+  return { ...rest, open: { ...open, nested: Object.fromEntries(nested) } };
+}
+
+function answersOf({ decisions, results, errors }: CallAnswers): CallAnswers | undefined {
+  const answers = omitUndefined({ decisions, results, errors });
+  return Object.keys(answers).length > 0 ? answers : undefined;
 }
 
 function recordEvents<Options extends RunOptions | ResumeOptions>(

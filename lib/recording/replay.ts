@@ -7,6 +7,7 @@ import type { RunEvent } from '../core/event.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
 import type { RequestEndEntry } from './entries.js';
+import { withArguments } from './maskedArguments.js';
 import type { RecordedRequest, RecordedRun, RecordedStep, RunRecording } from './readRecording.js';
 import { playMoments, ReplayClock } from './timeline.js';
 import type { Moment, ReplayOptions } from './timeline.js';
@@ -81,7 +82,7 @@ export function replayEvents(recording: RunRecording, options: ReplayOptions = {
 export function runOf({ runs }: RunRecording, options: Pick<ReplayOptions, 'run'>): RecordedRun {
   const number = options.run ?? 1;
   const run = runs[number - 1];
-  if (run) return run;
+  if (run) return withArguments(run);
   throw new ConfigurationError(
     'recording',
     `The recording has ${runs.length} runs, and this is run ${number}.`,
@@ -98,6 +99,7 @@ export const originOf = ({ start, steps }: RecordedRun) => ({
 /** The model of a run. */
 export function replayModel(run: RecordedRun, clock: ReplayClock): Model {
   const { provider, name } = run.requests[0]?.entry.model ?? { provider: 'recording', name: 'recording' };
+  const played = playedRequests(run);
   let sent = 0;
   return {
     provider,
@@ -105,7 +107,8 @@ export function replayModel(run: RecordedRun, clock: ReplayClock): Model {
     stream: () =>
       defer(() => {
         const request = run.requests[sent++];
-        return request ? playRequest(run, request, clock) : throwError(() => noRequest(run.requests.length, sent));
+        const steps = request && played.get(request.entry.request);
+        return steps ? playRequest(request, steps, clock) : throwError(() => noRequest(run.requests.length, sent));
       }),
   };
 }
@@ -117,14 +120,9 @@ const noRequest = (recorded: number, sent: number) =>
     'Find out why there is another request: the run has left the recorded one.',
   );
 
-function playRequest(run: RecordedRun, { entry, end }: RecordedRequest, clock: ReplayClock): Observable<Chunk> {
-  const steps = run.steps.filter((step) => requestNumberOf(step) === entry.request);
-  const origin = steps.find((step) => step.entry.type === 'request') ?? { at: entry.at, position: 0 };
-  const last = steps.find((step) => step.entry.type === 'requestEnd');
-  const ending = last ? [{ step: last, value: undefined }] : [];
-  const chunks = playMoments<Chunk | undefined>(origin, [...chunksOf(steps, run.steps), ...ending], clock).pipe(
-    filter((chunk) => chunk !== undefined),
-  );
+function playRequest({ entry, end }: RecordedRequest, played: PlayedRequest, clock: ReplayClock): Observable<Chunk> {
+  const { origin, moments } = played;
+  const chunks = playMoments(origin, moments, clock).pipe(filter((chunk) => chunk !== undefined));
   return concat(chunks, endOf(entry.model.provider, end));
 }
 
@@ -142,9 +140,6 @@ function endOf(provider: string, end: Pick<RequestEndEntry, 'outcome' | 'error'>
   }
 }
 
-const requestNumberOf = ({ entry }: RecordedStep): number | undefined =>
-  'request' in entry ? entry.request : undefined;
-
 /**
  * Whether a step came from outside of the model: from the user or from a tool. A chunk that was recorded after it is
  * not emitted before it.
@@ -155,29 +150,48 @@ function isOutsideStep({ entry }: RecordedStep): boolean {
     case 'prompt':
       return true;
     case 'event':
-      return ['toolStart', 'toolProgress', 'nested', 'toolResult'].includes(entry.value.type);
+      return ['toolStart', 'toolProgress', 'toolUsage', 'nested', 'toolResult'].includes(entry.value.type);
     default:
       return false;
   }
 }
 
+/** The steps of a request: its start, and its chunks; `undefined` is its end. */
+interface PlayedRequest {
+  readonly origin: RecordedStep;
+  readonly moments: readonly Moment<Chunk | undefined>[];
+}
+
+interface OpenRequest extends PlayedRequest {
+  readonly moments: Moment<Chunk | undefined>[];
+  /** The step of the last chunk. */
+  previous?: Moment<Chunk>['step'];
+  /** How many steps from outside of the model were before it. */
+  outside: number;
+}
+
 /**
- * The chunks of a request. The agent's events were recorded between them. Chunks of the same time with nothing else in
- * between receive consecutive positions, so that `playMoments` emits them together, as the model did.
+ * The requests by their numbers. The agent's events were recorded between the chunks. Chunks of the same time with
+ * nothing else in between receive consecutive positions, so that `playMoments` emits them together, as the model did.
  */
-function chunksOf(steps: readonly RecordedStep[], all: readonly RecordedStep[]): readonly Moment<Chunk>[] {
-  const outside = all.filter(isOutsideStep).map(({ position }) => position);
-  let previous: Moment<Chunk>['step'] | undefined;
-  let previousRecorded = 0;
-  return steps.flatMap((step): readonly Moment<Chunk>[] => {
+function playedRequests({ steps }: RecordedRun): ReadonlyMap<number, PlayedRequest> {
+  const requests = new Map<number, OpenRequest>();
+  let outside = 0;
+  for (const step of steps) {
     const { entry, at } = step;
-    if (entry.type !== 'chunk' && entry.type !== 'both') return [];
-    const isSeparated = outside.some((position) => position > previousRecorded && position < step.position);
-    const position = previous?.at === at && !isSeparated ? previous.position + 1 : step.position;
-    previousRecorded = step.position;
-    previous = { at, position };
-    return [{ step: previous, value: entry.value as Chunk }];
-  });
+    if (isOutsideStep(step)) outside += 1;
+    if (entry.type === 'request') requests.set(entry.request, { origin: step, moments: [], outside });
+    const request = 'request' in entry && entry.request !== undefined ? requests.get(entry.request) : undefined;
+    if (!request) continue;
+    if (entry.type === 'requestEnd') request.moments.push({ step, value: undefined });
+    if (entry.type !== 'chunk' && entry.type !== 'both') continue;
+    const { previous } = request;
+    const isTogether = previous?.at === at && request.outside === outside;
+    request.previous = { at, position: isTogether ? previous.position + 1 : step.position };
+    request.outside = outside;
+    request.moments.push({ step: request.previous, value: entry.value as Chunk });
+  }
+  return requests;
 }
 
 /** An error with the fields of a recorded one. */

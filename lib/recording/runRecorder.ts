@@ -6,6 +6,7 @@ import { asKnownEvent } from '../core/eventGuards.js';
 import type { DeltasEntry, RecordedOutcome, RecordingEntry, ValueEntry } from './entries.js';
 import { EntryQueue } from './entryQueue.js';
 import type { QueuedEntry } from './entryQueue.js';
+import { withoutCheckpoint } from './recordedEvent.js';
 import { RecordingClock } from './recordingClock.js';
 import type { RecordingOutput } from './recordingOutput.js';
 import { endedStreams, streamNames, textSlotOf } from './textStreams.js';
@@ -241,23 +242,4 @@ function isSameDelta(a: StreamEvent, b: StreamEvent): boolean {
     x.id === y.id &&
     x.name === y.name
   );
-}
-
-/** A checkpoint repeats the complete history, and whoever holds it can resume the run: it is not recorded. */
-function withoutCheckpoint(value: StreamEvent): StreamEvent {
-  const known = asKnownEvent(value);
-  switch (known.type) {
-    case 'checkpoint':
-      return { type: 'checkpoint' };
-    case 'turn': {
-      const { checkpoint: _, next: _next, ...turn } = known;
-      return turn;
-    }
-    case 'result': {
-      const { checkpoint: _, ...result } = known.result;
-      return { ...known, result } as StreamEvent;
-    }
-    default:
-      return value;
-  }
 }

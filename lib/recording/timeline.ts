@@ -32,10 +32,11 @@ const tick = 1e-6;
 const distance = (from: Step, to: Step): number => to.at - from.at + (to.position - from.position) * tick;
 
 /**
- * The longest time by which a replay may differ from the recording and still be in step with it, in milliseconds of the
- * recording. In virtual time, what took computing time happens earlier.
+ * The longest times by which a replay may be ahead of the recording, or behind it, and still be in step with it, in
+ * milliseconds of the recording. In virtual time, what took computing time happens earlier; on a busy machine, by more
+ * than a moment.
  */
-const TOLERANCE = 100;
+const TOLERANCE = { ahead: 1000, behind: 100 };
 
 /**
  * Converts the times of a recording into those of its replay. As long as the replay is in step with the recording, the
@@ -71,7 +72,8 @@ export class ReplayClock {
     const now = scheduler.now();
     const time = (step: Step) => distance(origin, step) / speed;
     const start = (this.start ??= now - time(cause));
-    const isInStep = Math.abs(start + time(cause) - now) <= TOLERANCE / speed;
+    const ahead = (start + time(cause) - now) * speed;
+    const isInStep = ahead <= TOLERANCE.ahead && ahead >= -TOLERANCE.behind;
     const base = isInStep ? start : now - time(cause);
     return (step) => base + time(step) - scheduler.now();
   }

@@ -1,5 +1,6 @@
 import type { RunRecording } from './readRecording.js';
 import { runOf } from './replay.js';
+import { requireRepeatable } from './replayRun.js';
 import { marbleSpec } from './spec/marbleSpec.js';
 import { repeatVirtually } from './spec/repeatVirtually.js';
 import { headOf, titleOf } from './spec/specText.js';
@@ -40,11 +41,13 @@ export interface WriteSpecOptions {
  * @param options `run` (default: 1, the first one), `runner` (default: `vitest`; also `jest` and `node`), `fixture`
  * (default: none, so that the spec is complete).
  * @returns The spec, in TypeScript.
- * @throws ConfigurationError `recording` if it has no such run.
+ * @throws ConfigurationError `recording` if it has no such run, if the run is the recording of a model, or if it was
+ * resumed and its checkpoint is missing.
  */
 export function writeSpec(recording: RunRecording, options: WriteSpecOptions = {}): string {
   const { run = 1, fixture } = options;
   const recordedRun = runOf(recording, { run });
+  requireRepeatable(recordedRun);
   return fixture === undefined
     ? marbleSpec(repeatVirtually(recording, run), options)
     : fixtureSpec(titleOf(recordedRun), fixture, run, options);
@@ -55,9 +58,8 @@ function fixtureSpec(title: string, fixture: string, run: number, { runner }: Wr
   const at = run === 1 ? '' : `, { run: ${run} }`;
   return `import { readFileSync } from 'node:fs';
 ${imports}
-import { takeUntil } from 'rxjs';
 import { createAgent } from 'rivulet';
-import { readRecording, replayRun } from 'rivulet/recording';
+import { readRecording, recordedEvent, replayRun } from 'rivulet/recording';
 import { inVirtualTime } from 'rivulet/testing';
 
 const recording = readRecording(readFileSync(new URL(${JSON.stringify(fixture)}, import.meta.url), 'utf8'));
@@ -66,11 +68,9 @@ ${it}(${JSON.stringify(title)}, () => {
   const replayed = replayRun(recording${at});
   // The recorded model, tools and settings. Replace parts by your own.
   const agent = createAgent({ ...replayed.agent });
-  const { values } = inVirtualTime(() =>
-    agent.stream(replayed.input, replayed.options).pipe(takeUntil(replayed.left)),
-  );
+  const { values } = inVirtualTime(() => replayed.play(agent));
   // Without their times: in virtual time, computing takes no time.
-  ${equal('values.map(({ value }) => value)', 'replayed.events.map(({ event }) => event)')}
+  ${equal('values.map(({ value }) => recordedEvent(value))', 'replayed.events.map(({ event }) => event)')}
 });
 `;
 }

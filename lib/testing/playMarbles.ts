@@ -45,10 +45,50 @@ export function playMarbles<T>(marbles: string, values: MarbleValues<T>, error?:
   });
 }
 
+/** The notifications of a diagram, with their times in milliseconds. */
+function parse(marbles: string, values: Readonly<Record<string, unknown>> | undefined, error: unknown) {
+  let start = 0;
+  return partsOf(marbles).flatMap((part, index, parts) => {
+    if (index === parts.length - 1) return parsePart(part, values, error).map(later(start));
+    // A completion at its end shows how long the part lasts.
+    const notifications = parsePart(`${part}|`, values, error).map(later(start));
+    start = notifications.pop()?.frame ?? start;
+    return notifications;
+  });
+}
+
+const later =
+  (start: number) =>
+  <T extends { readonly frame: number }>(message: T): T => ({ ...message, frame: start + message.frame });
+
+/** How many words of a diagram are parsed at once. */
+const PART_LENGTH = 64;
+
+/**
+ * RxJS copies the rest of the diagram at each duration, so that a diagram of 10,000 letters would take a minute. A part
+ * ends after a blank that is in no group. A diagram with a `^` is one part: its times are counted from there.
+ */
+function partsOf(marbles: string): readonly string[] {
+  const words = marbles.split(/(?<= )(?=[^ ])/);
+  if (words.length <= PART_LENGTH || marbles.includes('^')) return [marbles];
+  const parts: string[] = [];
+  let part: string[] = [];
+  let isInGroup = false;
+  for (const word of words) {
+    part.push(word);
+    const [open, close] = [word.lastIndexOf('('), word.lastIndexOf(')')];
+    if (open !== close) isInGroup = open > close;
+    if (isInGroup || part.length < PART_LENGTH) continue;
+    parts.push(part.join(''));
+    part = [];
+  }
+  return [...parts, part.join('')];
+}
+
 /* eslint-disable @typescript-eslint/no-deprecated -- parseMarbles has no other parameter for it */
 
 /** Outside of `run`, a letter would last 10 ms. */
-function parse(marbles: string, values: Readonly<Record<string, unknown>> | undefined, error: unknown) {
+function parsePart(marbles: string, values: Readonly<Record<string, unknown>> | undefined, error: unknown) {
   const { frameTimeFactor } = TestScheduler;
   TestScheduler.frameTimeFactor = 1;
   try {

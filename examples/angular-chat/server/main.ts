@@ -1,14 +1,10 @@
 // npm run example:angular [-- PROVIDER:MODEL]
-import { createAgent } from 'rivulet';
 import type { Model } from 'rivulet';
 import { modelByName, registeredProviders } from 'rivulet/registry';
 import { serve } from '../../node-service/serve.js';
+import { chatAgent } from './agent.js';
 import { serveOffline } from './offline.js';
 import { builtPage } from './page.js';
-import { tools } from './tools.js';
-
-const system =
-  'Answer in Markdown, briefly. Use a tool where one fits. A tool may wait for the user: do not ask for permission in words.';
 
 /** The model of the command line, or of the first provider whose key is set, or the stand-in. */
 async function connect(name = providerWithKey()): Promise<{ readonly model: Model; readonly about: string }> {
@@ -23,7 +19,7 @@ const providerWithKey = () =>
   registeredProviders().find(({ keyVariable }) => keyVariable && process.env[keyVariable])?.name;
 
 const { model, about } = await connect(process.argv[2]);
-const agent = createAgent({ model, system, tools });
+const agent = chatAgent(model);
 const port = Number(process.env['PORT'] ?? 4200);
 const service = await serve(agent, { port, page: builtPage, onNotice: ({ message }) => console.log(message) });
 

@@ -33,13 +33,14 @@ function isPrime(number: number): boolean {
 }
 
 /** Runs here, once the user has allowed it. */
-const saveNote = tool({
-  name: 'save_note',
-  description: 'Appends a note to the file notes.md of the service.',
-  parameters: z.object({ note: z.string().min(1) }),
-  needsApproval: true,
-  execute: ({ note }) => appendFile(new URL('../notes.md', import.meta.url), `- ${note}\n`).then(() => 'saved'),
-});
+const saveNote = (file: URL) =>
+  tool({
+    name: 'save_note',
+    description: 'Appends a note to the file notes.md of the service.',
+    parameters: z.object({ note: z.string().min(1) }),
+    needsApproval: true,
+    execute: ({ note }) => appendFile(file, `- ${note}\n`).then(() => 'saved'),
+  });
 
 /** Runs in the browser: see src/app/tools.ts. */
 const localTime = tool({
@@ -56,4 +57,10 @@ const chooseColour = tool({
   result: z.string(),
 });
 
-export const tools = [countPrimes, saveNote, localTime, chooseColour];
+/** @param notes The file of the notes. Default: notes.md of the service. */
+export const chatTools = (notes = new URL('../notes.md', import.meta.url)) => [
+  countPrimes,
+  saveNote(notes),
+  localTime,
+  chooseColour,
+];

@@ -12,7 +12,8 @@ import { drawingStyle } from '../../recording/draw/style.js';
 import { readRecording } from '../../recording/readRecording.js';
 import type { RecordedRun, RunRecording } from '../../recording/readRecording.js';
 import { runOf } from '../../recording/replay.js';
-import { canRepeat, firstDifference, repeatRun } from '../../recording/spec/repeatVirtually.js';
+import { canRepeat } from '../../recording/replayRun.js';
+import { firstDifference, repeatRun } from '../../recording/spec/repeatVirtually.js';
 import { writeSpec } from '../../recording/writeSpec.js';
 import { runnerOf } from '../options.js';
 import { corsHeaders, hasToken, rejectForeign } from './access.js';
@@ -175,7 +176,7 @@ const views: Readonly<Record<string, View>> = {
     spec: writeSpec(recording, { runner: runnerOf(query.get('runner') ?? 'vitest') }),
   }),
   replay: (recording, run) => {
-    if (!canRepeat(run)) return { error: 'A resumed run, or a model without an agent, cannot be repeated.' };
+    if (!canRepeat(run)) return { error: 'The recording of a model, without an agent, cannot be repeated.' };
     const repeated = repeatRun(recording, 1);
     const drawing = renderDrawing(layoutRun(repeated), [], repeated.start.at);
     return { ...drawing, difference: firstDifference(repeated, run) };

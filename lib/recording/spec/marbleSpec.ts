@@ -1,64 +1,71 @@
-import { asKnownEvent } from '../../core/eventGuards.js';
 import { nonEmptyString, omitUndefined } from '../../core/json/json.js';
+import { maskedText } from '../maskContent.js';
 import type { RecordedRun, RecordedStep } from '../readRecording.js';
-import { callsOf, cancelledCalls, decisionsOf, eventsOf, generatedIdsOf } from '../replayRun.js';
-import type { RecordedCall } from '../replayRun.js';
+import {
+  callsOf,
+  cancelledCalls,
+  eventsOf,
+  eventsUntilLeft,
+  generatedIdsOf,
+  groupByKey,
+  hasApprovals,
+  toolsOf,
+  waitingCalls,
+} from '../recordedCalls.js';
+import type { RecordedCall, RecordedTool, WaitingStep } from '../recordedCalls.js';
 import { toMarbles } from './marbleText.js';
 import type { MarbleEnd, Timed } from './marbleText.js';
-import { headOf, titleOf } from './specText.js';
+import { headOf, importLine, titleOf, toSource } from './specText.js';
 import type { SpecRunner } from './specText.js';
 
 /** Writes a spec that contains everything: the model, the tools and the expected events as marble diagrams. */
 export function marbleSpec(run: RecordedRun, { runner }: { readonly runner?: SpecRunner | undefined }): string {
   const { imports, it, equal } = headOf(runner);
   const { start, end } = run;
-  const duration = (end?.at ?? run.steps.at(-1)?.at ?? start.at) - start.at;
-  const settings = settingsOf(run);
-  const calls = callsOf(run);
-  const decisions = decisionsOf(run);
-  const tools = toolLines(run);
-  const ids = generatedIdsOf(run);
-  const isLeft = end?.outcome === 'unsubscribed';
-  const names = [...(calls.length + decisions.length > 0 ? ['EMPTY'] : []), ...(isLeft ? ['takeUntil'] : [])];
-  const types = calls.length + decisions.length > 0 ? "import type { Observable } from 'rxjs';\n" : '';
-  const ours = ['createAgent', ...(hasProgress(calls) ? ['progress'] : []), ...(tools.length > 0 ? ['tool'] : [])];
-  const decisionType = decisions.length > 0 ? ['Decision'] : [];
-  const typesOfOurs = ['Chunk', ...decisionType, ...(promptsOf(run) ? ['Message'] : [])];
-  const rxjs = names.length > 0 ? `import { ${names.join(', ')} } from 'rxjs';\n` : '';
-  const left = playing([{ at: duration, value: json('left') }], { at: duration, mark: '' }, '');
-  const callLines = recordOf('calls', 'unknown', calls.map(callLine));
-  const decisionLines = recordOf('decisions', 'Decision', decisions.map(decisionLine));
+  const events = eventsOf(run);
+  const count = eventsUntilLeft(run);
+  const last =
+    (count === undefined ? undefined : events.at(-1)?.at) ?? (end?.at ?? run.steps.at(-1)?.at ?? start.at) - start.at;
   const mark = { completed: '|', failed: '#', unsubscribed: '|' } as const;
   const expected = toMarbles(
-    eventsOf(run).map(({ at, event }) => ({ at, value: event })),
-    { at: duration, mark: end ? mark[end.outcome] : '' },
+    events.map(({ at, event }) => ({ at, value: event })),
+    { at: last, mark: end ? mark[end.outcome] : '' },
   );
-  const run$ = `agent.stream(${json(start.input ?? [])}, {${optionLines(run).join('')}
-    })${isLeft ? `.pipe(takeUntil(${left}))` : ''}`;
-  return `${imports}
-${rxjs}${types}import { ${ours.join(', ')} } from 'rivulet';
-import type { ${typesOfOurs.join(', ')} } from 'rivulet';
-import { drawInVirtualTime, playMarbles, scriptedModel } from 'rivulet/testing';
-
-// In a marble diagram, a letter stands for everything that was emitted in one millisecond.
-${it}(${json(titleOf(run))}, () => {
-  const model = scriptedModel([${requestLines(run).join('')}
-  ]);${callLines}${decisionLines}${ids.length > 0 ? `\n  const ids = ${json(ids)};` : ''}
+  const body = `  const model = scriptedModel([${requestLines(run).join('')}
+  ]);${constants(run)}
   const agent = createAgent({
-    model,${tools.length > 0 ? `\n    tools: [${tools.join('')}\n    ],` : ''}${settings.join('')}${
-      decisions.length > 0 ? '\n    approve: ({ id }) => decisions[id] ?? EMPTY,' : ''
-    }${ids.length > 0 ? "\n    newId: () => ids.shift() ?? 'another id'," : ''}
+    model,${agentLines(run)}
   });
   const { marbles, values } = drawInVirtualTime(() =>
-    ${run$},
+    ${runExpression(run)}.pipe(${leaving(run, count, last)}map(recordedEvent)),
   );
-  ${equal('marbles', json(expected.marbles))}
-  ${equal('values', `{${entries(expected.values, json)}\n  }`)}
+  ${equal('marbles', toSource(expected.marbles))}
+  ${equal('values', `{${entries(expected.values, toSource)}\n  }`)}`;
+  return `${imports}
+${importsOf(body)}
+// In a marble diagram, a letter stands for everything that was emitted in one millisecond.
+${it}(${toSource(titleOf(run))}, () => {
+${body}
 });
 `;
 }
 
-const json = (value: unknown): string => JSON.stringify(value);
+/** What a spec may import, by module. Types have a `type` before them. */
+const importable = {
+  rxjs: ['EMPTY', 'NEVER', 'map', 'take', 'takeUntil', 'type Observable'],
+  rivulet: ['createAgent', 'tool', 'type Checkpoint', 'type Chunk', 'type Decision', 'type JsonObject', 'type Message'],
+  'rivulet/recording': ['playCall', 'recordedEvent', 'type CallOutput'],
+  'rivulet/testing': ['drawInVirtualTime', 'playMarbles', 'scriptedModel'],
+} as const;
+
+/** The imports that a spec needs: the names that occur in its code, not in its texts. */
+function importsOf(body: string): string {
+  const code = body.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
+  const isUsed = (name: string) => new RegExp(`\\b${name.replace('type ', '')}\\b`).test(code);
+  return Object.entries(importable)
+    .map(([module, names]) => importLine(module, names.filter(isUsed)))
+    .join('');
+}
 
 /** The lines of the values of a diagram. */
 const entries = <T>(values: Readonly<Record<string, readonly T[]>>, textOf: (value: T) => string): string =>
@@ -69,64 +76,140 @@ const entries = <T>(values: Readonly<Record<string, readonly T[]>>, textOf: (val
 /** A call of `playMarbles`; the values are expressions. */
 function playing(values: readonly Timed<string>[], end: MarbleEnd, type: string, error?: string): string {
   const drawn = toMarbles(values, end);
-  const failure = error === undefined ? '' : `, new Error(${json(error)})`;
-  return `playMarbles${type}(${json(drawn.marbles)}, {${entries(drawn.values, (value) => value)}\n  }${failure})`;
+  const failure = error === undefined ? '' : `, new Error(${toSource(error)})`;
+  const record = `{${entries(drawn.values, (value) => value)}\n  }`;
+  return `playMarbles${type}(${toSource(drawn.marbles)}, ${record}${failure})`;
 }
-
-const recordOf = (name: string, type: string, lines: readonly string[]): string =>
-  lines.length === 0 ? '' : `\n  const ${name}: Record<string, Observable<${type}>> = {${lines.join('')}\n  };`;
 
 function requestLines(run: RecordedRun): readonly string[] {
+  const chunks = groupByKey(
+    run.steps.filter(({ entry }) => entry.type === 'chunk' || entry.type === 'both'),
+    ({ entry }) => ('request' in entry ? entry.request : undefined),
+  );
   return run.requests.map(({ entry, end }) => {
-    const chunks = run.steps.flatMap(({ at, entry: step }): readonly Timed<string>[] =>
-      (step.type === 'chunk' || step.type === 'both') && step.request === entry.request
-        ? [{ at: at - entry.at, value: json(step.value) }]
-        : [],
-    );
+    const values = (chunks.get(entry.request) ?? []).map(({ at, entry: step }) => ({
+      at: at - entry.at,
+      value: 'value' in step ? toSource(step.value) : '',
+    }));
     const mark = end && { completed: '|' as const, failed: '#' as const, unsubscribed: '' as const }[end.outcome];
     const error = end?.outcome === 'failed' ? (nonEmptyString(end.error?.['message']) ?? '') : undefined;
-    return `\n    ${playing(chunks, { at: (end?.at ?? entry.at) - entry.at, mark: mark ?? '' }, '<Chunk>', error)},`;
+    return `\n    ${playing(values, { at: (end?.at ?? entry.at) - entry.at, mark: mark ?? '' }, '<Chunk>', error)},`;
   });
 }
 
-const hasProgress = (calls: readonly RecordedCall[]): boolean => calls.some(({ progress }) => progress.length > 0);
-
-/** What a call emitted after its start. */
-function callLine({ id, start, progress, result }: RecordedCall): string {
-  const values = progress.map(({ at, value }) => ({ at: at - start, value: `progress(${json(value)})` }));
-  const at = (result?.at ?? start) - start;
-  const isOpen = result === undefined || result.event.code === 'cancelled' || result.event.code === 'timeout';
-  const error = isOpen ? undefined : result.event.error;
-  if (!isOpen && error === undefined) values.push({ at, value: json(result.event.result) });
-  const mark = isOpen ? '' : error === undefined ? '|' : '#';
-  return `\n    ${json(id)}: ${playing(values, { at, mark }, '<unknown>', error)},`;
+/** What the agent needs: the calls, who had to approve them, the decisions, the ids. */
+function constants(run: RecordedRun): string {
+  const waiting = waitingCalls(run);
+  const decided = waiting.filter(({ decided: decision }) => decision);
+  const ids = generatedIdsOf(run);
+  const { checkpoint } = run.start;
+  return [
+    listsById('calls', 'Observable<CallOutput>', callsOf(run), ({ id }) => id, callLine),
+    listsById('approvals', 'true | Observable<true | JsonObject>', waiting, ({ call }) => call.id, approvalLine),
+    listsById('decisions', 'Observable<Decision>', decided, ({ call }) => call.id, decisionLine),
+    ids.length > 0 ? `\n  const ids = ${toSource(ids)};` : '',
+    checkpoint ? `\n  const checkpoint: Checkpoint = ${toSource(checkpoint)};` : '',
+  ].join('');
 }
 
-const decisionLine = ({ id, wait, decision }: ReturnType<typeof decisionsOf>[number]): string =>
-  `\n    ${json(id)}: ${playing([{ at: wait, value: json(decision) }], { at: wait, mark: '|' }, '<Decision>')},`;
-
-function toolLines(run: RecordedRun): readonly string[] {
-  const definitions = new Map(run.requests.flatMap(({ tools }) => tools.map((tool) => [tool.name, tool] as const)));
-  const waiting = new Set(eventsOf(run).flatMap(({ event }) => (event.type === 'toolWaiting' ? [event.name] : [])));
-  return [...definitions.values()].map(({ name, description, parameters }) => {
-    const fields = { name, description, parameters };
-    const head = Object.entries(fields).map(([field, value]) => `\n        ${field}: ${json(value)},`);
-    const approval = waiting.has(name) ? '\n        needsApproval: true,' : '';
-    const execute = '\n        execute: (_args, { call }) => calls[call.id] ?? EMPTY,';
-    return `\n      tool({${head.join('')}${approval}${execute}\n      }),`;
-  });
+/** A Map of lists, since an attempt that was retracted may have had a call with the same id. */
+function listsById<T>(
+  name: string,
+  type: string,
+  values: readonly T[],
+  idOf: (value: T) => string,
+  lineOf: (value: T) => string,
+): string {
+  if (values.length === 0) return '';
+  const lines = [...groupByKey(values, idOf)].map(
+    ([id, list]) => `\n    [${toSource(id)}, [${list.map(lineOf).join(', ')}]],`,
+  );
+  return `\n  const ${name} = new Map<string, (${type})[]>([${lines.join('')}\n  ]);`;
 }
 
-function settingsOf({ agent }: RecordedRun): readonly string[] {
+/** What a call emitted after its start. It ends with its result, or when the run ends it. */
+function callLine({ start, outputs, isOpen }: RecordedCall): string {
+  const values = outputs.map(({ step, output }) => ({ at: step.at - start.at, value: toSource(output) }));
+  const at = values.at(-1)?.at ?? 0;
+  return playing(values, { at, mark: isOpen ? '' : '|' }, '<CallOutput>');
+}
+
+function approvalLine({ asked, step, call }: WaitingStep): string {
+  const at = step.at - asked.at;
+  if (at === 0 && !call.details) return 'true';
+  return playing([{ at, value: toSource(call.details ?? true) }], { at, mark: '|' }, '<true | JsonObject>');
+}
+
+function decisionLine({ step, decided }: WaitingStep): string {
+  const at = (decided?.step.at ?? step.at) - step.at;
+  return playing([{ at, value: toSource(decided?.decision ?? null) }], { at, mark: '|' }, '<Decision>');
+}
+
+function agentLines(run: RecordedRun): string {
+  const tools = toolsOf(run);
+  const hasCalls = callsOf(run).length > 0;
+  return [
+    tools.length > 0 ? `\n    tools: [${tools.map((each) => toolLine(each, hasCalls)).join('')}\n    ],` : '',
+    ...settingLines(run),
+    hasApprovals(run) ? approveLine(waitingCalls(run)) : '',
+    generatedIdsOf(run).length > 0 ? "\n    newId: () => ids.shift() ?? 'another id'," : '',
+  ].join('');
+}
+
+/** Without a decision, a call waited until it was cancelled, or the run ended. */
+const approveLine = (waiting: readonly WaitingStep[]): string =>
+  waiting.some(({ decided }) => decided)
+    ? '\n    approve: ({ id }) => decisions.get(id)?.shift() ?? NEVER,'
+    : '\n    approve: () => NEVER,';
+
+function toolLine({ definition, isExternal, hasWaited, rejected }: RecordedTool, hasCalls: boolean): string {
+  const { name, description, parameters } = definition;
+  const validate = rejected.size === 0 ? '' : validatorOf(rejected);
+  const fields = {
+    name: toSource(name),
+    description: toSource(description),
+    parameters: validate === '' ? toSource(parameters) : `{ ...${toSource(parameters)}, validate: ${validate} }`,
+    needsApproval: hasWaited && !isExternal ? '(_args, { call }) => approvals.get(call.id)?.shift() ?? false' : '',
+    execute: isExternal ? '' : executeText(hasCalls),
+  };
+  const lines = Object.entries(fields).filter(([, text]) => text !== '');
+  return `\n      tool({${lines.map(([field, text]) => `\n        ${field}: ${text},`).join('')}\n      }),`;
+}
+
+const executeText = (hasCalls: boolean): string =>
+  hasCalls ? '(_args, context) => playCall(calls.get(context.call.id)?.shift() ?? EMPTY, context)' : '() => EMPTY';
+
+/** The validation of a tool that rejected arguments: it rejects them again. */
+function validatorOf(rejected: RecordedTool['rejected']): string {
+  return `(args: JsonObject) => {
+          const problem = new Map(${toSource([...rejected])} as const).get(JSON.stringify(args) as never);
+          if (problem !== undefined) throw new Error(problem);
+          return args;
+        }`;
+}
+
+function settingLines({ agent, hasContent }: RecordedRun): readonly string[] {
   const { system, toolConcurrency, eagerTools, toolDeadline, maxTurns } = agent ?? {};
-  const settings = omitUndefined({ system, toolConcurrency, eagerTools, toolDeadline, maxTurns });
+  const prefix = hasContent ? undefined : maskedText('\n');
+  const settings = omitUndefined({ system, toolConcurrency, eagerTools, toolDeadline, maxTurns, prefix });
   return Object.entries(settings).map(
     ([name, value]) =>
-      `\n    ${name}: ${value === 'unlimited' && name === 'toolConcurrency' ? 'Infinity' : json(value)},`,
+      `\n    ${name}: ${value === 'unlimited' && name === 'toolConcurrency' ? 'Infinity' : toSource(value)},`,
   );
 }
 
-const promptsOf = ({ steps }: RecordedRun): boolean => steps.some(({ entry }) => entry.type === 'prompt');
+function runExpression(run: RecordedRun): string {
+  const { checkpoint, input = [] } = run.start;
+  const options = `{${optionLines(run).join('')}\n    }`;
+  return checkpoint ? `agent.resume(checkpoint, ${options})` : `agent.stream(${toSource(input)}, ${options})`;
+}
+
+/** Whoever left in the handler of an event left before anything else could happen in that millisecond. */
+function leaving({ end }: RecordedRun, count: number | undefined, at: number): string {
+  if (end?.outcome !== 'unsubscribed') return '';
+  if (count !== undefined) return `take(${count}), `;
+  return `takeUntil(${playing([{ at, value: toSource('left') }], { at, mark: '' }, '')}), `;
+}
 
 function optionLines(run: RecordedRun): readonly string[] {
   const { start, steps } = run;
@@ -135,13 +218,15 @@ function optionLines(run: RecordedRun): readonly string[] {
       .filter(({ entry }) => entry.type === type)
       .map(({ at, entry }) => ({ at: at - start.at, value: valueOf(entry) }));
   const open = { at: 0, mark: '' } as const;
-  const stops = timed('stop', () => json('stop'));
-  const cancels = cancelledCalls(run).map(({ step, event }) => ({ at: step.at - start.at, value: json(event.id) }));
-  const prompts = timed('prompt', (entry) => json(entry.type === 'prompt' ? entry.messages : []));
-  const fragments = eventsOf(run).some(({ event }) => asKnownEvent(event).type === 'toolCallFragment');
+  const stops = timed('stop', () => toSource('stop'));
+  const cancels = cancelledCalls(run).map(({ step, event }) => ({ at: step.at - start.at, value: toSource(event.id) }));
+  const prompts = timed('prompt', (entry) => toSource(entry.type === 'prompt' ? entry.messages : []));
+  const types = new Set<string>(eventsOf(run).map(({ event }) => event.type));
   return [
-    ...(start.history ? [`\n      history: ${json(start.history)},`] : []),
-    ...(fragments ? ['\n      fragments: true,'] : []),
+    ...(start.history ? [`\n      history: ${toSource(start.history)},`] : []),
+    ...Object.entries(start.answers ?? {}).map(([name, answers]) => `\n      ${name}: ${toSource(answers)},`),
+    ...(types.has('checkpoint') ? ['\n      checkpoints: true,'] : []),
+    ...(types.has('toolCallFragment') ? ['\n      fragments: true,'] : []),
     ...(stops.length > 0 ? [`\n      stop: ${playing(stops, open, '')},`] : []),
     ...(cancels.length > 0 ? [`\n      cancel: ${playing(cancels, open, '<string>')},`] : []),
     ...(prompts.length > 0 ? [`\n      prompts: ${playing(prompts, open, '<Message[]>')},`] : []),

@@ -1,3 +1,5 @@
+import { ConfigurationError } from '../../core/errors.js';
+
 /** Something and its time, in whole milliseconds. */
 export interface Timed<T> {
   readonly at: number;
@@ -16,9 +18,29 @@ export interface MarbleEnd {
   readonly mark: '|' | '#' | '';
 }
 
-/** Letters without a meaning in RxJS's marbles, then the letters of Unicode from a block without gaps. */
+/** Letters without a meaning in RxJS's marbles. */
 const alphabet = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
-const letterOf = (index: number): string => alphabet[index] ?? String.fromCodePoint(0x4e00 + index - alphabet.length);
+
+/** Blocks of letters of Unicode without gaps, for longer diagrams: their first code points, and their sizes. */
+const blocks = [
+  [0x4e00, 0x5000],
+  [0xac00, 0x2b00],
+  [0x20000, 0xa000],
+] as const;
+
+/** A letter is the name of a property, so it must be an identifier. 93,000 moments have letters of their own. */
+function letterOf(index: number): string {
+  let rest = index - alphabet.length;
+  for (const [first, size] of blocks) {
+    if (rest < size) return alphabet[index] ?? String.fromCodePoint(first + rest);
+    rest -= size;
+  }
+  throw new ConfigurationError(
+    'recording',
+    `The diagram has more than ${index} moments, and there are no more letters.`,
+    'Write the spec with a fixture, which has no diagrams.',
+  );
+}
 
 /**
  * Writes values as a marble diagram of RxJS with durations: `200ms a 11ms (b|)`. A letter takes a millisecond and

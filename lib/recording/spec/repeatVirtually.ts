@@ -1,38 +1,39 @@
-import { takeUntil } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { createAgent } from '../../agent.js';
 import { readRecording } from '../readRecording.js';
 import type { RecordedRun, RunRecording } from '../readRecording.js';
 import { recordRun } from '../recordRun.js';
 import { runOf } from '../replay.js';
-import { eventsOf, replayRun } from '../replayRun.js';
+import { separateSources } from './separateSources.js';
+import { eventsOf } from '../recordedCalls.js';
+import { canRepeat, replayRun } from '../replayRun.js';
 
 /**
  * Repeats a run in virtual time and records it again: computing then takes no time, so that all times follow from those
- * of the model, the tools and the decisions. A run that does not emit the recorded events again is returned as it is.
+ * of the model, the tools and the decisions, which get milliseconds of their own. A run that does not emit the recorded
+ * events again is returned as it is.
  */
 export function repeatVirtually(recording: RunRecording, run: number): RecordedRun {
   const recorded = runOf(recording, { run });
   if (!canRepeat(recorded)) return recorded;
-  const repeated = repeatRun(recording, run);
-  return firstDifference(repeated, recorded) === undefined ? repeated : recorded;
+  for (const played of [separateSources(recorded), recorded]) {
+    const repeated = repeatRun({ ...recording, runs: [played] }, 1);
+    if (firstDifference(repeated, recorded) === undefined) return repeated;
+  }
+  return recorded;
 }
-
-/** Whether a run can be repeated: a model that was recorded has no run, and a checkpoint is not recorded. */
-export const canRepeat = ({ start }: RecordedRun): boolean => start.kind === 'run' && !start.resumed;
 
 /** Repeats a run in virtual time, with the recorded model and tools, and records it again. */
 export function repeatRun(recording: RunRecording, run: number): RecordedRun {
-  const { name } = runOf(recording, { run }).start;
+  const { start, hasContent } = runOf(recording, { run });
+  const { name } = start;
   const lines: string[] = [];
   new TestScheduler(() => true).run(() => {
-    const { agent, input, options, left } = replayRun(recording, { run });
-    recordRun(createAgent(agent), (line) => void lines.push(line), { name })
-      .stream(input, options)
-      .pipe(takeUntil(left))
-      .subscribe({ error: () => undefined }); // the failure is in the recording
+    const replayed = replayRun(recording, { run });
+    const agent = recordRun(createAgent(replayed.agent), (line) => void lines.push(line), { name });
+    replayed.play(agent).subscribe({ error: () => undefined }); // the failure is in the recording
   });
-  return runOf(readRecording(lines), {});
+  return { ...runOf(readRecording(lines), {}), hasContent };
 }
 
 /** The number of the first event in which two runs differ, from 1; undefined if they emitted the same events. */

@@ -32,3 +32,25 @@ export function titleOf({ start }: RecordedRun): string {
   const input = shortJson((start.input ?? []).map(messageText).join(' ').trim(), 80);
   return `the run ${input === '' ? '' : `"${input}" `}emits the recorded events`;
 }
+
+/**
+ * A JSON value as an expression. `__proto__` is a computed key, which does not set the prototype. It follows a brace or
+ * a comma, and no text does: the quotes in a text have a backslash before them.
+ */
+export const toSource = (value: unknown): string =>
+  JSON.stringify(value).replaceAll(/(?<=[{,])"__proto__":/g, '["__proto__"]:');
+
+/** The imports from a module: its values, and its types, which begin with `type `. */
+export function importLine(module: string, names: readonly string[]): string {
+  const types = names.filter((name) => name.startsWith('type '));
+  const values = names.filter((name) => !name.startsWith('type '));
+  const line = (keyword: string, list: readonly string[]) =>
+    list.length > 0 ? `${keyword} { ${list.join(', ')} } from '${module}';\n` : '';
+  return (
+    line('import', values) +
+    line(
+      'import type',
+      types.map((name) => name.slice('type '.length)),
+    )
+  );
+}

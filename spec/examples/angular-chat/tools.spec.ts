@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, from, toArray } from 'rxjs';
 import { executeTools, toolDefinition } from 'rivulet';
-import { tools } from '../../../examples/angular-chat/server/tools.js';
+import { chatTools } from '../../../examples/angular-chat/server/tools.js';
+
+const tools = chatTools();
 
 describe('tools', () => {
   it('tools have definitions that a model accepts', () => {
