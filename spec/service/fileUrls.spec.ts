@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createAgent } from '../../lib/agent.js';
+import { agUiHandler } from '../../lib/bridges/agUi/index.js';
 import { tool } from '../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { createServers, protocolNames, protocols } from '../support/services.js';
@@ -101,7 +102,6 @@ describe('the URL of a file in a result that the browser sends', () => {
     const protocol = protocols.agUiHandler;
     const model = scriptedModel([[toolCall('look', {}, 'c1')], 'Seen.']);
     const agent = createAgent({ model, tools: [where] });
-    const { agUiHandler } = await import('../../lib/bridges/agUi/index.js');
     const url = await serve(agUiHandler(() => agent, { clientTools: ['look'] }));
     const ask = (content?: string) => {
       const answers = content === undefined ? [] : [{ id: 'a', role: 'tool', toolCallId: 'c1', content }];

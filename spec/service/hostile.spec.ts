@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { concat, concatMap, defer, EMPTY, filter, firstValueFrom, ignoreElements, map, NEVER, of, Subject } from 'rxjs';
 import { throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
@@ -89,6 +89,7 @@ describe('a run whose record is gone', () => {
 });
 
 describe('a shutdown that leaves the runs to another process', () => {
+  afterEach(() => void jest.useRealTimers());
   const options = (): AgentHandlerOptions => ({ store: lateStore(), checkpoints: true });
 
   it('agentHandler completes it when the records say so, refuses requests, and ends no response', async () => {
@@ -106,6 +107,7 @@ describe('a shutdown that leaves the runs to another process', () => {
   });
 
   it('a page shows the run as if there had been one process', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
     const shared = options();
     const first = scriptedModel(() => concat(of<Chunk>({ type: 'text', text: 'Lost.' }), NEVER));
     const a = agentHandler(createAgent({ model: first }), shared);
@@ -117,10 +119,12 @@ describe('a shutdown that leaves the runs to another process', () => {
       chat.view$.pipe(filter(({ exchanges, status }) => exchanges.length > 0 && ['idle', 'failed'].includes(status))),
     );
     chat.send('Hi');
-    while (first.requests.length === 0) await turn();
+    while (first.requests.length === 0) await jest.advanceTimersByTimeAsync(1);
     const leaving = untilEnd(a.shutdown('abandon'));
+    await jest.advanceTimersByTimeAsync(500);
     await leaving;
     current = b;
+    await jest.advanceTimersByTimeAsync(5000);
     expect((await ended).status).toBe('idle');
     expect(JSON.stringify(chat.view)).toContain('Done.');
   });
