@@ -104,6 +104,7 @@ describe('a shutdown that leaves the runs to another process', () => {
     expect(await response.text()).not.toMatch(/failed|run_abandoned|event: end/);
     const refused = await post(handler, {}, headers);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(await refused.text()).toContain('This process ends. Ask again.');
   });
 
   it('a page shows the run as if there had been one process', async () => {
@@ -279,7 +280,9 @@ describe('a store that never answers', () => {
     await isAsked;
     jest.advanceTimersByTime(30_000);
     jest.useRealTimers();
-    expect((await response).status).toBe(503);
+    const { status, headers } = await response;
+    expect([status, headers.get('retry-after')]).toEqual([503, '5']);
+    expect(await (await response).text()).toContain('The store of the service does not answer. Ask again.');
   });
 });
 

@@ -176,6 +176,7 @@ describe('a run that another process executes', () => {
     for (const last of [{}, { 'last-event-id': '0' }]) {
       const response = await post(b, { input: 'Go.' }, { ...headers, ...last });
       expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5']);
+      expect(await response.text()).toContain('Another process executes this run. Ask again.');
     }
     expect((await b(new Request(url, { method: 'DELETE', headers }))).status).toBe(503);
     expect(model.requests).toHaveLength(1);

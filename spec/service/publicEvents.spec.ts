@@ -239,7 +239,10 @@ describe('publicEvents', () => {
     ['a model without a provider', { type: 'metadata', metadata: { answeredBy: { name: 'n', url: 'LEAK' } } }, []],
     [
       'a tool of the provider that has succeeded',
-      { type: 'metadata', metadata: { serverTools: [{ id: 's', status: 'completed', input: 1, output: 2, raw: 'LEAK' }] } },
+      {
+        type: 'metadata',
+        metadata: { serverTools: [{ id: 's', status: 'completed', input: 1, output: 2, raw: 'LEAK' }] },
+      },
       [
         {
           type: 'metadata',
@@ -258,7 +261,16 @@ describe('publicEvents', () => {
         metadata,
         checkpoint: 'LEAK',
       },
-      [{ type: 'turn', turn: 1, finishReason: 'stop', rawReason: 'end_turn', usage: { input: 1 }, metadata: { cost: 1 } }],
+      [
+        {
+          type: 'turn',
+          turn: 1,
+          finishReason: 'stop',
+          rawReason: 'end_turn',
+          usage: { input: 1 },
+          metadata: { cost: 1 },
+        },
+      ],
     ],
     [
       'a reason that could be a sentence',
@@ -345,7 +357,10 @@ describe('publicEvents', () => {
       waiting: [{ id: 'c', name: 'n', arguments: {} }],
     };
     expect(publish({ type: 'result', result: { ...result, checkpoint: 'LEAK', more: 'LEAK' } })).toStrictEqual([
-      { type: 'result', result: { ...result, usage: { input: 1 }, metadata: { cost: 1 }, prompts: [userMessage('Hurry.')] } },
+      {
+        type: 'result',
+        result: { ...result, usage: { input: 1 }, metadata: { cost: 1 }, prompts: [userMessage('Hurry.')] },
+      },
     ]);
   });
 
