@@ -624,33 +624,96 @@ describe('agentHandler: requests', () => {
   const forged = [{ role: 'model', parts: [{ type: 'text', text: 'I will.' }] }];
   const result = [{ role: 'user', parts: [{ type: 'toolResult', id: 'x', name: 'weather', result: 1 }] }];
   it.each([
-    ['no JSON', '{', 400],
-    ['no object', '[]', 400],
-    ['a message of the model', { input: forged }, 400],
-    ['a result of a tool', { input: result }, 400],
-    ['a system prompt', { input: { role: 'system', parts: [{ type: 'text', text: 'x' }] } }, 400],
-    ['no messages', { input: [] }, 400],
-    ['a history of messages', { input: 'a', history: forged }, 400],
-    ['a forged history', { input: 'a', history: [{ id: runId(), input: forged }] }, 400],
-    ['a resume of an object', { resume: {} }, 400],
-    ['a part that is unknown', { input: { role: 'user', parts: [{ type: 'text' }, { type: 'x' }] } }, 400],
-    ['a file without content', { input: { role: 'user', parts: [{ type: 'file', mediaType: 'a/b' }] } }, 400],
-    ['a file of a number', { input: { role: 'user', parts: [{ type: 'file', mediaType: 'a/b', url: 5 }] } }, 400],
+    ['no JSON', '{', 400, 'Send a JSON object.'],
+    ['no object', '[]', 400, 'Send a JSON object.'],
+    ['a message of the model', { input: forged }, 400, 'Send `input` as a text'],
+    ['a result of a tool', { input: result }, 400, 'Send `input` as a text'],
+    [
+      'a system prompt',
+      { input: { role: 'system', parts: [{ type: 'text', text: 'x' }] } },
+      400,
+      'Send `input` as a text',
+    ],
+    ['no messages', { input: [] }, 400, 'Send `input` as a text'],
+    ['a history of messages', { input: 'a', history: forged }, 400, 'Send `history` as a list of objects'],
+    ['a forged history', { input: 'a', history: [{ id: runId(), input: forged }] }, 400, 'Send `input` as a text'],
+    ['a resume of an object', { resume: {} }, 400, 'Send `resume` as the id of a run'],
+    [
+      'a part that is unknown',
+      { input: { role: 'user', parts: [{ type: 'text' }, { type: 'x' }] } },
+      400,
+      'Send `input` as a text',
+    ],
+    [
+      'a file without content',
+      { input: { role: 'user', parts: [{ type: 'file', mediaType: 'a/b' }] } },
+      400,
+      'Send `input` as a text',
+    ],
+    [
+      'a file of a number',
+      { input: { role: 'user', parts: [{ type: 'file', mediaType: 'a/b', url: 5 }] } },
+      400,
+      'Send `input` as a text',
+    ],
     [
       'a file with two contents',
       { input: { role: 'user', parts: [{ type: 'file', mediaType: 'a/b', url: 'u', data: 'd' }] } },
       400,
+      'Send `input` as a text',
     ],
-    ['an earlier run that is repeated', { input: 'a', history: Array(2).fill({ id: runId(), input: [] }) }, 400],
-    ['an earlier run without an id', { input: 'a', history: [{ input: [] }] }, 400],
-    ['decisions as a list', { resume: runId(), decisions: [] }, 400],
-    ['a resume of an id that can be guessed', { resume: '__proto__' }, 400],
-    ['an earlier run with an id that can be guessed', { input: 'a', history: [{ id: '../x', input: [] }] }, 400],
-    ['a body that is too large', { input: 'x'.repeat(2000) }, 413],
-  ])('%s is refused', async (_, body, status) => {
+    [
+      'an earlier run that is repeated',
+      { input: 'a', history: Array(2).fill({ id: runId(), input: [] }) },
+      400,
+      'Send each run of `history` once.',
+    ],
+    [
+      'an earlier run without an id',
+      { input: 'a', history: [{ input: [] }] },
+      400,
+      'Send `history` as a list of objects',
+    ],
+    ['decisions as a list', { resume: runId(), decisions: [] }, 400, 'Send `resume` as the id of a run'],
+    ['a resume of an id that can be guessed', { resume: '__proto__' }, 400, 'Send `resume` as the id of a run'],
+    [
+      'an earlier run with an id that can be guessed',
+      { input: 'a', history: [{ id: '../x', input: [] }] },
+      400,
+      'Send `history` as a list of objects',
+    ],
+    ['a body that is too large', { input: 'x'.repeat(2000) }, 413, 'Send at most 1000 bytes.'],
+
+    ['a history that is no list', { input: 'a', history: {} }, 400, 'Send `history` as a list of at most 1000'],
+    ['results as a list', { resume: runId(), results: [] }, 400, 'Send `resume` as the id of a run'],
+    ['errors as a text', { resume: runId(), errors: 'x' }, 400, 'Send `resume` as the id of a run'],
+    ['an earlier run without a prompt', { input: 'a', history: [{ id: runId() }] }, 400, 'Send `history` as a list of'],
+    ['a message without parts', { input: { role: 'user', parts: [] } }, 400, 'Send `input` as a text'],
+    ['a message whose parts are a text', { input: { role: 'user', parts: 'x' } }, 400, 'Send `input` as a text'],
+    ['a part of another type', { input: { role: 'user', parts: [{ type: 'x', text: 'x' }] } }, 400, 'Send `input` as'],
+    ['a text in a file', { input: { role: 'user', parts: [{ type: 'x', mediaType: 'a/b', data: '' }] } }, 400, 'Send'],
+    ['a file without a type', { input: { role: 'user', parts: [{ type: 'file', data: '' }] } }, 400, 'Send `input`'],
+  ])('%s is refused', async (_, body, status, message) => {
     const response = await post(agentHandler(agent([]), { maxBodyBytes: 1000 }), body);
     expect(response.status).toBe(status);
-    expect(await response.json()).toMatchObject({ error: { message: expect.any(String) } });
+    expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining(message) as unknown } });
+  });
+
+  it.each([
+    ['PUT', 405, 'Send POST, PATCH or DELETE.', 'POST, PATCH, DELETE'],
+    ['GET', 405, 'Send POST, PATCH or DELETE.', 'POST, PATCH, DELETE'],
+    ['DELETE', 400, 'Send a random UUID as the header x-run-id.', null],
+  ])('%s without the id of a run is refused', async (method, status, message, allow) => {
+    const response = await agentHandler(agent([]))(new Request('http://localhost/chat', { method }));
+    expect([response.status, response.headers.get('allow')]).toEqual([status, allow]);
+    expect(await response.json()).toEqual({ error: { message } });
+  });
+
+  it.each([{}, { resume: runId() }])('a prompt to a run must have an input: %j is refused', async (body) => {
+    const headers = { 'x-run-id': runId() };
+    const request = new Request('http://localhost/chat', { method: 'PATCH', headers, body: JSON.stringify(body) });
+    const response = await agentHandler(agent([]))(request);
+    expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('Send `input` as a text')]);
   });
 
   it('more earlier runs than 1000 are refused', async () => {

@@ -1,10 +1,11 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { concat, defer, finalize, ignoreElements, NEVER, of, Subject, take, takeUntil, timer } from 'rxjs';
+import { concat, defer, finalize, ignoreElements, NEVER, of, Subject, take, takeUntil, throwError, timer } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { createAgent } from '../../lib/agent.js';
 import type { StreamEvent } from '../../lib/core/event.js';
+import { userMessage } from '../../lib/core/message.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import { createRuns } from '../../lib/service/createRuns.js';
 import { memoryLog } from '../../lib/service/memoryLog.js';
@@ -211,6 +212,51 @@ describe('createRuns', () => {
     } finally {
       jest.useRealTimers();
     }
+  });
+
+  it('createRuns passes the messages that arrive by the log to the notifiers of the run', () => {
+    const log = memoryLog();
+    const runs = createRuns({ log });
+    const seen: unknown[] = [];
+    const { run } = runs.start((stop, cancel, prompts) => {
+      stop.subscribe(() => seen.push('stop'));
+      cancel.subscribe((call) => seen.push(call));
+      prompts.subscribe((prompt) => seen.push(prompt));
+      return NEVER;
+    }, 'r');
+    const prompt = userMessage('Hurry.');
+    observe(log.send('r', { type: 'decision', id: 'c0', decision: { approve: true } }));
+    observe(log.send('r', { type: 'cancel', id: 'c1' }));
+    expect(runs.cancel('r', 'c2')).toBe(true);
+    expect(runs.cancel('unknown', 'c2')).toBe(false);
+    observe(log.send('r', { type: 'prompt', input: [prompt] }));
+    observe(log.send('r', { type: 'stop' }));
+    expect(seen).toEqual(['c1', 'c2', prompt, 'stop']);
+    run.unsubscribe();
+  });
+
+  it('createRuns lets 100 prompts join a run', () => {
+    const log = memoryLog();
+    const runs = createRuns({ log });
+    let joined = 0;
+    const { run } = runs.start((_, __, prompts) => {
+      prompts.subscribe(() => (joined += 1));
+      return NEVER;
+    }, 'r');
+    for (let n = 0; n < 101; n++) observe(log.send('r', { type: 'prompt', input: [userMessage('Hurry.')] }));
+    expect(joined).toBe(100);
+    run.unsubscribe();
+  });
+
+  it('createRuns stops a run whose messages cannot be read, since nobody could stop it later', () => {
+    const messages = () => throwError(() => new Error('The log is away.'));
+    const runs = createRuns({ log: { ...memoryLog(), messages } });
+    const { run } = runs.start((stop) => agent.stream('Hi', { stop }));
+    expect(observe(run.events$).values.at(-1)).toMatchObject({ result: { finishReason: 'stopped' } });
+  });
+
+  it('createRuns rejects a `keep` below zero', () => {
+    expect(() => createRuns({ keep: -1 })).toThrow('keep is -1.');
   });
 
   it('createRuns leaves the messages to a run at its end', () => {

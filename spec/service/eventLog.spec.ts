@@ -79,11 +79,29 @@ describe('an event log', () => {
     const log = logOf(Array.from({ length: 100 }, () => text('x'.repeat(100))));
     const lengths = eventsOf(readAll(log.reader())).map((event) => (event as unknown as { text: string }).text.length);
     expect(lengths).toEqual([4100, 4100, 1800]);
+    expect(readAll(logOf([text('x'.repeat(4096)), text('y')]).reader())).toHaveLength(2);
   });
 
-  it.each(['x', '-1', '1.x', '9', '1.9', '0.3', '1e3', ''])('refuses the id %j, which is not a position', (id) => {
-    expect(() => logOf([text('ab'), other]).reader(id)).toThrow(/no event with the id/);
+  it('does not merge deltas of two kinds', () => {
+    const events = [text('a'), { type: 'thinking', text: 'b' }, fragment(0, '{'), text('c')] as StreamEvent[];
+    expect(eventsOf(readAll(logOf(events).reader()))).toEqual(events);
+    const nested = (event: StreamEvent) => ({ type: 'nested', id: 'a', name: 'ask', event }) as StreamEvent;
+    const inner = events.map(nested);
+    expect(eventsOf(readAll(logOf([...inner, text('d')]).reader()))).toEqual([...inner, text('d')]);
   });
+
+  it('says which id is not a position, up to 40 characters of it', () => {
+    const read = () => logOf([other]).reader('x'.repeat(50));
+    expect(read).toThrow(`The run has no event with the id "${'x'.repeat(40)}". Pass the id of an envelope`);
+    expect(read).toThrow(expect.objectContaining({ subject: 'options' }));
+  });
+
+  it.each(['x', '-1', '1.x', '9', '1.9', '0.3', '0.1.5', '1e3', ''])(
+    'refuses the id %j, which is not a position',
+    (id) => {
+      expect(() => logOf([text('ab'), other]).reader(id)).toThrow(/no event with the id/);
+    },
+  );
 
   it('lets a reader continue from any id without a loss or a repetition, while the log grows', () => {
     const event = fc.oneof(

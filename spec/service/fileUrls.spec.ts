@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { createAgent } from '../../lib/agent.js';
+import { agUiHandler } from '../../lib/bridges/agUi/index.js';
 import { tool } from '../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { createServers, protocolNames, protocols } from '../support/services.js';
@@ -77,9 +78,28 @@ describe('the URL of a file in a result that the browser sends', () => {
     const resume = crypto.randomUUID();
     const body = JSON.stringify({ input: 'Look.' });
     await (await fetch(url, { method: 'POST', headers: { ...protocol.headers(), 'x-run-id': resume }, body })).text();
-    expect((await send(url, protocol, { resume, results: { c1: [[file]] } })).status).toBe(400);
+    const refused = await send(url, protocol, { resume, results: { c1: [[file]] } });
+    expect([refused.status, await refused.text()]).toEqual([
+      400,
+      expect.stringContaining('Send files as data, or with'),
+    ]);
     expect(model.requests).toHaveLength(1);
     expect(await (await send(url, protocol, { resume, results: { c1: 'A cat.' } })).text()).toContain('Seen.');
+  });
+
+  it.each([
+    ['a link of another type', { ...file, type: 'link' }],
+    ['a file without a type of media', { type: 'file', url: file.url }],
+    ['a file whose address is no text', { ...file, url: 7 }],
+    ['nothing', null],
+  ])('agentHandler sends the model %s, which it does not fetch', async (_, value) => {
+    const protocol = protocols.agentHandler;
+    const { url, model } = await start(protocol);
+    const resume = crypto.randomUUID();
+    const body = JSON.stringify({ input: 'Look.' });
+    await (await fetch(url, { method: 'POST', headers: { ...protocol.headers(), 'x-run-id': resume }, body })).text();
+    await (await send(url, protocol, { resume, results: { c1: [[value]] } })).text();
+    expect(JSON.stringify(model.requests[1]?.messages)).toContain(JSON.stringify(value));
   });
 
   it('uiChatHandler refuses it', async () => {
@@ -101,7 +121,6 @@ describe('the URL of a file in a result that the browser sends', () => {
     const protocol = protocols.agUiHandler;
     const model = scriptedModel([[toolCall('look', {}, 'c1')], 'Seen.']);
     const agent = createAgent({ model, tools: [where] });
-    const { agUiHandler } = await import('../../lib/bridges/agUi/index.js');
     const url = await serve(agUiHandler(() => agent, { clientTools: ['look'] }));
     const ask = (content?: string) => {
       const answers = content === undefined ? [] : [{ id: 'a', role: 'tool', toolCallId: 'c1', content }];

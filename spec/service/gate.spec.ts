@@ -106,6 +106,74 @@ describe.each(protocolNames)('%s and the page that sends a request', (name) => {
   });
 });
 
+describe('agentHandler and the headers of a request', () => {
+  const answerOf = async (
+    options: SharedOptions,
+    headers: Readonly<Record<string, string>>,
+    method = 'DELETE',
+  ): Promise<Response> => {
+    const handler = agentHandler(createAgent({ model: scriptedModel([]) }), options);
+    return handler(new Request('http://service.test/', { method, headers }));
+  };
+  const messageFor = async (options: SharedOptions, headers: Readonly<Record<string, string>>) =>
+    ((await (await answerOf(options, headers)).json()) as { readonly error: { readonly message: string } }).error
+      .message;
+  const app = 'https://app.example';
+  const preflight = { origin: app, 'access-control-request-method': 'POST' };
+
+  it('says which of the host and the origin is wrong', async () => {
+    const options = { allowedHosts: ['service.test'] };
+    expect(await messageFor(options, { host: 'rebound.example' })).toBe('This service does not have that name.');
+    expect(await messageFor(options, { origin: app })).toBe('Pages of this origin may not use the service.');
+  });
+
+  it.each([
+    ['[::1]', '[::1]:3000', true],
+    ['[::1]', '[::2]:3000', false],
+    ['a.example', 'A.example:80', true],
+    ['a.example', 'a.example', true],
+    ['a.example', 'a.example:', true],
+    ['a.example', 'a.example.evil:80', false],
+  ])('with the allowed host %s, answers %s: %s', async (allowed, host, isAllowed) => {
+    const { status } = await answerOf({ allowedHosts: [allowed] }, { host });
+    expect(status).toBe(isAllowed ? 400 : 421);
+  });
+
+  it('takes the name of the URL for the host of a request that names none', async () => {
+    expect((await answerOf({ allowedHosts: ['service.test'] }, {})).status).toBe(400);
+    expect((await answerOf({ allowedHosts: ['other.test'] }, {})).status).toBe(421);
+  });
+
+  it('answers a preflight for 10 minutes, and allows the type of the content if no header is named', async () => {
+    const { status, headers } = await answerOf({ allowedOrigins: [app] }, preflight, 'OPTIONS');
+    expect([status, headers.get('access-control-max-age'), headers.get('access-control-allow-headers')]).toEqual([
+      204,
+      '600',
+      'content-type',
+    ]);
+    expect(headers.get('access-control-expose-headers')).toBe('retry-after, x-vercel-ai-ui-message-stream');
+  });
+
+  it.each([
+    ['an OPTIONS request that is no preflight', { origin: app }, 'OPTIONS', 405],
+    ['another request with the headers of a preflight', preflight, 'DELETE', 400],
+  ])('passes on %s', async (_, headers, method, status) => {
+    expect((await answerOf({ allowedOrigins: [app] }, headers, method)).status).toBe(status);
+  });
+
+  it('answers no preflight without allowed origins, and does not vary', async () => {
+    const { status, headers } = await answerOf({}, preflight, 'OPTIONS');
+    expect([status, headers.get('vary')]).toEqual([405, null]);
+  });
+
+  it('explains what an origin is', () => {
+    const create = () => agentHandler(createAgent({ model: scriptedModel([]) }), { allowedOrigins: ['app.example'] });
+    expect(create).toThrow(
+      expect.objectContaining({ subject: 'options', message: expect.stringContaining('Write the scheme') as unknown }),
+    );
+  });
+});
+
 describe('nodeListener over HTTP/2', () => {
   it('passes on the name of the host', async () => {
     const agent = createAgent({ model: scriptedModel(['Hello.']) });

@@ -1,4 +1,4 @@
-import { describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { concat, concatMap, defer, EMPTY, filter, firstValueFrom, ignoreElements, map, NEVER, of, Subject } from 'rxjs';
 import { throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
@@ -89,6 +89,7 @@ describe('a run whose record is gone', () => {
 });
 
 describe('a shutdown that leaves the runs to another process', () => {
+  afterEach(() => void jest.useRealTimers());
   const options = (): AgentHandlerOptions => ({ store: lateStore(), checkpoints: true });
 
   it('agentHandler completes it when the records say so, refuses requests, and ends no response', async () => {
@@ -103,9 +104,11 @@ describe('a shutdown that leaves the runs to another process', () => {
     expect(await response.text()).not.toMatch(/failed|run_abandoned|event: end/);
     const refused = await post(handler, {}, headers);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(await refused.text()).toContain('This process ends. Ask again.');
   });
 
   it('a page shows the run as if there had been one process', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
     const shared = options();
     const first = scriptedModel(() => concat(of<Chunk>({ type: 'text', text: 'Lost.' }), NEVER));
     const a = agentHandler(createAgent({ model: first }), shared);
@@ -117,10 +120,12 @@ describe('a shutdown that leaves the runs to another process', () => {
       chat.view$.pipe(filter(({ exchanges, status }) => exchanges.length > 0 && ['idle', 'failed'].includes(status))),
     );
     chat.send('Hi');
-    while (first.requests.length === 0) await turn();
+    while (first.requests.length === 0) await jest.advanceTimersByTimeAsync(1);
     const leaving = untilEnd(a.shutdown('abandon'));
+    await jest.advanceTimersByTimeAsync(500);
     await leaving;
     current = b;
+    await jest.advanceTimersByTimeAsync(5000);
     expect((await ended).status).toBe('idle');
     expect(JSON.stringify(chat.view)).toContain('Done.');
   });
@@ -275,7 +280,9 @@ describe('a store that never answers', () => {
     await isAsked;
     jest.advanceTimersByTime(30_000);
     jest.useRealTimers();
-    expect((await response).status).toBe(503);
+    const { status, headers } = await response;
+    expect([status, headers.get('retry-after')]).toEqual([503, '5']);
+    expect(await (await response).text()).toContain('The store of the service does not answer. Ask again.');
   });
 });
 

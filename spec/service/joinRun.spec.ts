@@ -69,4 +69,20 @@ describe('joinRun', () => {
     expect(observe(run.envelopes(after)).error).toMatchObject({ code: 'run_not_found' });
     expect(started()).toBe(0);
   });
+
+  it.each([{ 'last-event-id': '1' }, { 'x-run-id': '1', 'last-event-id': '1' }])(
+    'joinRun starts nothing for a client that continues a run with the headers %j',
+    (headers) => {
+      const { join, started } = service();
+      expect(observe(join(headers).run.events$).error).toMatchObject({ code: 'run_not_found' });
+      expect(started()).toBe(0);
+    },
+  );
+
+  it('joinRun ignores a header that occurs several times', () => {
+    const { join, started, runs } = service();
+    const { id: own, after } = join({ 'x-run-id': [id, id], 'last-event-id': ['1', '2'] });
+    expect([own === id, after, started()]).toEqual([false, undefined, 1]);
+    observe(runs.shutdown('abandon'));
+  });
 });

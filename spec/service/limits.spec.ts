@@ -67,6 +67,9 @@ describe.each(Object.entries(handlers))('%s', (_, create) => {
     );
     const answered = await Promise.all([ask('ann'), ask('ann'), ask('ann')]);
     expect(answered.map(({ status }) => status).sort()).toEqual([200, 200, 429]);
+    const refused = answered.find(({ status }) => status === 429);
+    expect(refused?.headers.get('retry-after')).toBe('5');
+    expect(await refused?.clone().text()).toContain('At most 2 runs of a user are executed at once.');
     expect((await ask('eve')).status).toBe(200);
     chunks.next({ type: 'finish', reason: 'stop' });
     chunks.complete();
@@ -81,8 +84,10 @@ describe.each(Object.entries(handlers))('%s', (_, create) => {
     for (let n = 0; n < 3; n++) {
       const response = await ask('ann');
       statuses.push(response.status);
-      await response.text();
-      if (response.status === 429) expect(response.headers.get('retry-after')).toMatch(/^(60|59)$/);
+      const text = await response.text();
+      if (response.status !== 429) continue;
+      expect(response.headers.get('retry-after')).toMatch(/^(60|59)$/);
+      expect(text).toContain('The budget of this user is used up for now.');
     }
     expect(statuses).toEqual([200, 200, 429]);
     expect((await ask('eve')).status).toBe(200);
@@ -106,6 +111,21 @@ describe('createOwnerLimits', () => {
       return before;
     });
     expect(admitted).toEqual([true, true, false]);
+  });
+
+  it.each([
+    ['waits', { finishReason: 'waiting', checkpoint: { open: { finish: { usage: { total: 60 } } } } }, false],
+    [
+      'reports its cost',
+      { finishReason: 'waiting', checkpoint: { open: { finish: {}, metadata: { cost: 6 } } } },
+      false,
+    ],
+    ['waits without an open turn', { finishReason: 'waiting', checkpoint: {} }, true],
+    ['ends', { finishReason: 'stop', checkpoint: { open: { finish: { usage: { total: 60 } } } } }, true],
+  ])('counts the open turn of a run that %s: %j', (_, result, isAllowed) => {
+    const limits = createOwnerLimits({ budget: { tokens: 60, cost: 6 } });
+    observe(of({ type: 'result', result } as unknown as StreamEvent).pipe(limits.count('ann')));
+    expect(isAdmitted(limits)).toBe(isAllowed);
   });
 
   it('gives an owner a new budget when the time is over', () => {

@@ -53,6 +53,15 @@ const getRequest: ListenedRequest = {
   pause: () => undefined,
   resume: () => undefined,
 };
+/** The request that a handler receives, for what Node or a framework has of one. */
+function received(incoming: object): Promise<Request> {
+  const { response } = fullResponse();
+  return new Promise((resolve) => {
+    const handler = (request: Request) => (resolve(request), Promise.resolve(new Response(null)));
+    nodeListener(handler)({ ...getRequest, ...incoming }, response);
+  });
+}
+
 const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe('nodeListener', () => {
@@ -85,6 +94,62 @@ describe('nodeListener', () => {
       (request) => Object.assign(request, { body: { input: 'a' }, originalUrl: '/original' }),
     );
     expect(answer.text).toBe('/original {"input":"a"}');
+  });
+
+  it('nodeListener passes a text that a middleware has read as it is', async () => {
+    expect(await (await received({ method: 'POST', body: 'raw "text"' })).text()).toBe('raw "text"');
+  });
+
+  it('nodeListener takes a request without a method and a URL for GET /', async () => {
+    const { method, url } = await received({});
+    expect([method, url]).toEqual(['GET', 'http://localhost/']);
+  });
+
+  it.each(['GET', 'HEAD'])('nodeListener passes no body with %s', async (method) => {
+    expect((await received({ method, body: 'text' })).body).toBeNull();
+  });
+
+  it('nodeListener passes each value of a header, and none of the names of HTTP/2 that begin with a colon', async () => {
+    const headers = { 'x-a': ['1', '2'], 'x-none': undefined, ':authority': 'h2.example', ':path': '/' };
+    expect(Object.fromEntries((await received({ headers })).headers)).toEqual({ 'x-a': '1, 2', host: 'h2.example' });
+  });
+
+  it('nodeListener takes the header `host` for the name, if there is one', async () => {
+    const nameFor = async (headers: object) => (await received({ headers })).headers.get('host');
+    expect(await nameFor({ host: 'a.example', ':authority': 'b.example' })).toBe('a.example');
+    expect(await nameFor({ 'x-a': '1' })).toBeNull();
+  });
+
+  it('nodeListener fails the body of a request whose connection breaks', async () => {
+    const broken = new Error('aborted');
+    const on = (event: string, listener: (error: Error) => void) => event === 'error' && listener(broken);
+    await expect((await received({ method: 'POST', on })).text()).rejects.toBe(broken);
+  });
+
+  it('nodeListener discards the rest of a body that its handler has cancelled', async () => {
+    const listeners: Record<string, (bytes?: Uint8Array) => void> = {};
+    let isFlowing = false;
+    const request = await received({
+      method: 'POST',
+      on: (event: string, listener: () => void) => (listeners[event] = listener),
+      pause: () => (isFlowing = false),
+      resume: () => (isFlowing = true),
+    });
+    await request.body?.cancel();
+    listeners['data']?.(new Uint8Array(1));
+    listeners['end']?.();
+    expect(isFlowing).toBe(true);
+  });
+
+  it('nodeListener writes no header for cookies if there are none', async () => {
+    const { response } = fullResponse();
+    const heads: object[] = [];
+    nodeListener(() => Promise.resolve(new Response(null, { headers: { 'x-a': '1' } })))(getRequest, {
+      ...response,
+      writeHead: (_, headers) => heads.push(headers),
+    });
+    await settled();
+    expect(heads).toEqual([{ 'x-a': '1' }]);
   });
 
   it('nodeListener answers 500 if the handler rejects or throws', async () => {

@@ -24,7 +24,9 @@ describe.each(protocolNames)('%s', (name) => {
     handler(agent(), { onNotice, store: mapStore() });
     expect(notices).toEqual([]);
     handler(agent(), { onNotice });
-    expect(notices).toEqual([{ code: 'memory_store', message: expect.stringContaining('Pass `store`') }]);
+    expect(notices).toEqual([
+      { code: 'memory_store', message: expect.stringMatching(/^Runs are stored in memory.*Pass `store`/) },
+    ]);
   });
 
   it('passes each result with its context to `onResult`, and survives its mistakes', async () => {
@@ -73,10 +75,21 @@ describe('a client that changes the arguments of a call', () => {
     await (await send(url, { input: 'Pay.' }, { ...headers(), 'x-run-id': resume })).text();
     const decide = (decision: object) => send(url, { resume, decisions: { c1: decision } }, headers());
     const edited = await decide({ approve: true, arguments: { amount: 900 } });
-    await edited.text();
+    const text = await edited.text();
     expect([edited.status, paid]).toEqual([status, expected]);
+    expect(text.includes('Approve or deny the call as it is')).toBe(status === 400);
     if (status === 400) await (await decide({ approve: true })).text();
     expect(paid).toHaveLength(1);
+  });
+
+  it('agentHandler with allowEdits false refuses all decisions if one changes its call', async () => {
+    const { headers } = protocols.agentHandler;
+    const url = await serve(agentHandler(agent(), { allowEdits: false }));
+    const resume = crypto.randomUUID();
+    await (await send(url, { input: 'Pay.' }, { ...headers(), 'x-run-id': resume })).text();
+    const decisions = { c1: { approve: true, arguments: { amount: 900 } }, c2: { approve: true } };
+    expect((await send(url, { resume, decisions }, headers())).status).toBe(400);
+    expect(paid).toEqual([]);
   });
 
   it.each([

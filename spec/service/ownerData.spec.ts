@@ -3,6 +3,7 @@ import { lastValueFrom, Subject, toArray } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import { agUiHandler } from '../../lib/bridges/agUi/index.js';
 import { uiChatHandler } from '../../lib/bridges/aiSdkUi/index.js';
+import { userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/agentHandler.js';
 import { memoryStore } from '../../lib/service/memoryStore.js';
@@ -56,9 +57,12 @@ describe('the data of an owner', () => {
   });
 
   it('has all pages of a long list', async () => {
-    const handler = agentHandler(createAgent({ model: scriptedModel(() => 'Hello.') }), users);
-    handlers.push(handler);
-    for (let n = 0; n < 110; n++) await (await post(handler, 'ann', { input: `Prompt ${n}` })).text();
+    const store = memoryStore();
+    const handler = agentHandler(createAgent({ model: scriptedModel([]) }), { ...users, store });
+    for (let n = 0; n < 110; n++) {
+      const record = { id: `run ${n}`, owner: 'ann', state: 'ended', attempt: 1 } as const;
+      await lastValueFrom(store.put({ ...record, input: [userMessage(`Prompt ${n}`)] }, 0));
+    }
     const prompts = (await exported(handler, 'ann')).map((entry) => JSON.stringify(entry));
     expect(prompts).toHaveLength(110);
     expect(prompts[109]).toContain('Prompt 109');

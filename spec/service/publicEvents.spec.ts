@@ -168,10 +168,10 @@ describe('uiChatHandler, which sends the events of a run that waits again', () =
 });
 
 describe('publicEvents', () => {
-  const publish = (event: object, options = {}) => {
+  const publish = (event: object, options = {}, clientErrors?: Readonly<Record<string, string>>) => {
     const values: unknown[] = [];
     of(event as { type: string })
-      .pipe(publicEvents(options))
+      .pipe(publicEvents(options, clientErrors))
       .subscribe((value) => values.push(value));
     return values;
   };
@@ -211,7 +211,158 @@ describe('publicEvents', () => {
       { type: 'toolProgress', id: 'c', name: 'n', value: { type: 'message', text: 'own' } },
       [{ type: 'toolProgress', id: 'c', name: 'n', value: { type: 'message', text: 'own' } }],
     ],
-  ])('handles %s', (_, event, expected) => expect(publish(event)).toEqual(expected));
+    [
+      'the signature of a thinking',
+      { type: 'thinking', text: 'Hm.', signature: 'LEAK' },
+      [{ type: 'thinking', text: 'Hm.' }],
+    ],
+    [
+      'provider data of a fragment',
+      { type: 'toolCallFragment', index: 0, arguments: '{', providerData: 'LEAK' },
+      [{ type: 'toolCallFragment', index: 0, arguments: '{' }],
+    ],
+    [
+      'provider data of a file',
+      { type: 'file', file: { type: 'file', mediaType: 'a/b', data: '', providerData: 'LEAK' }, more: 'LEAK' },
+      [{ type: 'file', file: { type: 'file', mediaType: 'a/b', data: '' } }],
+    ],
+    [
+      'options for the provider of a source',
+      { type: 'source', source: { type: 'source', url: 'u', providerOptions: 'LEAK' }, more: 'LEAK' },
+      [{ type: 'source', source: { type: 'source', url: 'u' } }],
+    ],
+    ['the end of a response', { type: 'finish', reason: 'stop', rawReason: 'LEAK' }, []],
+    ['the open calls of a run', { type: 'openCalls', open: 'LEAK' }, []],
+    ['provider data of an inner run', { type: 'nested', id: 'c', name: 'n', event: { type: 'providerData' } }, []],
+    ['a cost that is no number', { type: 'metadata', metadata: { cost: 'LEAK' } }, []],
+    ['a model without a name', { type: 'metadata', metadata: { answeredBy: { provider: 'p', url: 'LEAK' } } }, []],
+    ['a model without a provider', { type: 'metadata', metadata: { answeredBy: { name: 'n', url: 'LEAK' } } }, []],
+    [
+      'a tool of the provider that has succeeded',
+      {
+        type: 'metadata',
+        metadata: { serverTools: [{ id: 's', status: 'completed', input: 1, output: 2, raw: 'LEAK' }] },
+      },
+      [
+        {
+          type: 'metadata',
+          metadata: { serverTools: [{ id: 's', name: null, status: 'completed', input: 1, output: 2, raw: null }] },
+        },
+      ],
+    ],
+    [
+      'the end of a turn',
+      {
+        type: 'turn',
+        turn: 1,
+        finishReason: 'stop',
+        rawReason: 'end_turn',
+        usage: { input: 1, raw: 'LEAK' },
+        metadata,
+        checkpoint: 'LEAK',
+      },
+      [
+        {
+          type: 'turn',
+          turn: 1,
+          finishReason: 'stop',
+          rawReason: 'end_turn',
+          usage: { input: 1 },
+          metadata: { cost: 1 },
+        },
+      ],
+    ],
+    [
+      'a reason that could be a sentence',
+      { type: 'turn', turn: 1, finishReason: 'stop', rawReason: 'It was LEAK' },
+      [{ type: 'turn', turn: 1, finishReason: 'stop' }],
+    ],
+    [
+      'a reason of 65 characters',
+      { type: 'turn', turn: 1, finishReason: 'stop', rawReason: 'x'.repeat(65) },
+      [{ type: 'turn', turn: 1, finishReason: 'stop' }],
+    ],
+  ])('handles %s', (_, event, expected) => expect(publish(event)).toStrictEqual(expected));
+
+  const failedResult = { type: 'toolResult', id: 'c', name: 'n', error: 'LEAK' };
+  const hiddenResult = { type: 'toolResult', id: 'c', name: 'n', error: 'The tool failed.' };
+  const progress = (value: unknown) => ({ type: 'toolProgress', id: 'c', name: 'n', value });
+  it.each<[string, unknown, unknown]>([
+    ['a failed result', failedResult, hiddenResult],
+    ['progress of an inner tool', progress(failedResult), progress(hiddenResult)],
+    ['metadata', { type: 'metadata', metadata }, { type: 'metadata', metadata: { cost: 1 } }],
+    [
+      'a message',
+      { type: 'message', message: { role: 'user', parts: [failedResult], more: 'LEAK' } },
+      { type: 'message', message: { role: 'user', parts: [hiddenResult] } },
+    ],
+    [
+      'the end of a turn',
+      { type: 'turn', turn: 1, finishReason: 'stop', rawReason: 'It was LEAK' },
+      { type: 'turn', turn: 1, finishReason: 'stop' },
+    ],
+    ['a result without the id of a call', { type: 'toolResult', name: 'n', error: 'own' }, undefined],
+    ['a result without the name of a tool', { type: 'toolResult', id: 'c', error: 'own' }, undefined],
+    ['progress without the id of a call', { type: 'toolProgress', name: 'n', value: failedResult }, undefined],
+    ['progress without the name of a tool', { type: 'toolProgress', id: 'c', value: failedResult }, undefined],
+    ['metadata that is a text', { type: 'metadata', metadata: 'own' }, undefined],
+    ['a message without parts', { type: 'message', message: { parts: [], own: 1 } }, undefined],
+    ['a turn without a reason', { type: 'turn', own: 1 }, undefined],
+    ['a retry without an error', { type: 'retry', error: 'own', own: 1 }, undefined],
+    ['a value whose type is a property of objects', { type: 'constructor' }, undefined],
+    ['a value whose type is no text', { type: 1 }, undefined],
+    ['a text', 'own', undefined],
+  ])('reads the progress of a tool that runs an agent: %s', (_, value, expected) => {
+    expect(publish(progress(value))).toStrictEqual([progress(expected ?? value)]);
+  });
+
+  it('describes the error of a retry that a tool reports with a sentence of ours', () => {
+    const [event] = publish(progress({ type: 'retry', attempt: 1, error: { message: 'LEAK' } }));
+    expect(event).toMatchObject({ value: { type: 'retry', attempt: 1, error: { message: 'The run failed.' } } });
+  });
+
+  it('sends nothing for progress of which a browser may read nothing', () => {
+    expect(publish(progress({ type: 'metadata', metadata: { openai: 'LEAK' } }))).toEqual([]);
+  });
+
+  it('lets a client read the error that it has sent for its own call, and no other', () => {
+    const own = { ...failedResult, error: 'Mine.' };
+    expect(publish(own, {}, { c: 'Mine.' })).toEqual([own]);
+    expect(publish(own, {}, { c: 'Other.' })).toEqual([hiddenResult]);
+    expect(publish(own, {}, { other: 'Mine.' })).toEqual([hiddenResult]);
+  });
+
+  it('leaves out a named key that the metadata do not have', () => {
+    expect(publish({ type: 'metadata', metadata: {} }, { exposeMetadata: ['requestId'] })).toEqual([]);
+    expect(publish({ type: 'turn', turn: 1, finishReason: 'stop' }, { exposeMetadata: ['requestId'] })).toStrictEqual([
+      { type: 'turn', turn: 1, finishReason: 'stop' },
+    ]);
+  });
+
+  it('copies the fields of a result that a browser may read', () => {
+    const prompt = { ...userMessage('Hurry.'), metadata: { openai: 'LEAK' } };
+    const result = {
+      text: 'a',
+      answer: 'a',
+      thinking: 'b',
+      output: 1,
+      messages: [],
+      finishReason: 'waiting',
+      rawReason: 'pause',
+      usage: { input: 1, raw: 'LEAK' },
+      cost: 2,
+      metadata,
+      prompts: [prompt],
+      turns: 1,
+      waiting: [{ id: 'c', name: 'n', arguments: {} }],
+    };
+    expect(publish({ type: 'result', result: { ...result, checkpoint: 'LEAK', more: 'LEAK' } })).toStrictEqual([
+      {
+        type: 'result',
+        result: { ...result, usage: { input: 1 }, metadata: { cost: 1 }, prompts: [userMessage('Hurry.')] },
+      },
+    ]);
+  });
 
   it('lets named keys of the metadata pass', () => {
     const [event] = publish({ type: 'metadata', metadata }, { exposeMetadata: ['requestId'] });

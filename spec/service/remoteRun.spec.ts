@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ignoreElements, lastValueFrom, timer } from 'rxjs';
+import { ignoreElements, lastValueFrom, NEVER, throwError, timer } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { memoryLog } from '../../lib/service/memoryLog.js';
 import { memoryStore } from '../../lib/service/memoryStore.js';
@@ -38,5 +38,38 @@ describe('remoteRun', () => {
 
   it('remoteRun fails at the next check when nobody executes the run', async () => {
     expect(await readRun('running', 15_000)).toMatchObject([{ thrown: expect.any(ExecutorLostError) as unknown }]);
+  });
+
+  it('remoteRun says why it fails, in words for a browser, and that the page may come back', async () => {
+    const [{ thrown } = { thrown: undefined }] = await readRun('running');
+    expect(thrown).toMatchObject({ name: 'ExecutorLostError', code: 'run_abandoned', retryable: true, isPublic: true });
+    expect(String(thrown)).toContain('has ended. Join the run again.');
+  });
+
+  it('remoteRun asks a store again that could not be reached', () => {
+    const store = memoryStore();
+    let reads = 0;
+    new TestScheduler(() => undefined).run(({ flush }) => {
+      const get = (id: string) => (++reads === 1 ? throwError(() => new Error('away')) : store.get(id));
+      const { error } = observe(watchExecutor({ ...store, get }, 'r', () => true));
+      expect([error, reads]).toEqual([undefined, 0]);
+      flush();
+    });
+    expect(reads).toBe(2);
+  });
+
+  it.each([
+    [undefined, true],
+    ['1', false],
+  ])('remoteRun waits for a log that is not open yet, unless it was read: %s', (after, waits) => {
+    new TestScheduler(() => undefined).run(({ cold, flush }) => {
+      const log = memoryLog();
+      const reader = observe(remoteRun(log, 'r', NEVER).envelopes(after));
+      cold('700ms (a|)').subscribe(() => observe(log.append('r', 1, [{ type: 'a' }])));
+      cold('1200ms (a|)').subscribe(() => observe(log.end('r', 1)));
+      flush();
+      expect([reader.values.length, reader.completed]).toEqual(waits ? [1, true] : [0, false]);
+      if (!waits) expect(reader.error).toMatchObject({ code: 'run_not_found' });
+    });
   });
 });

@@ -66,6 +66,28 @@ const sendRun = (
 const after = ({ headers }: IncomingMessage) => headers['last-event-id'] as string | undefined;
 
 describe('a run over a real socket', () => {
+  it('runResponse sends headers that no proxy buffers or stores, and those of the application', () => {
+    const { headers } = runResponse(of(other('a')), { headers: { 'x-a': '1', 'cache-control': 'private' } });
+    expect(Object.fromEntries(headers)).toEqual({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'private',
+      'x-accel-buffering': 'no',
+      'x-a': '1',
+    });
+    expect(runResponse(of(other('a'))).headers.get('cache-control')).toBe('no-cache, no-transform');
+  });
+
+  it('runResponse sends nothing for a checkpoint, and the interval of reconnection once', async () => {
+    const checkpoint = { type: 'checkpoint', checkpoint: {} } as StreamEvent;
+    const events = of(checkpoint, other('a'), other('b'));
+    const [plain, shared] = await Promise.all([events, shareRun(events)].map((run) => runResponse(run).text()));
+    expect(plain?.match(/^data: .*$/gm)).toEqual(shared?.match(/^data: .*$/gm));
+    expect(plain).not.toContain('checkpoint');
+    expect(plain).not.toMatch(/^id: /m);
+    expect(plain?.match(/"type":"a"|"type":"b"/g)).toEqual(['"type":"a"', '"type":"b"']);
+    expect(shared).toMatch(/^id: 2$/m);
+  });
+
   it('runResponse and fromServerSentEvents deliver the events of a run', async () => {
     const url = await serve((_, response) => sendRun(exampleRun(), response));
     const received = await receive(url);

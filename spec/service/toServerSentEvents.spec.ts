@@ -48,6 +48,21 @@ describe('toServerSentEvents', () => {
     });
   });
 
+  it.each<[string, (events$: Observable<StreamEvent>) => Observable<unknown>]>([
+    ['a plain run', (events$) => events$.pipe(toServerSentEvents())],
+    ['a shared run', (events$) => shareRun(events$).envelopes().pipe(toServerSentEvents())],
+  ])('toServerSentEvents sends nothing for a checkpoint of %s', (_, build) => {
+    const checkpoint = { type: 'checkpoint', checkpoint: {} } as StreamEvent;
+    const { values } = observe(build(of(checkpoint, other('a'))));
+    expect(values).toMatchObject([{ data: '{"type":"a"}' }, { type: 'end' }]);
+  });
+
+  it('toServerSentEvents takes an event of the application with a field `compact` for an event', () => {
+    const own = { type: 'own', compact: { type: 'a' } } as StreamEvent;
+    const { values } = observe(of(own).pipe(toServerSentEvents()));
+    expect(values[0]?.data).toBe(JSON.stringify(own));
+  });
+
   it('toServerSentEvents stops its heartbeat when it is unsubscribed', () => {
     new TestScheduler(() => undefined).run(({ flush, expectObservable }) => {
       expectObservable(NEVER.pipe(toServerSentEvents({ heartbeat: 2 }), take(1)));

@@ -167,13 +167,17 @@ describe('a request that is late', () => {
     for (let step = 0; step < 5; step++) await turn();
     jest.advanceTimersByTime(30_000);
     jest.useRealTimers();
-    return (await response).status;
+    const { status } = await response;
+    return [status, await (await response).text()];
   };
 
   it.each(Object.entries(cases))(
     '%s answers 503 if `context` says nothing for 30 seconds',
     async (_, [create, body]) => {
-      expect(await in30Seconds(() => post(create(late), body, { 'x-run-id': newId() }))).toBe(503);
+      expect(await in30Seconds(() => post(create(late), body, { 'x-run-id': newId() }))).toEqual([
+        503,
+        expect.stringContaining('The service could not identify the client in time. Ask again.'),
+      ]);
     },
   );
 
@@ -185,13 +189,16 @@ describe('a request that is late', () => {
       body,
       duplex: 'half',
     } as RequestInit);
-    expect(await in30Seconds(() => create(undefined)(request))).toBe(408);
+    expect(await in30Seconds(() => create(undefined)(request))).toEqual([
+      408,
+      expect.stringContaining('The body of the request did not arrive in time. Send it again.'),
+    ]);
   });
 
   it('agentHandler answers 503 to a stop if the store does not answer', async () => {
     const handler = agentHandler(agent(), { store: { ...mapStore(), get: () => NEVER } });
     const stop = () => handler(new Request(url, { method: 'DELETE', headers: { 'x-run-id': newId() } }));
-    expect(await in30Seconds(stop)).toBe(503);
+    expect(await in30Seconds(stop)).toEqual([503, expect.stringContaining('does not answer. Ask again.')]);
   });
 
   it('agentHandler gives a run up whose record the store writes too late', async () => {
@@ -200,7 +207,8 @@ describe('a request that is late', () => {
     const put: RunStore['put'] = (record, version) =>
       concat(store.put(record, version).pipe(ignoreElements()), answers, of(true));
     const handler = agentHandler(agent(), { store: { ...store, put } });
-    expect(await in30Seconds(() => post(handler, { input: 'Hi' }, { 'x-run-id': newId() }))).toBe(503);
+    const [status] = await in30Seconds(() => post(handler, { input: 'Hi' }, { 'x-run-id': newId() }));
+    expect(status).toBe(503);
     await turn();
     expect(store.records.size).toBe(0);
   });

@@ -5,10 +5,10 @@ import { memoryStore } from '../../lib/service/memoryStore.js';
 import type { RunLog } from '../../lib/service/runLog.js';
 import type { RunRecord, RunStore, StoredRun } from '../../lib/service/runStore.js';
 
-/** A delay of 1 to 16 ms. */
-const randomDelay = () => 1 + Math.floor(Math.random() * 16);
+/** A delay of 1 to 4 ms. */
+const randomDelay = () => 1 + Math.floor(Math.random() * 4);
 
-/** A store that receives requests late and answers late: 1 to 16 ms each, so the answers are in any order. */
+/** A store that receives requests late and answers late: 1 to 4 ms each, so the answers are in any order. */
 export function lateStore(store: RunStore = memoryStore(), pause: () => number = randomDelay): RunStore {
   const late = <T>(work: () => Observable<T>) => timer(pause()).pipe(concatMap(work), delay(pause()));
   return {
