@@ -16,6 +16,19 @@ const limits: Readonly<Record<string, number>> = {
   service: 85,
 };
 
+/** Specs that belong to a room besides those of its folder: `agentRun.ts` and others are parts of `lib/agent.ts`. */
+const furtherSpecs: Readonly<Record<string, string>> = { orchestrators: 'spec/agent*.spec.ts' };
+
+/** Tests that measure how cost or memory grow, or that run at every event: they take a second for each mutant. */
+const slowTests = [
+  'linear cost',
+  '[0-9]0,000 ',
+  'holds nothing of a run',
+  'in proportion to its length',
+  'needs the memory',
+  'ends like an undisturbed run',
+];
+
 const everyFile = '**/*.ts';
 const { values, positionals } = parseArgs({
   options: { concurrency: { type: 'string', default: '2' }, only: { type: 'string', default: everyFile } },
@@ -35,9 +48,8 @@ const config = {
   testRunnerNodeArgs: ['--import', 'tsx'],
   mochaOptions: {
     require: ['./spec/checks/mutation/fileSuites.ts'],
-    spec: [`spec/${room}/**/*.spec.ts`],
-    // Tests that measure how cost or memory grow: they take a second for each mutant.
-    grep: '^(?!.*(linear cost|[0-9]0,000 |holds nothing of a run|in proportion to its length|needs the memory))',
+    spec: [`spec/${room}/**/*.spec.ts`, ...[furtherSpecs[room] ?? []].flat()],
+    grep: `^(?!.*(${slowTests.join('|')}))`,
     // Specs that start processes; and zone.js, which replaces Promise for all specs of the process.
     ignore: ['**/*.slow.spec.ts', '**/*.database.spec.ts', '**/zone.spec.ts'],
   },
