@@ -138,8 +138,6 @@ function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
             unwrapper = createUnwrapper(showText);
             return;
           case 'toolStart':
-          case 'toolProgress':
-          case 'toolUsage':
           case 'toolResult':
             if (event.name === RETURN_RESULT) return;
             break;
