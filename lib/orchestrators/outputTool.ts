@@ -24,6 +24,9 @@ import { modelTurn, toolChoiceAt } from './toolLoop.js';
 /** The name of the tool with which a model that does not accept a schema returns its result. */
 const RETURN_RESULT = 'return_result';
 
+/** What a model is told after the problem of its result. */
+const CALL_AGAIN = `. Call ${RETURN_RESULT} again with the complete, corrected result.`;
+
 /** Holds the validated result once the model has returned it. */
 interface Returned {
   result?: { readonly value: unknown } | undefined;
@@ -59,10 +62,7 @@ function returnTool(schema: Schema, returned: Returned): Tool {
   const jsonSchema = toJsonSchema(schema, 'The output');
   const wrapped = isWrapped(jsonSchema);
   const accept = (validation: Validation<unknown>) => {
-    if ('invalid' in validation)
-      throw new Error(
-        `Invalid result: ${validation.invalid}. Call ${RETURN_RESULT} again with the complete, corrected result.`,
-      );
+    if ('invalid' in validation) throw new Error(`Invalid result: ${validation.invalid}${CALL_AGAIN}`);
     returned.result = { value: validation.value };
     return 'ok';
   };
@@ -138,8 +138,6 @@ function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
             unwrapper = createUnwrapper(showText);
             return;
           case 'toolStart':
-          case 'toolProgress':
-          case 'toolUsage':
           case 'toolResult':
             if (event.name === RETURN_RESULT) return;
             break;
@@ -188,10 +186,11 @@ function countRepair(
   return of({ ...turn, ...omitUndefined({ next }) });
 }
 
-/** Why `return_result` failed. */
+/** Why `return_result` failed, without the advice to the model. */
 function findResultError(messages: readonly Message[]): string {
   for (const { parts } of messages)
     for (const part of parts)
-      if (part.type === 'toolResult' && part.name === RETURN_RESULT && part.error !== undefined) return part.error;
+      if (part.type === 'toolResult' && part.name === RETURN_RESULT && part.error !== undefined)
+        return part.error.replace(CALL_AGAIN, '');
   return '';
 }

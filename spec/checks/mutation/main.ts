@@ -16,6 +16,20 @@ const limits: Readonly<Record<string, number>> = {
   service: 85,
 };
 
+/** Specs that belong to a room besides those of its folder: `agentRun.ts` and others are parts of `lib/agent.ts`. */
+const furtherSpecs: Readonly<Record<string, string>> = { orchestrators: 'spec/agent*.spec.ts' };
+
+/** Tests that measure how cost or memory grow, or that run at every event: they take a second for each mutant. */
+const slowTests = [
+  'linear cost',
+  '[0-9]0,000 ',
+  'holds nothing of a run',
+  'in proportion to its length',
+  'needs the memory',
+  'ends like an undisturbed run',
+  'killed at any write',
+];
+
 const everyFile = '**/*.ts';
 const { values, positionals } = parseArgs({
   options: { concurrency: { type: 'string', default: '2' }, only: { type: 'string', default: everyFile } },
@@ -35,10 +49,8 @@ const config = {
   testRunnerNodeArgs: ['--import', 'tsx'],
   mochaOptions: {
     require: ['./spec/checks/mutation/fileSuites.ts'],
-    spec: [`spec/${room}/**/*.spec.ts`],
-    // Tests that measure how cost or memory grow, and one that kills a process at each of its writes: they take a second
-    // for each mutant.
-    grep: '^(?!.*(linear cost|[0-9]0,000 |holds nothing of a run|in proportion to its length|needs the memory|killed at any write))',
+    spec: [`spec/${room}/**/*.spec.ts`, ...[furtherSpecs[room] ?? []].flat()],
+    grep: `^(?!.*(${slowTests.join('|')}))`,
     // Specs that start processes; and zone.js, which replaces Promise for all specs of the process.
     ignore: ['**/*.slow.spec.ts', '**/*.database.spec.ts', '**/zone.spec.ts'],
   },
@@ -60,7 +72,8 @@ const config = {
     'spec/recordings',
     'spec/checks/*',
     '!spec/checks/mutation',
-    'examples',
+    'examples/*',
+    '!examples/research',
     '.git',
   ],
   allowConsoleColors: false,
