@@ -23,7 +23,7 @@ const countsOfTools = /* @__PURE__ */ new WeakMap<Tool, WordCounts>();
 export const scoreTools: ToolScore = (query, tools) => {
   const texts = tools.map(wordCounts);
   const lengths = texts.map((counts) => sum([...counts.values()]));
-  const meanLength = sum(lengths) / Math.max(tools.length, 1);
+  const meanLength = sum(lengths) / tools.length;
   const scores = tools.map(() => 0);
   for (const word of new Set(wordsIn(query))) {
     const frequencies = texts.map((counts) => frequencyOf(word, counts));

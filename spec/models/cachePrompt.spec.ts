@@ -120,6 +120,60 @@ describe('cachePrompt', () => {
     expect(keyOf({ messages }, { key: (request) => `chat-${request.messages.length}` })).toBe('chat-2');
   });
 
+  it('cachePrompt derives the same key in all processes and versions', () => {
+    const keyOf = (request: ModelRequest) => requestFor(request).providerOptions?.['openai']?.['prompt_cache_key'];
+    // The first half is the well-known FNV-1a hash.
+    expect(keyOf({ messages: [userMessage('a')] })).toBe('rivulet-e40c292c93ec655f');
+    expect(keyOf({ messages: [userMessage('Hi 4')] })).toBe('rivulet-0f6467ae12cfffb3');
+    const messages = [systemMessage('Be brief.'), userMessage('Hi')];
+    expect(keyOf({ messages, tools: [toolDefinition(look)] })).toBe('rivulet-fc0743806193b91b');
+  });
+
+  it('cachePrompt asks for the short lifetime of each wire by default', () => {
+    expect(requestFor({ messages: [userMessage('a')] }, {}, 'anthropic/claude-sonnet-5-5').providerOptions).toEqual({
+      openai: { prompt_cache_key: 'rivulet-e40c292c93ec655f' },
+      'openai-responses': { prompt_cache_key: 'rivulet-e40c292c93ec655f' },
+      openrouter: { cache_control: { type: 'ephemeral' } },
+    });
+  });
+
+  it('cachePrompt marks no message without content, and keeps the other options of what it marks', () => {
+    const providerOptions = { anthropic: { x: 1 }, other: { y: 2 } };
+    const empty: Message = { role: 'user', parts: [] };
+    const messages = [systemMessage('Be brief.'), systemMessage(' '), { ...userMessage('Hi'), providerOptions }, empty];
+    const cached = requestFor({ messages });
+    expect(cached.messages.map(isMarked)).toEqual([true, false, true, false]);
+    expect(cached.messages[2]?.providerOptions).toEqual({
+      anthropic: { x: 1, cache_control: { type: 'ephemeral' } },
+      other: { y: 2 },
+    });
+    expect(cached).not.toHaveProperty('tools');
+  });
+
+  it.each<[string, (marked: object) => Partial<ModelRequest>, number]>([
+    ['the request', (marked) => marked, 3],
+    ['a part', (marked) => ({ messages: [{ role: 'model', parts: [{ type: 'text', text: 'a', ...marked }] }] }), 3],
+    ['a tool', (marked) => ({ tools: [{ ...toolDefinition(look), ...marked }] }), 3],
+    ['no place', () => ({}), 4],
+  ])('cachePrompt counts a breakpoint of the user among the four: at %s', (_, own, added) => {
+    const marked = { providerOptions: { anthropic: { cache_control: { type: 'ephemeral' } } } };
+    const { messages = [], ...rest } = own(marked);
+    const request: ModelRequest = {
+      tools: [toolDefinition(look)],
+      ...rest,
+      messages: [systemMessage('Be brief.'), userMessage('1'), ...messages, userMessage('2')],
+    };
+    const before = breakpoints(request);
+    const after = breakpoints(requestFor(request));
+    expect([after - before, before]).toEqual([added, 4 - added]);
+  });
+
+  it('cachePrompt leaves a message with a part that the user has marked as it is', () => {
+    const marked = { providerOptions: { anthropic: { cache_control: { type: 'ephemeral' } } } };
+    const message: Message = { role: 'user', parts: [{ type: 'text', text: 'a', ...marked }] };
+    expect(requestFor({ messages: [message] }).messages).toEqual([message]);
+  });
+
   it('cachePrompt asks for the long lifetime of each wire, and keeps the options of the request', () => {
     const providerOptions = { openai: { prompt_cache_key: 'mine', service_tier: 'flex' } };
     const request = { messages: [userMessage('Hi')], providerOptions };

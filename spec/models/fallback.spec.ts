@@ -6,6 +6,7 @@ import { ConfigurationError, errorToJson, HttpError } from '../../lib/core/error
 import { objectOrEmpty } from '../../lib/core/json/json.js';
 import { filePart } from '../../lib/core/message.js';
 import type { Model, ModelRequest } from '../../lib/core/model.js';
+import { GuardError } from '../../lib/core/runErrors.js';
 import type { AllModelsFailedError } from '../../lib/core/runErrors.js';
 import { tool, toolDefinition } from '../../lib/core/tool.js';
 import { fallback } from '../../lib/models/fallback.js';
@@ -264,10 +265,29 @@ describe('fallback', () => {
 
     it.each([
       new ConfigurationError('history', 'No.', 'Yes.'),
-      new HttpError('Bad.', { provider: 'p', status: 400, retryable: false }),
+      ...[400, 413, 422].map((status) => new HttpError('Bad.', { provider: 'p', status, retryable: false })),
+      Object.assign(new Error('Too long.'), { code: 'context_length' }),
+      new GuardError(undefined),
     ])('fallback asks a model again whose request was wrong: %s', (error) => {
       const a = modelOf('a', [[{ error }], 'a']);
       const model = fallback([a, modelOf('b', ['b'])], { cooldown: 1000, scheduler: clock() });
+      expect([answered(model), answered(model)]).toEqual([['b'], ['a']]);
+    });
+
+    it.each([
+      new HttpError('Down.', { provider: 'p', status: 500, retryable: true }),
+      new HttpError('No key.', { provider: 'p', status: 401, retryable: false }),
+      Object.assign(new Error('A status of another protocol.'), { code: 'other', status: 400 }),
+    ])('fallback lets a model rest that is down: %s', (error) => {
+      const a = modelOf('a', [[{ error }], 'a']);
+      const model = fallback([a, modelOf('b', ['b', 'b'])], { cooldown: 1000, scheduler: clock() });
+      expect([answered(model), answered(model)]).toEqual([['b'], ['b']]);
+    });
+
+    it('fallback lets no model rest by default, even if its server asks for it', () => {
+      const busy = new HttpError('Busy.', { provider: 'p', status: 429, retryable: true, retryAfter: 5000 });
+      const a = modelOf('a', [[{ error: busy }], 'a']);
+      const model = fallback([a, modelOf('b', ['b'])], { scheduler: clock() });
       expect([answered(model), answered(model)]).toEqual([['b'], ['a']]);
     });
 

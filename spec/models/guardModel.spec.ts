@@ -6,6 +6,7 @@ import { repairHistory } from '../../lib/core/history.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
+import { usageOfError } from '../../lib/core/usageOfError.js';
 import { fallback } from '../../lib/models/fallback.js';
 import { guardModel } from '../../lib/models/guardModel.js';
 import type { GuardedCall, GuardedText, GuardModelOptions } from '../../lib/models/guardModel.js';
@@ -57,6 +58,27 @@ describe('guardModel', () => {
       { type: 'text', delta: 'def', text: 'cdef', length: 6 },
       { type: 'text', delta: 'g', text: 'g', length: 1 },
     ]);
+  });
+
+  it('guardModel passes the last 10,000 characters by default', () => {
+    const lengths: number[] = [];
+    run(modelOf('m', [['a'.repeat(9_999), 'b', 'c']]), (content) => {
+      if (content.type === 'text') lengths.push(content.text.length);
+      return true;
+    });
+    expect(lengths).toEqual([9_999, 10_000, 10_000]);
+  });
+
+  it('guardModel keeps the usage in the error of a response that it has rejected', () => {
+    const late: Chunk[] = [{ type: 'toolCallFragment', index: 0, name: 'delete_all', arguments: '{}' }, chunks.f];
+    const { error } = run(modelOf('m', [late]), noKey, { whenRejected: 'fail' });
+    expect(usageOfError(error)).toEqual(chunks.f.usage);
+  });
+
+  it('guardModel forgets the calls of an attempt that is retracted', () => {
+    const half: Chunk = { type: 'toolCallFragment', index: 0, name: 'delete_all', arguments: '{}' };
+    const { values } = run(modelOf('m', [[half, chunks.x, chunks.a, chunks.f]]), noKey);
+    expect(values).toEqual([half, chunks.x, chunks.a, chunks.f]);
   });
 
   it('guardModel passes each call with its arguments when it is complete: at its end, or at the finish', () => {

@@ -5,7 +5,7 @@ import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Model, ModelRequest } from '../../lib/core/model.js';
-import { tool } from '../../lib/core/tool.js';
+import { tool, toolDefinition } from '../../lib/core/tool.js';
 import type { Usage } from '../../lib/core/usage.js';
 import { createLimiter, limitModel } from '../../lib/models/limitModel.js';
 import type { LimiterOptions } from '../../lib/models/limitModel.js';
@@ -25,6 +25,9 @@ const modelOf = (stream: (request: ModelRequest) => Observable<Chunk>): Model =>
   capabilities: { tools: true },
   stream,
 });
+
+const look = tool({ name: 'look', description: 'Looks.', execute: () => 1 });
+const definitionTokens = Math.ceil(JSON.stringify([toolDefinition(look)]).length / 4);
 
 /** A model that emits its `finish` after 10 ms. */
 const slow = (usage?: Usage) => modelOf(() => timer(10).pipe(map(() => finish(usage))));
@@ -115,6 +118,31 @@ describe('limitModel', () => {
       const model = limitModel(retracting, createLimiter({ tokensPerMinute: 100, estimate: () => 1 }));
       const both = concat(model.stream(request), model.stream(request)).pipe(map(({ type }) => type));
       expectObservable(both).toBe('(rf) 59996ms (rf|)', { r: 'retract', f: 'finish' });
+    }));
+
+  it.each<[string, Partial<ModelRequest>, number]>([
+    ['its messages', {}, 2],
+    ['the maximum of its output', { maxOutputTokens: 5 }, 7],
+    ['the definitions of its tools', { tools: [toolDefinition(look)] }, 2 + definitionTokens],
+  ])('limitModel estimates a request by %s', (_, fields, tokens) => {
+    virtual(() => {
+      const admitted = (tokensPerMinute: number) => {
+        const limiter = createLimiter({ tokensPerMinute, whenFull: 'fail', concurrency: 2 });
+        const model = limitModel(
+          modelOf(() => of(finish())),
+          limiter,
+        );
+        observe(model.stream(request)); // 2 tokens
+        return observe(model.stream({ ...request, ...fields })).error === undefined;
+      };
+      expect([admitted(tokens + 1), admitted(tokens + 2)]).toEqual([false, true]);
+    });
+  });
+
+  it('limitModel counts a usage without a total by the estimate', () =>
+    virtual(({ expectObservable }) => {
+      const options = { tokensPerMinute: 100, estimate: () => 100 };
+      expectObservable(sentAt(options, 2, { input: 1 })).toBe('1m 10ms (a|)', { a: [1, 2] });
     }));
 
   it('limitModel ignores a usage that is reported after its minute', () =>
@@ -235,7 +263,6 @@ describe('limitModel', () => {
   it('limitModel is shared by the runs of several agents and by their turns', () =>
     virtual(({ expectObservable }) => {
       const limiter = createLimiter({ requestsPerMinute: 3 });
-      const look = tool({ name: 'look', description: '', execute: () => 1 });
       const agentOf = () =>
         createAgent({
           model: limitModel(
@@ -267,15 +294,19 @@ describe('limitModel', () => {
       expect(ended).toBe(10_000);
     }));
 
-  it.each([{ requestsPerMinute: 0 }, { tokensPerMinute: NaN }, { concurrency: 0 }])(
-    'createLimiter rejects %j',
-    (options) => {
-      expect(() => createLimiter(options)).toThrow(expect.objectContaining({ code: 'configuration' }));
-    },
-  );
+  it.each([
+    [{ requestsPerMinute: 0 }, 'requestsPerMinute is 0.'],
+    [{ tokensPerMinute: NaN }, 'tokensPerMinute is NaN.'],
+    [{ concurrency: 0 }, 'concurrency is 0.'],
+  ])('createLimiter rejects %j', (options, message) => {
+    expect(() => createLimiter(options)).toThrow(message);
+  });
 
   it('createLimiter fails a request whose estimate is not a number', () => {
     const limiter = createLimiter({ tokensPerMinute: 1, estimate: () => NaN });
-    expect(observe(limitModel(slow(), limiter).stream(request)).error).toMatchObject({ code: 'configuration' });
+    expect(observe(limitModel(slow(), limiter).stream(request)).error).toMatchObject({
+      code: 'configuration',
+      message: expect.stringContaining('The estimate of tokens is NaN.'),
+    });
   });
 });

@@ -11,7 +11,7 @@ import {
   systemMessage,
   userMessage,
 } from '../../lib/core/message.js';
-import type { Message } from '../../lib/core/message.js';
+import type { Message, Part } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { summarize } from '../../lib/models/summarize.js';
 import type { SummarizeOptions } from '../../lib/models/summarize.js';
@@ -87,6 +87,65 @@ describe('summarize', () => {
         maxOutputTokens: 99,
       },
     ]);
+  });
+
+  it('summarize names files and sources by what is known of them', () => {
+    const { model, shorten } = numbered(1, { keep: { messages: 1 } });
+    const parts: readonly Part[] = [
+      filePart(new Uint8Array(9), 'application/pdf', 'report.pdf'),
+      { type: 'source', url: 'https://example.org' },
+      { type: 'source', text: 'A quote.' },
+      { type: 'source', title: 'Cats', text: 'A quote.' },
+      { type: 'source' },
+      { type: 'toolResult', id: '1', name: 'look', error: 'blind' },
+    ];
+    shorten([userMessage(parts), modelMessage('m1'), userMessage('u2')]);
+    expect(messageText(model.requests[0]?.messages[1] ?? userMessage(''))).toBe(
+      'user: [file: report.pdf]\n[source: https://example.org]\n[source: A quote.]\n[source: Cats]\n[source: ]\n' +
+        '[result of look: blind]\n\nmodel: m1',
+    );
+  });
+
+  it('summarize keeps 10 messages by default, and asks for what a model needs to continue', () => {
+    const model = scriptedModel(['s1']);
+    const long = Array.from({ length: 20 }, (_, at) => (at % 2 === 0 ? userMessage(`u${at}`) : modelMessage(`m${at}`)));
+    const shortened = observe(summarize({ model, when: () => true })(long)).values[0];
+    expect(shortened).toEqual([summaryOf('s1'), ...long.slice(10)]);
+    expect(model.requests[0]).not.toHaveProperty('maxOutputTokens');
+    expect(model.requests[0]?.messages[0]).toEqual(
+      systemMessage(
+        'Summarize this conversation between a user and a model, for the model to continue it. Keep decisions, facts, ' +
+          'names, numbers, results of tools, and open tasks. Answer with the summary only.',
+      ),
+    );
+  });
+
+  it('summarize keeps all system messages, also those between the messages that it summarizes', () => {
+    const { model, shorten } = numbered(4);
+    const history = [
+      systemMessage('First.'),
+      userMessage('u1'),
+      systemMessage('Second.'),
+      modelMessage('m1'),
+      userMessage('u2'),
+    ];
+    expect(shorten(history)?.filter(({ role }) => role === 'system')).toEqual([history[0], history[2]]);
+    expect(JSON.stringify(model.requests)).not.toMatch(/First|Second/);
+    const onlySystem = [
+      systemMessage('a'),
+      systemMessage('b'),
+      systemMessage('c'),
+      systemMessage('d'),
+      userMessage('u'),
+    ];
+    expect(shorten(onlySystem)).toBe(onlySystem);
+  });
+
+  it('summarize reuses no summary for a history that has other messages', () => {
+    const { model, shorten } = numbered(4);
+    shorten(talk);
+    shorten(talk.map((message) => ({ ...message })));
+    expect(model.requests).toHaveLength(2);
   });
 
   it('summarize reuses a summary, and includes it in the next one', () => {
@@ -165,9 +224,11 @@ describe('summarize', () => {
     expect(shapes).toEqual([['u1'], ['u1', 'c', 'r'], ['s1', 'u1', 'c', 'r'], ['s2', 'u1', 'c', 'r']]);
   });
 
-  it.each([{ when: 0 }, { when: NaN }, { when: 9, keep: {} }])('summarize rejects %j', (options) => {
-    expect(() => summarize({ model: scriptedModel([]), ...options })).toThrow(
-      expect.objectContaining({ code: 'configuration' }),
-    );
+  it.each([
+    [{ when: 0 }, 'when is 0.'],
+    [{ when: NaN }, 'when is NaN.'],
+    [{ when: 9, keep: {} }, 'keepRecent'],
+  ])('summarize rejects %j', (options, message) => {
+    expect(() => summarize({ model: scriptedModel([]), ...options })).toThrow(message);
   });
 });

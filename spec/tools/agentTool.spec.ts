@@ -1,9 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { firstValueFrom, from, mergeMap, of, Subject, toArray } from 'rxjs';
+import { firstValueFrom, from, mergeMap, NEVER, of, Subject, toArray } from 'rxjs';
+import type { Observable } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent.js';
 import type { AgentOptions } from '../../lib/agent.js';
-import type { Chunk } from '../../lib/core/chunk.js';
+import type { Approve } from '../../lib/core/approval.js';
+import type { Checkpoint } from '../../lib/core/checkpoint.js';
+import type { Chunk, FinishReason } from '../../lib/core/chunk.js';
 import type { RunEvent, StreamEvent } from '../../lib/core/event.js';
 import { isNested, isText, isToolResult, isToolUsage, isTurn } from '../../lib/core/eventGuards.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
@@ -15,6 +18,7 @@ import { executeTools } from '../../lib/operators/executeTools.js';
 import { tokenBudget, turnCount } from '../../lib/orchestrators/stopWhen.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
+import type { AnyAgent } from '../../lib/tools/agentTool.js';
 import { cacheTool } from '../../lib/tools/cacheTool.js';
 import { retryTool } from '../../lib/tools/retryTool.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
@@ -176,12 +180,18 @@ describe('agentTool', () => {
   });
 
   const preamble = 'I look.';
+  const ending = (reason: FinishReason): Chunk => ({ type: 'finish', reason });
   const ends: readonly (readonly [string, Partial<AgentOptions>, readonly (string | Chunk)[], string])[] = [
-    ['maxTurns', { maxTurns: 1 }, [preamble, toolCall('look')], 'maximum number of turns'],
-    ['limit', { stopWhen: turnCount(1) }, [preamble, toolCall('look')], 'a limit of its run'],
-    ['length', {}, [preamble, { type: 'finish', reason: 'length' }], 'cut off'],
-    ['contentFilter', {}, [preamble, { type: 'finish', reason: 'contentFilter' }], 'filter'],
-    ['other', {}, [preamble, { type: 'finish', reason: 'other' }], 'other'],
+    ['maxTurns', { maxTurns: 1 }, [preamble, toolCall('look')], 'it reached its maximum number of turns (maxTurns)'],
+    ['limit', { stopWhen: turnCount(1) }, [preamble, toolCall('look')], 'it reached a limit of its run (limit)'],
+    ['length', {}, [preamble, ending('length')], 'its answer was cut off at the limit of tokens (length)'],
+    [
+      'contentFilter',
+      {},
+      [preamble, ending('contentFilter')],
+      "the provider's filter stopped its answer (contentFilter)",
+    ],
+    ['other', {}, [preamble, ending('other')], 'other'],
   ];
   it.each(ends)(
     'agentTool does not take a preamble for the answer of an agent that ends with %s',
@@ -189,9 +199,9 @@ describe('agentTool', () => {
       const agent = createAgent({ tools: [look], ...options, model: scriptedModel([script]) });
       const [result] = resultsOf(observe(callTool(agentTool(agent, described), { prompt: '' })).values);
       expect(result).toMatchObject({ code: 'incomplete', data: { finishReason, text: preamble } });
-      expect(result?.error).toContain('The agent "research" ended without an answer: ');
-      expect(result?.error).toContain(reason);
-      expect(result?.error).toMatch(/It wrote, before that: I look\.$/);
+      expect(result?.error).toBe(
+        `The agent "research" ended without an answer: ${reason}. It wrote, before that: I look.`,
+      );
     },
   );
 
@@ -203,6 +213,42 @@ describe('agentTool', () => {
         code: 'incomplete',
         data: { finishReason: 'stop', text: '' },
       },
+    ]);
+  });
+
+  it('agentTool describes itself to the model: by default, its arguments are one required text', () => {
+    const model = scriptedModel(['Done.']);
+    observe(createAgent({ model, tools: [agentTool(researcher(), described)] }).run('?'));
+    expect(model.requests[0]?.tools).toMatchObject([
+      {
+        ...described,
+        parameters: {
+          type: 'object',
+          properties: {
+            prompt: { type: 'string', description: 'The task, with everything that is needed to do it.' },
+          },
+          required: ['prompt'],
+          additionalProperties: false,
+        },
+      },
+    ]);
+  });
+
+  it('agentTool answers also a caller that is no run', () => {
+    const research = agentTool(researcher(), described);
+    const used: Usage[] = [];
+    const context = { call: callOf('research'), messages: [], usage: (usage: Usage) => used.push(usage) };
+    const output = research.execute?.({ prompt: 'Rivers?' }, context as never) as Observable<unknown>;
+    expect(observe(output)).toMatchObject({ values: ['The Nile.'], completed: true });
+    expect(used).toEqual([{ total: 10 }, { total: 20 }]);
+  });
+
+  it('agentTool takes the last message of the model for the answer, whatever follows it', () => {
+    const result = { finishReason: 'stop', messages: [modelMessage('No.'), modelMessage('Yes.'), userMessage('Ok.')] };
+    const stream = () => of({ type: 'result', result } as unknown as RunEvent);
+    const agent: AnyAgent = { stream, run: () => of() };
+    expect(resultsOf(observe(callTool(agentTool(agent, described), { prompt: '' })).values)).toMatchObject([
+      { result: 'Yes.' },
     ]);
   });
 
@@ -222,6 +268,147 @@ describe('agentTool', () => {
     expect(resultsOf(observe(callTool(research, {})).values)).toMatchObject([{ code: 'invalid_arguments' }]);
     const events: RunEvent[] = [{ type: 'message', message: modelMessage('a') }];
     expect(events).toHaveLength(1);
+  });
+});
+
+describe('agentTool in a run', () => {
+  const pay = tool({ name: 'pay', description: '', needsApproval: true, execute: () => 'paid' });
+  const endless = tool({ name: 'endless', description: '', execute: () => NEVER });
+  const whoami = tool({
+    name: 'whoami',
+    description: '',
+    execute: (_, { context, idempotencyKey }: { context: { user: string }; idempotencyKey: string }) =>
+      `${context.user}, ${idempotencyKey}`,
+  });
+  /** An agent that makes these calls, and then answers. The answer depends on the conversation alone. */
+  const calling = (names: readonly string[], options: Partial<AgentOptions> = {}) =>
+    createAgent({
+      model: scriptedModel(({ messages }) =>
+        messages.some(({ role }) => role === 'model')
+          ? ['Done.']
+          : ['I call. ', ...names.map((name, at) => toolCall(name, { prompt: 'Please.' }, `c${at}`))],
+      ),
+      ...options,
+    });
+  const outerOf = (inner: AnyAgent, options: Partial<AgentOptions> = {}) =>
+    calling(['research'], { tools: [agentTool(inner, described)], ...options });
+  const payer = () => calling(['pay', 'whoami'], { tools: [pay, whoami] });
+  const nestedIn = (events: readonly StreamEvent[]) => events.filter(isNested).map(({ event }) => event);
+  const context = { user: 'ann' };
+  const asStored = (checkpoint: Checkpoint | undefined) => JSON.parse(JSON.stringify(checkpoint)) as Checkpoint;
+
+  it('agentTool lets the outer run wait for its calls, and continues with their answers, and with the context', () => {
+    const first = observe(outerOf(payer()).stream('Hi', { context })).values;
+    const waiting = [{ id: 'c0/c0', path: ['c0', 'c0'], name: 'pay', arguments: { prompt: 'Please.' } }];
+    expect(first.at(-1)).toMatchObject({ type: 'result', result: { finishReason: 'waiting', waiting } });
+    expect(resultsOf(first)).toEqual([]);
+    expect(nestedIn(first).map(({ type }) => type)).toEqual([
+      ...['text', 'toolCall', 'toolCall', 'message', 'toolWaiting', 'toolStart', 'toolResult'],
+    ]);
+    const last = first.at(-1);
+    const checkpoint = last?.type === 'result' ? asStored(last.result.checkpoint) : undefined;
+    if (!checkpoint) throw new Error('There is no checkpoint.');
+    const decisions = { 'c0/c0': { approve: true } } as const;
+    const second = observe(outerOf(payer()).resume(checkpoint, { decisions, context })).values;
+    expect(resultsOf(nestedIn(second))).toMatchObject([{ id: 'c0', result: 'paid' }]);
+    expect(nestedIn(second).at(-1)).toMatchObject({ type: 'result', result: { finishReason: 'stop' } });
+    expect(resultsOf(second)).toMatchObject([{ id: 'c0', result: 'Done.' }]);
+  });
+
+  it('agentTool asks `approve` of the outer run, with the path of the call', () => {
+    const asked: unknown[] = [];
+    const approve: Approve = ({ id, path, name }) => (asked.push({ id, path, name }), of({ approve: true }));
+    const { values } = observe(outerOf(payer(), { approve }).stream('Hi', { context }));
+    expect(asked).toEqual([{ id: 'c0/c0', path: ['c0', 'c0'], name: 'pay' }]);
+    expect(resultsOf(values)).toMatchObject([{ result: 'Done.' }]);
+  });
+
+  it('agentTool gives the calls of the agent ids that belong to the run and the call', () => {
+    const agent = outerOf(calling(['whoami'], { tools: [whoami] }));
+    const keys = ['r1', 'r1', 'r2'].map((runId) => {
+      const [result] = resultsOf(nestedIn(observe(agent.stream('Hi', { context, runId })).values));
+      return result?.result;
+    });
+    expect(keys[0]).toMatch(/^ann, r1\./);
+    expect(keys[1]).toBe(keys[0]);
+    expect(keys[2]).not.toBe(keys[0]);
+  });
+
+  it('agentTool keeps the checkpoints of the agent in those of the outer run, and emits none of them', () => {
+    const { values } = observe(outerOf(researcher()).stream('Hi', { checkpoints: true }));
+    expect(JSON.stringify(nestedIn(values))).not.toContain('checkpoint');
+    expect(nestedIn(values).filter(isTurn)).toHaveLength(2);
+    const nested = values.flatMap((event) => (event.type === 'checkpoint' ? [event.checkpoint.open?.nested] : []));
+    expect(nested).toContainEqual({ c0: expect.objectContaining({ state: expect.anything() }) });
+    const kept = values.flatMap((event) => (event.type === 'checkpoint' ? [event.checkpoint] : []));
+    const inside = kept.find(({ open }) => open?.nested?.['c0']?.state.turn === 1);
+    const resumed = observe(outerOf(researcher()).resume(asStored(inside))).values;
+    expect(resumed.at(-1)).toMatchObject({ result: { finishReason: 'stop' } });
+  });
+
+  it('agentTool emits no checkpoint and keeps none if the outer run has none', () => {
+    const { values } = observe(outerOf(researcher()).stream('Hi'));
+    expect(JSON.stringify(values)).not.toContain('checkpoint');
+  });
+
+  it('agentTool cancels the call of the agent that an id names, and no other', () => {
+    const inner = calling(['endless', 'endless'], { tools: [endless], toolConcurrency: 2 });
+    const outer = calling(['research', 'research'], { tools: [agentTool(inner, described)], toolConcurrency: 2 });
+    const cancel = new Subject<string>();
+    const { values } = observe(outer.stream('Hi', { cancel }));
+    const cancelled = () =>
+      values.flatMap((event) =>
+        isNested(event) && isToolResult(event.event) ? [`${event.id}/${event.event.id}`] : [],
+      );
+    cancel.next('c0/c1');
+    expect(cancelled()).toEqual(['c0/c1']);
+    cancel.next('c1/c0');
+    cancel.next('c1/c1');
+    expect(resultsOf(values)).toMatchObject([{ id: 'c1', result: 'Done.' }]);
+    cancel.next('c0');
+    expect(resultsOf(values)).toMatchObject([{ id: 'c1' }, { id: 'c0', code: 'cancelled' }]);
+    expect(values.at(-1)).toMatchObject({ result: { finishReason: 'stop' } });
+  });
+
+  it('agentTool answers with what a stopped agent had written', () => {
+    const stop = new Subject<void>();
+    const { values } = observe(outerOf(calling(['endless'], { tools: [endless] })).stream('Hi', { stop }));
+    stop.next();
+    expect(resultsOf(values)).toMatchObject([
+      {
+        code: 'cancelled',
+        error: 'The agent "research" ended without an answer: it was stopped. It wrote, before that: I call. ',
+        data: { finishReason: 'stopped', text: 'I call. ' },
+      },
+    ]);
+  });
+
+  it('agentTool stops an attempt of retryTool that starts after the stop', () => {
+    const retry = new Subject<void>();
+    const model = scriptedModel([[{ error: new Error('broken') }], 'never']);
+    const research = retryTool(agentTool(createAgent({ model }), described), { delay: () => retry });
+    const stop = new Subject<void>();
+    const run = observe(calling(['research'], { tools: [research] }).stream('Hi', { stop }));
+    stop.next();
+    retry.next();
+    expect(run.completed).toBe(true);
+    expect(model.requests).toHaveLength(1);
+    expect(run.values.at(-1)).toMatchObject({ result: { finishReason: 'stopped' } });
+  });
+
+  it('agentTool says that a call waits if the agent cannot be resumed', () => {
+    const inner = calling(['pay'], { tools: [pay] });
+    const agent: AnyAgent = { stream: inner.stream.bind(inner), run: inner.run.bind(inner) };
+    const { values } = observe(outerOf(agent).stream('Hi'));
+    const waits = 'one of its tool calls waits for a person or a browser, which cannot answer here';
+    expect(resultsOf(values)).toMatchObject([
+      {
+        code: 'incomplete',
+        error: `The agent "research" ended without an answer: ${waits}. It wrote, before that: I call. `,
+        data: { finishReason: 'waiting', text: 'I call. ' },
+      },
+    ]);
+    expect(nestedIn(values).at(-1)).toMatchObject({ type: 'result', result: { finishReason: 'waiting' } });
   });
 });
 

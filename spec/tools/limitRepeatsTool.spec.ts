@@ -43,6 +43,21 @@ describe('limitRepeatsTool', () => {
     expect(await codesOf(alternating)).toEqual(['nothing', 'nothing', 'nothing', 'nothing']);
   });
 
+  it.each([false, true])(
+    'limitRepeatsTool executes a call in 3 turns by default, with eagerTools: %s',
+    async (eager) => {
+      const execute = jest.fn(() => 'nothing');
+      const model = scriptedModel([...Array.from({ length: 5 }, () => [toolCall('search')]), 'Sorry.']);
+      const tools = [limitRepeatsTool(anyTool('search', execute))];
+      const { messages } = await firstValueFrom(createAgent({ model, tools, eagerTools: eager }).run('Find it.'));
+      const codes = messages.flatMap(({ parts }) =>
+        parts.flatMap((part) => (part.type === 'toolResult' ? [part.code] : [])),
+      );
+      expect(codes).toEqual([undefined, undefined, undefined, 'not_executed', 'not_executed']);
+      expect(execute).toHaveBeenCalledTimes(3);
+    },
+  );
+
   it('limitRepeatsTool tells the model how often it made the call, and what to do', async () => {
     const { messages } = await firstValueFrom(failedRunOf([{}, {}], 1).agent.run('Find it.'));
     expect(messages[3]?.parts[0]).toMatchObject({

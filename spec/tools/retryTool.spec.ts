@@ -84,7 +84,11 @@ describe('retryTool', () => {
       expect(values.find(isToolResult)).toMatchObject({ code: 'timeout' });
     }));
 
-  it.each([{ count: -1 }, { count: NaN }, { delay: -1 }])('retryTool rejects %j', (options) => {
-    expect(() => retryTool(flaky(1), options)).toThrow(expect.objectContaining({ code: 'configuration' }));
+  it.each([
+    [{ count: -1 }, 'count is -1.'],
+    [{ count: NaN }, 'count is NaN.'],
+    [{ delay: -1 }, 'delay is -1.'],
+  ])('retryTool rejects %j', (options, message) => {
+    expect(() => retryTool(flaky(1), options)).toThrow(message);
   });
 });

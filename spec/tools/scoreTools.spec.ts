@@ -49,4 +49,63 @@ describe('scoreTools', () => {
     const scores = scoreTools('user mail', [...many, ...tools]);
     expect(Math.max(...scores)).toBe(scores[many.length + 3]);
   });
+
+  it('scoreTools scores as BM25: a word of the name counts three times, and a long text less', () => {
+    const pair = [named('alpha', 'beta gamma'), named('delta', 'beta epsilon zeta eta theta', 'iota')];
+    // The name counts as 3 words, so the lengths are 5 and 9, and the mean is 7.
+    const points = (frequency: number, length: number) =>
+      (frequency * 2.2) / (frequency + 1.2 * (0.25 + (0.75 * length) / 7));
+    const [inOne, inBoth] = [Math.log(2), Math.log(1.2)];
+    const expectScores = (query: string, scores: readonly number[]) =>
+      scoreTools(query, pair).forEach((score, at) => expect(score).toBeCloseTo(scores[at] ?? NaN, 10));
+    expectScores('alpha', [inOne * points(3, 5), 0]);
+    expectScores('iota', [0, inOne * points(1, 9)]);
+    expectScores('beta', [inBoth * points(1, 5), inBoth * points(1, 9)]);
+    expectScores('Beta, beta and alpha!', [inBoth * points(1, 5) + inOne * points(3, 5), inBoth * points(1, 9)]);
+    expectScores('gammas', [inOne * points(0.5, 5), 0]);
+  });
+
+  it.each([
+    ['invoice', 'invoices', true],
+    ['query', 'queries', true],
+    ['cat', 'cats', true],
+    ['buy', 'buyers', true],
+    ['act', 'actions', false],
+    ['go', 'goes', false],
+    ['care', 'cars', false],
+    ['query', 'querulous', false],
+    ['invoice', 'voice', false],
+    ['create', 'crater', false],
+  ])('scoreTools takes %s and %s for forms of one word: %s', (one, other, areForms) => {
+    const score = (query: string, word: string) => scoreTools(query, [named('tool', word)])[0] ?? 0;
+    expect([score(one, other) > 0, score(other, one) > 0]).toEqual([areForms, areForms]);
+  });
+
+  it('scoreTools counts other forms of a word only if the word itself is not in the text', () => {
+    const score = (description: string) => scoreTools('invoice', [named('pay', description)])[0] ?? 0;
+    expect(score('invoice invoices')).toBe(score('invoice letters'));
+    expect(score('invoiced invoices')).toBe(score('invoice letters'));
+    expect(score('invoices letters')).toBeLessThan(score('invoice letters'));
+  });
+
+  it.each([
+    ['v2Orders', 'orders'],
+    ['v2Orders', 'v2'],
+    ['exportPDF', 'pdf'],
+    ['list-orders.2026', '2026'],
+    ['заказыКлиента', 'клиента'],
+  ])('scoreTools finds the words of the name %s: %s', (name, query) => {
+    expect(scoreTools(query, [named(name, '')])[0]).toBeGreaterThan(0);
+  });
+
+  it('scoreTools finds nothing for words that say nothing', () => {
+    const fillers = 'a an and by for from in is it of on or the to with';
+    expect(scoreTools(fillers, [named('tool', fillers)])).toEqual([0]);
+  });
+
+  it('scoreTools scores a tool whose parameters have no list of properties', () => {
+    const free = tool({ name: 'free', description: 'Anything.', parameters: { type: 'object' }, execute: () => '' });
+    expect(scoreTools('anything', [free])[0]).toBeGreaterThan(0);
+    expect(scoreTools('properties', [free])).toEqual([0]);
+  });
 });

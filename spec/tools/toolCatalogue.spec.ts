@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { BehaviorSubject, lastValueFrom, of } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
+import { modelMessage, userMessage } from '../../lib/core/message.js';
 import type { ModelRequest } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import type { Tool } from '../../lib/core/tool.js';
@@ -97,6 +98,35 @@ describe('toolCatalogue', () => {
     expect(lists.observed).toBe(false);
   });
 
+  it('toolCatalogue has each tool once in its `tools`, and in each request, also one that is always there', () => {
+    const { tools, prepareTurn } = toolCatalogue([today, weather, pay], { always: [today] });
+    expect(tools.map(({ name }) => name)).toEqual(['search_tools', 'today', 'get_weather', 'payInvoice']);
+    const called = modelMessage([
+      { type: 'toolCall', id: '1', name: 'today', arguments: {} },
+      { type: 'toolCall', id: '2', name: 'payInvoice', arguments: {} },
+    ]);
+    expect(prepareTurn({ messages: [called] }).tools).toEqual([tools[0], today, pay]);
+    expect(toolCatalogue(of([weather]), { always: [today] }).tools.map(({ name }) => name)).toEqual([
+      'search_tools',
+      'today',
+    ]);
+  });
+
+  it('toolCatalogue finds tools only in the results of its search', () => {
+    const { prepareTurn } = toolCatalogue([weather, pay, listOrders]);
+    const found = (name: string) => ({ tools: [{ name }, 'list_orders', { name: 7 }] }) as unknown as JsonObject;
+    const messages = [
+      userMessage([
+        { type: 'toolResult', id: '1', name: 'other', result: found('payInvoice') },
+        { type: 'toolResult', id: '2', name: 'search_tools', result: found('get_weather') },
+        { type: 'toolResult', id: '3', name: 'search_tools', error: 'broken' },
+        { type: 'toolResult', id: '4', name: 'search_tools', result: { tools: 'list_orders' } },
+        { type: 'text', text: 'list_orders' },
+      ]),
+    ];
+    expect(prepareTurn({ messages }).tools.map(({ name }) => name)).toEqual(['search_tools', 'get_weather']);
+  });
+
   it('toolCatalogue tells the model to search with other words if nothing matches', () => {
     const model = scriptedModel([[search('knit a pullover')], 'No.']);
     observe(createAgent({ model, ...toolCatalogue([weather]) }).run('Hi'));
@@ -117,7 +147,12 @@ describe('toolCatalogue', () => {
     [{ always: weather }, 'toolCatalogue: "always" is of the type object.'],
     [{ count: 0 }, 'count'],
     [{ scorer: () => [] }, 'there is no option "scorer". Did you mean "score"?'],
-    [{ name: 'get_weather' }, 'a tool of the catalogue is named "get_weather"'],
+    [
+      { name: 'get_weather' },
+      'a tool of the catalogue is named "get_weather", as the tool that searches. ' +
+        'Set the option "name" to another name.',
+    ],
+    [{ name: 'today', always: [today] }, 'a tool of the catalogue is named "today"'],
   ])('toolCatalogue rejects %j', (options, message) => {
     expect(() => toolCatalogue([weather], options as ToolCatalogueOptions)).toThrow(message);
   });
