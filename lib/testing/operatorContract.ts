@@ -68,7 +68,7 @@ export interface OperatorContractOptions<In extends StreamEvent> {
  * for (const { title, run } of operatorContract(maxTexts(1), { source })) test(`maxTexts ${title}`, run);
  * ```
  *
- * With jest or vitest: `it.each(operatorContract(maxTexts(1), { source }))('maxTexts $title', ({ run }) => run())`.
+ * With jest or vitest, use their `it` instead of `test`.
  *
  * @param operator The operator under test.
  * @param options `source`: the events of one turn; `passThrough`: false for an operator that emits values of its own.
