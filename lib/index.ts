@@ -100,6 +100,8 @@ export type {
 } from './core/model.js';
 export { createOperator } from './core/createOperator.js';
 export type { OperatorHandlers, OperatorSource } from './core/createOperator.js';
+export { textFilter } from './core/textFilter.js';
+export type { StartTextReader, TextReader } from './core/textFilter.js';
 export type { Infer, Schema, StandardSchema } from './core/schema.js';
 export { progress } from './core/progress.js';
 export type { Progress } from './core/progress.js';

@@ -8,16 +8,18 @@ import { asKnownEvent } from './eventGuards.js';
 /** Reads the text of a turn. It holds back text whose meaning depends on later text: `<thi` may begin a tag. */
 export interface TextReader {
   /**
-   * Receives the next text. Returns true if the caller shall emit the chunk as it is. Otherwise the reader has emitted
-   * what is decided, and holds back the rest.
+   * Receives the next text. Returns true if the chunk is to be emitted as it is. Otherwise the reader has emitted what
+   * is decided, and holds back the rest.
    */
   read(chunk: TextChunk): boolean;
-  /** Emits the held text. `next` is the event that follows; undefined at an error, a stop, or the end. */
+  /**
+   * Emits the held text, and forgets it. `next` is the event that follows; undefined at an error, a stop, or the end.
+   */
   release(next?: StreamEvent): void;
 }
 
 /** Creates the reader of a turn, which calls `emit` with the text that it has decided. */
-export type StartTextReader = (emit: (event: StreamEvent) => void) => TextReader;
+export type StartTextReader = (emit: (event: TextChunk | StreamEvent) => void) => TextReader;
 
 /**
  * Filters text whose deltas may be cut anywhere, for one subscription: a reader holds text back until it is decided.
@@ -30,12 +32,12 @@ export class TextFilter {
   private reader: TextReader;
 
   /**
-   * @param start Called for each turn.
+   * @param start Called at the beginning, and at each `retract`.
    * @param emit Receives the events.
    */
   constructor(
     private readonly start: StartTextReader,
-    private readonly emit: (event: StreamEvent) => void,
+    private readonly emit: (event: TextChunk | StreamEvent) => void,
   ) {
     this.reader = start(emit);
   }
@@ -45,7 +47,7 @@ export class TextFilter {
     switch (known.type) {
       case 'text':
         if (this.reader.read(known)) break;
-        if (known.providerData) this.emit({ ...known, text: '' } as StreamEvent);
+        if (known.providerData) this.emit({ type: 'text', text: '', providerData: known.providerData });
         return;
       case 'metadata':
       case 'providerData':
@@ -67,9 +69,43 @@ export class TextFilter {
 }
 
 /**
- * Applies a `TextFilter` as an operator. The held text is emitted before an error, the completion, or a stop.
+ * Creates an operator that changes text, wherever the deltas are cut.
  *
- * @param start Called for each turn.
+ * <span class="informal">`createOperator` for text: you say what to hold back, and it knows when to release it.</span>
+ *
+ * A reader receives the text of a turn, emits what is decided, and holds back the rest. The operator calls `release`
+ * before an event that has a position in the text (a tool call, thinking, a source, the `finish`, an unknown event),
+ * before an error and the completion, and when `stopOn` stops the response. Metadata, provider data and
+ * retries pass. `retract` drops the held text: each attempt at a turn has a new reader. If the reader does not emit the
+ * chunk as it is, its `providerData` is emitted with an empty text, since the provider needs it back.
+ *
+ * ```ts
+ * const address = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
+ * const maskEmails = () =>
+ *   textFilter<Chunk>((emit) => {
+ *     let held = ''; // the last word, which may be the beginning of an address
+ *     const emitText = (text: string) => {
+ *       if (text !== '') emit({ type: 'text', text: text.replace(address, '[email]') });
+ *     };
+ *     return {
+ *       read(chunk) {
+ *         const text = held + chunk.text;
+ *         const end = text.search(/[\w.+@-]*$/);
+ *         held = text.slice(end);
+ *         emitText(text.slice(0, end));
+ *         return false;
+ *       },
+ *       release() {
+ *         const text = held;
+ *         held = '';
+ *         emitText(text);
+ *       },
+ *     };
+ *   });
+ * ```
+ *
+ * @param start Called at each subscription, and at each `retract`. Returns the reader.
+ * @returns A function that returns an Observable of the source's events, with the text that the readers emit.
  */
 export function textFilter<E extends StreamEvent>(start: StartTextReader): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => new TextFilterHandlers(start, out));

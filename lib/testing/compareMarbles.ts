@@ -1,3 +1,5 @@
+import type { Observable } from 'rxjs';
+import { runVirtually } from './inVirtualTime.js';
 import type { VirtualRun } from './inVirtualTime.js';
 import { parseLetters } from './playMarbles.js';
 import type { MarbleValues } from './playMarbles.js';
@@ -17,7 +19,13 @@ interface Timeline {
   readonly end: '|' | '#' | '';
   readonly endAt: number;
   readonly error?: unknown;
+  /** The number of values after which the stream was left. */
+  readonly leftAfter?: number;
 }
+
+/** An endless stream is left after this many values more than are drawn, and this many milliseconds later. */
+const EXTRA_VALUES = 20;
+const EXTRA_TIME = 3_600_000;
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 
@@ -27,12 +35,13 @@ const alphabet = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
  * @returns What differs, with both diagrams; undefined if nothing does.
  */
 export function differenceOf<T>(
-  run: VirtualRun<T>,
+  create: () => Observable<T>,
   marbles: string,
   values: MarbleValues<T>,
   error: unknown,
 ): string | undefined {
   const expected = expectedTimeline(marbles, values, error);
+  const run = runVirtually(create, lastTimeOf(expected) + EXTRA_TIME, countOf(expected) + EXTRA_VALUES);
   const actual = actualTimeline(run, expected, values);
   const [wanted, got] = [tokensOf(expected), tokensOf(actual)];
   const index = wanted.findIndex((token, at) => token !== got[at]);
@@ -42,6 +51,9 @@ export function differenceOf<T>(
   if (!isOtherError) return undefined;
   return `The stream fails with another error:\n\nexpected  ${showValue(error)}\nactual    ${showValue(run.error)}`;
 }
+
+const countOf = ({ moments }: Timeline): number => moments.reduce((sum, { values }) => sum + values.length, 0);
+const lastTimeOf = ({ moments, endAt }: Timeline): number => Math.max(endAt, moments.at(-1)?.at ?? 0);
 
 function expectedTimeline<T>(marbles: string, values: MarbleValues<T>, error: unknown): Timeline {
   const moments: Moment[] = [];
@@ -65,7 +77,14 @@ function actualTimeline<T>(run: VirtualRun<T>, expected: Timeline, values: Marbl
         : (letterOf(values, moment) ?? unused.shift() ?? '?');
   });
   const end = { completed: '|', failed: '#', open: '' } as const;
-  return { moments, end: end[run.end], endAt: run.at, error: run.error };
+  const isLeft = run.values.length > countOf(expected) + EXTRA_VALUES;
+  return {
+    moments,
+    end: end[run.end],
+    endAt: run.at,
+    error: run.error,
+    ...(isLeft && { leftAfter: run.values.length }),
+  };
 }
 
 function addTo(moments: Moment[], at: number, values: readonly unknown[], letters: string): void {
@@ -117,6 +136,7 @@ function describe(expected: Timeline, actual: Timeline, first: number): string {
     `actual    ${got.join(' ')}`,
     `          ${' '.repeat(column)}^`,
     ...valuesAt(expected, actual),
+    ...(actual.leftAfter === undefined ? [] : ['', `The stream was left after ${actual.leftAfter} values.`]),
     ...(actual.end === '#' && expected.end !== '#' ? [`error     ${showValue(actual.error)}`] : []),
   ];
   return lines.join('\n');

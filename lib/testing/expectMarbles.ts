@@ -1,6 +1,5 @@
 import type { Observable } from 'rxjs';
 import { differenceOf } from './compareMarbles.js';
-import { inVirtualTime } from './inVirtualTime.js';
 import type { MarbleValues } from './playMarbles.js';
 
 /**
@@ -17,8 +16,9 @@ import type { MarbleValues } from './playMarbles.js';
  *
  * The diagram has the syntax of `playMarbles`: a letter and a `-` last a millisecond, and each letter stands for a list
  * of values that are emitted in one millisecond. Values may be anything: dates, maps, sets, errors and instances of
- * classes are compared by their content. It works with any test runner. For a matcher of jest or vitest, see
- * `marbleMatchers`.
+ * classes are compared by their content; instances without visible fields by the `toString` of their class. A stream
+ * that emits much more than is drawn is left, so that an endless one fails. It works with any test runner. For a
+ * matcher of jest or vitest, see `marbleMatchers`.
  *
  * ```ts
  * expectMarbles(() => playMarbles('a 9ms (b|)', { a: [1], b: [2] }).pipe(delay(5)), '5ms a 9ms (b|)', {
@@ -28,7 +28,7 @@ import type { MarbleValues } from './playMarbles.js';
  * ```
  *
  * @param create Creates the Observable. It is called in virtual time, at 0.
- * @param marbles The diagram. Without `|` or `#`, the Observable must not end within a day.
+ * @param marbles The diagram. Without `|` or `#`, the Observable must not end within an hour.
  * @param values The values of each letter. Default: the letter itself.
  * @param error The error of `#`. Default: any.
  * @throws Error if the Observable emits something else.
@@ -39,7 +39,7 @@ export function expectMarbles<T>(
   values: MarbleValues<T> = {},
   error?: unknown,
 ): void {
-  const difference = differenceOf(inVirtualTime(create), marbles, values, error);
+  const difference = differenceOf(create, marbles, values, error);
   if (difference !== undefined) throw new Error(difference);
 }
 
@@ -58,7 +58,8 @@ export interface MarbleMatch {
  * expect(() => source$.pipe(mask())).toEmitMarbles('a 9ms (b|)', { a: ['Write to '], b: ['•••'] });
  * ```
  *
- * In TypeScript, declare the matcher once, as docs/testing.md shows for each runner.
+ * In TypeScript, declare the matcher once, as
+ * https://github.com/rivulet-rx/rivulet/blob/main/docs/testing.md#the-matcher-in-typescript shows for each runner.
  */
 export const marbleMatchers = {
   toEmitMarbles: <T>(
@@ -67,7 +68,7 @@ export const marbleMatchers = {
     values: MarbleValues<T> = {},
     error?: unknown,
   ): MarbleMatch => {
-    const difference = differenceOf(inVirtualTime(create), marbles, values, error);
+    const difference = differenceOf(create, marbles, values, error);
     return {
       pass: difference === undefined,
       message: () => difference ?? `The stream emits what ${marbles} shows, and should not.`,

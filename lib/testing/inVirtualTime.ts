@@ -1,4 +1,4 @@
-import { NEVER, takeUntil, timer } from 'rxjs';
+import { NEVER, take, takeUntil, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 
@@ -23,13 +23,17 @@ export interface TimedValue<T> {
 /** A day of virtual time: a run that has not ended then never ends. */
 const LONGEST_RUN = 86_400_000;
 
+/** More values than a spec looks at: an Observable that emits more never ends. */
+const MOST_VALUES = 200_000;
+
 /**
  * Subscribes to an Observable in virtual time, and returns what it emitted and when.
  *
  * <span class="informal">A whole agent, with its delays, in no time.</span>
  *
  * RxJS's clock and timers are virtual: delays, retries, deadlines and the pauses of a scripted model take no time, and
- * their times are exact. Promises are not virtual: what a tool or a model does with a Promise happens after the test.
+ * their times are exact. `asyncScheduler.now()` begins at 0; `Date.now()` is the clock of the host. Promises are not
+ * virtual: what a tool or a model does with a Promise happens after the test. For an agent, see `runAgent`.
  *
  * ```ts
  * const { values, end } = inVirtualTime(() => agent.stream('How warm is it in Oslo?'));
@@ -39,19 +43,36 @@ const LONGEST_RUN = 86_400_000;
  * @param create Creates the Observable. It is called in virtual time, at 0.
  * @param limit The longest time, in milliseconds. Default: a day.
  * @returns The values with their times, and how it ended.
+ * @throws Error if there are more than 200,000 values: the Observable is endless.
  */
 export function inVirtualTime<T>(create: () => Observable<T>, limit = LONGEST_RUN): VirtualRun<T> {
+  const run = runVirtually(create, limit, MOST_VALUES);
+  if (run.values.length <= MOST_VALUES) return run;
+  throw new Error(
+    `The Observable emits more than ${MOST_VALUES} values in ${run.at} ms of virtual time. ` +
+      'Bound it with take(), or pass a limit of time to inVirtualTime.',
+  );
+}
+
+/**
+ * As `inVirtualTime`. An Observable that emits more values than `maxValues` is left after one more, and is `open` then.
+ */
+export function runVirtually<T>(create: () => Observable<T>, limit: number, maxValues: number): VirtualRun<T> {
   const values: TimedValue<T>[] = [];
   let end: Omit<VirtualRun<T>, 'values'> = { end: 'open', at: limit };
   const scheduler = new TestScheduler(() => true);
   scheduler.run(() => {
     const now = () => Math.floor(scheduler.now() + 1e-7);
+    const ended = (): typeof end => {
+      if (values.length > maxValues) return { end: 'open', at: now() };
+      return now() < limit ? { end: 'completed', at: now() } : end;
+    };
     create()
-      .pipe(takeUntil(limit === Infinity ? NEVER : timer(limit)))
+      .pipe(take(maxValues + 1), takeUntil(limit === Infinity ? NEVER : timer(limit)))
       .subscribe({
         next: (value) => values.push({ at: now(), value }),
         error: (error: unknown) => (end = { end: 'failed', error, at: now() }),
-        complete: () => (end = now() < limit ? { end: 'completed', at: now() } : end),
+        complete: () => (end = ended()),
       });
   });
   return { values, ...end };

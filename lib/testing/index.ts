@@ -19,6 +19,8 @@ export type { ProviderContractCase, ProviderContractOptions } from './providerCo
 export type { RecordedAnswer } from './providerContract/recordedAnswer.js';
 export { inVirtualTime } from './inVirtualTime.js';
 export type { TimedValue, VirtualRun } from './inVirtualTime.js';
+export { runAgent } from './runAgent.js';
+export type { AgentTestRun } from './runAgent.js';
 export { drawInVirtualTime, playMarbles } from './playMarbles.js';
 export type { DrawnRun, MarbleValues } from './playMarbles.js';
 export { expectMarbles, marbleMatchers } from './expectMarbles.js';

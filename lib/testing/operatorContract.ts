@@ -1,22 +1,8 @@
-import {
-  NEVER,
-  Observable,
-  Subject,
-  concat,
-  defer,
-  finalize,
-  from,
-  of,
-  repeat,
-  retry,
-  take,
-  tap,
-  throwError,
-} from 'rxjs';
+import { NEVER, Observable, Subject, concat, defer, finalize, from, repeat, retry, take, tap, throwError } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
-import { isSameJson } from '../core/json/equal.js';
 import type { StreamEvent } from '../core/event.js';
-import { stopOn } from '../operators/stopOn.js';
+import { expectSame, record } from './operatorContract/record.js';
+import { oneByOne, textCases } from './operatorContract/textCases.js';
 
 /** One check of the operator contract, for any test runner. */
 export interface OperatorContractCase {
@@ -43,7 +29,10 @@ export interface OperatorContractOptions<In extends StreamEvent> {
  *
  * The cases cover what a spec of the operator's function tends to miss:
  * - unknown events pass through, unchanged and in order;
- * - text that is held back is emitted before the `finish`, and before a stop ends the source (`release`);
+ * - text that is held back is emitted before an event that has a position in the text, such as a tool call or the
+ *   `finish`; before an error and the completion; and before a stop ends the source (`release`);
+ * - metadata, provider data and retries do not cut that text, its `providerData` is kept, and not all of it waits for
+ *   the end of the turn;
  * - `retract` starts the turn over;
  * - a subscriber that is already closed subscribes nothing (operators of RxJS do subscribe then: begin with
  *   `createOperator`);
@@ -51,7 +40,8 @@ export interface OperatorContractOptions<In extends StreamEvent> {
  * - an exception inside the operator becomes an error notification, and the source is unsubscribed;
  * - an error of the source is passed on, after everything that was emitted;
  * - an event is emitted in the same call in which it arrives, and unsubscribing unsubscribes the source;
- * - state belongs to one subscription: a second subscription, `repeat` and `retry` emit the same;
+ * - state belongs to one subscription: a second subscription, one at the same time, one after another has left within
+ *   a turn, `repeat` and `retry` emit the same;
  * - the source is torn down before what was added downstream.
  *
  * All cases use the same operator, so state that is shared between subscriptions is found. They need no test framework
@@ -78,7 +68,7 @@ export interface OperatorContractOptions<In extends StreamEvent> {
  * for (const { title, run } of operatorContract(maxTexts(1), { source })) test(`maxTexts ${title}`, run);
  * ```
  *
- * With jest or vitest: `it.each(operatorContract(maxTexts(1), { source }))('maxTexts $title', ({ run }) => run())`.
+ * With jest or vitest, use their `it` instead of `test`.
  *
  * @param operator The operator under test.
  * @param options `source`: the events of one turn; `passThrough`: false for an operator that emits values of its own.
@@ -91,7 +81,6 @@ export function operatorContract<In extends StreamEvent, Out>(
   const unknown = { type: 'unknownToTheOperator', data: { nested: [1] } } as StreamEvent as In;
   /** Events for which the operator emits something before the source ends. */
   const input: readonly In[] = passThrough ? [unknown] : source;
-  const deltas = oneByOne(source);
 
   const cases: Readonly<Record<string, () => void>> = {
     'subscribes nothing if its subscriber is already closed': () => {
@@ -163,6 +152,28 @@ export function operatorContract<In extends StreamEvent, Out>(
       expectSame('values under repeat(2)', record(turn.pipe(repeat(2))).values, [...values, ...values]);
     },
 
+    'shares no state with another subscription': () => {
+      const turns = passThrough ? [source, oneByOne(source) as unknown as readonly In[]] : [source];
+      for (const events of turns) {
+        const { values } = record(from(events).pipe(operator));
+        const subjects = Array.from({ length: 3 }, () => new Subject<In>());
+        const [first, second, left] = subjects.map((subject) => record(subject.pipe(operator)));
+        events.forEach((event, index) => {
+          for (const subject of subjects) subject.next(event);
+          if (index === Math.floor((events.length - 1) / 2)) left?.subscription.unsubscribe();
+        });
+        for (const subject of subjects) subject.complete();
+        expectSame('values of the first of two subscriptions at the same time', first?.values, values);
+        expectSame('values of the second of two subscriptions at the same time', second?.values, values);
+        leaveWithin(events, operator);
+        expectSame(
+          'values after another subscription has left a turn',
+          record(from(events).pipe(operator)).values,
+          values,
+        );
+      }
+    },
+
     'emits the same again under retry': () => {
       const { values } = record(from(source).pipe(operator));
       expectSame('something is emitted', values.length > 0, true);
@@ -218,38 +229,19 @@ export function operatorContract<In extends StreamEvent, Out>(
       expectSame('the retract passes', at >= 0, true);
       expectSame('values after the retract', values.slice(at + 1), record(from(source).pipe(operator)).values);
     },
-
-    'loses no text that it holds when a stop ends its source': () => {
-      for (let length = 1; length <= deltas.length; length++) {
-        const received = from(deltas.slice(0, length));
-        const stop = new Subject<void>();
-        const { values } = record(concat(received, NEVER).pipe(operator as unknown as TextOperator, stopOn(stop)));
-        stop.next();
-        const completed = record(received.pipe(operator as unknown as TextOperator)).values;
-        expectSame(`text of ${length} characters`, textOf(values), textOf(completed));
-      }
-    },
-
-    'ends the output with the finish': () => {
-      const { values } = record(concat(from(deltas), of(finish)).pipe(operator as unknown as TextOperator));
-      const at = values.findIndex(({ type }) => type === 'finish');
-      if (at >= 0) expectSame('values after the finish', values.slice(at + 1), []);
-    },
   };
-  return Object.entries(passThrough ? { ...passing, ...cases } : cases).map(([title, run]) => ({ title, run }));
+  const all = passThrough ? { ...passing, ...textCases(operator as unknown as TextOperator, source), ...cases } : cases;
+  return Object.entries(all).map(([title, run]) => ({ title, run }));
 }
 
 type TextOperator = OperatorFunction<StreamEvent, StreamEvent>;
 
-const finish = { type: 'finish', reason: 'stop' } as const;
-
-/** The text of a turn in deltas of one character, so that an operator that holds text back does so; never empty. */
-function oneByOne(source: readonly StreamEvent[]): readonly StreamEvent[] {
-  return Array.from(textOf(source) || 'one two', (text) => ({ type: 'text', text }) as StreamEvent);
+/** Subscribes, and unsubscribes after each number of events that is less than all. */
+function leaveWithin<In>(events: readonly In[], operator: OperatorFunction<In, unknown>): void {
+  events.forEach((_, count) => {
+    record(concat(from(events.slice(0, count)), NEVER).pipe(operator)).subscription.unsubscribe();
+  });
 }
-
-const textOf = (events: readonly StreamEvent[]): string =>
-  events.map((event) => ('text' in event && typeof event.text === 'string' ? event.text : '')).join('');
 
 /** An endless synchronous source that counts what is done to it. For an operator that never unsubscribes it ends. */
 function endless<In>(events: readonly In[]) {
@@ -264,22 +256,4 @@ function endless<In>(events: readonly In[]) {
     return () => (counts.tornDown += 1);
   });
   return { counts, events: source };
-}
-
-/** Subscribes and records what arrives. */
-function record<T>(source: Observable<T>) {
-  const log = { values: [] as T[], error: undefined as unknown, completed: false };
-  const subscription = source.subscribe({
-    next: (value) => log.values.push(value),
-    error: (error: unknown) => (log.error = error),
-    complete: () => (log.completed = true),
-  });
-  return Object.assign(log, { subscription });
-}
-
-function expectSame(what: string, actual: unknown, expected: unknown): void {
-  if (isSameJson(actual, expected)) return;
-  throw new Error(
-    `The operator breaks its contract: ${what}: expected ${JSON.stringify(expected)}, got ${JSON.stringify(actual)}.`,
-  );
 }

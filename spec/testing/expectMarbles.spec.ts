@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, delay, map, NEVER, of, throwError } from 'rxjs';
+import { concat, delay, filter, interval, map, NEVER, of, range, repeat, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { expectMarbles, marbleMatchers, playMarbles } from 'rivulet/testing';
 import type { MarbleValues } from 'rivulet/testing';
@@ -100,6 +100,56 @@ describe('expectMarbles', () => {
       expect(failureOf<unknown>(emit, '(a|)', { a: all().with(index, other) })).toContain('expected  a = ');
     const message = failureOf<unknown>(() => of(...all()), '|', {});
     expect(message).toContain('[{"<Map>":[["a",{"<Set>":[1]}]]},"1970-01-01T00:00:00.005Z","<7n>","<undefined>"');
+  });
+
+  it.each([
+    ['RegExp', /a/, /b/, /a/],
+    ['URL', new URL('https://a.example'), new URL('https://b.example'), new URL('https://a.example')],
+    ['buffer of bytes', new Uint8Array([1]).buffer, new Uint8Array([2]).buffer, new Uint8Array([1]).buffer],
+  ])('expectMarbles compares a %s by its content', (_name, value: object, other: object, same: object) => {
+    expect(() => expectMarbles(() => of(value), '(a|)', { a: [same] })).not.toThrow();
+    expect(() => expectMarbles(() => of(value), '(a|)', { a: [other] })).toThrow('expected  a = ');
+  });
+
+  it('expectMarbles takes instances without visible fields as the same only if they are identical', () => {
+    class Secret {
+      readonly #text: string;
+      constructor(text: string) {
+        this.#text = text;
+      }
+      get length() {
+        return this.#text.length;
+      }
+    }
+    const secret = new Secret('a');
+    expect(() => expectMarbles(() => of(secret), '(a|)', { a: [secret] })).not.toThrow();
+    expect(failureOf<unknown>(() => of(secret), '(a|)', { a: [new Secret('b')] })).toContain(
+      'actual    b = ["<Secret>"]',
+    );
+  });
+
+  it('expectMarbles compares objects that contain themselves', () => {
+    const cycle = (name: string): object => {
+      const node: { name: string; self?: object } = { name };
+      node.self = node;
+      return node;
+    };
+    expect(() => expectMarbles(() => of(cycle('a')), '(a|)', { a: [cycle('a')] })).not.toThrow();
+    expect(failureOf(() => of(cycle('a')), '(a|)', { a: [cycle('b')] })).toContain(
+      'expected  a = [{"name":"b","self":"<the object around it>"}]',
+    );
+  });
+
+  it.each([
+    ['in virtual time', () => of(1).pipe(repeat({ delay: 1 }))],
+    ['in no time', () => range(0, Infinity)],
+  ])('expectMarbles leaves a stream that is endless %s', (_name, endless) => {
+    const message = failureOf(endless, 'a 1ms (b|)', { a: [1], b: [2] });
+    expect(message).toContain('The stream was left after 23 values.');
+  });
+
+  it('expectMarbles leaves a stream that emits nothing for an hour', () => {
+    expect(() => expectMarbles(() => interval(1000).pipe(filter(() => false)), '3ms |', {})).toThrow('actual    \n');
   });
 
   it('expectMarbles takes the letters themselves as values by default', () => {

@@ -62,25 +62,73 @@ const countedForAll = (): Operator => {
   return map((event) => (event.type === 'finish' ? ({ ...event, count: ++count } as StreamEvent) : event));
 };
 
-/** Emits each text when the next one arrives, and the last one at the end. */
-function lateText(ends: (flush: () => void, out: Subscriber<StreamEvent>) => Partial<OperatorHandlers<StreamEvent>>) {
+interface TextEvent extends StreamEvent {
+  readonly text?: string;
+  readonly providerData?: object;
+}
+
+const textEvent = (text: string): StreamEvent => ({ type: 'text', text }) as TextEvent;
+
+const notices: readonly string[] = ['metadata', 'providerData', 'retry'];
+
+/** Parts of an operator that holds the last text back. */
+interface LateTextParts extends Partial<OperatorHandlers<StreamEvent>> {
+  /** Before which types of events it emits what it holds. */
+  readonly isContent?: (type: string) => boolean;
+  /** What it emits at once when it holds the whole text. */
+  readonly whenHeld?: (event: TextEvent) => void;
+  /** How many characters it emits when a text arrives. */
+  readonly decided?: (text: string) => number;
+}
+
+/**
+ * An operator that holds the last character of the text back, and fulfils the contract. `parts` change it; with `shared`,
+ * its subscriptions share their state.
+ */
+function lateText(
+  parts: (flush: () => void, out: Subscriber<StreamEvent>) => LateTextParts = () => ({}),
+  shared?: { text: string },
+): Operator {
   return createOperator<StreamEvent, StreamEvent>((out) => {
-    let held: StreamEvent | undefined;
-    const flush = () => {
-      if (held) out.next(held);
-      held = undefined;
+    const held = shared ?? { text: '' };
+    const emit = (text: string) => {
+      if (text !== '') out.next(textEvent(text));
     };
+    const flush = () => {
+      const { text } = held;
+      held.text = '';
+      emit(text);
+    };
+    const {
+      isContent = (type: string) => !notices.includes(type) && type !== 'retract',
+      whenHeld = ({ providerData }: TextEvent) =>
+        providerData && out.next({ type: 'text', text: '', providerData } as StreamEvent),
+      decided = (text: string) => text.length - 1,
+      ...handlers
+    } = parts(flush, out);
     return {
-      next(event) {
-        if (event.type !== 'text') {
-          if (event.type === 'retract') held = undefined;
-          out.next(event);
+      next(event: TextEvent) {
+        if (event.type === 'text') {
+          const all = held.text + (event.text ?? '');
+          held.text = all.slice(decided(all));
+          emit(all.slice(0, all.length - held.text.length));
+          whenHeld(event);
           return;
         }
-        flush();
-        held = event;
+        if (isContent(event.type)) flush();
+        if (event.type === 'retract') held.text = '';
+        out.next(event);
       },
-      ...ends(flush, out),
+      error(thrown) {
+        flush();
+        out.error(thrown);
+      },
+      complete() {
+        flush();
+        out.complete();
+      },
+      release: flush,
+      ...handlers,
     };
   });
 }
@@ -94,18 +142,29 @@ const broken: Readonly<Record<string, Operator>> = {
       next: (event) => out.next(event.type === 'finish' ? ({ ...event, count } as StreamEvent) : (count++, event)),
     };
   }),
-  'loses no text that it holds when a stop ends its source': lateText((flush, out) => ({
-    complete() {
-      flush();
-      out.complete();
-    },
+  'loses no text that it holds when a stop ends its source': lateText(() => ({ release: () => undefined })),
+  'loses no text that it holds when its source fails': lateText((_flush, out) => ({
+    error: (thrown) => out.error(thrown),
   })),
-  'ends the output with the finish': lateText((flush, out) => ({
-    complete() {
-      flush();
-      out.complete();
-    },
-    release: flush,
+  'loses no text that it holds when its source completes': lateText((_flush, out) => ({
+    complete: () => out.complete(),
+  })),
+  'keeps the order of text and other content': lateText(() => ({ isContent: (type) => type === 'finish' })),
+  'reads a text across metadata, provider data and retries': createOperator((out) => {
+    let type = '';
+    return {
+      next(event) {
+        // A text after a notice begins with a capital letter.
+        const { text = '' } = event as TextEvent;
+        out.next(notices.includes(type) && event.type === 'text' ? textEvent(text.toUpperCase()) : event);
+        ({ type } = event);
+      },
+    };
+  }),
+  'keeps the provider data of text that it holds': lateText(() => ({ whenHeld: () => undefined })),
+  'emits text before the end of the turn': lateText(() => ({ decided: () => 0 })),
+  'ends the output with the finish': lateText(() => ({
+    isContent: (type) => type !== 'finish' && !notices.includes(type) && type !== 'retract',
   })),
   'subscribes nothing if its subscriber is already closed': map((event) => event),
   'pulls no more than it needs under take(1), and tears the source down': bare((out, event) => out.next(event)),
@@ -126,9 +185,21 @@ const broken: Readonly<Record<string, Operator>> = {
     of(event).pipe(delay(1)),
   ),
   'emits the same at a second subscription, and under repeat': countedForAll(),
+  'shares no state with another subscription': lateText(() => ({}), { text: '' }),
   'emits the same again under retry': countedForAll(),
   'tears the source down before what was added downstream': detached,
 };
+
+/** The titles of the cases that an operator breaks. */
+const failing = <Out>(operator: OperatorFunction<StreamEvent, Out>, passThrough = true): readonly string[] =>
+  operatorContract(operator, { source, passThrough }).flatMap(({ title, run }) => {
+    try {
+      run();
+      return [];
+    } catch {
+      return [title];
+    }
+  });
 
 describe('operatorContract', () => {
   const cases = operatorContract(correct, { source });
@@ -144,17 +215,8 @@ describe('operatorContract', () => {
     const types: OperatorFunction<StreamEvent, string> = createOperator((out) => ({
       next: ({ type }) => (type === 'text' ? out.next(type) : undefined),
     }));
-    const failing = (passThrough: boolean) =>
-      operatorContract(types, { source, passThrough }).filter(({ run }) => {
-        try {
-          run();
-          return false;
-        } catch {
-          return true;
-        }
-      });
-    expect(failing(true)).not.toEqual([]);
-    expect(failing(false)).toEqual([]);
+    expect(failing(types, true)).not.toEqual([]);
+    expect(failing(types, false)).toEqual([]);
   });
 
   it('operatorContract fails an operator that emits nothing', () => {
@@ -162,7 +224,7 @@ describe('operatorContract', () => {
       createOperator<StreamEvent, StreamEvent>(() => ({ next: () => undefined })),
       { source },
     );
-    const emitting = silent.filter(({ title }) => title.startsWith('emits'));
+    const emitting = silent.filter(({ title }) => /^emits (in|the same)/.test(title));
     expect(emitting).toHaveLength(3);
     for (const { run } of emitting) expect(run).toThrow('something is emitted');
   });
@@ -171,6 +233,34 @@ describe('operatorContract', () => {
     const run = operatorContract(operator, { source }).find((one) => one.title === title)?.run;
     expect(run).toThrow('The operator breaks its contract');
   });
+
+  it.each(operatorContract(lateText(), { source }))(
+    'operatorContract passes an operator that holds text back: it $title',
+    ({ run }) => expect(run).not.toThrow(),
+  );
+
+  it.each([
+    ['loses no text that it holds when a stop ends its source', 'at a stop, but "o" at a completion', '`release`'],
+    [
+      'loses no text that it holds when its source fails',
+      'at an error, but "o" at a stop',
+      '`error`, before the error',
+    ],
+    ['loses no text that it holds when its source completes', 'at a completion, but "o" at a stop', '`complete`'],
+    [
+      'keeps the order of text and other content',
+      'at an event "source", but "o" at a stop',
+      '`next`, before an event with a position in the text',
+    ],
+  ])(
+    'operatorContract says of an operator that breaks "%s" which handler emits too little',
+    (title, ending, handler) => {
+      const run = operatorContract(broken[title] ?? correct, { source }).find((one) => one.title === title)?.run;
+      expect(run).toThrow(
+        `after the text "o", the operator emitted "" ${ending}: emit the text that is held in ${handler}.`,
+      );
+    },
+  );
 
   it('operatorContract has a broken operator in this spec for each of its cases', () => {
     expect(Object.keys(broken)).toEqual(cases.map(({ title }) => title));

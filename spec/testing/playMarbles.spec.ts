@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { firstValueFrom, interval, NEVER, take } from 'rxjs';
+import { firstValueFrom, interval, NEVER, range, take } from 'rxjs';
 import { drawInVirtualTime, inVirtualTime, playMarbles } from 'rivulet/testing';
 
 describe('playMarbles', () => {
@@ -54,5 +54,11 @@ describe('drawInVirtualTime', () => {
       error: 'broken',
     });
     expect(inVirtualTime(() => NEVER, 10)).toMatchObject({ end: 'open' });
+  });
+});
+
+describe('inVirtualTime', () => {
+  it('inVirtualTime fails for an endless Observable', () => {
+    expect(() => inVirtualTime(() => range(0, Infinity))).toThrow('emits more than 200000 values in 0 ms');
   });
 });

@@ -1,0 +1,44 @@
+import { createAgent } from '../agent.js';
+import type { AgentOptions, Input, RunArguments, RunOptions } from '../agent.js';
+import type { RunEvent, RunResult } from '../core/event.js';
+import type { EventsOf, Tool, UserContextOf } from '../core/tool.js';
+import { inVirtualTime } from './inVirtualTime.js';
+import type { VirtualRun } from './inVirtualTime.js';
+
+/** A run of an agent in virtual time. */
+export interface AgentTestRun<E, O> extends VirtualRun<E> {
+  /** The result. Absent if the run failed, or did not end within a day. */
+  readonly result?: RunResult<O>;
+}
+
+/**
+ * Runs an agent in virtual time, with the same times and ids in each test.
+ *
+ * <span class="informal">`createAgent`, `stream` and `inVirtualTime` in one call.</span>
+ *
+ * The ids that the agent generates for calls without one are `id_1`, `id_2` and so on. The id of the run is `run_1`, so
+ * the idempotency keys of its calls begin with it. The clock is that of `inVirtualTime`: it begins at 0, and tools
+ * and models that use RxJS's timers and `asyncScheduler.now()` follow it.
+ *
+ * ```ts
+ * const { values, result } = runAgent({ model: scriptedModel([[{ delay: 200 }, 'Hello']]) }, 'Hi');
+ * values.map(({ at, value }) => [at, value.type]); // [[200, 'text'], [200, 'message'], [200, 'turn'], [200, 'result']]
+ * ```
+ *
+ * @param options The options of `createAgent`. `newId` replaces the ids.
+ * @param input The input of the run.
+ * @param runOptions The options of `agent.stream`. `runId` replaces the id of the run.
+ * @returns The events with their times, how the run ended, and its result.
+ */
+export function runAgent<const T extends readonly Tool[] = readonly [], O = undefined, C = unknown>(
+  options: AgentOptions<T, O, C>,
+  input: Input,
+  ...[runOptions]: RunArguments<C & UserContextOf<T[number]>>
+): AgentTestRun<RunEvent<EventsOf<T[number]>, O>, O> {
+  let ids = 0;
+  const agent = createAgent({ newId: () => `id_${++ids}`, ...options } as AgentOptions);
+  const run = inVirtualTime(() => agent.stream(input, { runId: 'run_1', ...(runOptions as RunOptions | undefined) }));
+  const last = run.values.at(-1)?.value;
+  const tested = last?.type === 'result' ? { ...run, result: last.result } : run;
+  return tested as AgentTestRun<RunEvent<EventsOf<T[number]>, O>, O>;
+}
