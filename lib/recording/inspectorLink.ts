@@ -20,7 +20,7 @@ const loopback: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]'
 type State = 'unknown' | 'absent' | 'present';
 
 /** The time after which a request that has no answer is aborted, in milliseconds. */
-const ANSWER_TIME = 3000;
+const ANSWER_TIME = 5000;
 
 /** Sends the lines of recordings to an inspector on this machine, as long as there is one. */
 export class InspectorLink {

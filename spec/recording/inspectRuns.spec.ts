@@ -111,13 +111,13 @@ describe('inspectRuns', () => {
       requests.push(init);
       return Promise.resolve(new Response(null, { status: 204 }));
     };
-    await hold(inspectRuns(agentOf('Hello'), address, { fetch: fetch as typeof globalThis.fetch }));
+    await hold(inspectRuns(agentOf('Hello'), address, { fetch: fetch }));
     await settle();
     expect(requests.map(({ redirect }) => redirect)).toContain('error');
     expect(requests.filter(({ redirect }) => redirect !== 'error')).toEqual([]);
   });
 
-  it('inspectRuns aborts a request that has no answer after three seconds', async () => {
+  it('inspectRuns aborts a request that the inspector does not answer', async () => {
     const signals: (AbortSignal | null | undefined)[] = [];
     const fetch = (_url: unknown, init?: RequestInit) => {
       signals.push(init?.signal);
@@ -125,7 +125,7 @@ describe('inspectRuns', () => {
     };
     // The request is sent by a Promise, which is not virtual: after the virtual time has passed.
     inVirtualTime(() =>
-      inspectRuns(agentOf('Hello'), address, { fetch: fetch as typeof globalThis.fetch }).stream('Hi'),
+      inspectRuns(agentOf('Hello'), address, { fetch: fetch }).stream('Hi'),
     );
     await settle();
     expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
@@ -142,7 +142,7 @@ describe('inspectRuns', () => {
     const long = tool({ name: 'long', description: 'l', execute: () => 'y'.repeat(900_000) });
     const calls = Array.from({ length: 8 }, () => [toolCall('long')]);
     const create = () => createAgent({ model: scriptedModel([...calls, 'Done']), tools: [long] }) as unknown as Agent;
-    await hold(inspectRuns(create(), address, { fetch: fetch as typeof globalThis.fetch }));
+    await hold(inspectRuns(create(), address, { fetch: fetch }));
     await settle();
     answer.next();
     await settle();

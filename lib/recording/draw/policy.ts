@@ -5,7 +5,7 @@
 export const pagePolicy = [
   "default-src 'none'",
   "script-src 'sha256-zx2jUMKXnlel+e5KtpepzUFRCUqUFJ+Jzy7nx7n70oA='",
-  "style-src 'sha256-vUKKwX51n6+IjaH5cRfiyd1PpPwoGY/M3O65ibJ+0lY='",
+  "style-src 'sha256-jHNySJ1TCIzaiZdYuUn7eP3Z3fDznGG7bXaYaOKX5N0='",
   "style-src-attr 'unsafe-inline'",
   'img-src data:',
   "base-uri 'none'",

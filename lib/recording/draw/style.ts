@@ -84,6 +84,7 @@ pre { margin: 0; padding: .6rem .75rem; background: var(--lane); border: 1px sol
 details { margin: .25rem 0 1.5rem; } summary { cursor: pointer; color: var(--soft); }
 table { border-collapse: collapse; width: 100%; font-size: 12px; margin-top: .5rem; }
 th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+td { overflow-wrap: anywhere; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 kbd { font: 11px ui-monospace, monospace; border: 1px solid var(--line); border-radius: 4px; padding: 0 .3em; }
 .hint { color: var(--soft); font-size: 12px; margin: 0 0 0 auto; }
