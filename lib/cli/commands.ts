@@ -1,4 +1,4 @@
-import { dirname, relative, sep } from 'node:path';
+import { dirname, relative, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
 import { drawRun } from '../recording/drawRun.js';
 import { readRecording } from '../recording/readRecording.js';
@@ -75,6 +75,8 @@ type OptionTypes = Readonly<Record<string, { readonly type: 'string' | 'boolean'
 
 /** Writes what is made of a recording to a file. */
 function write(shell: Shell, file: string, out: string, make: (recording: RunRecording) => string): Promise<number> {
+  if (resolve(out) === resolve(file))
+    throw new UsageError(`"${out}" is the recording itself. Pass another file with --out.`);
   return shell
     .readFile(file)
     .then((text) => shell.writeFile(out, make(readRecording(text))))
@@ -97,8 +99,10 @@ const withoutEnding = (file: string): string => file.replace(/\.[^./\\]*$/, '');
 
 /** The path of a file for an import, from a folder. */
 function relativePath(from: string, file: string): string {
-  const path = relative(from, file).split(sep).join('/');
-  return path.startsWith('.') ? path : `./${path}`;
+  // It becomes a URL, in which these characters would have a meaning.
+  const parts = relative(from, file).split(sep);
+  const path = parts.map((part) => part.replaceAll(/[%?#\\]/g, encodeURIComponent)).join('/');
+  return /^\.\.?\//.test(path) ? path : `./${path}`;
 }
 
 function numberOf(name: string, text: string | boolean | undefined): number | undefined {

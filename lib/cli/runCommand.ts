@@ -15,7 +15,7 @@ export function runCommand([name = '--help', ...args]: readonly string[], shell:
     shell.write(usage);
     return Promise.resolve(0);
   }
-  const command = commands[name];
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command) {
     shell.writeError(`There is no command "${name}".\n\n${usage}`);
     return Promise.resolve(2);

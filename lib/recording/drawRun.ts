@@ -1,5 +1,6 @@
 import { layoutRun } from './draw/layoutRun.js';
 import { renderPage } from './draw/renderHtml.js';
+import { wireOfRun } from './draw/wire.js';
 import type { RunRecording } from './readRecording.js';
 import { runOf } from './replay.js';
 import type { ReplayOptions } from './timeline.js';
@@ -29,5 +30,6 @@ import type { ReplayOptions } from './timeline.js';
  */
 export function drawRun(recording: RunRecording, options: Pick<ReplayOptions, 'run'> = {}): string {
   const run = runOf(recording, options);
-  return renderPage(layoutRun(run), recording.wire, run.start.at);
+  const wire = wireOfRun(recording, run);
+  return renderPage(layoutRun(run, wire), wire, run.start.at);
 }

@@ -1,7 +1,8 @@
-import { asyncScheduler } from 'rxjs';
+import { asyncScheduler, timer } from 'rxjs';
 import { nanoid } from 'nanoid/non-secure';
 import { reportUnhandled } from '../core/createOperator.js';
 import { ConfigurationError } from '../core/errors.js';
+import type { EndEntry } from './entries.js';
 
 /** The time after which a run asks again for an inspector that did not answer, in milliseconds. */
 const RETRY_TIME = 2000;
@@ -18,6 +19,9 @@ const loopback: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]'
 /** Whether an inspector listens: not known yet, or the answer to the last request. */
 type State = 'unknown' | 'absent' | 'present';
 
+/** The time after which a request that has no answer is aborted, in milliseconds. */
+const ANSWER_TIME = 5000;
+
 /** Sends the lines of recordings to an inspector on this machine, as long as there is one. */
 export class InspectorLink {
   private readonly url: string;
@@ -29,6 +33,8 @@ export class InspectorLink {
   private isRejected = false;
   private queue: string[] = [];
   private length = 0;
+  /** How many lines of a run were not sent, by its number. */
+  private readonly dropped = new Map<number, number>();
   private readonly request: typeof fetch | undefined;
 
   /** @throws ConfigurationError `options` for an address that is not one of an inspector. */
@@ -53,11 +59,27 @@ export class InspectorLink {
 
   /** Sends a line: at once if no other request is open, else with the next request. */
   send(line: string): void {
-    const isFull = this.length + line.length > LONGEST_QUEUE;
-    if (this.state === 'absent' || this.isRejected || isFull) return;
-    this.queue.push(line);
-    this.length += line.length + 1;
+    if (this.state === 'absent' || this.isRejected) return;
+    // The ends of a run are short and few: with them, the inspector does not show it as running.
+    const isEnd = /^\{"type":"(?:end|requestEnd)"/.test(line);
+    const run = runOf(line);
+    if (!isEnd && this.length + line.length > LONGEST_QUEUE) {
+      this.dropped.set(run, (this.dropped.get(run) ?? 0) + 1);
+      return;
+    }
+    const sent = isEnd ? this.noteDropped(run, line) : line;
+    this.queue.push(sent);
+    this.length += sent.length + 1;
     if (!this.isSending) this.post();
+  }
+
+  /** The end of a run says how many entries are missing. */
+  private noteDropped(run: number, line: string): string {
+    const count = this.dropped.get(run);
+    if (count === undefined || !line.startsWith('{"type":"end"')) return line;
+    this.dropped.delete(run);
+    const end = JSON.parse(line) as EndEntry;
+    return JSON.stringify({ ...end, dropped: (end.dropped ?? 0) + count });
   }
 
   private post(): void {
@@ -69,12 +91,21 @@ export class InspectorLink {
       'rivulet-source': source,
     };
     const request = this.request ?? globalThis.fetch;
-    // The lines of one task travel together.
+    const controller = new AbortController();
+    const { signal } = controller;
+    const late = timer(ANSWER_TIME).subscribe({ next: () => controller.abort(), error: reportUnhandled });
+    // The lines of one task travel together. Whatever listens at the port could redirect them to another host.
     void Promise.resolve()
-      .then(() => request(this.url, { method: 'POST', headers, body: this.takeBody() }))
+      .then(() => request(this.url, { method: 'POST', headers, body: this.takeBody(), redirect: 'error', signal }))
       .then(
-        (response) => this.answered(response.status),
-        () => this.leave(), // nobody listens
+        (response) => {
+          late.unsubscribe();
+          this.answered(response.status);
+        },
+        () => {
+          late.unsubscribe();
+          this.leave(); // nobody listens
+        },
       );
   }
 
@@ -110,8 +141,12 @@ export class InspectorLink {
     this.state = 'absent';
     this.queue = [];
     this.length = 0;
+    this.dropped.clear();
   }
 }
+
+/** The number of the run of a line. It is written before the values. */
+const runOf = (line: string): number => Number(/"run":(\d+)/.exec(line)?.[1] ?? 0);
 
 const invalidAddress = (
   problem: string,

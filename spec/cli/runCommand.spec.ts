@@ -112,6 +112,18 @@ describe('npx rivulet draw', () => {
   });
 });
 
+describe('npx rivulet draw of a page', () => {
+  it('npx rivulet draw never overwrites the recording that it reads', async () => {
+    const { lines } = recordVirtually(busyAgent());
+    const { code, errors, written } = await run(['draw', 'run.html'], { 'run.html': lines.join('\n') });
+    expect({ code, errors, written }).toEqual({
+      code: 2,
+      errors: '"run.html" is the recording itself. Pass another file with --out.\n',
+      written: {},
+    });
+  });
+});
+
 describe('npx rivulet spec', () => {
   const { lines } = recordVirtually(busyAgent());
 
@@ -123,6 +135,15 @@ describe('npx rivulet spec', () => {
     expect(other.written['spec/a.spec.ts']).toContain(`new URL("../run.jsonl", import.meta.url)`);
     expect(other.written['spec/a.spec.ts']).toContain("from '@jest/globals'");
   });
+
+  it.each(['run #2.jsonl', 'a?b.jsonl', '100%.jsonl', '..x.jsonl', 'C:run.jsonl', '.hidden/run.jsonl'])(
+    'npx rivulet spec writes a spec that finds the file %s',
+    async (file) => {
+      const { written } = await run(['spec', file, '--out', 'a.spec.ts'], { [file]: lines.join('\n') });
+      const [, path = ''] = /new URL\("(.*?)", import/.exec(written['a.spec.ts'] ?? '') ?? [];
+      expect(decodeURIComponent(new URL(path, 'file:///folder/a.spec.ts').pathname)).toBe(`/folder/${file}`);
+    },
+  );
 
   it('npx rivulet spec writes marble diagrams with --marbles', async () => {
     const { written } = await run(['spec', 'run.jsonl', '--marbles'], fileOf(lines));
@@ -168,9 +189,13 @@ describe('runCommand', () => {
     [['inspect', '--allow', 'localhost'], 2, '--allow "localhost" is not the origin of a page'],
     [['inspect', 'other.jsonl'], 1, 'ENOENT'],
     [['play'], 2, 'There is no command "play".'],
+    [['toString'], 2, 'There is no command "toString".'],
+    [['draw', 'run.jsonl', '--out', './run.jsonl'], 2, '"./run.jsonl" is the recording itself.'],
+    [['spec', 'run.jsonl', '--out', 'run.jsonl'], 2, 'Pass another file with --out.'],
+    [['inspect', '--port', '0', 'empty.jsonl'], 1, 'empty.jsonl has no run. Pass a file with the lines of recordRun'],
   ])('runCommand explains %j', async (args, code, message) => {
     const { lines } = recordVirtually(busyAgent());
-    const result = await run(args, fileOf(lines));
+    const result = await run(args, { ...fileOf(lines), 'empty.jsonl': 'Hello' });
     expect(result).toMatchObject({ code, output: '' });
     expect(result.errors).toContain(message);
   });

@@ -1,14 +1,16 @@
+import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { describe, expect, it } from '@jest/globals';
-import { map, takeUntil, timer } from 'rxjs';
-import { agentTool, createAgent, retryModel, tool } from 'rivulet';
+import { map, merge, mergeMap, takeUntil, timer } from 'rxjs';
+import { agentTool, createAgent, priceModel, retryModel, tool } from 'rivulet';
 import type { Agent } from 'rivulet';
-import { drawRun, readRecording } from 'rivulet/recording';
+import { drawRun, readRecording, record, recordRun } from 'rivulet/recording';
 import type { RunRecording } from 'rivulet/recording';
-import { scriptedModel, toolCall } from 'rivulet/testing';
+import { inVirtualTime, scriptedModel, toolCall } from 'rivulet/testing';
 import type { Script, ScriptedRequest } from 'rivulet/testing';
 import { layoutRun } from '../../lib/recording/draw/layoutRun.js';
 import type { Lane } from '../../lib/recording/draw/lanes.js';
+import { wireOfRun } from '../../lib/recording/draw/wire.js';
 import { busyAgent, recordVirtually, weather } from './runs.js';
 
 /** A lane as text: its name, its note, and what it shows. */
@@ -191,6 +193,109 @@ describe('the lanes of a drawing', () => {
   });
 });
 
+describe('the lanes of a drawing with prices, limits and requests at the same time', () => {
+  it('a run with prices shows its tokens and its cost, and those of each turn, also if it has failed', () => {
+    const usage = { input: 1000, output: 100 };
+    const finish = { type: 'finish', reason: 'toolCalls', usage } as const;
+    const broken = { error: new Error('The server is busy.') };
+    const agentWith = (...last: readonly unknown[]) =>
+      createAgent({
+        model: priceModel(scriptedModel([[toolCall('weather', { city: 'Oslo' }), finish], last as ['Done']]), {
+          input: 3,
+          output: 15,
+        }),
+        tools: [weather],
+      }) as unknown as Agent;
+    const done = layout(recordVirtually(agentWith('Done', { ...finish, reason: 'stop' })).recording);
+    expect(done.root.children.map(({ note }) => note)).toEqual([
+      'toolCalls, 1,000 in, 100 out, cost 0.0045',
+      'stop, 1,000 in, 100 out, cost 0.0045',
+    ]);
+    expect(done.facts).toContainEqual({ name: 'Cost', value: '0.009' });
+    const failed = layout(recordVirtually(agentWith(broken)).recording);
+    expect(failed.facts.slice(-2)).toEqual([
+      { name: 'Tokens', value: '1,000 in, 100 out' },
+      { name: 'Cost', value: '0.0045' },
+    ]);
+  });
+
+  it('a request of a recorded model has its own deltas and its own end while another one is open', () => {
+    const lines: string[] = [];
+    const model = record(
+      scriptedModel([
+        [{ delay: 10 }, 'a', { delay: 20 }, 'b'],
+        [{ delay: 20 }, 'c', { delay: 20 }, 'd'],
+      ]),
+      (line) => lines.push(line),
+    );
+    inVirtualTime(() => merge(model.stream({ messages: [] }), model.stream({ messages: [] })));
+    const { root } = layout(readRecording(lines));
+    expect(
+      root.children[0]?.children.map(({ end, outcome, ticks }) => [end, outcome, ticks.map(({ at }) => at)]),
+    ).toEqual([
+      [30, 'completed', [10, 30]],
+      [40, 'completed', [20, 40]],
+    ]);
+  });
+
+  it('a request that a limiter held back is drawn as queued until it was sent', () => {
+    const { lines } = recordVirtually(agentOf([[{ delay: 1000 }, 'Hello']]));
+    const entry = { type: 'exchange', at: 600, after: [400], exchange: { body: null, frames: ['data: 1'] } };
+    const recording = readRecording([...lines, JSON.stringify(entry)]);
+    const [run] = recording.runs;
+    const { root } = layoutRun(run!, wireOfRun(recording, run!));
+    expect(root.children[0]?.children[0]?.spans.map(({ kind, from, to, label }) => [kind, from, to, label])).toEqual([
+      ['queued', 0, 600, 'sent after 600 ms'],
+      ['wait', 600, 1000, 'first content after 1 s'],
+      ['answer', 1000, 1000, 'answered for 0 ms'],
+    ]);
+  });
+});
+
+describe('the frames of a drawing', () => {
+  const exchange = (at: number, prompt: string, text: string) =>
+    JSON.stringify({
+      type: 'exchange',
+      at,
+      after: [10],
+      exchange: { body: { messages: [{ content: prompt }] }, frames: [text] },
+    });
+  /** Two runs of one recorder, the second of which starts later. */
+  const twoRuns = (delay: number): readonly string[] => {
+    const lines: string[] = [];
+    inVirtualTime(() => {
+      const agent = recordRun(
+        agentOf([
+          [{ delay: 50 }, 'A'],
+          [{ delay: 50 }, 'B'],
+        ]),
+        (line) => lines.push(line),
+      );
+      return merge(agent.stream('of Ann'), timer(delay).pipe(mergeMap(() => agent.stream('of Bob'))));
+    });
+    return lines;
+  };
+  const framesIn = (lines: readonly string[], run: number) => {
+    const page = drawRun(readRecording(lines), { run });
+    return ['for Ann', 'for Bob'].filter((text) => page.includes(text));
+  };
+
+  it('drawRun shows the frames of its run only, not those of an earlier or a later one', () => {
+    const lines = [...twoRuns(500), exchange(0, 'of Ann', 'for Ann'), exchange(500, 'of Bob', 'for Bob')];
+    expect([framesIn(lines, 1), framesIn(lines, 2)]).toEqual([['for Ann'], ['for Bob']]);
+  });
+
+  it('drawRun tells the frames of runs of the same time by their prompts', () => {
+    const lines = [...twoRuns(5), exchange(6, 'of Bob', 'for Bob'), exchange(6, 'of Ann', 'for Ann')];
+    expect([framesIn(lines, 1), framesIn(lines, 2)]).toEqual([['for Ann'], ['for Bob']]);
+  });
+
+  it('drawRun shows no frame that could be of another run', () => {
+    const lines = [...twoRuns(5), exchange(6, 'of Ann and of Bob', 'for Ann'), exchange(900, 'of Ann', 'for Ann')];
+    expect([framesIn(lines, 1), framesIn(lines, 2)]).toEqual([[], []]);
+  });
+});
+
 describe('drawRun', () => {
   const { recording } = recordVirtually(busyAgent(), (agent) => agent.stream('<script>alert("Oslo")</script> & more'));
 
@@ -199,6 +304,28 @@ describe('drawRun', () => {
     expect(page).not.toMatch(/(?:src|href)="(?!data:)|url\(|@import|https?:/);
     expect(page.match(/<script/g)).toHaveLength(2);
     expect(page).toContain('&lt;script&gt;alert(&quot;Oslo&quot;)&lt;/script&gt; &amp; more');
+  });
+
+  it('drawRun allows its own script and style sheet only', () => {
+    const page = drawRun(recording);
+    const hashOf = (element: string) => {
+      const [, text = ''] = new RegExp(`<${element}>([^]*?)</${element}>`).exec(page) ?? [];
+      return `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+    };
+    // If this fails, correct the hashes in lib/recording/draw/policy.ts.
+    expect(page).toContain(`; script-src ${hashOf('script')}; style-src ${hashOf('style')};`);
+    expect(page).toContain(`content="default-src 'none';`);
+  });
+
+  it.each(['requestEnd', 'end'])('drawRun writes no markup that is the outcome of a crafted %s', (type) => {
+    const { lines } = recordVirtually(busyAgent());
+    const crafted = lines.map((line) => {
+      const entry = JSON.parse(line) as { readonly type: string };
+      return JSON.stringify(entry.type === type ? { ...entry, outcome: '"><img src=x>' } : entry);
+    });
+    const page = drawRun(readRecording(crafted));
+    expect(page.replace(/<script type[^]*/, '')).not.toContain('img src=x');
+    expect(page).toContain('class="lane run open"'.replace('open', type === 'end' ? 'open' : 'completed'));
   });
 
   it('drawRun draws 10,000 deltas as a page of less than 2 MB, with one path for them', () => {
@@ -212,7 +339,10 @@ describe('drawRun', () => {
     readonly window: {
       readonly document: {
         querySelector(selector: string): (object & { readonly textContent: string }) | null;
-        readonly defaultView: { KeyboardEvent: new (type: string, options: object) => object };
+        readonly defaultView: {
+          KeyboardEvent: new (type: string, options: object) => object;
+          Event: new (type: string) => object;
+        };
       };
       close(): void;
     };
@@ -250,6 +380,10 @@ describe('drawRun', () => {
     expect(shown('.panel h2')).toMatch(/: toolCall at 245 ms, weather$/);
     press('End');
     expect(shown('.panel h2')).toMatch(/^35 of 35: end at 4.125 s, Run$/);
+    expect(document.querySelector('tbody')?.textContent).toBe('');
+    const details = document.querySelector('details') as unknown as { dispatchEvent(event: object): void };
+    details.dispatchEvent(new document.defaultView.Event('toggle'));
+    expect(shown('tbody tr:nth-child(2)')).toBe('Turn 10 ms1.04 scompletedtoolCalls, 120 in, 30 out1.04 s');
     press('+');
     expect(shown('.ticks')).toContain('500 ms');
     window.close();

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom, Subject, timer, toArray } from 'rxjs';
-import { createAgent } from 'rivulet';
+import { firstValueFrom, lastValueFrom, Subject, timer, toArray } from 'rxjs';
+import { createAgent, tool } from 'rivulet';
 import type { Agent } from 'rivulet';
-import { inspectRuns } from 'rivulet/recording';
-import { scriptedModel } from 'rivulet/testing';
-import { busyAgent } from './runs.js';
+import { inspectRuns, readRecording } from 'rivulet/recording';
+import { inVirtualTime, scriptedModel, toolCall } from 'rivulet/testing';
+import { busyAgent, recordVirtually } from './runs.js';
 
 const address = 'http://127.0.0.1:4983/#token';
 
@@ -103,6 +103,55 @@ describe('inspectRuns', () => {
     expect(sent).not.toContain('tiger-lily');
     expect(sent).not.toContain('It is');
     expect(sent).toContain('·····');
+  });
+
+  it('inspectRuns follows no redirect, which could send the run to another host', async () => {
+    const requests: RequestInit[] = [];
+    const fetch = (_url: unknown, init: RequestInit = {}) => {
+      requests.push(init);
+      return Promise.resolve(new Response(null, { status: 204 }));
+    };
+    await hold(inspectRuns(agentOf('Hello'), address, { fetch: fetch }));
+    await settle();
+    expect(requests.map(({ redirect }) => redirect)).toContain('error');
+    expect(requests.filter(({ redirect }) => redirect !== 'error')).toEqual([]);
+  });
+
+  it('inspectRuns aborts a request that the inspector does not answer', async () => {
+    const signals: (AbortSignal | null | undefined)[] = [];
+    const fetch = (_url: unknown, init?: RequestInit) => {
+      signals.push(init?.signal);
+      return new Promise<Response>(() => undefined);
+    };
+    // The request is sent by a Promise, which is not virtual: after the virtual time has passed.
+    inVirtualTime(() =>
+      inspectRuns(agentOf('Hello'), address, { fetch: fetch }).stream('Hi'),
+    );
+    await settle();
+    expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
+  });
+
+  it('inspectRuns says in the end of a run how many entries a full queue has dropped', async () => {
+    const bodies: string[] = [];
+    const answer = new Subject<void>();
+    const fetch = async (_url: unknown, init?: RequestInit) => {
+      bodies.push(init?.body as string);
+      if (bodies.length === 1) await firstValueFrom(answer);
+      return new Response(null, { status: 204 });
+    };
+    const long = tool({ name: 'long', description: 'l', execute: () => 'y'.repeat(900_000) });
+    const calls = Array.from({ length: 8 }, () => [toolCall('long')]);
+    const create = () => createAgent({ model: scriptedModel([...calls, 'Done']), tools: [long] }) as unknown as Agent;
+    await hold(inspectRuns(create(), address, { fetch: fetch }));
+    await settle();
+    answer.next();
+    await settle();
+    await settle();
+    const lines = bodies.join('').trim().split('\n');
+    const { runs } = readRecording(lines);
+    expect(runs[0]?.end?.dropped).toBeGreaterThan(0);
+    const { lines: all } = recordVirtually(create());
+    expect(lines.length + (runs[0]?.end?.dropped ?? 0)).toBe(all.length);
   });
 
   it('inspectRuns reports a wrong token once, and the run goes on', async () => {

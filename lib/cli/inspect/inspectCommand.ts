@@ -5,6 +5,8 @@ import { UsageError } from '../usageError.js';
 import { InspectedRuns } from './inspectedRuns.js';
 import { serveInspector } from './inspectServer.js';
 
+const aRecording = 'Pass a file with the lines of recordRun or record of rivulet/recording.';
+
 /** The port of an inspector, if none is passed. */
 const DEFAULT_PORT = 4983;
 
@@ -16,7 +18,11 @@ export async function inspectCommand(args: readonly string[], shell: Shell): Pro
     allowPositionals: true,
   });
   const runs = new InspectedRuns();
-  for (const file of positionals) runs.add(file, await shell.readFile(file));
+  for (const file of positionals) {
+    const before = runs.list().length;
+    runs.add(file, await shell.readFile(file), true);
+    if (runs.list().length === before) throw new Error(`${file} has no run. ${aRecording}`);
+  }
   const origins = (values.allow ?? []).map(originOf);
   const server = await serveInspector(runs, { port: portOf(values.port), origins });
   shell.write(`Inspector: ${server.address}\n`);

@@ -9,6 +9,7 @@ import { layoutRun } from '../../recording/draw/layoutRun.js';
 import { renderDrawing } from '../../recording/draw/renderHtml.js';
 import { drawingScript } from '../../recording/draw/script.js';
 import { drawingStyle } from '../../recording/draw/style.js';
+import { wireOfRun } from '../../recording/draw/wire.js';
 import { readRecording } from '../../recording/readRecording.js';
 import type { RecordedRun, RunRecording } from '../../recording/readRecording.js';
 import { runOf } from '../../recording/replay.js';
@@ -171,14 +172,17 @@ function follow(response: ServerResponse, runs: InspectedRuns): void {
 type View = (recording: RunRecording, run: RecordedRun, query: URLSearchParams) => object;
 
 const views: Readonly<Record<string, View>> = {
-  drawing: (recording, run) => renderDrawing(layoutRun(run), recording.wire, run.start.at),
+  drawing: (recording, run) => {
+    const wire = wireOfRun(recording, run);
+    return renderDrawing(layoutRun(run, wire), wire, run.start.at);
+  },
   spec: (recording, _run, query) => ({
     spec: writeSpec(recording, { runner: runnerOf(query.get('runner') ?? 'vitest') }),
   }),
   replay: (recording, run) => {
     if (!canRepeat(run)) return { error: 'The recording of a model, without an agent, cannot be repeated.' };
     const repeated = repeatRun(recording, 1);
-    const drawing = renderDrawing(layoutRun(repeated), [], repeated.start.at);
+    const drawing = renderDrawing(layoutRun(repeated), new Map(), repeated.start.at);
     return { ...drawing, difference: firstDifference(repeated, run) };
   },
 };

@@ -4,8 +4,11 @@ import { asKnownEvent } from '../../core/eventGuards.js';
 import { finiteNumber, isRecord, nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import { messageText } from '../../core/message.js';
 import { shortJson } from '../../recording/draw/lanes.js';
+import { wireOfRun } from '../../recording/draw/wire.js';
 import { RECORDING_VERSION, runKey } from '../../recording/entries.js';
 import type { RecordingEntry, RunEntry, StartEntry } from '../../recording/entries.js';
+import { readRecording } from '../../recording/readRecording.js';
+import { isEntry } from '../../recording/validEntry.js';
 
 /** A run in the list of the inspector. Times are those of the process that recorded it. */
 export interface RunSummary {
@@ -18,7 +21,7 @@ export interface RunSummary {
   readonly at: number;
   /** Milliseconds, so far. */
   readonly duration: number;
-  /** How the run ended: its finish reason, `failed`, `unsubscribed`; `running` as long as it has not. */
+  /** How the run ended: its finish reason, `failed`, `unsubscribed`, `cut off`; `running` as long as it has not. */
   readonly state: string;
   readonly turns: number;
   readonly calls: number;
@@ -47,6 +50,9 @@ interface InspectedRun {
   length: number;
 }
 
+/** The largest number of exchanges of a process that has no runs. */
+const MOST_WAITING = 100;
+
 const defaultLimits: InspectorLimits = { runs: 500, length: 2 ** 28 };
 
 /** The runs that an inspector has received. The oldest ones are removed beyond the limits. */
@@ -69,14 +75,16 @@ export class InspectedRuns {
    *
    * @param name The name of the process or file.
    * @param text The lines.
+   * @param isFile Whether nothing follows: a run without an end was cut off.
    */
-  add(name: string, text: string): void {
+  add(name: string, text: string, isFile = false): void {
     const source = this.sources.get(name) ?? { header: undefined, exchanges: [], runs: new Map() };
     this.sources.set(name, source);
     for (const line of text.split('\n')) {
       const entry = line.trim() === '' ? undefined : tryParseJson(line);
-      if (isRecord(entry)) this.addEntry(source, line, entry as unknown as RecordingEntry);
+      if (isRecord(entry) && isEntry(entry)) this.addEntry(source, line, entry);
     }
+    if (isFile) this.endRuns(source);
     this.trim();
     this.changed.next();
   }
@@ -90,9 +98,14 @@ export class InspectedRuns {
   textOf(id: number): string | undefined {
     const run = this.runs.get(id);
     if (!run) return undefined;
-    const { header, exchanges } = run.source;
+    const { header } = run.source;
     const first = header ?? JSON.stringify({ type: 'recording', version: RECORDING_VERSION, at: 0, content: true });
-    return [first, ...run.lines, ...exchanges].map((line) => `${line}\n`).join('');
+    return [first, ...run.lines, ...exchangesOf(run, first)].map((line) => `${line}\n`).join('');
+  }
+
+  private endRuns(source: Source): void {
+    for (const run of source.runs.values())
+      if (run.summary.state === 'running') run.summary = { ...run.summary, state: 'cut off' };
   }
 
   private addEntry(source: Source, line: string, entry: RecordingEntry): void {
@@ -101,8 +114,7 @@ export class InspectedRuns {
         source.header = line;
         break;
       case 'exchange':
-        source.exchanges.push(line);
-        this.length += line.length;
+        this.addExchange(source, line);
         break;
       case 'start':
         this.startRun(source, line, entry);
@@ -112,6 +124,14 @@ export class InspectedRuns {
         if (run) this.addLine(run, line, entry);
       }
     }
+  }
+
+  private addExchange(source: Source, line: string): void {
+    source.exchanges.push(line);
+    this.length += line.length;
+    // Without runs, nothing else removes them.
+    const excess = source.runs.size === 0 ? source.exchanges.length - MOST_WAITING : 0;
+    for (const removed of source.exchanges.splice(0, Math.max(0, excess))) this.length -= removed.length;
   }
 
   private startRun(source: Source, line: string, entry: StartEntry): void {
@@ -148,6 +168,8 @@ export class InspectedRuns {
 
   /** Removes the oldest runs, those that have ended first. */
   private trim(): void {
+    if (this.length > this.limits.length)
+      for (const source of this.sources.values()) if (source.runs.size === 0) this.removeExchanges(source);
     while (this.runs.size > 1 && (this.runs.size > this.limits.runs || this.length > this.limits.length)) {
       const all = [...this.runs.values()];
       const oldest = all.find(({ summary }) => summary.state !== 'running') ?? all[0];
@@ -160,8 +182,25 @@ export class InspectedRuns {
     this.runs.delete(summary.id);
     this.length -= length;
     source.runs.delete(key);
-    if (source.runs.size > 0) return;
+    if (source.runs.size === 0) this.removeExchanges(source);
+  }
+
+  private removeExchanges(source: Source): void {
     for (const line of source.exchanges.splice(0)) this.length -= line.length;
+  }
+}
+
+/** The exchanges of a run, among those of other runs of the same process. */
+function exchangesOf({ source, lines, number }: InspectedRun, header: string): readonly string[] {
+  const { exchanges, runs } = source;
+  if (exchanges.length === 0) return [];
+  try {
+    const others = [...runs.values()].filter((run) => run.number !== number).flatMap((run) => run.lines);
+    const recording = readRecording([header, ...lines, ...others, ...exchanges]);
+    const [run] = recording.runs;
+    return run ? [...wireOfRun(recording, run).values()].flat().map((entry) => JSON.stringify(entry)) : [];
+  } catch {
+    return []; // the lines of a run say what is wrong when they are read
   }
 }
 

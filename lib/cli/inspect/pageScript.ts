@@ -5,8 +5,9 @@ history.replaceState(null, '', '/');
 addEventListener('hashchange', () => location.reload());
 const authorization = 'Bearer ' + sessionStorage.getItem('token');
 const get = (path) => fetch(path, { headers: { authorization } });
+const unreachable = 'The inspector does not answer. If it has ended, start it again, and open its new address.';
 const list = find('.runs'), entries = new Map();
-let isDrawing = false;
+let isDrawing = false, hasEnded = false;
 
 // The list
 
@@ -80,8 +81,11 @@ function showProblem(text) {
   find('.problem').hidden = text === undefined;
 }
 async function load(name) {
-  const response = await get('/api/runs/' + selected + '/' + name);
-  return response.json();
+  try {
+    return await (await get('/api/runs/' + selected + '/' + name)).json();
+  } catch {
+    return { error: unreachable, isLost: true };
+  }
 }
 function draw({ html, data }, keeps) {
   const place = find('.drawing'), chart = place.querySelector('.chart');
@@ -112,11 +116,11 @@ async function redraw() {
     find('.drawing').removeAttribute('aria-busy');
     if (!loaded.error) draw(loaded, drawn?.id === run.id);
     if (run.state === 'running' && !loaded.error) find('.facts dd').textContent = 'not yet';
-    drawn = { id: run.id, entries: run.entries };
+    drawn = loaded.isLost ? undefined : { id: run.id, entries: run.entries };
     find('.replay').disabled = run.state === 'running';
     find('.replay').title = run.state === 'running' ? 'The run has not ended yet.' : '';
   }
-  setTimeout(redraw, 700);
+  if (!hasEnded) setTimeout(redraw, 700);
 }
 
 // The spec, and the recording
@@ -139,7 +143,9 @@ find('.copy').addEventListener('click', async () => {
 function closeSpec() { find('.spec').hidden = true; find('.message').textContent = ''; }
 find('.close-spec').addEventListener('click', () => { closeSpec(); find('.copy').focus(); });
 find('.save').addEventListener('click', async () => {
-  const blob = await (await get('/api/runs/' + selected + '/recording')).blob();
+  const blob = await get('/api/runs/' + selected + '/recording').then((response) => response.blob(), () => undefined);
+  showProblem(blob ? undefined : unreachable);
+  if (!blob) return;
   const link = document.createElement('a');
   link.href = URL.createObjectURL(blob);
   link.download = 'run-' + selected + '.jsonl';
@@ -164,6 +170,7 @@ async function follow() {
   }
 }
 const ended = () => {
+  hasEnded = true;
   find('.connection').textContent = 'The inspector has ended. Start it again, and open its new address.';
 };
 if (sessionStorage.getItem('token')) follow().then((value) => { if (runs.length > 0) ended(); }, ended);

@@ -34,6 +34,9 @@ export interface Tick {
   isVoid: boolean;
 }
 
+/** How what a lane shows has ended. */
+export type Outcome = 'open' | 'completed' | 'failed' | 'stopped' | 'void';
+
 /** A line of the drawing: a run, a turn, a request, a tool call or an agent that ran as a tool. */
 export class Lane {
   readonly spans: Span[] = [];
@@ -43,12 +46,14 @@ export class Lane {
   /** A short description after the name: arguments, tokens, rates. */
   note = '';
   end: number | undefined;
-  outcome: 'open' | 'completed' | 'failed' | 'stopped' | 'void' = 'open';
+  outcome: Outcome = 'open';
 
   constructor(
     readonly kind: 'run' | 'turn' | 'request' | 'tool',
     readonly name: string,
     readonly start: number,
+    /** The number of a recorded request. */
+    readonly request?: number,
   ) {}
 
   add(child: Lane): Lane {
@@ -56,7 +61,7 @@ export class Lane {
     return child;
   }
 
-  close(at: number, outcome: Lane['outcome']): void {
+  close(at: number, outcome: Outcome): void {
     if (this.end !== undefined) return;
     this.end = at;
     this.outcome = outcome;

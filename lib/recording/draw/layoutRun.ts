@@ -1,15 +1,23 @@
-import type { RunEvent, StreamEvent } from '../../core/event.js';
-import { isResult } from '../../core/eventGuards.js';
-import { finiteNumber } from '../../core/json/json.js';
+import type { RunEvent } from '../../core/event.js';
+import { isResult, isTurn } from '../../core/eventGuards.js';
 import { messageText } from '../../core/message.js';
+import { sumUsages } from '../../core/usage.js';
+import type { ValueEntry } from '../entries.js';
 import type { RecordedRun, RecordedStep } from '../readRecording.js';
 import { formatTime, Lane, shortJson } from './lanes.js';
-import type { DrawnItem, Drawing, Fact } from './lanes.js';
-import { formatUsage, Scope } from './scope.js';
+import type { DrawnItem, Drawing, Fact, Outcome } from './lanes.js';
+import { formatCost, formatUsage, Scope } from './scope.js';
+import type { WireOfRun } from './wire.js';
 
 /** Arranges a recorded run in lanes. */
-export function layoutRun(run: RecordedRun): Drawing {
-  return new RunLayout(run).drawing();
+export function layoutRun(run: RecordedRun, wire: WireOfRun = new Map()): Drawing {
+  return new RunLayout(run, wire).drawing();
+}
+
+/** How a run or a request has ended. A file may contain any value. */
+function outcomeOf({ outcome }: { readonly outcome: unknown }): Outcome {
+  if (outcome === 'unsubscribed') return 'stopped';
+  return outcome === 'completed' || outcome === 'failed' ? outcome : 'open';
 }
 
 class RunLayout {
@@ -18,7 +26,10 @@ class RunLayout {
   private readonly items: DrawnItem[] = [];
   private duration = 0;
 
-  constructor(private readonly run: RecordedRun) {
+  constructor(
+    private readonly run: RecordedRun,
+    private readonly wire: WireOfRun,
+  ) {
     const { kind, name } = run.start;
     this.root = new Lane('run', name ?? (kind === 'run' ? 'Run' : 'Model'), 0);
     this.scope = new Scope(this.root, run.requests.length > 0);
@@ -46,16 +57,19 @@ class RunLayout {
       case 'chunk':
       case 'event':
       case 'both':
-        this.addValue(at, entry.type, entry.value);
+        this.addValue(at, entry);
         break;
       case 'request': {
         const { provider, name } = entry.model;
-        this.item(at, this.scope.startRequest(at, `${provider} ${name}`), 'entry', 'request', entry);
+        const sentAt = this.wire.get(entry.request)?.[0]?.at;
+        const sent = sentAt === undefined ? undefined : sentAt - this.run.start.at;
+        const lane = this.scope.startRequest(at, `${provider} ${name}`, entry.request, sent);
+        this.item(at, lane, 'entry', 'request', entry);
         break;
       }
       case 'requestEnd': {
-        const outcome = entry.outcome === 'unsubscribed' ? 'stopped' : entry.outcome;
-        this.item(at, this.scope.endRequest(at, outcome), 'entry', 'requestEnd', entry);
+        const lane = this.scope.endRequest(at, outcomeOf(entry), entry.request);
+        this.item(at, lane, 'entry', 'requestEnd', entry);
         break;
       }
       case 'stop':
@@ -72,9 +86,9 @@ class RunLayout {
     }
   }
 
-  private addValue(at: number, kind: 'chunk' | 'event' | 'both', value: StreamEvent): void {
+  private addValue(at: number, { type: kind, value, request }: ValueEntry): void {
     // A text that the run has prefixed was drawn as the model's chunk.
-    const lane = this.scope.add(at, value, kind !== 'event');
+    const lane = this.scope.add(at, value, kind !== 'event', request);
     if (isResult(value)) {
       const { finishReason } = value.result;
       this.root.marks.push({ kind: 'result', at, label: `result: ${finishReason}` });
@@ -83,9 +97,8 @@ class RunLayout {
   }
 
   private addEnd(at: number, entry: Extract<RecordedStep['entry'], { readonly type: 'end' }>): void {
-    const outcome = entry.outcome === 'unsubscribed' ? 'stopped' : entry.outcome;
-    const mark = { completed: undefined, failed: 'error', unsubscribed: 'unsubscribe' } as const;
-    const kind = mark[entry.outcome];
+    const outcome = outcomeOf(entry);
+    const kind = outcome === 'failed' ? 'error' : outcome === 'stopped' ? 'unsubscribe' : undefined;
     const label = entry.error ? shortJson(entry.error['message'] ?? entry.error) : entry.outcome;
     if (kind) this.root.marks.push({ kind, at, label });
     this.item(at, this.root, 'entry', 'end', entry);
@@ -98,15 +111,17 @@ class RunLayout {
 
   private facts(): readonly Fact[] {
     const { run, items, duration } = this;
-    const result = items.map(({ value }) => value as RunEvent).findLast(isResult)?.result;
-    const cost = finiteNumber(result?.metadata?.['cost']);
+    const events = items.map(({ value }) => value as RunEvent);
+    const result = events.findLast(isResult)?.result;
+    const usage = result?.usage ?? sumUsages(events.filter(isTurn).map((turn) => turn.usage)); // a run may have failed
+    const cost = formatCost(result?.cost ?? result?.metadata?.['cost'] ?? usage?.cost);
     const facts: readonly (Fact | undefined)[] = [
       { name: 'Ended', value: result?.finishReason ?? run.end?.outcome ?? 'not recorded' },
       { name: 'Duration', value: formatTime(duration) },
       result && { name: 'Turns', value: String(result.turns) },
       { name: 'Requests', value: String(run.requests.length) },
-      result && { name: 'Tokens', value: formatUsage(result.usage) },
-      cost === undefined ? undefined : { name: 'Cost', value: `$${cost.toFixed(4)}` },
+      usage && { name: 'Tokens', value: formatUsage(usage) },
+      cost === undefined ? undefined : { name: 'Cost', value: cost },
       run.end?.dropped ? { name: 'Not recorded', value: `${run.end.dropped} entries` } : undefined,
     ];
     return facts.filter((fact) => fact !== undefined);

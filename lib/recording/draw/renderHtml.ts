@@ -1,15 +1,20 @@
-import type { RunRecording } from '../readRecording.js';
 import { formatTime } from './lanes.js';
 import type { Drawing, Lane, Mark, Span, Tick } from './lanes.js';
-import { drawingScript } from './script.js';
+import { pagePolicy } from './policy.js';
+import { pageScript } from './script.js';
 import { drawingStyle, legend, markSigns } from './style.js';
+import type { WireOfRun } from './wire.js';
 
-/** Renders a drawing as one HTML page, which loads nothing. */
-export function renderPage(drawing: Drawing, wire: RunRecording['wire'], startTime: number): string {
+/**
+ * Renders a drawing as one HTML page, which loads nothing. Its policy allows the script and the style sheet of this
+ * release, so that a crafted recording cannot run code, even if some of its text were taken for markup.
+ */
+export function renderPage(drawing: Drawing, wire: WireOfRun, startTime: number): string {
   const { html, data } = renderDrawing(drawing, wire, startTime);
   return `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="${pagePolicy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
 <title>${escape(drawing.title)}</title>
@@ -17,9 +22,7 @@ export function renderPage(drawing: Drawing, wire: RunRecording['wire'], startTi
 <body>
 ${html}
 <script type="application/json" id="data">${jsonForScript(data)}</script>
-<script>${drawingScript}
-startDrawing(document.body, JSON.parse(document.getElementById('data').textContent));
-</script>
+<script>${pageScript}</script>
 </body>
 </html>
 `;
@@ -33,7 +36,7 @@ export interface RenderedDrawing {
 }
 
 /** Renders a drawing without its page. */
-export const renderDrawing = (drawing: Drawing, wire: RunRecording['wire'], startTime: number): RenderedDrawing => ({
+export const renderDrawing = (drawing: Drawing, wire: WireOfRun, startTime: number): RenderedDrawing => ({
   html: drawingElements(drawing),
   data: drawingData(drawing, wire, startTime),
 });
@@ -41,24 +44,47 @@ export const renderDrawing = (drawing: Drawing, wire: RunRecording['wire'], star
 /** JSON that cannot end its script element. */
 const jsonForScript = (value: unknown): string => JSON.stringify(value).replaceAll('<', String.raw`\u003c`);
 
-/** What the script of the page needs: the events, and the frames of the wire. */
-function drawingData({ root, items, duration }: Drawing, wire: RunRecording['wire'], startTime: number) {
-  const lanes = new Map(flatten(root).map(({ lane }, index) => [lane, index]));
-  const frames = wire
-    .flatMap(({ at, after, exchange }) =>
-      exchange.frames.map((text, index) => ({ at: at + (after[index] ?? 0) - startTime, text })),
-    )
-    .sort((a, b) => a.at - b.at);
-  let frame = -1;
+/** What the script of the page needs: the events, the frames of the wire, and the rows of the table. */
+function drawingData({ root, items, duration }: Drawing, wire: WireOfRun, startTime: number) {
+  const placed = flatten(root);
+  const lanes = new Map(placed.map(({ lane }, index) => [lane, index]));
+  const frames = [...wire].flatMap(([request, exchanges]) =>
+    exchanges.flatMap(({ at, after, exchange }) =>
+      exchange.frames.map((text, index) => ({ request, at: at + (after[index] ?? 0) - startTime, text })),
+    ),
+  );
+  const byRequest = new Map<number, number[]>();
+  for (const [index, { request }] of frames.entries()) {
+    const ofRequest = byRequest.get(request) ?? [];
+    ofRequest.push(index);
+    byRequest.set(request, ofRequest);
+  }
+  const next = new Map<number, number>();
+  /** The last frame of a request up to a time. Items are in the order of time. */
+  const frameBefore = (request: number, time: number): readonly number[] => {
+    const ofRequest = byRequest.get(request) ?? [];
+    let index = next.get(request) ?? 0;
+    while ((frames[ofRequest[index] ?? -1]?.at ?? Infinity) <= time) index++;
+    next.set(request, index);
+    return ofRequest.slice(Math.max(0, index - 1), index);
+  };
   return {
     duration: Math.max(duration, 1),
     frames: frames.map(({ text }) => text),
     items: items.map(({ at, lane, kind, type, value }) => {
-      while ((frames[frame + 1]?.at ?? Infinity) <= at) frame++;
-      const hasFrame = frame >= 0 && lane.kind === 'request';
-      return [at, lanes.get(lane) ?? 0, kind, type, value, ...(hasFrame ? [frame] : [])];
+      const frame = lane.request === undefined ? [] : frameBefore(lane.request, at);
+      return [at, lanes.get(lane) ?? 0, kind, type, value, ...frame];
     }),
+    rows: placed.map(tableRow),
   };
+}
+
+/** A row of the table: its depth and its cells. The page creates thousands of them only when they are shown. */
+function tableRow({ lane, depth }: PlacedLane): readonly [depth: number, ...cells: string[]] {
+  const { name, note, start, end, outcome, spans, marks } = lane;
+  const details = [...spans, ...marks].map(({ label }) => label).filter((label) => label !== '');
+  const duration = end === undefined ? '' : formatTime(end - start);
+  return [depth, name, formatTime(start), duration, outcome, note, [...new Set(details)].slice(0, 12).join('; ')];
 }
 
 /** The elements of a drawing, without its page. */
@@ -85,7 +111,9 @@ aria-label="Timeline of the run. Arrow keys select events and lanes.">
 <section class="panel" hidden aria-live="polite"><h2></h2><div class="columns">
 <div><h3>Event</h3><pre class="json" tabindex="0"></pre></div>
 <div hidden><h3>Last frame of the wire</h3><pre class="frame" tabindex="0"></pre></div></div></section>
-<details><summary>The run as a table</summary>${renderTable(lanes)}</details>`;
+<details><summary>The run as a table</summary><table><thead><tr><th>Lane</th><th class="number">Start</th>
+<th class="number">Duration</th><th>Outcome</th><th>Note</th><th class="optional">Details</th></tr></thead>
+<tbody></tbody></table></details>`;
 }
 
 interface PlacedLane {
@@ -118,10 +146,14 @@ const inOrder = (spans: readonly Span[]): readonly Span[] => [
   ...spans.filter(({ from, to, kind }) => kind !== 'answer' && (to > from || kind === 'running')),
 ];
 
+/** The spans that show their label, if it fits. The others are too flat, or are behind the deltas. */
+const labelled: ReadonlySet<Span['kind']> = new Set(['silence', 'retry', 'rateLimit', 'approval', 'running']);
+
 function renderSpan({ kind, from, to, label }: Span, duration: number): string {
   const place = `left:${percent(from, duration)};width:${percent(Math.min(to, duration) - from, duration)}`;
   const text = escape(label);
-  return `<div class="span ${kind}" style="${place};--c:var(--${kind})" title="${text}"><em>${text}</em></div>`;
+  const shown = labelled.has(kind) ? `<em>${text}</em>` : '';
+  return `<div class="span ${kind}" style="${place};--c:var(--${kind})" title="${text}">${shown}</div>`;
 }
 
 function renderMark({ kind, at, label }: Mark, duration: number): string {
@@ -154,20 +186,6 @@ function renderTicks(ticks: readonly Tick[], duration: number): string {
 
 /** From 6 for one character to 26 for 500 and more. */
 const strokeHeight = (size: number): number => Math.min(26, Math.round(6 + 3.2 * Math.log(Math.max(1, size))));
-
-function renderTable(lanes: readonly PlacedLane[]): string {
-  const rows = lanes.map(({ lane: { name, note, start, end, outcome, spans, marks }, depth }) => {
-    const details = [...spans, ...marks].map(({ label }) => label).filter((label) => label !== '');
-    const row = `<td style="padding-left:${depth * 0.8}rem">${escape(name)}</td>
-<td class="number">${formatTime(start)}</td>
-<td class="number">${end === undefined ? '' : formatTime(end - start)}</td><td>${outcome}</td>
-<td>${escape(note)}</td>
-<td class="optional">${escape([...new Set(details)].slice(0, 12).join('; '))}</td>`;
-    return `<tr>${row}</tr>`;
-  });
-  return `<table><thead><tr><th>Lane</th><th class="number">Start</th><th class="number">Duration</th><th>Outcome</th>
-<th>Note</th><th class="optional">Details</th></tr></thead><tbody>${rows.join('\n')}</tbody></table>`;
-}
 
 function axisTicks(duration: number, step: number): string {
   const count = Math.floor(duration / step);

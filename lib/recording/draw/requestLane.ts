@@ -1,8 +1,14 @@
 import { formatTime } from './lanes.js';
-import type { Lane, Tick } from './lanes.js';
+import type { Lane, Outcome, Span, Tick } from './lanes.js';
 
 /** A pause between two deltas that is drawn as a silence, in milliseconds. */
 const SILENCE_TIME = 1000;
+
+/** A pause before an HTTP request that is drawn, in milliseconds. A shorter one is the work of encoding. */
+const UNSENT_TIME = 50;
+
+/** The kinds of pauses after which a request waits for its content. */
+const pauses: ReadonlySet<Span['kind']> = new Set(['retry', 'rateLimit', 'queued']);
 
 /** The lane of a request: when it waited, when it answered, when it was silent. */
 export class RequestLane {
@@ -34,6 +40,14 @@ export class RequestLane {
     lane.ticks.push(tick);
   }
 
+  /** Draws the time before the HTTP request was sent, in which a limiter of the application may have held it back. */
+  send(at: number): void {
+    const { lane } = this;
+    const pause = at - lane.start;
+    if (pause < UNSENT_TIME) return;
+    lane.spans.push({ kind: 'queued', from: lane.start, to: at, label: `sent after ${formatTime(pause)}` });
+  }
+
   /** Strikes what the attempt has emitted. */
   retract(at: number): void {
     const { lane, attemptStart } = this;
@@ -45,7 +59,7 @@ export class RequestLane {
     this.firstTick = undefined;
   }
 
-  close(at: number, outcome: Lane['outcome']): void {
+  close(at: number, outcome: Outcome): void {
     const { lane } = this;
     if (this.isClosed) return;
     if (this.firstTick === undefined && at > this.waitStart())
@@ -57,8 +71,8 @@ export class RequestLane {
 
   /** A wait begins with the attempt, or after the pause before its retry. */
   private waitStart(): number {
-    const pauses = this.lane.spans.filter(({ kind }) => kind === 'retry' || kind === 'rateLimit').map(({ to }) => to);
-    return Math.max(this.attemptStart, ...pauses);
+    const ends = this.lane.spans.filter(({ kind }) => pauses.has(kind)).map(({ to }) => to);
+    return Math.max(this.attemptStart, ...ends);
   }
 
   private drawAnswer(at: number): void {

@@ -1,9 +1,10 @@
 import type { FinishReason, RetryChunk } from '../../core/chunk.js';
 import type { StreamEvent, ToolEvent, ToolProgressEvent, ToolResultEvent, TurnEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
+import { finiteNumber } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import { formatTime, Lane, shortArguments, shortJson } from './lanes.js';
-import type { Tick } from './lanes.js';
+import type { Outcome, Tick } from './lanes.js';
 import { RequestLane } from './requestLane.js';
 
 /** A tool call in a drawing. */
@@ -22,7 +23,10 @@ export class Scope {
   private turn: Lane | undefined;
   private turns = 0;
   private requests = 0;
+  /** The newest request. */
   private request: RequestLane | undefined;
+  /** The requests that the recording has numbered: several may be open at the same time. */
+  private readonly numbered = new Map<number, RequestLane>();
   private readonly calls = new Map<string, CallLane>();
 
   /**
@@ -34,27 +38,37 @@ export class Scope {
     private readonly knowsRequests: boolean,
   ) {}
 
-  /** A request is sent. */
-  startRequest(at: number, name: string): Lane {
-    this.request?.close(at, 'void');
-    this.request = new RequestLane(new Lane('request', `Request ${++this.requests}: ${name}`, at));
+  /**
+   * A request starts.
+   *
+   * @param number Its number in the recording, if it has one.
+   * @param sentAt When it was sent by HTTP, if that was recorded.
+   */
+  startRequest(at: number, name: string, number?: number, sentAt?: number): Lane {
+    if (number === undefined) this.request?.close(at, 'void');
+    this.request = new RequestLane(new Lane('request', `Request ${++this.requests}: ${name}`, at, number));
+    if (number !== undefined) this.numbered.set(number, this.request);
+    if (sentAt !== undefined) this.request.send(sentAt);
     return this.turnLane(at).add(this.request.lane);
   }
 
   /** A request has ended. */
-  endRequest(at: number, outcome: Lane['outcome']): Lane | undefined {
-    this.request?.close(at, outcome);
-    return this.request?.lane;
+  endRequest(at: number, outcome: Outcome, number: number): Lane | undefined {
+    const request = this.numbered.get(number);
+    request?.close(at, outcome);
+    return request?.lane;
   }
 
   /**
    * Draws an event, or a chunk.
    *
    * @param isChunk Whether the model emitted it. Only chunks are drawn in a request of a recording that has them.
+   * @param number The request of a chunk. Default: the newest one.
    * @returns The lane to which it belongs.
    */
-  add(at: number, event: StreamEvent, isChunk: boolean): Lane {
+  add(at: number, event: StreamEvent, isChunk: boolean, number?: number): Lane {
     const known = asKnownEvent(event);
+    if (number !== undefined) this.request = this.numbered.get(number) ?? this.request;
     switch (known.type) {
       case 'text':
       case 'thinking':
@@ -92,7 +106,8 @@ export class Scope {
   }
 
   /** The run has ended: whatever is open ends with it. */
-  close(at: number, outcome: Lane['outcome']): void {
+  close(at: number, outcome: Outcome): void {
+    for (const request of this.numbered.values()) request.close(at, outcome);
     this.request?.close(at, outcome);
     for (const call of this.calls.values()) this.endCall(call, at, outcome);
     this.turn?.close(at, outcome);
@@ -179,7 +194,7 @@ export class Scope {
     lane.marks.push({ kind: isFailed ? 'error' : 'result', at, label });
   }
 
-  private endCall(call: CallLane, at: number, outcome: Lane['outcome']): void {
+  private endCall(call: CallLane, at: number, outcome: Outcome): void {
     const { lane, startedAt, nested } = call;
     if (lane.end !== undefined) return;
     if (startedAt === undefined) lane.spans.push(waitBefore(call, at));
@@ -189,11 +204,12 @@ export class Scope {
     else lane.close(at, outcome);
   }
 
-  private endTurn(at: number, { finishReason, usage }: TurnEvent): Lane {
+  private endTurn(at: number, { finishReason, usage, metadata }: TurnEvent): Lane {
     const lane = this.turnLane(at);
     if (!this.knowsRequests) this.request?.close(at, 'completed');
-    lane.note = [finishReason, usage && formatUsage(usage)].filter(Boolean).join(', ');
-    lane.close(at, turnOutcomes[finishReason] ?? 'completed');
+    const cost = usage?.cost ?? metadata?.['cost'];
+    lane.note = [finishReason, usage && formatUsage(usage), formatCost(cost, 'cost ')].filter(Boolean).join(', ');
+    lane.close(at, turnOutcome(finishReason));
     this.drawTurn();
     this.turn = undefined;
     return lane;
@@ -214,10 +230,18 @@ function waitBefore({ waitsSince, calledAt }: CallLane, to: number) {
     : ({ kind: 'approval', from, to, label: `waited ${formatTime(to - from)} for a decision` } as const);
 }
 
-/** The outcomes of turns that did not complete, by their finish reasons. */
-const turnOutcomes: Partial<Record<FinishReason, Lane['outcome']>> = { stopped: 'stopped', error: 'failed' };
+function turnOutcome(reason: FinishReason): Outcome {
+  if (reason === 'stopped') return 'stopped';
+  return reason === 'error' ? 'failed' : 'completed';
+}
 
 /** Tokens for people. */
 export const formatUsage = ({ input, output }: Usage): string => `${formatCount(input)} in, ${formatCount(output)} out`;
+
+/** A cost for people, in the currency of the prices; undefined if it is unknown. */
+export function formatCost(cost: unknown, before = ''): string | undefined {
+  const known = finiteNumber(cost);
+  return known === undefined ? undefined : before + known.toLocaleString('en-US', { maximumSignificantDigits: 4 });
+}
 
 const formatCount = (count: number | undefined): string => (count === undefined ? '?' : count.toLocaleString('en-US'));

@@ -9,7 +9,8 @@ function startDrawing(root, data) {
   const tracks = [...root.querySelectorAll('.track')], cursor = root.querySelector('.cursor');
   const panel = root.querySelector('.panel'), title = panel.querySelector('h2');
   const json = panel.querySelector('.json'), frame = panel.querySelector('.frame');
-  const { items, frames, duration } = data;
+  const { items, frames, rows, duration } = data;
+  const table = root.querySelector('details');
   const byLane = tracks.map(() => []);
   items.forEach((item, index) => byLane[item[1]].push(index));
   let selected = -1, zoom = 1, end = Infinity, curtain;
@@ -32,7 +33,7 @@ function startDrawing(root, data) {
   }
   function select(index, scrolls) {
     if (index < 0 || index >= items.length) return;
-    tracks.forEach((track) => track.classList.remove('here'));
+    if (selected >= 0) tracks[items[selected][1]].classList.remove('here');
     selected = index;
     const [at, lane, kind, type, value, wire] = items[index];
     tracks[lane].classList.add('here');
@@ -108,11 +109,31 @@ function startDrawing(root, data) {
   });
   root.querySelector('.zoom-in').addEventListener('click', () => setZoom(zoom * 2));
   root.querySelector('.zoom-out').addEventListener('click', () => setZoom(zoom / 2));
-  const onResize = () => place();
+  function fillTable() {
+    const body = table.querySelector('tbody');
+    if (body.rows.length > 0) return;
+    body.append(...rows.map(([depth, ...cells]) => {
+      const row = document.createElement('tr');
+      for (const [index, text] of cells.entries()) {
+        const cell = row.insertCell();
+        cell.textContent = text;
+        cell.className = index === 1 || index === 2 ? 'number' : index === 5 ? 'optional' : '';
+        if (index === 0) cell.style.paddingLeft = depth * 0.8 + 'rem';
+      }
+      return row;
+    }));
+  }
+  table.addEventListener('toggle', fillTable);
+  const onResize = () => place(), onPrint = () => { fillTable(); table.open = true; };
   addEventListener('resize', onResize);
-  addEventListener('beforeprint', () => root.querySelectorAll('details').forEach((each) => (each.open = true)));
+  addEventListener('beforeprint', onPrint);
   return { select, until, setZoom, get selected() { return selected; }, get zoom() { return zoom; },
-    leave: () => removeEventListener('resize', onResize),
+    leave: () => { removeEventListener('resize', onResize); removeEventListener('beforeprint', onPrint); },
   };
 }
+`;
+
+/** The script of a page that has one drawing. */
+export const pageScript = `${drawingScript}
+startDrawing(document.body, JSON.parse(document.getElementById('data').textContent));
 `;

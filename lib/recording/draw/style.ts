@@ -33,7 +33,7 @@ button:hover { border-color: var(--soft); }
 .axis span { position: absolute; top: 4px; transform: translateX(-50%); white-space: nowrap; }
 .axis span:first-child { transform: none; } .axis span.last { transform: translateX(-100%); }
 ol.lanes { list-style: none; margin: 0; padding: 0; position: relative; }
-.lane { border-top: 1px solid var(--line); }
+.lane { border-top: 1px solid var(--line); content-visibility: auto; contain-intrinsic-size: auto 35px; }
 .name { position: sticky; left: 0; z-index: 2; background: var(--page); padding: 3px .75rem 3px 1.25rem;
   padding-left: calc(1.25rem + var(--depth) * .9rem); min-height: 34px; border-right: 1px solid var(--line);
   overflow: hidden; }
@@ -48,19 +48,17 @@ ol.lanes { list-style: none; margin: 0; padding: 0; position: relative; }
   repeating-linear-gradient(to right, var(--line) 0 1px, transparent 1px var(--step)) var(--lane); cursor: crosshair; }
 .track.here { box-shadow: inset 0 0 0 1px var(--focus); }
 .span { position: absolute; top: 9px; height: 16px; min-width: 2px; border-radius: 3px; background: var(--c);
-  font-size: 10px; line-height: 16px; padding: 0 4px; overflow: hidden; white-space: nowrap; color: var(--ink);
-  container-type: inline-size; }
+  font-size: 10px; line-height: 16px; overflow: hidden; white-space: nowrap; color: var(--ink); }
+.span:has(em) { padding: 0 4px; container-type: inline-size; }
 .span em { font-style: normal; }
 @container (max-width: 44px) { .span em { display: none; } }
-.span.turn { top: 14px; height: 6px; } .span.turn em { display: none; }
-.span.wait, .span.queued { top: 14px; height: 6px; line-height: 6px; } .span.wait em, .span.queued em { display: none; }
+.span.turn, .span.wait, .span.queued { top: 14px; height: 6px; }
 .span.answer { top: 4px; height: 26px; }
-.span.answer em { display: none; }
 .span.running, .span.retry, .span.rateLimit { color: #fff; text-shadow: 0 0 2px rgb(0 0 0 / .55); }
 .lane.failed > .track > .span.running { --c: var(--bad) !important; }
 .span.silence, .span.rateLimit, .span.retry, .span.approval { background-image: repeating-linear-gradient(45deg,
   rgb(255 255 255 / .35) 0 3px, transparent 3px 8px); background-color: var(--c); }
-.span.void { top: 16px; height: 2px; background: var(--void); padding: 0; z-index: 1; } .span.void em { display: none; }
+.span.void { top: 16px; height: 2px; background: var(--void); z-index: 1; }
 svg.deltas { position: absolute; inset: 4px 0 auto; width: 100%; height: 26px; pointer-events: none;
     overflow: visible; }
 svg.deltas path { fill: none; stroke-width: 1.5; vector-effect: non-scaling-stroke; }
@@ -86,6 +84,7 @@ pre { margin: 0; padding: .6rem .75rem; background: var(--lane); border: 1px sol
 details { margin: .25rem 0 1.5rem; } summary { cursor: pointer; color: var(--soft); }
 table { border-collapse: collapse; width: 100%; font-size: 12px; margin-top: .5rem; }
 th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
+td { overflow-wrap: anywhere; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 kbd { font: 11px ui-monospace, monospace; border: 1px solid var(--line); border-radius: 4px; padding: 0 .3em; }
 .hint { color: var(--soft); font-size: 12px; margin: 0 0 0 auto; }
@@ -101,7 +100,8 @@ kbd { font: 11px ui-monospace, monospace; border: 1px solid var(--line); border-
   td.optional, th.optional { display: none; } }
 @media print { :root { --names: 13rem; } body { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   button, .hint, .panel, .cursor { display: none; } .chart { overflow: visible; } .plane { width: 100%; }
-  .lane { break-inside: avoid; } details::details-content { content-visibility: visible; block-size: auto; } }
+  .lane { break-inside: avoid; content-visibility: visible; }
+  details::details-content { content-visibility: visible; block-size: auto; } }
 `;
 
 /** The marks, and the variables of their colors. */

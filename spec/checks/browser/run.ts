@@ -6,6 +6,7 @@ import { pageFiles } from '../../../examples/page/files.js';
 import { angularChecks } from './angular.js';
 import { checks } from './checks.js';
 import { launch } from './chromium.js';
+import { drawingChecks } from './drawing.js';
 import { checkDurable } from './durable.js';
 import { inspectorChecks } from './inspector.js';
 import { checkNest } from './nest.js';
@@ -60,9 +61,10 @@ export async function runChecks({ short, only = '' }: Selection): Promise<number
   const inspector = inspectorChecks
     .filter((check) => !short || check.short === true)
     .map(({ name, run }) => ({ name: `inspector: ${name}`, run: () => run(browser) }));
+  const drawing = drawingChecks.map(({ name, run }) => ({ name: `drawing: ${name}`, run: () => run(browser) }));
   let failures = 0;
-  for (const { name, run } of [...onExamples, nest, ...(short ? [] : [durable]), ...inspector].filter((check) =>
-    check.name.includes(only),
+  for (const { name, run } of [...onExamples, nest, ...(short ? [] : [durable]), ...inspector, ...drawing].filter(
+    (check) => check.name.includes(only),
   )) {
     const start = performance.now();
     const error = await run().then(

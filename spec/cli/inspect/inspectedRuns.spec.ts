@@ -38,6 +38,33 @@ describe('InspectedRuns', () => {
     expect(runs.textOf(2)).toBeUndefined();
   });
 
+  it('InspectedRuns ignores an entry that is not valid, and keeps what follows it', () => {
+    const runs = new InspectedRuns();
+    const bad = ['{"type":"deltas","run":1,"at":1}', '{"type":"event","run":1,"at":1}', '{"type":"exchange"}'];
+    runs.add('a', [...lines.slice(0, 2), ...bad, ...lines.slice(2)].join('\n'));
+    expect(runs.list()).toMatchObject([{ state: 'stop', turns: 2 }]);
+    runs.add('b', '{"type":"start","run":1,"at":0,"kind":"run","input":[null]}');
+    expect(runs.list().length).toBeLessThan(3);
+  });
+
+  it('InspectedRuns says of a run of a file that it was cut off', () => {
+    const runs = new InspectedRuns();
+    runs.add('run.jsonl', lines.slice(0, 9).join('\n'), true);
+    expect(runs.list()).toMatchObject([{ state: 'cut off' }]);
+  });
+
+  it('InspectedRuns gives a run its own exchanges, and removes those without a run', () => {
+    const exchange = (at: number, text: string) =>
+      JSON.stringify({ type: 'exchange', at, after: [1], exchange: { body: null, frames: [text] } });
+    const runs = new InspectedRuns({ runs: 500, length: 2 * text.length + 10_000 });
+    runs.add('a', `${text}\n${exchange(100, 'own')}\n${exchange(90_000, 'of another run')}`);
+    expect(runs.textOf(1)).toContain('own');
+    expect(runs.textOf(1)).not.toContain('of another run');
+    for (let index = 0; index < 9; index++) runs.add('b', exchange(1, 'x'.repeat(text.length)));
+    runs.add('c', text);
+    expect(runs.list().map(({ id }) => id)).toEqual([2, 1]);
+  });
+
   it('InspectedRuns removes the oldest run that has ended', () => {
     const runs = new InspectedRuns({ runs: 2, length: Infinity });
     runs.add('open', lines.slice(0, 3).join('\n'));

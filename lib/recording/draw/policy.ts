@@ -1,0 +1,13 @@
+/**
+ * The Content-Security-Policy of a page. The hashes are those of `pageScript` and `drawingStyle`: a spec compares them,
+ * because the library has no synchronous hash in every environment. `style-src-attr` allows the places of spans.
+ */
+export const pagePolicy = [
+  "default-src 'none'",
+  "script-src 'sha256-zx2jUMKXnlel+e5KtpepzUFRCUqUFJ+Jzy7nx7n70oA='",
+  "style-src 'sha256-jHNySJ1TCIzaiZdYuUn7eP3Z3fDznGG7bXaYaOKX5N0='",
+  "style-src-attr 'unsafe-inline'",
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+].join('; ');

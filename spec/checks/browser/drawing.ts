@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { concat, map, timer } from 'rxjs';
+import { createAgent, progress, tool } from 'rivulet';
+import type { Agent } from 'rivulet';
+import { drawRun } from 'rivulet/recording';
+import { scriptedModel, toolCall } from 'rivulet/testing';
+import { busyAgent, recordVirtually } from '../../recording/runs.js';
+import type { InspectorCheck } from './inspector.js';
+
+const pictures = join(import.meta.dirname, 'screenshots');
+
+/** The longest CPU time of the page until it is drawn, in milliseconds: a second, twice for a slow machine. */
+const LONGEST_OPENING = 2000;
+
+/** 10,000 events: a delta each, in one lane. */
+const manyDeltas = (): Agent =>
+  createAgent({
+    model: scriptedModel([Array.from({ length: 10_000 }, (_, index) => [`word${index} `, { delay: 3 }]).flat()]),
+  }) as unknown as Agent;
+
+/** More than 10,000 events in 2,300 lanes: 575 turns with a request and two calls each. */
+const manyLanes = (): Agent => {
+  const turns = 575;
+  const step = tool({
+    name: 'step',
+    description: 'A step.',
+    execute: () => concat(timer(3).pipe(map(() => progress(1))), timer(3).pipe(map(() => 1))),
+  });
+  const answers = Array.from({ length: turns }, () => [
+    { delay: 2 },
+    'I do this ',
+    'and that.',
+    toolCall('step'),
+    toolCall('step'),
+  ]);
+  return createAgent({
+    model: scriptedModel([...answers, 'Done']),
+    tools: [step],
+    maxTurns: turns + 1,
+  }) as unknown as Agent;
+};
+
+/** Opens the drawing of a run as a file. A check also fails if the page prints to the console, or loads anything else. */
+async function onDrawing(
+  browser: Browser,
+  agent: Agent,
+  options: BrowserContextOptions,
+  act: (page: Page, opening: number) => Promise<void>,
+): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'rivulet-drawing-'));
+  const file = join(folder, 'run.html');
+  await writeFile(file, drawRun(recordVirtually(agent).recording));
+  const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
+  const problems: string[] = [];
+  context.on('console', (message) => problems.push(`console: ${message.text()}`));
+  context.on('weberror', (thrown) => problems.push(`uncaught: ${String(thrown.error())}`));
+  context.on('request', (request) => {
+    if (!request.url().startsWith('data:') && request.url() !== `file://${file}`)
+      problems.push(`loaded ${request.url()}`);
+  });
+  try {
+    const page = await context.newPage();
+    const session = await context.newCDPSession(page);
+    // CPU time of the page: the time that has passed includes what other processes took.
+    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
+    await page.goto(`file://${file}`);
+    await page.evaluate(
+      () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve(undefined)))),
+    );
+    const { metrics } = await session.send('Performance.getMetrics');
+    await act(page, 1000 * (metrics.find(({ name }) => name === 'TaskDuration')?.value ?? Infinity));
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+    assert.ok(overflow <= 0, `The page is ${overflow} pixels too wide.`);
+    assert.deepEqual(problems, []);
+  } finally {
+    await context.close();
+    await rm(folder, { recursive: true });
+  }
+}
+
+const save = async (page: Page, name: string) => {
+  await mkdir(pictures, { recursive: true });
+  await page.screenshot({ path: join(pictures, `drawing-${name}.png`) });
+};
+
+const forms: readonly (readonly [name: string, options: BrowserContextOptions])[] = [
+  ['light', {}],
+  ['dark', { colorScheme: 'dark' }],
+  ['phone', { viewport: { width: 390, height: 844 } }],
+];
+
+/** The checks of a page of `drawRun`. */
+export const drawingChecks: readonly InspectorCheck[] = [
+  ...forms.map(([name, options]): InspectorCheck => ({
+    name: `The drawing of a run can be read and used with the keyboard (${name})`,
+    short: true,
+    run: (browser) =>
+      onDrawing(browser, busyAgent(), options, async (page) => {
+        await save(page, name);
+        for (let presses = 0; (await page.evaluate(() => document.activeElement?.className)) !== 'chart'; presses++) {
+          assert.ok(presses < 5, 'Tab does not reach the drawing.');
+          await page.keyboard.press('Tab');
+        }
+        for (const key of ['ArrowRight', 'ArrowRight', 'ArrowDown', '+', '+', 'End']) await page.keyboard.press(key);
+        assert.match(await page.locator('.panel h2').innerText(), /^35 of 35: end at 4\.125 s, Run$/);
+        await page.keyboard.press('ArrowLeft');
+        await save(page, `${name}-selected`);
+        await page.getByText('The run as a table').click();
+        await page.locator('tbody tr').filter({ hasText: 'Atlantis' }).waitFor();
+        await page.locator('summary').scrollIntoViewIfNeeded();
+        await save(page, `${name}-table`);
+        if (name !== 'light') return;
+        const pdf = await page.pdf({ path: join(pictures, 'drawing.pdf'), format: 'A4' });
+        assert.ok(pdf.length > 10_000);
+      }),
+  })),
+  ...(
+    [
+      ['deltas in one lane', manyDeltas],
+      ['events in 2,300 lanes', manyLanes],
+    ] as const
+  ).map(([what, create]): InspectorCheck => ({
+    name: `The drawing of 10,000 ${what} opens in less than a second`,
+    short: true,
+    run: (browser) =>
+      onDrawing(browser, create(), {}, async (page, opening) => {
+        console.log(`       10,000 ${what}: ${Math.round(opening)} ms of CPU time`);
+        assert.ok(opening < LONGEST_OPENING, `It took ${Math.round(opening)} ms of CPU time.`);
+        await page.locator('.chart').focus();
+        for (const key of ['ArrowRight', 'ArrowDown', 'End']) await page.keyboard.press(key);
+        const title = await page.locator('.panel h2').innerText();
+        const [, count = ''] = /^\d+ of (\d+): end/.exec(title) ?? [];
+        assert.ok(Number(count) >= 10_000, title);
+        await save(page, create === manyDeltas ? 'many-deltas' : 'many-lanes');
+      }),
+  })),
+];
