@@ -3,8 +3,8 @@ import type { Range } from '../protocol/secrets.js';
 import { secretsIn } from './redactTexts.js';
 
 /**
- * Replaces the secrets in frames, and what has the shape of a key, also what spans several frames or several deltas: the replacement is where the
- * secret begins.
+ * Replaces the secrets in frames, and what has the shape of a key, also what spans several frames or several deltas:
+ * the replacement is where the secret begins.
  *
  * @param frames The frames.
  * @param secrets The `spellings` of the secrets.
