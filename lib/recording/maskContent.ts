@@ -154,7 +154,7 @@ const entry = byType({
     ...ofEntry,
     after: keep,
     exchange: fields({
-      ...keeping('method', 'status', 'headers', 'end'),
+      ...keeping('method', 'status', 'headers', 'end', 'dropped'),
       url: (url) => (typeof url === 'string' ? url.replace(/[?#].*/s, '') : url),
     }),
   },

@@ -1,9 +1,11 @@
 import { parseJsonOrText } from '../core/json/json.js';
-import { findSecrets, replaceRanges, secretsOf, spellings } from '../protocol/secrets.js';
+import { requireNumber } from '../core/options.js';
+import { replaceRanges, secretsOf, spellings } from '../protocol/secrets.js';
 import type { RecordedExchange } from './recordedExchange.js';
 import { RecordingOutput } from './recordingOutput.js';
 import type { RecordingSink } from './recordingOutput.js';
 import { redactFrames } from './redactFrames.js';
+import { secretsIn } from './redactTexts.js';
 import { wholeTime } from './recordingClock.js';
 
 /**
@@ -37,6 +39,16 @@ export interface RecordOptions {
    * sink). `recording()` then contains only the exchanges that have not ended. Default: none; all exchanges are kept.
    */
   readonly sink?: RecordingSink | undefined;
+  /**
+   * Whether the sink receives bodies and frames. Otherwise they become dots of the same length, and URLs have no query.
+   * Pass the value that `recordRun` has. Default: true.
+   */
+  readonly content?: boolean | undefined;
+  /**
+   * The longest response that is kept until its end, in characters. The frames beyond it are not recorded, and the
+   * exchange says how many they were (`dropped`). Default: 32 Mi.
+   */
+  readonly maxLength?: number | undefined;
 }
 
 /** Shorter secrets are probably placeholders (`none`) and would match ordinary words. */
@@ -50,6 +62,7 @@ interface OpenExchange extends Omit<RecordedExchange, 'url' | 'body'> {
   status?: number;
   headers?: Record<string, string>;
   readonly frames: string[];
+  dropped?: number;
   end: RecordedExchange['end'];
 }
 
@@ -57,6 +70,8 @@ interface OpenExchange extends Omit<RecordedExchange, 'url' | 'body'> {
 interface Times {
   readonly at: number;
   readonly after: number[];
+  /** The number of characters of its frames. */
+  length: number;
 }
 
 /**
@@ -75,19 +90,30 @@ interface Times {
  * are not recorded. A key in a request (in a header such as `authorization` or `x-api-key`, or in `?key=`) is replaced
  * by `[key]` wherever it occurs, even if it is split between two reads or two deltas.
  *
- * @param options The `fetch` to wrap, further secrets, and a sink.
+ * @param options The `fetch` to wrap, further secrets, a sink, `content` (default: true), `maxLength` (default: 32 Mi
+ * characters per response).
  * @returns The recorder. Its `fetch` rejects if the wrapped one does.
+ * @throws ConfigurationError `options` for a negative limit.
  */
 export function recordFetch(options: RecordOptions = {}): Recorder {
   const exchanges = new Map<OpenExchange, Times>();
   const secrets = new Set(options.secrets ?? []);
-  const output = options.sink && new RecordingOutput(options.sink, {});
+  const { sink, content, maxLength = 2 ** 25 } = options;
+  requireNumber('maxLength', maxLength, 0);
+  // The frames of an exchange are one line, whose length the limit bounds.
+  const output = sink && new RecordingOutput(sink, { content, maxLineLength: Infinity });
 
   const handlers: BodyHandlers = {
     frame(exchange, text) {
-      const { at, after } = exchanges.get(exchange) ?? { at: 0, after: [] };
+      const times = exchanges.get(exchange);
+      if (!times) return;
+      times.length += text.length;
+      if (times.length > maxLength) {
+        exchange.dropped = (exchange.dropped ?? 0) + 1;
+        return;
+      }
       exchange.frames.push(text);
-      after.push(wholeTime() - at);
+      times.after.push(Math.max(times.after.at(-1) ?? 0, wholeTime() - times.at));
     },
     end: (exchange, reason) => end(exchange, reason),
   };
@@ -96,7 +122,8 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
     const times = exchanges.get(exchange);
     if (!output || !times) return;
     exchanges.delete(exchange);
-    output.write({ type: 'exchange', exchange: redact(exchange, secretSpellings()), ...times });
+    const { at, after } = times;
+    output.write({ type: 'exchange', exchange: redact(exchange, secretSpellings()), at, after });
   };
 
   const record = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
@@ -112,7 +139,7 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
       frames: [],
       end: 'open',
     };
-    exchanges.set(exchange, { at: wholeTime(), after: [] });
+    exchanges.set(exchange, { at: wholeTime(), after: [], length: 0 });
     try {
       const response = await (options.fetch ?? globalThis.fetch)(input, init);
       exchange.status = response.status;
@@ -126,7 +153,7 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
 
   const secretSpellings = () => spellings([...secrets].filter((secret) => secret.length >= MIN_SECRET_LENGTH));
   const redact = (exchange: OpenExchange, known: readonly string[]): RecordedExchange => {
-    const clean = (text: string) => replaceRanges(text, findSecrets(text, known, 'recording'));
+    const clean = (text: string) => replaceRanges(text, secretsIn(text, known));
     const headers =
       exchange.headers &&
       Object.fromEntries(Object.entries(exchange.headers).map(([name, value]) => [name, clean(value)]));

@@ -13,6 +13,8 @@ export interface RecordedExchange {
   readonly headers?: Readonly<Record<string, string>>;
   /** The body as text, one string per network read. A read may hold several events, or a part of one. */
   readonly frames: readonly string[];
+  /** How many frames were not recorded because the response was too long. */
+  readonly dropped?: number;
   /**
    * How the body ended.
    * - `whole`: it was read completely.

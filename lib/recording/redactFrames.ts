@@ -1,16 +1,17 @@
-import { findSecrets, replacement } from '../protocol/secrets.js';
+import { replacement } from '../protocol/secrets.js';
 import type { Range } from '../protocol/secrets.js';
+import { secretsIn } from './redactTexts.js';
 
 /**
- * Replaces the secrets in frames, also those that span several frames or several deltas: the replacement is where the
- * secret begins.
+ * Replaces the secrets in frames, and what has the shape of a key, also what spans several frames or several deltas:
+ * the replacement is where the secret begins.
  *
  * @param frames The frames.
  * @param secrets The `spellings` of the secrets.
  */
 export function redactFrames(frames: readonly string[], secrets: readonly string[]): readonly string[] {
   const text = frames.join('');
-  const inText = findSecrets(text, secrets, 'recording').map((range): Redacted => ({ range, text: replacement }));
+  const inText = secretsIn(text, secrets).map((range): Redacted => ({ range, text: replacement }));
   const found = [...inText, ...findInDeltas(text, secrets)].sort((a, b) => a.range[0] - b.range[0]);
   let offset = 0;
   let next = 0;
@@ -54,7 +55,7 @@ function findInDeltas(text: string, secrets: readonly string[]): readonly Redact
   }
   return [...fields.values()].flatMap((deltas) => {
     const joined = deltas.map((delta) => delta.text).join('');
-    return splitOver(deltas, findSecrets(joined, secrets, 'recording'));
+    return splitOver(deltas, secretsIn(joined, secrets));
   });
 }
 

@@ -26,7 +26,7 @@ const call: Shape = { id: isText, name: isText };
 /** The fields of parts that readers depend on. */
 const partShapes: Readonly<Record<string, Shape>> = {
   text: { text: isText },
-  toolCall: call,
+  toolCall: { ...call, arguments: isRecord },
   toolResult: call,
 };
 
@@ -42,9 +42,9 @@ const valueShapes: Readonly<Record<string, Shape>> = {
   metadata: { metadata: isRecord },
   retry: { attempt: isNumber, delay: isNumber, error: isRecord },
   finish: { reason: isText, usage: optional(isRecord) },
-  toolCall: call,
-  toolWaiting: call,
-  toolStart: call,
+  toolCall: { ...call, arguments: isRecord },
+  toolWaiting: { ...call, arguments: isRecord },
+  toolStart: { ...call, arguments: isRecord },
   toolProgress: call,
   toolUsage: { ...call, usage: isRecord },
   nested: { ...call, event: isValue },

@@ -563,6 +563,7 @@ describe('readRecording', () => {
     '{"type":"event","run":1,"at":1,"value":{"type":"text","text":5}}',
     '{"type":"event","run":1,"at":null,"value":{"type":"text","text":"a"}}',
     '{"type":"event","run":1,"at":1,"value":{"type":"result"}}',
+    '{"type":"event","run":1,"at":1,"value":{"type":"toolCall","id":"a","name":"b"}}',
     '{"type":"event","run":1,"at":1,"value":{"type":"nested","id":"a","name":"b"}}',
     '{"type":"event","run":1,"at":1,"value":{"type":"message","message":{"role":"model","parts":[null]}}}',
     '{"type":"deltas","of":"both","run":1,"at":1,"value":{"type":"text"},"field":"text"}',

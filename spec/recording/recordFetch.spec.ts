@@ -99,6 +99,46 @@ describe('recordFetch', () => {
     expect(deltas).toEqual(['Your key is [key]', '', '', ', I think.']);
   });
 
+  it('recordFetch removes a key that is not its own, which a model has written over several deltas', async () => {
+    const unknown = `sk-live-${'A1b2'.repeat(8)}`;
+    const pieces = `Your key is ${unknown}, ok`.match(/.{1,7}/g) ?? [];
+    const frames = pieces.map((content) => `data: ${JSON.stringify({ choices: [{ delta: { content } }] })}\n\n`);
+    const recorder = recordFetch({ fetch: async () => new Response(frames.join('')) });
+    await (await recorder.fetch('https://x.example')).text();
+    const stored = recorder.recording().exchanges[0]?.frames.join('') ?? '';
+    const texts = [...stored.matchAll(/"content":"([^"]*)"/g)].map(([, text]) => text);
+    expect(texts.join('')).toBe('Your key is [key], ok');
+  });
+
+  it('recordFetch without content writes no bodies, no frames and no query to its sink', async () => {
+    const lines: string[] = [];
+    const recorder = recordFetch({
+      fetch: async () => new Response('data: private'),
+      sink: (line) => lines.push(line),
+      content: false,
+    });
+    await (await recorder.fetch('https://x.example/v1?user=private', { method: 'POST', body: 'private' })).text();
+    expect(lines.join('')).not.toContain('private');
+    expect(readRecording(lines).exchanges).toMatchObject([
+      { method: 'POST', url: 'https://x.example/v1', status: 200, frames: ['·············'], end: 'whole' },
+    ]);
+  });
+
+  it('recordFetch keeps no more of a response than its limit', async () => {
+    const frame = 'x'.repeat(100);
+    const body = () =>
+      new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (let index = 0; index < 50; index++) controller.enqueue(new TextEncoder().encode(frame));
+          controller.close();
+        },
+      });
+    const recorder = recordFetch({ fetch: async () => new Response(body()), maxLength: 1050 });
+    expect(await (await recorder.fetch('https://x.example')).text()).toHaveLength(5000);
+    const { frames, dropped, end } = recorder.recording().exchanges[0]!;
+    expect({ frames: frames.length, dropped, end }).toEqual({ frames: 10, dropped: 40, end: 'whole' });
+  });
+
   it('recordFetch records error responses, broken connections and cancellations, and serveRecording replays them', async () => {
     const live = await serving(
       serveModel(['Half of it.', 'One two.'], {
