@@ -12,7 +12,7 @@ interface SentCall {
 
 /**
  * Gives the fragments of a masked run arguments again: without content, a recording has the masked arguments of a call,
- * but no text of its fragments. The last fragment of each call gets all of them, so that the call is complete when it
+ * but only dots of its fragments. The last fragment of each call gets all of them, so that the call is complete when it
  * was.
  */
 export function withArguments(run: RecordedRun): RecordedRun {
@@ -28,9 +28,9 @@ export function withArguments(run: RecordedRun): RecordedRun {
     }
   }
   const steps = run.steps.map((step) => {
-    const text = texts.get(step);
     const fragment = fragmentOf(step);
-    if (text === undefined || !fragment || !('value' in step.entry)) return step;
+    if (typeof fragment?.arguments !== 'string' || !('value' in step.entry)) return step;
+    const text = texts.get(step) ?? '';
     const value: ToolCallFragment = { ...fragment, arguments: text };
     return { ...step, entry: { ...step.entry, value } };
   });

@@ -228,8 +228,8 @@ export function toolsOf(run: RecordedRun): readonly RecordedTool[] {
   const { open } = run.start.checkpoint ?? {};
   const started = new Set(stepsOf(run, 'toolStart').map(({ event }) => event.name));
   const waiting = [...waitingCalls(run).map(({ call }) => call), ...(open?.waiting ?? []).filter(({ path }) => !path)];
-  const answered = new Set(Object.keys({ ...run.start.answers?.results, ...run.start.answers?.errors }));
-  const results = new Set(stepsOf(run, 'toolResult').map(({ event }) => event.id));
+  const answered = new Set(Object.keys(run.start.answers?.results ?? {}));
+  const waitedOn = new Set(waitingAtEnd(run).map(({ id }) => id));
   const resumed = open?.messages.flatMap(toolCallsOf).filter(({ id }) => Object.hasOwn(open.nested ?? {}, id)) ?? [];
   const names = [...started, ...[...waiting, ...resumed].map(({ name }) => name)];
   for (const name of names)
@@ -238,10 +238,12 @@ export function toolsOf(run: RecordedRun): readonly RecordedTool[] {
   return [...definitions.values()].map((definition): RecordedTool => {
     const { name } = definition;
     const own = waiting.filter((call) => call.name === name);
-    const isAnswered = own.every(({ id }) => answered.has(id) || !results.has(id));
+    // Details are of an approval. Without them, a call that nobody answered looks the same with or without `execute`.
+    const isOpen = own.every(({ id, details }) => !details && waitedOn.has(id));
+    const isAnswered = own.some(({ id }) => answered.has(id));
     return {
       definition,
-      isExternal: own.length > 0 && !started.has(name) && isAnswered,
+      isExternal: isAnswered || (own.length > 0 && !started.has(name) && isOpen),
       hasWaited: own.length > 0,
       rejected: rejected.get(name) ?? new Map(),
     };

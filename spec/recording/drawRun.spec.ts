@@ -240,7 +240,12 @@ describe('the lanes of a drawing with prices, limits and requests at the same ti
 
   it('a request that a limiter held back is drawn as queued until it was sent', () => {
     const { lines } = recordVirtually(agentOf([[{ delay: 1000 }, 'Hello']]));
-    const entry = { type: 'exchange', at: 600, after: [400], exchange: { body: null, frames: ['data: 1'] } };
+    const entry = {
+      type: 'exchange',
+      at: 600,
+      after: [400],
+      exchange: { method: 'POST', url: '/chat', body: null, frames: ['data: 1'] },
+    };
     const recording = readRecording([...lines, JSON.stringify(entry)]);
     const [run] = recording.runs;
     const { root } = layoutRun(run!, wireOfRun(recording, run!));
@@ -258,7 +263,7 @@ describe('the frames of a drawing', () => {
       type: 'exchange',
       at,
       after: [10],
-      exchange: { body: { messages: [{ content: prompt }] }, frames: [text] },
+      exchange: { method: 'POST', url: '/chat', body: { messages: [{ content: prompt }] }, frames: [text] },
     });
   /** Two runs of one recorder, the second of which starts later. */
   const twoRuns = (delay: number): readonly string[] => {

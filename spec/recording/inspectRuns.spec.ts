@@ -124,9 +124,7 @@ describe('inspectRuns', () => {
       return new Promise<Response>(() => undefined);
     };
     // The request is sent by a Promise, which is not virtual: after the virtual time has passed.
-    inVirtualTime(() =>
-      inspectRuns(agentOf('Hello'), address, { fetch: fetch }).stream('Hi'),
-    );
+    inVirtualTime(() => inspectRuns(agentOf('Hello'), address, { fetch: fetch }).stream('Hi'));
     await settle();
     expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
   });

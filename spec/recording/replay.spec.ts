@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { firstValueFrom, lastValueFrom, map, Subject, takeUntil, timer, toArray } from 'rxjs';
+import { firstValueFrom, lastValueFrom, map, Subject, takeUntil, timer, toArray, VirtualTimeScheduler } from 'rxjs';
 import { createAgent, failedRunOf, tool, userMessage } from 'rivulet';
 import type { Agent, Approve, Model } from 'rivulet';
-import { readRecording, record, replay, replayRun } from 'rivulet/recording';
+import { readRecording, record, replay, replayEvents, replayRun } from 'rivulet/recording';
 import type { RunRecording, RunReplay } from 'rivulet/recording';
 import { inVirtualTime, scriptedModel, toolCall } from 'rivulet/testing';
 import type { Script, ScriptedRequest } from 'rivulet/testing';
@@ -143,6 +143,27 @@ describe('replayRun', () => {
   it('replayRun takes a fifth of the time at speed 5', () => {
     const { recording, played } = recordVirtually(busyAgent());
     expect(Math.round(repeat(recording, { speed: 5 }).at)).toBe(played.at / 5);
+  });
+
+  it('replayRun and replayEvents take the time of a scheduler', () => {
+    const { recording, played } = recordVirtually(
+      agentOf([[{ delay: 60 }, 'Hello', { delay: 40 }, 'World'], 'unused']),
+    );
+    const scheduler = new VirtualTimeScheduler();
+    const replayed = replayRun(recording, { scheduler });
+    const times: number[][] = [[], []];
+    const types: string[][] = [[], []];
+    const runs = [replayed.play(agentFor(replayed)), replayEvents(recording, { scheduler })];
+    runs.forEach((events, index) =>
+      events.subscribe(({ type }) => {
+        times[index]?.push(Math.round(scheduler.now()));
+        types[index]?.push(type);
+      }),
+    );
+    expect(types).toEqual([[], []]);
+    scheduler.flush();
+    expect(times).toEqual([played.values.map(({ at }) => at), played.values.map(({ at }) => at)]);
+    expect(types[0]).toEqual(types[1]);
   });
 
   it('replayRun does not wait at speed Infinity', async () => {

@@ -191,11 +191,11 @@ export class InspectedRuns {
 }
 
 /** The exchanges of a run, among those of other runs of the same process. */
-function exchangesOf({ source, lines, number }: InspectedRun, header: string): readonly string[] {
+function exchangesOf({ source, lines, key }: InspectedRun, header: string): readonly string[] {
   const { exchanges, runs } = source;
   if (exchanges.length === 0) return [];
   try {
-    const others = [...runs.values()].filter((run) => run.number !== number).flatMap((run) => run.lines);
+    const others = [...runs.values()].filter((run) => run.key !== key).flatMap((run) => run.lines);
     const recording = readRecording([header, ...lines, ...others, ...exchanges]);
     const [run] = recording.runs;
     return run ? [...wireOfRun(recording, run).values()].flat().map((entry) => JSON.stringify(entry)) : [];

@@ -1,6 +1,8 @@
 import { request } from 'node:http';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { lastValueFrom } from 'rxjs';
+import { concat, lastValueFrom, of, Subject, take } from 'rxjs';
+import { createAgent } from 'rivulet';
+import type { Chunk } from 'rivulet';
 import { inspectRuns } from 'rivulet/recording';
 import { InspectedRuns } from '../../../lib/cli/inspect/inspectedRuns.js';
 import { serveInspector } from '../../../lib/cli/inspect/inspectServer.js';
@@ -35,6 +37,9 @@ const rawRequest = (port: string, headers: Record<string, string>, method = 'GET
     sent.on('error', reject).end();
   });
 
+const hello: Chunk = { type: 'text', text: 'Hello' };
+const finish: Chunk = { type: 'finish', reason: 'stop' };
+
 const { lines, played } = recordVirtually(busyAgent());
 
 async function startWithRun() {
@@ -49,13 +54,15 @@ describe('serveInspector', () => {
     const response = await get('/api/runs');
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     const states: unknown[] = [];
-    const agent = inspectRuns(busyAgent(), server.address, { name: 'support' });
-    const held = lastValueFrom(agent.stream('How warm is it in Oslo?'));
+    const seen = new Subject<Chunk>();
+    const model = { provider: 'test', name: 'test', stream: () => concat(of(hello), seen.pipe(take(1))) };
+    const held = lastValueFrom(inspectRuns(createAgent({ model }), server.address).stream('Hi'));
     for (let text = ''; states.at(-1) !== 'stop';) {
       const { value = '' } = (await reader?.read()) ?? {};
       const parts = (text + value).split('\n');
       text = parts.pop() ?? '';
       for (const part of parts) states.push((JSON.parse(part) as { readonly state: string }[])[0]?.state);
+      if (states.includes('running')) seen.next(finish);
     }
     await held;
     await reader?.cancel();

@@ -55,7 +55,12 @@ describe('InspectedRuns', () => {
 
   it('InspectedRuns gives a run its own exchanges, and removes those without a run', () => {
     const exchange = (at: number, text: string) =>
-      JSON.stringify({ type: 'exchange', at, after: [1], exchange: { body: null, frames: [text] } });
+      JSON.stringify({
+        type: 'exchange',
+        at,
+        after: [1],
+        exchange: { method: 'POST', url: '/chat', body: null, frames: [text] },
+      });
     const runs = new InspectedRuns({ runs: 500, length: 2 * text.length + 10_000 });
     runs.add('a', `${text}\n${exchange(100, 'own')}\n${exchange(90_000, 'of another run')}`);
     expect(runs.textOf(1)).toContain('own');
