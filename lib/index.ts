@@ -101,7 +101,7 @@ export type {
 export { createOperator } from './core/createOperator.js';
 export type { OperatorHandlers, OperatorSource } from './core/createOperator.js';
 export { textFilter } from './core/textFilter.js';
-export type { StartTextReader, TextReader } from './core/textFilter.js';
+export type { TextReader } from './core/textFilter.js';
 export type { Infer, Schema, StandardSchema } from './core/schema.js';
 export { progress } from './core/progress.js';
 export type { Progress } from './core/progress.js';
@@ -190,8 +190,6 @@ export {
   turnCount,
 } from './orchestrators/stopWhen.js';
 export type { StopCondition, StopWhen } from './orchestrators/stopWhen.js';
-export type { PromptOptions } from './orchestrators/prompts.js';
-export type { StopOptions } from './orchestrators/stoppable.js';
 export type { PrepareTurn, TurnChanges } from './orchestrators/prepareTurn.js';
 export { requestOf } from './orchestrators/requestOf.js';
 export { toolLoop } from './orchestrators/toolLoop.js';

@@ -107,17 +107,18 @@ const headerStart = '{"type":"recording"';
 function exchangesOnly(text: string): RunRecording | undefined {
   const document = text.includes('"exchanges"') ? tryParseJson(text) : undefined;
   if (!isRecord(document) || !Array.isArray(document['exchanges'])) return undefined;
-  const all = document['exchanges'] as unknown as readonly RecordedExchange[];
+  const all: readonly unknown[] = document['exchanges'];
   const wire = all
-    .map((exchange): ExchangeEntry => ({
-      type: 'exchange',
-      at: 0,
-      exchange,
-      after: Array.isArray(exchange?.frames) ? exchange.frames.map(() => 0) : [],
-    }))
-    .filter(isEntry);
+    .map((exchange) => ({ type: 'exchange', at: 0, exchange, after: timesOf(exchange) }))
+    .filter((entry): entry is ExchangeEntry => isEntry(entry));
   const exchanges = wire.map(({ exchange }) => exchange);
   return { version: 0, runs: [], exchanges, wire, skipped: all.length - exchanges.length };
+}
+
+/** The document has no times of frames. */
+function timesOf(exchange: unknown): readonly number[] {
+  const frames = isRecord(exchange) ? exchange['frames'] : undefined;
+  return Array.isArray(frames) ? frames.map(() => 0) : [];
 }
 
 const notARecording = (problem: string) =>

@@ -73,7 +73,7 @@ export function callsOf(run: RecordedRun): readonly RecordedCall[] {
     if (!isEvent(step.entry)) continue;
     const event = asKnownEvent(step.entry.value);
     if (event.type === 'toolStart') begin(event.id, step);
-    const call = 'id' in event && event.id !== undefined ? open.get(event.id) : undefined;
+    const call = 'id' in event ? open.get(event.id) : undefined;
     const output = call && outputOf(event);
     if (output) call.outputs.push({ step, output });
     if (event.type !== 'toolResult' || !call) continue;

@@ -70,7 +70,7 @@ const cutText = (text: string, length: number): string =>
 
 /** What remains of an entry whose structure alone is too long. */
 function stubOf(entry: RecordingEntry): object {
-  const stub = Object.entries(entry).map(([field, value]: [string, unknown]) => {
+  const stub = Object.entries(entry).map(([field, value]: [string, unknown]): [string, unknown] => {
     if (field === 'value' && isRecord(value)) return [field, { type: 'unrecorded', of: shortLeaf(value['type']) }];
     return [field, isRecord(value) ? Object.fromEntries(Object.entries(value).map(shortField)) : shortLeaf(value)];
   });

@@ -181,7 +181,7 @@ function playedRequests({ steps }: RecordedRun): ReadonlyMap<number, PlayedReque
     const { entry, at } = step;
     if (isOutsideStep(step)) outside += 1;
     if (entry.type === 'request') requests.set(entry.request, { origin: step, moments: [], outside });
-    const request = 'request' in entry && entry.request !== undefined ? requests.get(entry.request) : undefined;
+    const request = 'request' in entry ? requests.get(entry.request) : undefined;
     if (!request) continue;
     if (entry.type === 'requestEnd') request.moments.push({ step, value: undefined });
     if (entry.type !== 'chunk' && entry.type !== 'both') continue;

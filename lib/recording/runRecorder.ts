@@ -181,8 +181,8 @@ export class RunRecorder {
   private pushText(queued: QueuedEntry): void {
     if (this.isClosed) return;
     this.push(queued);
+    this.timer ??= asyncScheduler.schedule(() => this.flush(), BATCH_TIME);
     if (++this.waiting >= BATCH_SIZE) this.flush();
-    if (!this.isClosed) this.timer ??= asyncScheduler.schedule(() => this.flush(), BATCH_TIME);
   }
 
   private push(queued: QueuedEntry): void {

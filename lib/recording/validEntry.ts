@@ -60,7 +60,8 @@ function isValue(value: unknown): boolean {
 
 function shapeOf(shapes: Readonly<Record<string, Shape>>, value: unknown): Shape {
   const type = isRecord(value) ? value['type'] : undefined;
-  return (typeof type === 'string' && Object.hasOwn(shapes, type) && shapes[type]) || {};
+  const shape = typeof type === 'string' && Object.hasOwn(shapes, type) ? shapes[type] : undefined;
+  return shape ?? {};
 }
 
 const ofRun: Shape = { at: isNumber, run: isNumber, recorder: optional(isText) };

@@ -18,9 +18,12 @@ function isOpaque(value: object): boolean {
 }
 
 /** The text of a value whose class has a `toString` of its own. */
-const textOf = (value: object): string | undefined =>
-  // eslint-disable-next-line @typescript-eslint/unbound-method -- compared, not called
-  value.toString === Object.prototype.toString ? undefined : String(value);
+function textOf(value: object): string | undefined {
+  const toString: unknown = Reflect.get(value, 'toString');
+  return toString === Object.prototype.toString || typeof toString !== 'function'
+    ? undefined
+    : String(Reflect.apply(toString, value, []));
+}
 
 /**
  * Whether two values have the same content: JSON, dates, maps, sets, bytes, errors (by name and message) and instances

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { delay, filter, lastValueFrom, Subject, take, tap, toArray } from 'rxjs';
 import * as rivulet from 'rivulet';
 import { anthropic, createAgent, hasToolResults, toolLoop } from 'rivulet';
-import type { Agent, AgentOptions, Checkpoint, RunEvent } from 'rivulet';
+import type { Agent, AgentOptions, RunEvent } from 'rivulet';
 import { drawRun, readRecording, recordedEvent, recordFetch, recordRun, replayRun, writeSpec } from 'rivulet/recording';
 import type { RunRecording } from 'rivulet/recording';
 import { inVirtualTime, toolCall } from 'rivulet/testing';
@@ -58,10 +58,11 @@ async function recordExample(folder: string): Promise<Recorded> {
 
     const first = await lastValueFrom(agent.stream(prompt, { runId: 'the-id-of-the-run' }).pipe(toArray()));
     const { checkpoint, waiting = [] } = resultOf(first);
+    if (!checkpoint) throw new Error('The run did not wait.');
     const decisions = Object.fromEntries(waiting.map(({ id }) => [id, { approve: true as const }]));
     const answered = new Subject<void>();
     const second = await lastValueFrom(
-      agent.resume(checkpoint as Checkpoint, { decisions, stop: answered.pipe(take(1), delay(20)) }).pipe(
+      agent.resume(checkpoint, { decisions, stop: answered.pipe(take(1), delay(20)) }).pipe(
         tap(({ type }) => {
           if (type === 'text') answered.next();
         }),

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { concat, interval, map, of, take, takeUntil, timer } from 'rxjs';
 import * as rivulet from 'rivulet';
 import { agentTool, createAgent, progress, retryModel, tool } from 'rivulet';
-import type { Agent, AgentOptions, Checkpoint, RunOptions, Tool } from 'rivulet';
+import type { Agent, AgentOptions, RunOptions, Tool } from 'rivulet';
 import { readRecording, record, recordRun, replayRun, writeSpec } from 'rivulet/recording';
 import { drawInVirtualTime, inVirtualTime, playMarbles, scriptedModel, toolCall } from 'rivulet/testing';
 import type { Script, ScriptedRequest } from 'rivulet/testing';
@@ -26,11 +26,7 @@ const pay = tool({
 });
 
 const agentWith = (script: Script<ScriptedRequest>, options: Partial<AgentOptions> = {}): Agent =>
-  createAgent({
-    model: scriptedModel(script),
-    tools: [slow, fast] as readonly Tool[],
-    ...options,
-  } as AgentOptions) as unknown as Agent;
+  createAgent({ model: scriptedModel(script), tools: [slow, fast] as readonly Tool[], ...options });
 
 const asking = (script: Script<ScriptedRequest>, inner: Agent) =>
   agentWith(script, { tools: [agentTool(inner, { name: 'ask', description: 'Asks.' })] as readonly Tool[] });
@@ -62,8 +58,9 @@ function recordBoth(agent: Agent, answer: (waiting: readonly rivulet.WaitingCall
   const recorded = recordRun(agent, (line) => void lines.push(line));
   const { values } = inVirtualTime(() => recorded.stream('Hi'));
   const last = values.at(-1)?.value;
-  const result = last?.type === 'result' ? last.result : undefined;
-  inVirtualTime(() => recorded.resume(result?.checkpoint as Checkpoint, answer(result?.waiting ?? [])));
+  const { checkpoint, waiting = [] } = last?.type === 'result' ? last.result : {};
+  if (!checkpoint) throw new Error('The run did not wait.');
+  inVirtualTime(() => recorded.resume(checkpoint, answer(waiting)));
   return { lines, recording: readRecording(lines), runs: [1, 2] };
 }
 
@@ -192,7 +189,7 @@ const runs = {
 const changed = {
   ...rivulet,
   createAgent: (options: AgentOptions) => {
-    const agent = createAgent(options) as unknown as Agent;
+    const agent = createAgent(options);
     const change = map((event: object) => ({ ...event, changed: true }));
     return {
       ...agent,

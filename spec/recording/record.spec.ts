@@ -23,7 +23,7 @@ const entriesOf = (lines: readonly string[]) =>
   lines.map((line) => {
     const { recorder, ...entry } = JSON.parse(line) as RecordingEntry & { readonly recorder?: string };
     expect(recorder).toMatch(/^[\w-]{10}$/);
-    return entry as RecordingEntry;
+    return entry;
   });
 const typesOf = (lines: readonly string[]) => entriesOf(lines).map(({ type }) => type);
 
@@ -298,11 +298,10 @@ describe('the secrets of a recording', () => {
       return createAgent({
         model: scriptedModel([[toolCall('ask', { prompt: 'x' })], 'ok']),
         tools: [agentTool(inner, { name: 'ask', description: 'Asks.' })],
-      }) as unknown as Agent;
+      });
     },
     'the first text after a tool round': () => agentOf(['text', toolCall('t')], pieces(`${key} end`, 15)),
-    'texts that an orchestrator copies': () =>
-      createAgent({ model: scriptedModel([deltas]), orchestrator: copying }) as unknown as Agent,
+    'texts that an orchestrator copies': () => createAgent({ model: scriptedModel([deltas]), orchestrator: copying }),
     'texts with providerData': () =>
       agentOf(deltas.map((text, index) => ({ type: 'text', text, providerData: { index } }))),
     'arguments of calls that alternate': () =>
@@ -339,7 +338,7 @@ describe('the secrets of a recording', () => {
             execute: () => concat(of(...deltas.map((text) => progress(text))), of(1)),
           }),
         ],
-      }) as unknown as Agent,
+      }),
     'a line after a line break': () => agentOf([`The key:\n${key}`]),
   };
 

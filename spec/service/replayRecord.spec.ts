@@ -112,7 +112,7 @@ describe('the replay of a checkpoint', () => {
     ['a result', { results: { c2: 1 } }],
     ['an error', { errors: { c2: 'no' } }],
   ])('does not announce a call that has %s', (_, answers) => {
-    const replay = replayCheckpoint(checkpoint({ open }), seenBefore(record), answers as never);
+    const replay = replayCheckpoint(checkpoint({ open }), seenBefore(record), answers);
     expect(seenOf(replay)).not.toContain('toolWaiting');
   });
 
