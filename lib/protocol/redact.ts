@@ -69,8 +69,14 @@ export function redactThrown(thrown: unknown, redaction: Redaction): unknown {
 const shorten = (text: string): string =>
   text.length > MAX_TEXT_LENGTH ? `${text.slice(0, MAX_TEXT_LENGTH)}...` : text;
 
-/** What keys of providers begin with. */
-const prefixShape = '\\b(?:sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi|ghp|glpat)[-_]';
+/** What is before the first hyphen or underscore of the keys of most providers, of at most `MAX_PREFIX` characters. */
+const prefixes = 'sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi|ghp|glpat';
+const prefixShape = `\\b(?:${prefixes})[-_]`;
+const prefixEnd = new RegExp(`(?:${prefixes}|xox[abeoprs]|xapp)$`);
+const MAX_PREFIX = 5;
+
+/** What a private key begins with. */
+const pemStart = '-----BEGIN ';
 
 /** What the lines of a private key consist of, in a text or in JSON. */
 const keyLines = '[\\w+/=\\s\\\\:,-]';
@@ -106,14 +112,27 @@ function hideToken(words: string): string {
   return start === undefined ? words : words.slice(0, start) + replacement;
 }
 
+/** What other keys have, whatever escapes of JSON are before it. */
+const keyParts = ['AIza', 'AKIA', 'ASIA', 'Bearer', 'eyJ', pemStart];
+
+/**
+ * Whether a text has what each key has. Most texts have nothing of it, and this search takes a tenth of the time of the
+ * patterns: it counts for a recording, in which each text is several times.
+ */
+export function mayHaveKey(text: string): boolean {
+  return keyParts.some((part) => text.includes(part)) || hasPrefix(text, '-') || hasPrefix(text, '_');
+}
+
+function hasPrefix(text: string, mark: '-' | '_'): boolean {
+  for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + 1))
+    if (prefixEnd.test(text.slice(Math.max(0, at - MAX_PREFIX), at))) return true;
+  return false;
+}
+
 /** Where a text contains what has the shape of a key or of a JSON Web Token. */
 export function findKeyShapes(text: string): readonly Range[] {
-  // Most texts have nothing of a key: the searches of `includes` take a tenth of the time of the patterns.
-  const mayHaveKey = ['-', '_', 'AIza', 'AKIA', 'ASIA', 'Bearer '].some((part) => text.includes(part));
-  const keys = [...(mayHaveKey ? text.matchAll(keyShape) : [])].map(({ 0: key, index }): Range => [
-    index,
-    index + key.length,
-  ]);
+  if (!mayHaveKey(text)) return [];
+  const keys = [...text.matchAll(keyShape)].map(({ 0: key, index }): Range => [index, index + key.length]);
   const tokens = [...(text.includes('eyJ') ? text.matchAll(dottedWords) : [])].flatMap(
     ({ 0: words, index }): readonly Range[] => {
       const start = tokenStart(words);
@@ -141,9 +160,6 @@ const openPrefix = /* @__PURE__ */ joinPatterns(
 );
 const openPrivateKey = /* @__PURE__ */ joinPatterns(`^-----BEGIN [A-Z ]*(?:-{0,4}|(?<=PRIVATE KEY)-----${keyLines}*)$`);
 const endOfPrivateKey = /-----END [A-Z ]*-----/;
-
-/** What a private key begins with. */
-const pemStart = '-----BEGIN ';
 
 /**
  * Where the end of a text begins that is the first part of what has the shape of a key, or may become it. The length of

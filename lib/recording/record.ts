@@ -1,7 +1,7 @@
-import { defer, tap } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { defer } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
-import { releaseThrough } from '../core/createOperator.js';
+import { createOperator } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
 import { omit } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -11,7 +11,7 @@ import type { RecordedOutcome, RequestEntry } from './entries.js';
 import { RecordingOutput } from './recordingOutput.js';
 import type { RecordingOptions, RecordingSink } from './recordingOutput.js';
 import { RunRecorder } from './runRecorder.js';
-import { wholeTime } from './recordingClock.js';
+import { wholeTime } from './wholeTime.js';
 
 /**
  * A model whose requests and chunks are written to a sink, with their times.
@@ -60,10 +60,13 @@ export class RequestLog {
       const number = ++this.requests;
       const recorder = this.recorder();
       recorder.write(this.entryOf(model, request, recorder, number));
-      return recordStream(model.stream(request), {
-        next: (chunk) => recorder.chunk(number, chunk),
-        end: (outcome, error) => recorder.end(outcome, error, number),
-      });
+      return model.stream(request).pipe(
+        recordStream({
+          before: (chunk) => recorder.chunk(number, chunk),
+          after: () => recorder.settle(),
+          end: (outcome, error) => recorder.end(outcome, error, number),
+        }),
+      );
     });
   }
 
@@ -104,23 +107,35 @@ const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
 /** What is called while a stream passes. */
 interface StreamObserver<T> {
   /** Called before a value is emitted. */
-  readonly next: (value: T) => void;
+  readonly before: (value: T) => void;
+  /** Called when the value has been emitted. */
+  readonly after?: () => void;
   /** Called once. */
   readonly end: (outcome: RecordedOutcome, error?: unknown) => void;
 }
 
-/**
- * Passes a stream on, and records its values and its end: also that it was unsubscribed.
- *
- * `tap` costs a value a quarter of what an operator of `createOperator` costs it, and `releaseThrough` nothing.
- */
-export const recordStream = <T>(source: Observable<T>, { next, end }: StreamObserver<T>): Observable<T> =>
-  releaseThrough(
-    source,
-    tap({
-      next,
-      error: (thrown: unknown) => end('failed', thrown),
-      complete: () => end('completed'),
-      unsubscribe: () => end('unsubscribed'),
-    }),
-  );
+/** Passes a stream on, and records its values and its end: also that it was unsubscribed. */
+export const recordStream = <T>({ before, after, end }: StreamObserver<T>): MonoTypeOperatorFunction<T> =>
+  createOperator<T, T>((out) => {
+    let hasEnded = false;
+    const endOnce: typeof end = (...how) => {
+      if (!hasEnded) end(...how);
+      hasEnded = true;
+    };
+    out.add(() => endOnce('unsubscribed'));
+    return {
+      next(value) {
+        before(value);
+        out.next(value);
+        after?.();
+      },
+      error(thrown) {
+        endOnce('failed', thrown);
+        out.error(thrown);
+      },
+      complete() {
+        endOnce('completed');
+        out.complete();
+      },
+    };
+  });

@@ -6,7 +6,7 @@ import { RecordingOutput } from './recordingOutput.js';
 import type { RecordingSink } from './recordingOutput.js';
 import { redactFrames } from './redactFrames.js';
 import { secretsIn } from './redactTexts.js';
-import { wholeTime } from './recordingClock.js';
+import { wholeTime } from './wholeTime.js';
 
 /**
  * Streamed responses as they were on the wire, with keys replaced by `[key]`: plain JSON, to be stored in a file and

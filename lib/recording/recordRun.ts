@@ -113,10 +113,12 @@ function recordEvents<Options extends RunOptions | ResumeOptions>(
     const recorder = new RunRecorder(output, output.nextRun());
     const head: StartEntry = { type: 'start', run: recorder.run, at: recorder.now(), kind: 'run' };
     recorder.write({ ...head, ...omitUndefined(start) });
-    return recordStream(run(recordOptions(runOptions, recorder)), {
-      next: (event) => recorder.event(event),
-      end: (outcome, error) => recorder.end(outcome, error),
-    });
+    return run(recordOptions(runOptions, recorder)).pipe(
+      recordStream({
+        before: (event) => recorder.event(event),
+        end: (outcome, error) => recorder.end(outcome, error),
+      }),
+    );
   });
 }
 

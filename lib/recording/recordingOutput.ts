@@ -7,7 +7,7 @@ import { RECORDING_VERSION } from './entries.js';
 import type { DeltasEntry, RecordingEntry } from './entries.js';
 import { maskContent } from './maskContent.js';
 import { hasSplitText, redactEntry, secretsIn } from './redactTexts.js';
-import { wholeTime } from './recordingClock.js';
+import { wholeTime } from './wholeTime.js';
 import { cutEntry, splitDeltas, stringifyEntry } from './recordingLine.js';
 
 /**

@@ -1,7 +1,7 @@
 import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { asArray, isRecord, objectOrEmpty } from '../core/json/json.js';
-import { findKeyShapes, openKeyShape } from '../protocol/redact.js';
+import { findKeyShapes, mayHaveKey, openKeyShape } from '../protocol/redact.js';
 import { findSecrets, mergeRanges, replaceRanges, replacement } from '../protocol/secrets.js';
 import type { Range } from '../protocol/secrets.js';
 import type { RecordingEntry } from './entries.js';
@@ -14,35 +14,32 @@ import type { RecordingEntry } from './entries.js';
  * @param secrets The `spellings` of the known secrets.
  */
 export function secretsIn(text: string, secrets: readonly string[]): readonly Range[] {
+  if (secrets.length === 0 && !mayHaveKey(text) && !escapedCharacter.test(text)) return [];
   const ranges = [...findSecrets(text, secrets, 'recording'), ...findKeyShapes(text)];
   return mergeRanges([...ranges, ...escapedSecrets(text, secrets)]);
 }
 
-/** The escapes of JSON for characters that keys consist of, and for white space. */
-const escapes = /\\(?:u00[2-7][\da-f]|[/bfnrt])/i;
+/** The escapes of JSON for characters that keys consist of. */
+const escapedCharacter = /\\u00[2-7][\da-f]/i;
 
-/** A part of a JSON text without its escapes, and the position of each of its characters. */
-interface Unescaped {
-  readonly plain: string;
-  readonly positions: readonly number[];
+/** These, and the escapes for white space. */
+const escapes = /\\(?:u00[2-7][\da-f]|[/bfnrt])/i;
+const allEscapes = new RegExp(escapes, 'gi');
+
+/** A part of a JSON text without its escapes. Undefined if it has none. */
+function unescape(text: string): string | undefined {
+  if (!text.includes('\\') || !escapes.test(text)) return undefined;
+  return text.replace(allEscapes, unescapedCharacter);
 }
 
-function unescape(text: string): Unescaped | undefined {
-  if (!text.includes('\\') || !escapes.test(text)) return undefined;
-  let plain = '';
-  const positions: number[] = [];
-  const add = (part: string, at: number) => {
-    for (let index = 0; index < part.length; index++) positions.push(at + index);
-    plain += part;
-  };
-  let end = 0;
-  for (const { 0: escape, index } of text.matchAll(new RegExp(escapes, 'gi'))) {
-    add(text.slice(end, index), end);
-    add(unescapedCharacter(escape), index);
-    end = index + escape.length;
+/** Where a position in the text without escapes is in the text with them. */
+function escapedPosition(text: string, position: number): number {
+  let excess = 0;
+  for (const { 0: escape, index } of text.matchAll(allEscapes)) {
+    if (index - excess >= position) break;
+    excess += escape.length - 1;
   }
-  add(text.slice(end), end);
-  return { plain, positions: [...positions, text.length] };
+  return position + excess;
 }
 
 function unescapedCharacter(escape: string): string {
@@ -51,11 +48,10 @@ function unescapedCharacter(escape: string): string {
 }
 
 function escapedSecrets(text: string, secrets: readonly string[]): readonly Range[] {
-  const unescaped = unescape(text);
-  if (!unescaped) return [];
-  const { plain, positions } = unescaped;
+  const plain = unescape(text);
+  if (plain === undefined) return [];
   const found = [...findSecrets(plain, secrets, 'recording'), ...findKeyShapes(plain)];
-  return found.map(([from, to]) => [positions[from] ?? text.length, positions[to] ?? text.length]);
+  return found.map(([from, to]) => [escapedPosition(text, from), escapedPosition(text, to)]);
 }
 
 /** Copies an entry, and replaces the secrets in it. The numbers of the entry itself are not secret. */
@@ -174,9 +170,10 @@ export function openTail(text: string, secrets: readonly string[]): number {
   const first = Math.max(0, text.length - MAX_TAIL_LENGTH);
   const end = text.slice(first);
   const ending = openEscape.exec(end)?.index ?? end.length;
-  const unescaped = unescape(end.slice(0, ending));
-  const escaped = unescaped ? unescaped.positions[tailOf(unescaped.plain, secrets)] : undefined;
-  return first + Math.min(ending, tailOf(end.slice(0, ending), secrets), escaped ?? ending);
+  const complete = end.slice(0, ending);
+  const plain = unescape(complete);
+  const escaped = plain === undefined ? ending : escapedPosition(complete, tailOf(plain, secrets));
+  return first + Math.min(ending, tailOf(complete, secrets), escaped);
 }
 
 const tailOf = (text: string, secrets: readonly string[]): number =>

@@ -7,7 +7,7 @@ import type { DeltasEntry, RecordedOutcome, RecordingEntry, ValueEntry } from '.
 import { EntryQueue } from './entryQueue.js';
 import type { QueuedEntry } from './entryQueue.js';
 import { withoutCheckpoint } from './recordedEvent.js';
-import { RecordingClock } from './recordingClock.js';
+import { wholeTime } from './wholeTime.js';
 import type { RecordingOutput } from './recordingOutput.js';
 import { endedStreams, streamNames, textSlotOf } from './textStreams.js';
 
@@ -33,8 +33,9 @@ const BATCH_TIME = 1000;
  * objects: an event that is the chunk that is being emitted is written once, for both.
  */
 export class RunRecorder {
-  private readonly clock = new RecordingClock();
   private readonly queue: EntryQueue;
+  private latest = -Infinity;
+  /** The chunk that is being emitted, if it was not written yet. */
   private pending: StreamEvent | undefined;
   private pendingRequest: number | undefined;
   private pendingTime = 0;
@@ -59,9 +60,9 @@ export class RunRecorder {
     this.queue = new EntryQueue(output.secrets, (entry) => this.append(entry));
   }
 
-  /** The time at this moment. */
+  /** The time at this moment. It stands still while the clock of the machine is set back. */
   now(): number {
-    return this.clock.read();
+    return (this.latest = Math.max(this.latest, wholeTime()));
   }
 
   /** Writes an entry, unless the recording has reached its limit. */
@@ -76,19 +77,19 @@ export class RunRecorder {
     this.settle();
     this.pending = chunk;
     this.pendingRequest = request;
-    this.pendingTime = this.timeOf(chunk);
+    this.pendingTime = this.now();
   }
 
   /** Writes an event of the run. */
   event(event: StreamEvent): void {
     const { pending, pendingRequest, pendingTime } = this;
-    if (event === pending && pendingTime === this.clock.now()) {
+    if (event === pending) {
       this.pending = undefined;
       this.add('both', pendingRequest, event, pendingTime);
       return;
     }
     this.settle();
-    this.add('event', undefined, event, this.timeOf(event));
+    this.add('event', undefined, event, this.now());
   }
 
   /** Writes the end of the run or, with its number, of a request. It is written even beyond the limit. */
@@ -103,13 +104,8 @@ export class RunRecorder {
     if (this.isClosed) this.timer?.unsubscribe();
   }
 
-  /** A delta has the time of the network read that it was in. */
-  private timeOf(value: StreamEvent): number {
-    return deltaField(value) ? this.clock.now() : this.clock.read();
-  }
-
-  /** Writes the chunk that was noted, if the run has not emitted it as an event. */
-  private settle(): void {
+  /** Writes the chunk that was noted, if it was not an event of the run too. Called when it has been emitted. */
+  settle(): void {
     const { pending } = this;
     if (!pending) return;
     this.pending = undefined;

@@ -11,16 +11,17 @@ interface RecordingCase {
   readonly limits: Readonly<Partial<Record<Exclude<keyof typeof recordedAgents, 'floor'>, number>>>;
 }
 
+/** The limits have a margin for the noise of few pairs: README.md has the ratios of more. */
 const cases: readonly RecordingCase[] = [
   {
     title: 'a read for each delta, as from a model',
     scenario: 'writes-20000',
-    limits: { recordRun: 1.03, inspectRuns: 1.03 },
+    limits: { recordRun: 1.06, inspectRuns: 1.03 },
   },
   {
     title: '400 deltas in a read, as fast as the socket delivers them',
     scenario: 'text-20000',
-    limits: { recordRun: 1.2, inspectRuns: 1.03, observeRun: 1.1 },
+    limits: { recordRun: 1.35, inspectRuns: 1.03, observeRun: 1.1 },
   },
 ];
 
