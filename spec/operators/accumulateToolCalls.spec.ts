@@ -681,6 +681,16 @@ describe('accumulateToolCalls', () => {
     });
   });
 
+  it('accumulateToolCalls fails, and does not hang, if newId returns the same id at each call', () => {
+    for (const id of ['new', '']) {
+      const calls = [fragment({ index: 0, name: 'f' }), fragment({ index: 1, name: 'g' }), finish('stop')];
+      const { values, error } = observe(from(calls).pipe(accumulateToolCalls({ newId: () => id })));
+      expect(error).toMatchObject({ name: 'ConfigurationError', subject: 'newId' });
+      expect((error as Error).message).toContain(`such as "${id}"`);
+      expect(values.filter(({ type }) => type === 'finish')).toEqual([]);
+    }
+  });
+
   it('accumulateToolCalls starts the turn again on retract', () => {
     const { values } = observe(
       from<Chunk[]>([

@@ -2,6 +2,7 @@ import { nanoid } from 'nanoid/non-secure';
 import { vetoReasons } from '../../core/chunk.js';
 import type { FinishReason, ToolCallFragment } from '../../core/chunk.js';
 import type { ToolCallEvent } from '../../core/event.js';
+import { ConfigurationError } from '../../core/errors.js';
 import type { UsedIds } from '../../core/usedIds.js';
 import { isEmptyFragment, PendingToolCall } from './pendingToolCall.js';
 import * as rules from './fragmentRules.js';
@@ -13,11 +14,14 @@ export interface AccumulateOptions {
    * A call with one of these ids receives a new id. Default: none.
    */
   readonly usedIds?: Iterable<string> | UsedIds | (() => Iterable<string> | UsedIds);
-  /** Generates the id of a call without one. Default: `nanoid`. */
+  /** Generates the id of a call without one: another one at each call. Default: `nanoid`. */
   readonly newId?: () => string;
 }
 
 const none: readonly ToolCallEvent[] = [];
+
+/** How many ids `newId` may return that were used before. */
+const MAX_ATTEMPTS = 100;
 
 /** The calls of a turn. Most turns have none, so this is created with the first fragment. */
 class TurnCalls {
@@ -159,14 +163,25 @@ export class ToolCallAccumulator {
 
   private assignId(call: PendingToolCall): void {
     this.conversationIds ??= toUsedIds(typeof this.usedIds === 'function' ? this.usedIds() : this.usedIds);
-    let { id } = call;
-    while (id === '' || this.isUsed(id)) id = this.newId();
+    const id = this.isNew(call.id) ? call.id : this.generateId();
     this.turn?.usedIds.add(id);
     call.uniqueId = id;
   }
 
-  private isUsed(id: string): boolean {
-    return [this.conversationIds, this.earlierIds, this.turn?.usedIds].some((ids) => ids?.has(id));
+  private generateId(): string {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const id = this.newId();
+      if (this.isNew(id)) return id;
+    }
+    throw new ConfigurationError(
+      'newId',
+      `newId has returned ${MAX_ATTEMPTS} ids that are empty or were used before, such as "${this.newId()}".`,
+      'Return another text at each call.',
+    );
+  }
+
+  private isNew(id: string): boolean {
+    return id !== '' && ![this.conversationIds, this.earlierIds, this.turn?.usedIds].some((ids) => ids?.has(id));
   }
 }
 

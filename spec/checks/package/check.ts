@@ -32,7 +32,10 @@ async function install(): Promise<void> {
       rivulet: `file:${await tarball()}`,
       ...versions('rxjs', 'zod', '@opentelemetry/api', '@angular/core'),
     },
-    devDependencies: versions('jest', '@jest/globals', 'jest-environment-jsdom', 'vitest', 'typescript', '@types/node'),
+    devDependencies: {
+      ...versions('jest', '@jest/globals', 'jest-environment-jsdom', 'vitest', 'typescript', '@types/node'),
+      '@types/jest': '30.0.0', // not of this checkout, whose specs import their globals
+    },
   };
   await cp(join(root, 'spec/checks/package/consumers'), consumer, { recursive: true });
   await writeFile(join(consumer, 'package.json'), JSON.stringify(manifest));
@@ -60,8 +63,16 @@ async function onlyExpectedFiles(): Promise<void> {
 }
 
 /** Checks the declarations of the libraries as well, as for a user without `skipLibCheck`. */
-const typeCheck = (...files: string[]) =>
-  run(consumer, 'npx', 'tsc', '--noEmit', '--strict', '--target', 'es2022', '--types', 'node', ...files);
+const typeCheckWith = (types: string, ...files: string[]) =>
+  run(consumer, 'npx', 'tsc', '--noEmit', '--strict', '--target', 'es2022', '--types', types, ...files);
+const typeCheck = (...files: string[]) => typeCheckWith('node', ...files);
+
+/** The declarations of the matcher in docs/testing.md: each runner is a program of its own. */
+async function matcherTypes(): Promise<void> {
+  await typeCheck('--module', 'nodenext', 'matchers.jest.mts');
+  await typeCheck('--module', 'nodenext', 'matchers.vitest.mts');
+  await typeCheckWith('jest', '--module', 'nodenext', 'matchers.typesJest.mts');
+}
 
 /** Tests the oldest versions that the peer ranges permit. */
 async function oldestPeers(): Promise<void> {
@@ -114,6 +125,7 @@ const steps: readonly (readonly [string, () => Promise<unknown>])[] = [
     () => typeCheck('--module', 'nodenext', 'typed.mts', 'typed.cts'),
   ],
   ['types of a bundled module', () => typeCheck('--module', 'esnext', '--moduleResolution', 'bundler', 'typed.mts')],
+  ['types of the matcher in jest and in vitest', matcherTypes],
   ['an import reads few files and has no side effects', () => imports(consumer)],
   ['the oldest peers', oldestPeers],
   ['bundles for a browser, within the budgets', () => bundles(consumer)],
