@@ -32,7 +32,7 @@ const tick = 1e-6;
 const distance = (from: Step, to: Step): number => to.at - from.at + (to.position - from.position) * tick;
 
 /**
- * The longest times by which a replay may be ahead of the recording, or behind it, and still be in step with it, in
+ * The longest times by which a replay may be early or late, and still follow the recording, in
  * milliseconds of the recording. In virtual time, what took computing time happens earlier; on a busy machine, by more
  * than a moment.
  */

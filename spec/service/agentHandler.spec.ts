@@ -684,7 +684,7 @@ describe('agentHandler: requests', () => {
     ],
     ['a body that is too large', { input: 'x'.repeat(2000) }, 413, 'Send at most 1000 bytes.'],
 
-    ['a history that is no list', { input: 'a', history: {} }, 400, 'Send `history` as a list of at most 1000'],
+    ['a history that is not a list', { input: 'a', history: {} }, 400, 'Send `history` as a list of at most 1000'],
     ['results as a list', { resume: runId(), results: [] }, 400, 'Send `resume` as the id of a run'],
     ['errors as a text', { resume: runId(), errors: 'x' }, 400, 'Send `resume` as the id of a run'],
     ['an earlier run without a prompt', { input: 'a', history: [{ id: runId() }] }, 400, 'Send `history` as a list of'],

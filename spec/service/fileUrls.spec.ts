@@ -90,7 +90,7 @@ describe('the URL of a file in a result that the browser sends', () => {
   it.each([
     ['a link of another type', { ...file, type: 'link' }],
     ['a file without a type of media', { type: 'file', url: file.url }],
-    ['a file whose address is no text', { ...file, url: 7 }],
+    ['a file whose address is not a text', { ...file, url: 7 }],
     ['nothing', null],
   ])('agentHandler sends the model %s, which it does not fetch', async (_, value) => {
     const protocol = protocols.agentHandler;

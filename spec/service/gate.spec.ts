@@ -155,7 +155,7 @@ describe('agentHandler and the headers of a request', () => {
   });
 
   it.each([
-    ['an OPTIONS request that is no preflight', { origin: app }, 'OPTIONS', 405],
+    ['an OPTIONS request other than a preflight', { origin: app }, 'OPTIONS', 405],
     ['another request with the headers of a preflight', preflight, 'DELETE', 400],
   ])('passes on %s', async (_, headers, method, status) => {
     expect((await answerOf({ allowedOrigins: [app] }, headers, method)).status).toBe(status);

@@ -66,7 +66,7 @@ describe('memoryLog', () => {
     expect(kept(log, 'running', 'c', 'd', 'e')).toEqual(['running', 'e']);
   });
 
-  it('memoryLog counts the messages to a run, and the events that are no texts', () => {
+  it('memoryLog counts the messages to a run, and the events other than texts', () => {
     const message = { type: 'prompt', input: [] } as const;
     const log = memoryLog({ maxBytes: 2 * sizeOf(message) + 5 + 12 });
     open(log, 'a', 5);

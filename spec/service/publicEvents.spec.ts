@@ -234,7 +234,7 @@ describe('publicEvents', () => {
     ['the end of a response', { type: 'finish', reason: 'stop', rawReason: 'LEAK' }, []],
     ['the open calls of a run', { type: 'openCalls', open: 'LEAK' }, []],
     ['provider data of an inner run', { type: 'nested', id: 'c', name: 'n', event: { type: 'providerData' } }, []],
-    ['a cost that is no number', { type: 'metadata', metadata: { cost: 'LEAK' } }, []],
+    ['a cost that is not a number', { type: 'metadata', metadata: { cost: 'LEAK' } }, []],
     ['a model without a name', { type: 'metadata', metadata: { answeredBy: { provider: 'p', url: 'LEAK' } } }, []],
     ['a model without a provider', { type: 'metadata', metadata: { answeredBy: { name: 'n', url: 'LEAK' } } }, []],
     [
@@ -310,7 +310,7 @@ describe('publicEvents', () => {
     ['a turn without a reason', { type: 'turn', own: 1 }, undefined],
     ['a retry without an error', { type: 'retry', error: 'own', own: 1 }, undefined],
     ['a value whose type is a property of objects', { type: 'constructor' }, undefined],
-    ['a value whose type is no text', { type: 1 }, undefined],
+    ['a value whose type is not a text', { type: 1 }, undefined],
     ['a text', 'own', undefined],
   ])('reads the progress of a tool that runs an agent: %s', (_, value, expected) => {
     expect(publish(progress(value))).toStrictEqual([progress(expected ?? value)]);

@@ -234,7 +234,7 @@ describe('agentTool', () => {
     ]);
   });
 
-  it('agentTool answers also a caller that is no run', () => {
+  it('agentTool answers also a caller other than a run', () => {
     const research = agentTool(researcher(), described);
     const used: Usage[] = [];
     const context = { call: callOf('research'), messages: [], usage: (usage: Usage) => used.push(usage) };
