@@ -27,7 +27,7 @@ function maskLeaf(value: unknown): unknown {
 /** Dots of the length of a text. */
 export const maskedText = (text: string): string => '·'.repeat(text.length);
 
-/** Errors that the library itself writes, or their beginning: they say what happened to a call, which is not content. */
+/** Errors that the library itself writes, or their beginning: they say what happened to a call, not its content. */
 const errorBeginnings = [`${toolErrorTexts.denied} Reason: `, 'Invalid arguments: ', ...Object.values(toolErrorTexts)];
 
 function maskToolError(error: unknown): unknown {
