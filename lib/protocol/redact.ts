@@ -72,7 +72,7 @@ const shorten = (text: string): string =>
 /** What is before the first hyphen or underscore of the keys of most providers, of at most `MAX_PREFIX` characters. */
 const prefixes = 'sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi|ghp|glpat';
 const prefixShape = `\\b(?:${prefixes})[-_]`;
-const prefixEnd = new RegExp(`(?:${prefixes}|xox[abeoprs]|xapp)$`);
+const prefixEnd = /* @__PURE__ */ new RegExp(`(?:${prefixes}|xox[abeoprs]|xapp)$`);
 const MAX_PREFIX = 5;
 
 /** What a private key begins with. */
