@@ -28,11 +28,15 @@ function maskLeaf(value: unknown): unknown {
 export const maskedText = (text: string): string => '·'.repeat(text.length);
 
 /** Errors that the library itself writes, or their beginning: they say what happened to a call, not its content. */
-const errorBeginnings = [`${toolErrorTexts.denied} Reason: `, 'Invalid arguments: ', ...Object.values(toolErrorTexts)];
+const errorBeginnings = () => [
+  `${toolErrorTexts.denied} Reason: `,
+  'Invalid arguments: ',
+  ...Object.values(toolErrorTexts),
+];
 
 function maskToolError(error: unknown): unknown {
   if (typeof error !== 'string') return maskAll(error);
-  const beginning = errorBeginnings.find((text) => error.startsWith(text)) ?? '';
+  const beginning = errorBeginnings().find((text) => error.startsWith(text)) ?? '';
   return beginning + maskedText(error.slice(beginning.length));
 }
 
@@ -71,98 +75,103 @@ const valuesOf =
       ? Object.fromEntries(Object.entries(value).map(([id, inner]) => [id, mask(inner)]))
       : maskAll(value);
 
-const call = keeping('id', 'name');
-const waitingCall = keeping('id', 'name', 'path');
-const toolResult: Masks = { ...keeping('id', 'name', 'code'), error: maskToolError };
-const error = fields(keeping('name', 'code', 'provider', 'status', 'retryable', 'delay'));
+/** The masks of all entries. A function, so that a bundler can leave them out. */
+function createMasks(): Mask {
+  const call = keeping('id', 'name');
+  const waitingCall = keeping('id', 'name', 'path');
+  const toolResult: Masks = { ...keeping('id', 'name', 'code'), error: maskToolError };
+  const error = fields(keeping('name', 'code', 'provider', 'status', 'retryable', 'delay'));
 
-const part = byType({
-  file: keeping('mediaType'),
-  source: keeping('id'),
-  toolCall: call,
-  toolResult,
-});
-const message = fields({ role: keep, parts: listOf(part) });
-const messages = listOf(message);
+  const part = byType({
+    file: keeping('mediaType'),
+    source: keeping('id'),
+    toolCall: call,
+    toolResult,
+  });
+  const message = fields({ role: keep, parts: listOf(part) });
+  const messages = listOf(message);
 
-const checkpoint: Mask = fields({
-  ...keeping('version', 'orchestrator'),
-  state: fields({ ...keeping('turn', 'usage'), messages }),
-  emitted: fields({ ...keeping('needsSeparator'), messages }),
-  open: fields({
-    ...keeping('finish'),
-    messages,
-    results: listOf(part),
-    waiting: listOf(fields(waitingCall)),
-    nested: valuesOf((inner) => checkpoint(inner)),
-  }),
-  ended: fields(keeping('finishReason', 'rawReason')),
-});
-
-const value = byType({
-  // Its arguments may be a part of a JSON text, which dots would not be.
-  toolCallFragment: {
-    ...keeping('index', 'id', 'name', 'done'),
-    arguments: (args) => (typeof args === 'string' ? '' : maskAll(args)),
-  },
-  file: { file: part },
-  source: { source: part },
-  providerData: keeping('provider'),
-  retract: keeping('attempt', 'usage'),
-  retry: { ...keeping('attempt', 'delay', 'next'), error },
-  finish: keeping('reason', 'rawReason', 'usage'),
-  toolCall: call,
-  toolWaiting: waitingCall,
-  toolStart: call,
-  toolProgress: call,
-  toolUsage: keeping('id', 'name', 'usage'),
-  nested: { ...call, event: (event) => value(event) },
-  toolResult,
-  message: { message },
-  turn: keeping('turn', 'finishReason', 'rawReason', 'usage'),
-  result: {
-    result: fields({
-      ...keeping('finishReason', 'rawReason', 'usage', 'cost', 'turns'),
+  const checkpoint: Mask = fields({
+    ...keeping('version', 'orchestrator'),
+    state: fields({ ...keeping('turn', 'usage'), messages }),
+    emitted: fields({ ...keeping('needsSeparator'), messages }),
+    open: fields({
+      ...keeping('finish'),
       messages,
-      prompts: messages,
+      results: listOf(part),
       waiting: listOf(fields(waitingCall)),
+      nested: valuesOf((inner) => checkpoint(inner)),
     }),
-  },
-  unrecorded: keeping('of'),
-});
+    ended: fields(keeping('finishReason', 'rawReason')),
+  });
 
-const ofEntry = keeping('at', 'run', 'request', 'recorder', 'cut');
-const ofValue: Masks = { ...ofEntry, value };
-const ofEnd: Masks = { ...ofEntry, ...keeping('outcome', 'dropped'), error };
+  const value = byType({
+    // Its arguments may be a part of a JSON text, which dots would not be.
+    toolCallFragment: {
+      ...keeping('index', 'id', 'name', 'done'),
+      arguments: (args) => (typeof args === 'string' ? '' : maskAll(args)),
+    },
+    file: { file: part },
+    source: { source: part },
+    providerData: keeping('provider'),
+    retract: keeping('attempt', 'usage'),
+    retry: { ...keeping('attempt', 'delay', 'next'), error },
+    finish: keeping('reason', 'rawReason', 'usage'),
+    toolCall: call,
+    toolWaiting: waitingCall,
+    toolStart: call,
+    toolProgress: call,
+    toolUsage: keeping('id', 'name', 'usage'),
+    nested: { ...call, event: (event) => value(event) },
+    toolResult,
+    message: { message },
+    turn: keeping('turn', 'finishReason', 'rawReason', 'usage'),
+    result: {
+      result: fields({
+        ...keeping('finishReason', 'rawReason', 'usage', 'cost', 'turns'),
+        messages,
+        prompts: messages,
+        waiting: listOf(fields(waitingCall)),
+      }),
+    },
+    unrecorded: keeping('of'),
+  });
 
-const entry = byType({
-  start: { ...ofEntry, ...keeping('kind', 'name', 'resumed'), input: messages, history: messages, checkpoint },
-  agent: {
-    ...ofEntry,
-    ...keeping('orchestrator', 'toolConcurrency', 'eagerTools', 'toolDeadline', 'maxTurns'),
-  },
-  request: { ...ofEntry, ...keeping('model', 'earlier', 'tools'), messages },
-  chunk: ofValue,
-  event: ofValue,
-  both: ofValue,
-  deltas: { ...ofValue, ...keeping('of', 'field', 'after') },
-  requestEnd: ofEnd,
-  stop: ofEntry,
-  prompt: { ...ofEntry, messages },
-  end: ofEnd,
-  exchange: {
-    ...ofEntry,
-    after: keep,
-    exchange: fields({
-      ...keeping('method', 'status', 'headers', 'end', 'dropped'),
-      url: (url) => (typeof url === 'string' ? url.replace(/[?#].*/s, '') : url),
-    }),
-  },
-});
+  const ofEntry = keeping('at', 'run', 'request', 'recorder', 'cut');
+  const ofValue: Masks = { ...ofEntry, value };
+  const ofEnd: Masks = { ...ofEntry, ...keeping('outcome', 'dropped'), error };
+
+  return byType({
+    start: { ...ofEntry, ...keeping('kind', 'name', 'resumed'), input: messages, history: messages, checkpoint },
+    agent: {
+      ...ofEntry,
+      ...keeping('orchestrator', 'toolConcurrency', 'eagerTools', 'toolDeadline', 'maxTurns'),
+    },
+    request: { ...ofEntry, ...keeping('model', 'earlier', 'tools'), messages },
+    chunk: ofValue,
+    event: ofValue,
+    both: ofValue,
+    deltas: { ...ofValue, ...keeping('of', 'field', 'after') },
+    requestEnd: ofEnd,
+    stop: ofEntry,
+    prompt: { ...ofEntry, messages },
+    end: ofEnd,
+    exchange: {
+      ...ofEntry,
+      after: keep,
+      exchange: fields({
+        ...keeping('method', 'status', 'headers', 'end', 'dropped'),
+        url: (url) => (typeof url === 'string' ? url.replace(/[?#].*/s, '') : url),
+      }),
+    },
+  });
+}
+
+const maskEntry = /* @__PURE__ */ createMasks();
 
 /**
  * Replaces the content of an entry by dots of the same length: what people, models and tools wrote. The structure, the
  * types, the ids, the names and the definitions of tools, the reasons and the usage are kept, each where it has this
  * meaning: the `name` of a tool, and not that in its arguments.
  */
-export const maskContent = (unmasked: RecordingEntry): RecordingEntry => entry(unmasked) as RecordingEntry;
+export const maskContent = (unmasked: RecordingEntry): RecordingEntry => maskEntry(unmasked) as RecordingEntry;

@@ -26,33 +26,37 @@ const call: Shape = { id: isText, name: isText };
 /** The fields of parts that readers depend on. */
 const partShapes: Readonly<Record<string, Shape>> = {
   text: { text: isText },
-  toolCall: { ...call, arguments: isRecord },
+  toolCall: { id: isText, name: isText, arguments: isRecord },
   toolResult: call,
 };
 
 const isPart: Check = (value) => hasShape(value, { type: isText }) && hasShape(value, shapeOf(partShapes, value));
-const isMessage = shaped({ role: isText, parts: listOf(isPart) });
+const isMessage = /* @__PURE__ */ shaped({ role: isText, parts: /* @__PURE__ */ listOf(isPart) });
 
 /** The fields of chunks and events that readers depend on. Other events are those of the application. */
-const valueShapes: Readonly<Record<string, Shape>> = {
-  text: { text: isText },
-  thinking: { text: isText },
-  file: { file: isRecord },
-  source: { source: isRecord },
-  metadata: { metadata: isRecord },
-  retry: { attempt: isNumber, delay: isNumber, error: isRecord },
-  finish: { reason: isText, usage: optional(isRecord) },
-  toolCall: { ...call, arguments: isRecord },
-  toolWaiting: { ...call, arguments: isRecord },
-  toolStart: { ...call, arguments: isRecord },
-  toolProgress: call,
-  toolUsage: { ...call, usage: isRecord },
-  nested: { ...call, event: isValue },
-  toolResult: call,
-  message: { message: isMessage },
-  turn: { turn: isNumber, finishReason: isText, usage: optional(isRecord) },
-  result: { result: shaped({ messages: listOf(isMessage), finishReason: isText, usage: isRecord }) },
-};
+function createValueShapes(): Readonly<Record<string, Shape>> {
+  return {
+    text: { text: isText },
+    thinking: { text: isText },
+    file: { file: isRecord },
+    source: { source: isRecord },
+    metadata: { metadata: isRecord },
+    retry: { attempt: isNumber, delay: isNumber, error: isRecord },
+    finish: { reason: isText, usage: optional(isRecord) },
+    toolCall: { ...call, arguments: isRecord },
+    toolWaiting: { ...call, arguments: isRecord },
+    toolStart: { ...call, arguments: isRecord },
+    toolProgress: call,
+    toolUsage: { ...call, usage: isRecord },
+    nested: { ...call, event: isValue },
+    toolResult: call,
+    message: { message: isMessage },
+    turn: { turn: isNumber, finishReason: isText, usage: optional(isRecord) },
+    result: { result: shaped({ messages: listOf(isMessage), finishReason: isText, usage: isRecord }) },
+  };
+}
+
+const valueShapes = /* @__PURE__ */ createValueShapes();
 
 function isValue(value: unknown): boolean {
   return hasShape(value, { type: isText }) && hasShape(value, shapeOf(valueShapes, value));
@@ -64,50 +68,55 @@ function shapeOf(shapes: Readonly<Record<string, Shape>>, value: unknown): Shape
   return shape ?? {};
 }
 
-const ofRun: Shape = { at: isNumber, run: isNumber, recorder: optional(isText) };
-const ofRequest: Shape = { ...ofRun, request: isNumber };
-const value: Shape = { ...ofRun, request: optional(isNumber), value: isValue };
-const ending: Shape = { outcome: isText, error: optional(isRecord) };
+/** A function, so that a bundler can leave the table out. */
+function createEntryShapes(): Readonly<Record<string, Shape>> {
+  const ofRun: Shape = { at: isNumber, run: isNumber, recorder: optional(isText) };
+  const ofRequest: Shape = { ...ofRun, request: isNumber };
+  const value: Shape = { ...ofRun, request: optional(isNumber), value: isValue };
+  const ending: Shape = { outcome: isText, error: optional(isRecord) };
 
-const entryShapes: Readonly<Record<string, Shape>> = {
-  recording: {},
-  start: {
-    ...ofRun,
-    kind: isText,
-    input: optional(listOf(isMessage)),
-    history: optional(listOf(isMessage)),
-  },
-  agent: ofRun,
-  request: {
-    ...ofRequest,
-    model: shaped({ provider: isText, name: isText }),
-    earlier: isNumber,
-    messages: listOf(isMessage),
-    tools: optional(listOf(shaped({ name: isText }))),
-    settings: optional(isRecord),
-  },
-  chunk: value,
-  event: value,
-  both: value,
-  deltas: {
-    ...ofRun,
-    request: optional(isNumber),
-    of: (of) => of === 'chunk' || of === 'event' || of === 'both',
-    value: shaped({ type: isText }),
-    field: (field) => field === 'text' || field === 'arguments',
-    texts: listOf(isText),
-    after: listOf(isNumber),
-  },
-  requestEnd: { ...ofRequest, ...ending },
-  stop: ofRun,
-  prompt: { ...ofRun, messages: listOf(isMessage) },
-  end: { ...ofRun, ...ending },
-  exchange: {
-    at: isNumber,
-    after: listOf(isNumber),
-    exchange: shaped({ method: isText, url: isText, frames: listOf(isText) }),
-  },
-};
+  return {
+    recording: {},
+    start: {
+      ...ofRun,
+      kind: isText,
+      input: optional(listOf(isMessage)),
+      history: optional(listOf(isMessage)),
+    },
+    agent: ofRun,
+    request: {
+      ...ofRequest,
+      model: shaped({ provider: isText, name: isText }),
+      earlier: isNumber,
+      messages: listOf(isMessage),
+      tools: optional(listOf(shaped({ name: isText }))),
+      settings: optional(isRecord),
+    },
+    chunk: value,
+    event: value,
+    both: value,
+    deltas: {
+      ...ofRun,
+      request: optional(isNumber),
+      of: (of) => of === 'chunk' || of === 'event' || of === 'both',
+      value: shaped({ type: isText }),
+      field: (field) => field === 'text' || field === 'arguments',
+      texts: listOf(isText),
+      after: listOf(isNumber),
+    },
+    requestEnd: { ...ofRequest, ...ending },
+    stop: ofRun,
+    prompt: { ...ofRun, messages: listOf(isMessage) },
+    end: { ...ofRun, ...ending },
+    exchange: {
+      at: isNumber,
+      after: listOf(isNumber),
+      exchange: shaped({ method: isText, url: isText, frames: listOf(isText) }),
+    },
+  };
+}
+
+const entryShapes = /* @__PURE__ */ createEntryShapes();
 
 /** Whether a line is an entry that has what readers depend on. An entry of an unknown type has. */
 export const isEntry = (line: unknown): line is RecordingEntry =>

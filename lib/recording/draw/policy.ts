@@ -2,7 +2,7 @@
  * The Content-Security-Policy of a page. The hashes are those of `pageScript` and `drawingStyle`: a spec compares them,
  * because the library has no synchronous hash in every environment. `style-src-attr` allows the places of spans.
  */
-export const pagePolicy = [
+export const pagePolicy = /* @__PURE__ */ [
   "default-src 'none'",
   "script-src 'sha256-zx2jUMKXnlel+e5KtpepzUFRCUqUFJ+Jzy7nx7n70oA='",
   "style-src 'sha256-jHNySJ1TCIzaiZdYuUn7eP3Z3fDznGG7bXaYaOKX5N0='",

@@ -22,7 +22,7 @@ export function renderPage(drawing: Drawing, wire: WireOfRun, startTime: number)
 <body>
 ${html}
 <script type="application/json" id="data">${jsonForScript(data)}</script>
-<script>${pageScript}</script>
+<script>${pageScript()}</script>
 </body>
 </html>
 `;

@@ -2,7 +2,7 @@
  * The script of a drawing: selects events by pointer and keyboard, shows their JSON and their wire frame, and zooms.
  * Without it, the page is still a complete picture. Plain JavaScript, since the page is one file.
  */
-export const drawingScript = `
+export const drawingScript: string = `
 function startDrawing(root, data) {
   const plane = root.querySelector('.plane'), chart = root.querySelector('.chart');
   const lanes = root.querySelector('.lanes');
@@ -134,6 +134,6 @@ function startDrawing(root, data) {
 `;
 
 /** The script of a page that has one drawing. */
-export const pageScript = `${drawingScript}
+export const pageScript = (): string => `${drawingScript}
 startDrawing(document.body, JSON.parse(document.getElementById('data').textContent));
 `;

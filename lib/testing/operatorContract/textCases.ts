@@ -11,24 +11,25 @@ type Events = readonly StreamEvent[];
 /** More text than an operator should hold back. */
 const LONG_TEXT = 5000;
 
-const event = (fields: StreamEvent & Readonly<Record<string, unknown>>): StreamEvent => fields;
+/** An event of any type. */
+type AnyEvent = StreamEvent & Readonly<Record<string, unknown>>;
 
-const finish = event({ type: 'finish', reason: 'stop' });
-const source = event({ type: 'source', source: { type: 'source', url: 'https://example.org' } });
+const finish: AnyEvent = { type: 'finish', reason: 'stop' };
+const source: AnyEvent = { type: 'source', source: { type: 'source', url: 'https://example.org' } };
 
 /** Events that have a position in the text. */
-const content: Events = [
+const content: readonly AnyEvent[] = [
   source,
-  event({ type: 'thinking', text: 'Hm.' }),
-  event({ type: 'toolCallFragment', id: 'call_1', name: 'any', arguments: {}, done: true }),
-  event({ type: 'toolCall', id: 'call_1', name: 'any', arguments: {} }),
+  { type: 'thinking', text: 'Hm.' },
+  { type: 'toolCallFragment', id: 'call_1', name: 'any', arguments: {}, done: true },
+  { type: 'toolCall', id: 'call_1', name: 'any', arguments: {} },
 ];
 
 /** Events that have none. */
-const notices: Events = [
-  event({ type: 'metadata', metadata: { id: 'response_1' } }),
-  event({ type: 'providerData', provider: 'any', data: 'signature' }),
-  event({ type: 'retry', attempt: 1, delay: 1, error: {} }),
+const notices: readonly AnyEvent[] = [
+  { type: 'metadata', metadata: { id: 'response_1' } },
+  { type: 'providerData', provider: 'any', data: 'signature' },
+  { type: 'retry', attempt: 1, delay: 1, error: {} },
 ];
 
 /** What can follow a text, and where an operator emits the text that it holds then. */
@@ -150,7 +151,7 @@ export function textCases(operator: TextOperator, turn: Events): Readonly<Record
 
 /** The text of a turn in deltas of one character; never empty. */
 export function oneByOne(turn: Events): Events {
-  return Array.from(textOf(turn) || 'one two', (text) => event({ type: 'text', text }));
+  return Array.from(textOf(turn) || 'one two', (text): AnyEvent => ({ type: 'text', text }));
 }
 
 const textOf = (events: Events): string =>
