@@ -118,6 +118,7 @@ describe('the conditions of stopWhen', () => {
     expect(reachedLimit(toConditions([turnCount(9), isLate, elapsed(5)]), stateOf(2), 10)).toBe('isLate');
     expect(reachedLimit(toConditions([turnCount(9), isLate, elapsed(5)]), stateOf(1), 10)).toBe('elapsed');
     expect(reachedLimit(toConditions([() => true]), stateOf(1), 0)).toBe('stopWhen');
+    expect(reachedLimit(toConditions(costBudget({ max: 0 })), stateOf(1), 0)).toBe('costBudget');
     expect(reachedLimit(toConditions([]), stateOf(1), 0)).toBeUndefined();
   });
 

@@ -244,7 +244,7 @@ describe('agentTool', () => {
   });
 
   it('agentTool reports to a caller other than a run no usage that is not known, and no checkpoint', () => {
-    const inner = createAgent({ model: scriptedModel(['The Nile.']) });
+    const inner = createAgent({ model: scriptedModel([[toolCall('look')], 'The Nile.']), tools: [look] });
     const agent: AnyAgent = {
       stream: (input, options) => inner.stream(input, { ...(options as object), checkpoints: true }),
       run: (input) => inner.run(input),
