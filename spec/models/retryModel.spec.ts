@@ -110,6 +110,7 @@ describe('retryModel', () => {
     expect(outcome(broken, (error) => error === broken)).toBe(1);
     expect(outcome(lost, () => false)).toBe(0);
     expect(outcome(Object.assign(new Error('of another library'), { code: 'other', phase: 'each' }))).toBe(0);
+    // eslint-disable-next-line rxjs-x/throw-error -- another library may throw anything
     const thrown = scriptedModel(() => throwError(() => null));
     expect(observe(retryModel(thrown).stream(request))).toMatchObject({ values: [], error: null });
   });
