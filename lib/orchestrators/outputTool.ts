@@ -25,7 +25,7 @@ import { modelTurn, toolChoiceAt } from './toolLoop.js';
 const RETURN_RESULT = 'return_result';
 
 /** What a model is told after the problem of its result. */
-const CALL_AGAIN = `. Call ${RETURN_RESULT} again with the complete, corrected result.`;
+const CALL_AGAIN = '. Call return_result again with the complete, corrected result.';
 
 /** Holds the validated result once the model has returned it. */
 interface Returned {

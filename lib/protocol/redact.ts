@@ -71,8 +71,7 @@ const shorten = (text: string): string =>
 
 /** What is before the first hyphen or underscore of the keys of most providers, of at most `MAX_PREFIX` characters. */
 const prefixes = 'sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi|ghp|glpat';
-const prefixShape = `\\b(?:${prefixes})[-_]`;
-const prefixEnd = new RegExp(`(?:${prefixes}|xox[abeoprs]|xapp)$`);
+const prefixEnd = /* @__PURE__ */ atEnd(prefixes, 'xox[abeoprs]', 'xapp');
 const MAX_PREFIX = 5;
 
 /** What a private key begins with. */
@@ -86,13 +85,31 @@ const keyLines = '[\\w+/=\\s\\\\:,-]';
  * model).
  */
 const keyShape = /* @__PURE__ */ joinPatterns(
-  `${prefixShape}[\\w-]{16,}`,
+  /* @__PURE__ */ afterPrefix('[\\w-]{16,}'),
   '\\bAIza[\\w-]{30,}',
   '\\bA[KS]IA[A-Z\\d]{16}',
   '\\bx(?:ox[abeoprs]|app)-[\\w-]{10,}',
   '(?<=\\bBearer )[\\w.~+/=-]{8,}',
-  `-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----${keyLines}*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|(?!${keyLines}))`,
+  /* @__PURE__ */ privateKey(),
 );
+
+// Functions, so that a bundler can leave all of this out.
+function privateKey(): string {
+  const name = '[A-Z ]{0,30}PRIVATE KEY-----';
+  return `-----BEGIN ${name}${keyLines}*?(?:-----END ${name}|(?!${keyLines}))`;
+}
+
+function openedPrivateKey(): string {
+  return `^-----BEGIN [A-Z ]*(?:-{0,4}|(?<=PRIVATE KEY)-----${keyLines}*)$`;
+}
+
+function afterPrefix(pattern: string): string {
+  return `\\b(?:${prefixes})[-_]${pattern}`;
+}
+
+function atEnd(...patterns: readonly string[]): RegExp {
+  return new RegExp(`(?:${patterns.join('|')})$`);
+}
 
 function joinPatterns(...patterns: readonly string[]): RegExp {
   return new RegExp(patterns.join('|'), 'g');
@@ -153,12 +170,12 @@ const firstParts: ReadonlySet<string> = /* @__PURE__ */ new Set(
 );
 
 const openPrefix = /* @__PURE__ */ joinPatterns(
-  prefixShape,
+  /* @__PURE__ */ afterPrefix(''),
   '\\bAIza',
   '\\bx(?:ox[abeoprs]|app)-',
   '\\bA[KS]IA[A-Z\\d]*$',
 );
-const openPrivateKey = /* @__PURE__ */ joinPatterns(`^-----BEGIN [A-Z ]*(?:-{0,4}|(?<=PRIVATE KEY)-----${keyLines}*)$`);
+const openPrivateKey = /* @__PURE__ */ joinPatterns(/* @__PURE__ */ openedPrivateKey());
 const endOfPrivateKey = /-----END [A-Z ]*-----/;
 
 /**

@@ -35,7 +35,7 @@ interface EventStep<E extends KnownEvent = KnownEvent> {
 type EventOf<T extends KnownEvent['type']> = Extract<KnownEvent, { readonly type: T }>;
 
 /** The events of a type, with their steps. */
-export function stepsOf<T extends KnownEvent['type']>(run: RecordedRun, type: T): readonly EventStep<EventOf<T>>[] {
+function stepsOf<T extends KnownEvent['type']>(run: RecordedRun, type: T): readonly EventStep<EventOf<T>>[] {
   return run.steps.flatMap((step) =>
     isEvent(step.entry) && step.entry.value.type === type
       ? [{ step, event: asKnownEvent(step.entry.value) as EventOf<T> }]

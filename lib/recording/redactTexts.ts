@@ -24,7 +24,7 @@ const escapedCharacter = /\\u00[2-7][\da-f]/i;
 
 /** These, and the escapes for white space. */
 const escapes = /\\(?:u00[2-7][\da-f]|[/bfnrt])/i;
-const allEscapes = new RegExp(escapes, 'gi');
+const allEscapes = /* @__PURE__ */ new RegExp(escapes, 'gi');
 
 /** A part of a JSON text without its escapes. Undefined if it has none. */
 function unescape(text: string): string | undefined {

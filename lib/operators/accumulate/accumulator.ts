@@ -2,7 +2,6 @@ import { nanoid } from 'nanoid/non-secure';
 import { vetoReasons } from '../../core/chunk.js';
 import type { FinishReason, ToolCallFragment } from '../../core/chunk.js';
 import type { ToolCallEvent } from '../../core/event.js';
-import { ConfigurationError } from '../../core/errors.js';
 import type { UsedIds } from '../../core/usedIds.js';
 import { isEmptyFragment, PendingToolCall } from './pendingToolCall.js';
 import * as rules from './fragmentRules.js';
@@ -14,13 +13,16 @@ export interface AccumulateOptions {
    * A call with one of these ids receives a new id. Default: none.
    */
   readonly usedIds?: Iterable<string> | UsedIds | (() => Iterable<string> | UsedIds);
-  /** Generates the id of a call without one: another one at each call. Default: `nanoid`. */
+  /**
+   * Generates the id of a call without one: another one at each call. If it returns used ids only, `nanoid` generates
+   * the id. Default: `nanoid`.
+   */
   readonly newId?: () => string;
 }
 
 const none: readonly ToolCallEvent[] = [];
 
-/** How many ids `newId` may return that were used before. */
+/** How many ids `newId` may return that were used before. Then `nanoid` generates one: a constant id must not hang. */
 const MAX_ATTEMPTS = 100;
 
 /** The calls of a turn. Most turns have none, so this is created with the first fragment. */
@@ -169,15 +171,9 @@ export class ToolCallAccumulator {
   }
 
   private generateId(): string {
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const id = this.newId();
-      if (this.isNew(id)) return id;
-    }
-    throw new ConfigurationError(
-      'newId',
-      `newId has returned ${MAX_ATTEMPTS} ids that are empty or were used before, such as "${this.newId()}".`,
-      'Return another text at each call.',
-    );
+    let id = '';
+    for (let attempt = 0; !this.isNew(id); attempt++) id = attempt < MAX_ATTEMPTS ? this.newId() : nanoid();
+    return id;
   }
 
   private isNew(id: string): boolean {
