@@ -357,6 +357,15 @@ describe('createAgent', () => {
     expect(observe(createAgent({ model, tools: [add] }).run('1 + 2?')).values).toMatchObject([{ text: 'Three.' }]);
   });
 
+  it('createAgent with an empty prefix leaves the text after a tool round as it is', () => {
+    const model = scriptedModel([['I add. ', toolCall('add', { a: 1, b: 2 })], 'Three.']);
+    const { values } = observe(createAgent({ model, tools: [add], prefix: '' }).stream('1 + 2?'));
+    expect(values.filter(({ type }) => type === 'text')).toEqual([
+      { type: 'text', text: 'I add. ' },
+      { type: 'text', text: 'Three.' },
+    ]);
+  });
+
   it('createAgent passes toolConcurrency, eagerTools and toolDeadline to the tools', () => {
     const log: string[] = [];
     const slow = tool({

@@ -103,7 +103,7 @@ export function receiverOf(
 export function joinPrompts(
   queue: PromptQueue,
   state: RunState,
-  { last = false, stop }: Pick<TurnContext, 'last' | 'stop'>,
+  { last, stop }: Pick<TurnContext, 'last' | 'stop'>,
 ): MonoTypeOperatorFunction<RunEvent> {
   return replaceTurnEvent((turn, messages) => {
     const prompts = queue.take();

@@ -170,7 +170,13 @@ describe('cachePrompt', () => {
 
   it('cachePrompt leaves a message with a part that the user has marked as it is', () => {
     const marked = { providerOptions: { anthropic: { cache_control: { type: 'ephemeral' } } } };
-    const message: Message = { role: 'user', parts: [{ type: 'text', text: 'a', ...marked }] };
+    const message: Message = {
+      role: 'user',
+      parts: [
+        { type: 'text', text: 'a', ...marked },
+        { type: 'text', text: 'b' },
+      ],
+    };
     expect(requestFor({ messages: [message] }).messages).toEqual([message]);
   });
 
@@ -195,6 +201,11 @@ describe('cachePrompt', () => {
     expect(cached.messages.map(isMarked)).toEqual([true, false, false, true, false, true, false]);
     expect(cached.tools?.[0]).toHaveProperty('providerOptions.anthropic.cache_control', { type: 'ephemeral' });
     expect(cached.tools?.[1]).toBe(deferred);
+    const strict = { ...toolDefinition(look), providerOptions: { openai: { strict: true } } };
+    expect(requestFor({ ...request, tools: [strict] }).tools?.[0]?.providerOptions).toEqual({
+      openai: { strict: true },
+      anthropic: { cache_control: { type: 'ephemeral' } },
+    });
     expect(request.messages.some(isMarked)).toBe(false);
   });
 
@@ -246,5 +257,6 @@ describe('cachePrompt', () => {
     [{ lifetim: 'long' }, 'cachePrompt: there is no option "lifetim". Did you mean "lifetime"?'],
   ])('cachePrompt rejects %j', (options, message) => {
     expect(() => cachePrompt(options as CachePromptOptions)).toThrow(message);
+    expect(() => cachePrompt(options as CachePromptOptions)).toThrow(expect.objectContaining({ subject: 'options' }));
   });
 });

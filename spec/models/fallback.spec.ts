@@ -2,13 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import { defer, finalize, throwError } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
-import { ConfigurationError, errorToJson, HttpError } from '../../lib/core/errors.js';
+import { ConfigurationError, errorToJson, HttpError, StreamInterruptedError } from '../../lib/core/errors.js';
 import { objectOrEmpty } from '../../lib/core/json/json.js';
 import { filePart } from '../../lib/core/message.js';
 import type { Model, ModelRequest } from '../../lib/core/model.js';
 import { GuardError } from '../../lib/core/runErrors.js';
 import type { AllModelsFailedError } from '../../lib/core/runErrors.js';
 import { tool, toolDefinition } from '../../lib/core/tool.js';
+import { setUsageOfError, usageOfError } from '../../lib/core/usageOfError.js';
 import { fallback } from '../../lib/models/fallback.js';
 import { retryModel } from '../../lib/models/retryModel.js';
 import { pipeModel } from '../../lib/models/pipeModel.js';
@@ -17,7 +18,7 @@ import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { toView } from '../../lib/chat/toView.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
-import { answeredBy, broken, chunks, failingModel, inVirtualTime, lost, modelOf, request } from './models.js';
+import { answeredBy, broken, chunks, failingModel, inVirtualTime, lost, modelOf, request, retrying } from './models.js';
 
 const f = tool({ name: 'f', description: '', execute: () => 1 });
 /** The notice that the next model is asked. */
@@ -106,6 +107,21 @@ describe('fallback', () => {
     expect(
       observe(fallback([failingModel('a', broken), failingModel('b', broken)]).stream(request)).error,
     ).toMatchObject({ retryable: false });
+  });
+
+  it('fallback says which model answers when that model has waited for a retry of its own', () => {
+    inVirtualTime(({ cold, expectObservable }) => {
+      const retried = retryModel(modelOf('a', [cold('-#', {}, lost), cold('-a---(f|)', chunks)]), { delay: 2 });
+      const values = { ...chunks, r: retrying(1, 2), m: answeredBy('a') };
+      expectObservable(fallback([retried]).stream(request)).toBe('-r--(ma)(f|)', values);
+    });
+  });
+
+  it('fallback errors with the usage of the last model, as those before it are retracted', () => {
+    const last = new StreamInterruptedError('p', 'last');
+    setUsageOfError(last, { total: 3 });
+    const model = fallback([failingModel('a', lost), failingModel('b', broken), failingModel('c', last)]);
+    expect(usageOfError(observe(model.stream(request)).error)).toEqual({ total: 3 });
   });
 
   it('fallback keeps the text of the last model when it fails', () => {
@@ -199,6 +215,7 @@ describe('fallback', () => {
     expect(() => fallback([])).toThrow(
       "fallback has no models. Pass at least one: fallback([openai('gpt-6.1-terra')]).",
     );
+    expect(() => fallback([])).toThrow(expect.objectContaining({ code: 'configuration', subject: 'model' }));
   });
 
   it('fallback counts the models that it asked, and not those that it skipped', () => {
@@ -270,7 +287,7 @@ describe('fallback', () => {
       new GuardError(undefined),
     ])('fallback asks a model again whose request was wrong: %s', (error) => {
       const a = modelOf('a', [[{ error }], 'a']);
-      const model = fallback([a, modelOf('b', ['b'])], { cooldown: 1000, scheduler: clock() });
+      const model = fallback([a, modelOf('b', ['b', 'b'])], { cooldown: 1000, scheduler: clock() });
       expect([answered(model), answered(model)]).toEqual([['b'], ['a']]);
     });
 
@@ -287,7 +304,7 @@ describe('fallback', () => {
     it('fallback lets no model rest by default, even if its server asks for it', () => {
       const busy = new HttpError('Busy.', { provider: 'p', status: 429, retryable: true, retryAfter: 5000 });
       const a = modelOf('a', [[{ error: busy }], 'a']);
-      const model = fallback([a, modelOf('b', ['b'])], { scheduler: clock() });
+      const model = fallback([a, modelOf('b', ['b', 'b'])], { scheduler: clock() });
       expect([answered(model), answered(model)]).toEqual([['b'], ['a']]);
     });
 

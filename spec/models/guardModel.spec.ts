@@ -52,7 +52,7 @@ describe('guardModel', () => {
       seen.push(content);
       return true;
     };
-    run(modelOf('m', [['abc', '', 'def', chunks.x, 'g']]), all, { window: 4 });
+    run(modelOf('m', [[chunks.i, chunks.t, 'abc', '', 'def', chunks.x, 'g']]), all, { window: 4 });
     expect(seen).toEqual([
       { type: 'text', delta: 'abc', text: 'abc', length: 3 },
       { type: 'text', delta: 'def', text: 'cdef', length: 6 },
@@ -169,6 +169,18 @@ describe('guardModel', () => {
       createOperator<Chunk, Chunk>((out) => ({ next: (chunk) => out.next(chunk), usageSoFar: () => ({ input }) }));
     const model = pipeModel(modelOf('m', ['KEY']), reporting(1), reporting(2));
     expect(run(model, noKey).values.at(-1)).toEqual({ ...filtered, usage: { input: 3 } });
+  });
+
+  it('guardModel emits no text that an operator before it has held back until the rejection', () => {
+    const holding = createOperator<Chunk, Chunk>((out) => {
+      const held: Chunk[] = [];
+      return {
+        next: (chunk) => (chunk.type === 'text' ? held.push(chunk) : out.next(chunk)),
+        release: () => held.forEach((chunk) => out.next(chunk)),
+      };
+    });
+    const call: Chunk = { type: 'toolCallFragment', id: 'c1', name: 'delete_all', arguments: '{}', done: true };
+    expect(run(pipeModel(modelOf('m', [['Held.', call]]), holding), noKey).values).toEqual([filtered]);
   });
 
   it('guardModel emits what the predicate throws', () => {

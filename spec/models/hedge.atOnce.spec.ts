@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { concat, of } from 'rxjs';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { hedge } from '../../lib/models/hedge.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
@@ -43,6 +44,19 @@ describe('hedge with after: 0', () => {
     const [first, second] = [modelOf('m', ['a']), modelOf('n', ['b'])];
     expect(observe(hedge([first, second], { after: 0 }).stream(request)).values).toHaveLength(3);
     expect(second.requests).toEqual([]);
+  });
+
+  it('hedge with after: 0 asks no further model after one that begins at once, and has not ended', () => {
+    inVirtualTime(({ cold, expectObservable, flush }) => {
+      const second = modelOf('n', []);
+      const begun = concat(of(chunks.a), cold('-----b-(f|)', chunks));
+      expectObservable(hedge([modelOf('m', [begun]), second], { after: 0 }).stream(request)).toBe(
+        '(ma)-b-(f|)',
+        values,
+      );
+      flush();
+      expect(second.requests).toEqual([]);
+    });
   });
 
   it('hedge with after: 0 asks a model twice that is named twice', () => {

@@ -78,6 +78,15 @@ describe('hedge', () => {
     });
   });
 
+  it('hedge continues with a model that answers at once, after one that fails at once', () => {
+    const model = hedge([failingModel('m'), modelOf('n', ['b'])], { after: 4 });
+    expect(observe(model.stream(request)).values).toEqual([
+      answeredBy('n'),
+      chunks.b,
+      { type: 'finish', reason: 'stop' },
+    ]);
+  });
+
   it('hedge emits the retries of all models until the decision', () => {
     inVirtualTime(({ cold, expectObservable }) => {
       const retrying = retryModel(modelOf('m', [cold('-#', {}, lost), cold('--a---(f|)', chunks)]), { delay: 3 });

@@ -155,6 +155,18 @@ describe('limitModel', () => {
       expectObservable(three).toBe('70s 0 69999ms (0|)', { 0: 0 });
     }));
 
+  it('limitModel has room for the requests after a usage that is reported after its minute', () =>
+    virtual(({ expectObservable }) => {
+      const limiter = createLimiter({ tokensPerMinute: 100, estimate: () => 40 });
+      const late = limitModel(
+        modelOf(() => timer(70_000).pipe(map(() => finish({ total: 1000 })))),
+        limiter,
+      );
+      const quick = limitModel(slow(), limiter);
+      const two = merge(quick.stream(request), quick.stream(request));
+      expectObservable(concat(late.stream(request), two).pipe(map(() => 0))).toBe('70s 0 9ms (00|)', { 0: 0 });
+    }));
+
   it('limitModel keeps the order: a small request does not overtake a large one', () =>
     virtual(({ expectObservable }) => {
       const limiter = createLimiter({ tokensPerMinute: 100, estimate: ({ maxOutputTokens = 0 }) => maxOutputTokens });

@@ -5,6 +5,7 @@ import type { Chunk } from '../../lib/core/chunk.js';
 import { createOperator } from '../../lib/core/createOperator.js';
 import { StreamInterruptedError } from '../../lib/core/errors.js';
 import { failedRunOf } from '../../lib/core/failedRun.js';
+import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import { setUsageOfError } from '../../lib/core/usageOfError.js';
 import { fallback } from '../../lib/models/fallback.js';
@@ -97,6 +98,25 @@ describe('priceModel', () => {
     );
     const { error } = observe(createAgent({ model: failing }).run('Hi'));
     expect(failedRunOf(error)?.usage).toEqual({ input: million, cost: 1 });
+  });
+
+  it('priceModel counts nothing for a stopped response without a usage, and a cost once if it is applied twice', () => {
+    const stoppedRun = (model: Model) => {
+      const stop = new Subject<void>();
+      const stopped = observe(createAgent({ model }).run('Hi', { stop }));
+      stop.next();
+      expect(stopped.values).toMatchObject([{ finishReason: 'stopped' }]);
+      return stopped.values[0];
+    };
+    const unknown = stoppedRun(priceModel(scriptedModel([NEVER]), prices));
+    expect(unknown).toMatchObject({ usage: {} });
+    expect(unknown).not.toHaveProperty('cost');
+    const reporting = createOperator<Chunk, Chunk>((out) => ({
+      next: (chunk) => out.next(chunk),
+      usageSoFar: () => ({ input: million }),
+    }));
+    const open = pipeModel(scriptedModel([NEVER]), reporting);
+    expect(stoppedRun(priceModel(priceModel(open, prices), prices))).toMatchObject({ cost: 1 });
   });
 
   it('a run reports the cost that the provider has reported, without priceModel', () => {

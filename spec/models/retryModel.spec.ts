@@ -91,7 +91,10 @@ describe('retryModel', () => {
       ]);
     });
     const never = retryModel(failingModel('m'), { delay: () => NaN });
-    expect(observe(never.stream(request)).error).toMatchObject({ code: 'configuration' });
+    expect(observe(never.stream(request)).error).toMatchObject({
+      code: 'configuration',
+      message: expect.stringContaining('delay is NaN.'),
+    });
   });
 
   it('retryModel does not retry after an error that is not retryable, except a silence, unless `when` says so', () => {
@@ -106,6 +109,10 @@ describe('retryModel', () => {
     expect(outcome(new TimeoutError('each', 5))).toBe(1);
     expect(outcome(broken, (error) => error === broken)).toBe(1);
     expect(outcome(lost, () => false)).toBe(0);
+    expect(outcome(Object.assign(new Error('of another library'), { code: 'other', phase: 'each' }))).toBe(0);
+    // eslint-disable-next-line rxjs-x/throw-error -- another library may throw anything
+    const thrown = scriptedModel(() => throwError(() => null));
+    expect(observe(retryModel(thrown).stream(request))).toMatchObject({ values: [], error: null });
   });
 
   it('retryModel describes an error of another library by its name and its message', () => {

@@ -55,6 +55,14 @@ describe('summarize', () => {
     expect(observe(exact(talk)).values[0]).toEqual([summaryOf('s1'), talk[4]]);
   });
 
+  it('summarize shortens a history above its limit of tokens, and none at it', () => {
+    const countTokens = (messages: readonly Message[]) => messages.length;
+    const shortened = (when: number) =>
+      observe(summarize({ model: scriptedModel(['s1']), when, keep: { messages: 1 }, countTokens })(talk)).values[0];
+    expect(shortened(5)).toBe(talk);
+    expect(shortened(4)).toEqual([summaryOf('s1'), talk[4]]);
+  });
+
   it('summarize sends the older messages as one text, without tools', () => {
     const { model, shorten } = numbered(3, { instructions: 'Be brief.', maxOutputTokens: 99 });
     const call = { type: 'toolCall', id: '1', name: 'look', arguments: { at: 'cat' } } as const;
@@ -131,6 +139,14 @@ describe('summarize', () => {
     ];
     expect(shorten(history)?.filter(({ role }) => role === 'system')).toEqual([history[0], history[2]]);
     expect(JSON.stringify(model.requests)).not.toMatch(/First|Second/);
+    const between = [
+      userMessage('u1'),
+      modelMessage('m1'),
+      userMessage('u2'),
+      systemMessage('Last.'),
+      userMessage('u3'),
+    ];
+    expect(numbered(4, { keep: { messages: 3 } }).shorten(between)).toEqual([summaryOf('s1'), ...between.slice(2)]);
     const onlySystem = [
       systemMessage('a'),
       systemMessage('b'),
@@ -170,6 +186,7 @@ describe('summarize', () => {
       from<Chunk[]>([
         { type: 'text', text: 'half' },
         { type: 'retract', usage: { total: 5 } },
+        { type: 'thinking', text: 'Hm.' },
         { type: 'text', text: 'whole' },
         { type: 'finish', reason: 'stop', usage: { total: 12 } },
       ]),

@@ -105,4 +105,19 @@ describe('endStopped', () => {
       expect(observed).toEqual([false]);
     });
   });
+
+  it('endStopped adds nothing to a turn that has ended, but does not complete', () => {
+    expect(afterStop(turn)).toEqual([]);
+  });
+
+  it('endStopped answers a call as cancelled whose inner run was resumed, which emits no start', () => {
+    const call = callOf('research');
+    const events = afterStop(message([call]), { type: 'nested', id: call.id, name: call.name, event: text('a') });
+    expect(events[0]).toMatchObject({ type: 'toolResult', id: call.id, code: 'cancelled' });
+  });
+
+  it('endStopped keeps the text that precedes a message of the user', () => {
+    const guidance: RunEvent = { type: 'message', message: userMessage('Go on.') };
+    expect(afterStop(text('a'), guidance, text('b'))).toEqual([message([{ type: 'text', text: 'ab' }]), stopped]);
+  });
 });

@@ -1,9 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import * as z from 'zod';
+import { startState } from '../../lib/core/event.js';
+import type { StreamEvent } from '../../lib/core/event.js';
+import { userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
-import { toolCall } from '../../lib/testing/index.js';
+import type { TurnOptions } from '../../lib/orchestrators/orchestrator.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { typed } from '../../lib/orchestrators/typed.js';
-import { add, json, onlyTools, oslo, outputOf, run, textOf } from './typedRun.js';
+import { typedOutput } from '../../lib/orchestrators/typedOutput.js';
+import { observe } from '../support/observe.js';
+import { add, city, json, onlyTools, oslo, outputOf, run, textOf } from './typedRun.js';
 
 describe('outputTool', () => {
   it('outputTool forces return_result, hides it, and streams its arguments as text', async () => {
@@ -104,5 +110,31 @@ describe('outputTool', () => {
       code: 'configuration',
       subject: 'tools',
     });
+  });
+
+  it('outputTool streams each result of a response without its wrapper', async () => {
+    const result = (id: string, value: string) => toolCall('return_result', { value: [value] }, id);
+    const seen = run([[result('1', 'a'), result('2', 'b')]], onlyTools, { output: typed(z.array(z.string())) });
+    expect(await textOf(seen)).toBe('["a"]["b"]');
+    expect(await outputOf(seen)).toEqual(['b']);
+  });
+
+  it('outputTool forwards fragments only if they are asked for, and none whose tool is not known yet', () => {
+    const model = () =>
+      scriptedModel(
+        [
+          [
+            { type: 'toolCallFragment', index: 0, id: 'a' },
+            { type: 'toolCallFragment', index: 0, name: 'add', arguments: '{"a":1,"b":2}' },
+          ],
+        ],
+        { capabilities: onlyTools },
+      );
+    const fragmentsOf = (options: TurnOptions) =>
+      observe(
+        typedOutput.turn(startState([userMessage('Oslo?')]), { model: model(), tools: [add], options, output: city }),
+      ).values.filter(({ type }: StreamEvent) => type === 'toolCallFragment');
+    expect(fragmentsOf({})).toEqual([]);
+    expect(fragmentsOf({ fragments: true })).toMatchObject([{ name: 'add', arguments: '{"a":1,"b":2}' }]);
   });
 });

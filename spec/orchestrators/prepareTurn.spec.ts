@@ -92,6 +92,10 @@ describe('prepareTurn', () => {
     ['an Observable, with its first value', of({ system: 'Later.' }, { system: 'Too late.' })],
     ['an Observable that does not complete', new Observable((out) => out.next({ system: 'Later.' }))],
     ['an array', [{ system: 'Later.' }]],
+    [
+      'an Observable of another library',
+      { '@@observable': () => of({ system: 'Later.' }) } as unknown as ObservableInput<TurnChanges>,
+    ],
   ])('accepts %s', async (_, changes) => {
     const model = scriptedModel(() => 'Hello');
     await firstValueFrom(createAgent({ model, prepareTurn: () => changes }).run('Hi'));
@@ -110,6 +114,19 @@ describe('prepareTurn', () => {
       throw thrown;
     };
     expect(observe(createAgent({ model, prepareTurn: throwing }).run('Hi')).error).toBe(thrown);
+  });
+
+  it('fails the run for something with `subscribe` that RxJS cannot subscribe', () => {
+    const unknown = { subscribe: () => undefined } as unknown as ObservableInput<TurnChanges>;
+    const { error } = observe(createAgent({ model: scriptedModel([]), prepareTurn: () => unknown }).run('Hi'));
+    expect(error).toMatchObject({ message: expect.stringContaining('where a stream was expected') });
+  });
+
+  it('keeps the tool choice of the agent if it changes other options', () => {
+    const model = scriptedModel(['Rain.']);
+    const prepareTurn = () => ({ temperature: 0 });
+    observe(createAgent({ model, tools: [look], toolChoice: 'required', prepareTurn }).run('Hi'));
+    expect(model.requests).toMatchObject([{ toolChoice: 'required', temperature: 0 }]);
   });
 
   it('reports a model that is not a model', () => {
@@ -241,6 +258,13 @@ describe('requestOf', () => {
     const messages: readonly Message[] = [userMessage('Short.')];
     const state: RunState = { messages: [userMessage('Long.')], turn: 1, usage: {} };
     expect(requestOf(state, { tools: [], options: {}, messages })).toEqual({ messages });
+  });
+
+  it('reports an output whose schema cannot be a JSON Schema', () => {
+    const state: RunState = { messages: [userMessage('Hi')], turn: 0, usage: {} };
+    expect(() => requestOf(state, { tools: [], options: {}, output: z.date() })).toThrow(
+      'The output: this schema cannot be converted to JSON Schema',
+    );
   });
 
   it('has the same system message in every turn, so that a model encodes it once', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { EMPTY, NEVER, Observable, Subject, concat, of, throwError } from 'rxjs';
+import { EMPTY, NEVER, Observable, Subject, concat, of, throwError, using } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent.js';
 import type { AgentOptions, RunOptions } from '../../lib/agent.js';
@@ -9,6 +9,8 @@ import type { RunEvent, RunResult } from '../../lib/core/event.js';
 import { failedRunOf } from '../../lib/core/failedRun.js';
 import { repairHistory } from '../../lib/core/history.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
+import type { Message } from '../../lib/core/message.js';
+import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import { toolLoop } from '../../lib/orchestrators/toolLoop.js';
 import { turnCount } from '../../lib/orchestrators/stopWhen.js';
@@ -142,7 +144,11 @@ describe('prompts that join at the next turn', () => {
       },
       { stop },
     );
-    expect(result).toMatchObject({ finishReason: 'stopped', messages: [modelMessage('Hel'), userMessage('more')] });
+    expect(result).toMatchObject({
+      finishReason: 'stopped',
+      turns: 1,
+      messages: [modelMessage('Hel'), userMessage('more')],
+    });
   });
 
   it('are returned by failedRunOf if the run fails before they join', () => {
@@ -193,6 +199,20 @@ describe('prompts that join at the next turn', () => {
     expect(memos).toEqual([undefined, { mine: 1 }, undefined]);
   });
 
+  it('keep the memo of a turn after which another one follows anyway', () => {
+    const memos: unknown[] = [];
+    const orchestrator = {
+      name: 'own',
+      turn: (...[state, context]: Parameters<typeof toolLoop.turn>) => {
+        memos.push(state.memo);
+        return toolLoop.turn({ ...state, memo: { mine: state.turn } }, context);
+      },
+    };
+    const model = scriptedModel([[toolCall('look')], 'Rain.']);
+    steered({ model, tools: [look], orchestrator }, at('toolStart', 'Today?'));
+    expect(memos).toEqual([undefined, { mine: 0 }]);
+  });
+
   it('fail the run with an error of their source, and may complete', () => {
     const failure = new Error('the socket broke');
     const agent = createAgent({ model: scriptedModel(() => 'Hello.') });
@@ -212,6 +232,33 @@ describe('prompts that join at the next turn', () => {
     expect(subscribed).toBe(1);
     subscription.unsubscribe();
     expect(subscribed).toBe(0);
+  });
+});
+
+describe('prompts that a function passes on', () => {
+  it('reach the model of each turn while it responds, and join the run at the end of that turn', () => {
+    const received: (readonly [string, readonly Message[]])[] = [];
+    const passOn = (model: Model, prompts: Observable<readonly Message[]>): Model => ({
+      ...model,
+      stream: (request) =>
+        using(
+          () => prompts.subscribe((messages) => received.push([model.name, messages])),
+          () => model.stream(request),
+        ),
+    });
+    const chunks = new Subject<Chunk>();
+    const model = scriptedModel([chunks, 'Rain.'], { name: 'm' });
+    const prompts = new Subject<string>();
+    const { values } = observe(createAgent({ model }).stream('Hi', { prompts, whenPrompted: passOn }));
+    chunks.next(text('Hel'));
+    prompts.next('And the weather?');
+    expect(received).toEqual([['m', [userMessage('And the weather?')]]]);
+    for (const chunk of [text('lo.'), finish]) chunks.next(chunk);
+    chunks.complete();
+    expect(received).toHaveLength(1);
+    expect(values.at(-1)).toMatchObject({
+      result: { messages: [modelMessage('Hello.'), userMessage('And the weather?'), modelMessage('Rain.')] },
+    });
   });
 });
 

@@ -244,6 +244,11 @@ describe('resumedTurn with inner runs', () => {
     expect(resumed(answers, foreign, having).values[0]?.nested.get('h')?.answers.decisions).toEqual({ p: 1 });
   });
 
+  it('resumedTurn does not check an inner run whose call is in no message', () => {
+    const unknown = { ...nested, nested: { x: { ...checkpoint, orchestrator: 'twoPhase' } } };
+    expect([...(resumed({}, unknown, all).values[0]?.nested.keys() ?? [])]).toEqual(['x']);
+  });
+
   it('resumedTurn reports an inner run that waits to its agent, and resumes it there', async () => {
     const asking = createAgent({
       model: scriptedModel(({ messages }) => (messages.length < 2 ? [toolCall('pay', {}, 'p')] : 'Paid.')),

@@ -299,7 +299,11 @@ describe('runTurns', () => {
     it.each([NaN, -1])('of %p is a configuration error before any request', (maxTurns) => {
       let started = 0;
       const { error } = observe(runTurns(() => (started++, of(turnEvent(1))), start, { maxTurns }));
-      expect(error).toMatchObject({ code: 'configuration', subject: 'options' });
+      expect(error).toMatchObject({
+        code: 'configuration',
+        subject: 'options',
+        message: expect.stringContaining(`maxTurns is ${maxTurns}.`),
+      });
       expect(started).toBe(0);
     });
   });

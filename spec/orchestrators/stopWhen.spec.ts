@@ -6,7 +6,7 @@ import { startState } from '../../lib/core/event.js';
 import type { RunState } from '../../lib/core/event.js';
 import { isTurn } from '../../lib/core/eventGuards.js';
 import { repairHistory } from '../../lib/core/history.js';
-import { modelMessage, userMessage } from '../../lib/core/message.js';
+import { filePart, modelMessage, userMessage } from '../../lib/core/message.js';
 import type { Usage } from '../../lib/core/usage.js';
 import { runTurns } from '../../lib/orchestrators/runTurns.js';
 import {
@@ -14,6 +14,7 @@ import {
   costBudget,
   elapsed,
   reachedLimit,
+  repeatedCalls,
   toConditions,
   tokenBudget,
   toolCalled,
@@ -58,6 +59,23 @@ describe('the conditions of stopWhen', () => {
     expect(states.map((state) => condition.holds(state, 0))).toEqual(expected);
   });
 
+  it.each([
+    ['turnCount', turnCount],
+    ['tokenBudget', tokenBudget],
+    ['elapsed', elapsed],
+    ['repeatedCalls', repeatedCalls],
+  ])('%s names itself in the error for a number that is none', (name, create) => {
+    expect(() => create(NaN)).toThrow(`${name} is NaN.`);
+  });
+
+  it('toolCalled does not take a file for the result of a tool', () => {
+    const parts = [
+      { type: 'toolResult', id: '1', name: 'look', result: 1 },
+      filePart(new Uint8Array(1), 'text/plain', 'submit'),
+    ] as const;
+    expect(toolCalled('submit').holds({ ...stateOf(1), messages: [userMessage(parts)] }, 0)).toBe(false);
+  });
+
   it('toolCalled holds if the last turn has a result of the tool that is not an error', () => {
     const result = (name: string, error?: string) => ({
       ...stateOf(1),
@@ -100,6 +118,7 @@ describe('the conditions of stopWhen', () => {
     expect(reachedLimit(toConditions([turnCount(9), isLate, elapsed(5)]), stateOf(2), 10)).toBe('isLate');
     expect(reachedLimit(toConditions([turnCount(9), isLate, elapsed(5)]), stateOf(1), 10)).toBe('elapsed');
     expect(reachedLimit(toConditions([() => true]), stateOf(1), 0)).toBe('stopWhen');
+    expect(reachedLimit(toConditions(costBudget({ max: 0 })), stateOf(1), 0)).toBe('costBudget');
     expect(reachedLimit(toConditions([]), stateOf(1), 0)).toBeUndefined();
   });
 

@@ -1,7 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { toolCall } from '../../lib/testing/index.js';
+import { Subject, tap } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { createAgent } from '../../lib/agent.js';
+import type { RunEvent } from '../../lib/core/event.js';
+import { typed } from '../../lib/orchestrators/typed.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Script, ScriptedRequest } from '../../lib/testing/index.js';
-import { add, json, oneAtATime, oslo, outputOf, run, textOf } from './typedRun.js';
+import { observe } from '../support/observe.js';
+import { add, city, json, oneAtATime, oslo, outputOf, run, textOf } from './typedRun.js';
 
 describe('twoPhase', () => {
   const script: Script<ScriptedRequest> = [
@@ -73,5 +79,35 @@ describe('twoPhase', () => {
     const seen = run([['Let', { type: 'finish', reason: 'stopped' }], json], oneAtATime, { tools: [add] });
     expect((await seen.events).at(-1)).toMatchObject({ result: { finishReason: 'stopped', output: undefined } });
     expect(seen.model.requests).toHaveLength(1);
+  });
+
+  it('twoPhase keeps the messages with calls and with results in the history, and in the result', async () => {
+    const seen = run(script, oneAtATime, { tools: [add] });
+    const last = (await seen.events).at(-1);
+    const messages = last?.type === 'result' ? last.result.messages : [];
+    expect(messages.map(({ role, parts }) => [role, ...parts.map(({ type }) => type)])).toEqual([
+      ['model', 'text', 'toolCall'],
+      ['user', 'toolResult'],
+      ['model', 'toolCall'],
+      ['user', 'toolResult'],
+      ['model', 'text'],
+    ]);
+  });
+
+  it('twoPhase fails without a text if a refusal has none', async () => {
+    const refused = run([[{ type: 'finish', reason: 'contentFilter' }]], oneAtATime, { tools: [add] });
+    await expect(refused.events).rejects.toMatchObject({ reason: 'refused', text: '' });
+  });
+
+  it('twoPhase ends a run that is stopped at the end of its first phase, also if no turn remains', () => {
+    const stop = new Subject<void>();
+    const model = scriptedModel(['I know it.', json], { capabilities: oneAtATime });
+    const agent = createAgent({ model, tools: [add], output: typed(city), maxTurns: 1 });
+    const stopping = tap(({ type }: { readonly type: string }) => {
+      if (type === 'metadata') stop.next();
+    }) as MonoTypeOperatorFunction<RunEvent>;
+    const { values, error } = observe((agent.stream('Oslo?', { stop }) as Observable<RunEvent>).pipe(stopping));
+    expect(error).toBeUndefined();
+    expect(values.at(-1)).toMatchObject({ result: { finishReason: 'stopped', turns: 1 } });
   });
 });

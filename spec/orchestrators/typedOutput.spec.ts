@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom, toArray } from 'rxjs';
+import * as z from 'zod';
 import { createAgent } from '../../lib/agent.js';
 import { startState } from '../../lib/core/event.js';
 import { userMessage } from '../../lib/core/message.js';
@@ -100,6 +101,16 @@ describe('typedOutput', () => {
       ).rejects.toThrow('people must be positive');
     });
 
+    it.each([
+      ['is not at the beginning', 'Hi:\n' + json + '\n```'],
+      ['is not at the end', '```json\n' + json + 'end'],
+      ['is on one line', '```' + json + '```'],
+    ])('asks for a repair of JSON with a code fence that %s', async (_, text) => {
+      const seen = run([text, json], native);
+      expect(await outputOf(seen)).toEqual(oslo);
+      expect(seen.model.requests).toHaveLength(2);
+    });
+
     it('accepts a plain JSON Schema', async () => {
       const plain = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] };
       expect(await outputOf(run([json], native, { output: typed(plain) }))).toEqual(oslo);
@@ -115,6 +126,22 @@ describe('typedOutput', () => {
     const system = JSON.stringify(seen.model.requests[0]?.messages[0]);
     expect(system).toContain('Be exact.');
     expect(system).toContain('JSON Schema');
+  });
+
+  it('typedOutput asks with a tool if the model does not accept a schema and tools together', async () => {
+    const both = run([[toolCall('return_result', oslo)]], oneAtATime, { tools: [add], orchestrator: typedOutput });
+    expect(await outputOf(both)).toEqual(oslo);
+    expect(both.model.requests[0]?.tools?.map(({ name }) => name)).toEqual(['add', 'return_result']);
+    expect(both.model.requests[0]).not.toHaveProperty('output');
+  });
+
+  it.each([
+    ['a schema', native],
+    ['a tool', onlyTools],
+    ['an instruction', nothing],
+  ])('typedOutput reports a schema that cannot be sent as %s', async (_, capabilities) => {
+    const seen = run([json], capabilities, { output: typed(z.date()) });
+    await expect(seen.events).rejects.toThrow('The output: this schema cannot be converted to JSON Schema');
   });
 
   it('typedOutput without an output schema equals toolLoop', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { map } from 'rxjs';
+import { map, tap } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import type { Orchestrator } from '../../lib/orchestrators/orchestrator.js';
 import { pipeModel } from '../../lib/models/pipeModel.js';
@@ -51,6 +51,21 @@ describe('wrapTurn', () => {
     const resumed = agent.resumeRun(checkpoint, { results: { call_1_1: 'yes' }, wrapTurn });
     expect(observe(resumed).values).toMatchObject([{ text: 'DONE.' }]);
     expect(notes).toEqual(['run', 'turn 1 of scripted', 'run', 'turn 1 of scripted', 'turn 2 of scripted']);
+  });
+
+  it('wrapTurn sees the open calls of a turn only in a run with checkpoints', () => {
+    const openCalls = (options: { readonly checkpoints?: boolean }) => {
+      const seen: string[] = [];
+      const wrapTurn =
+        (turn: Orchestrator['turn']): Orchestrator['turn'] =>
+        (state, context) =>
+          turn(state, context).pipe(tap(({ type }) => seen.push(type)));
+      const agent = createAgent({ model: scriptedModel([[toolCall('look')], 'Rain.']), tools: [look] });
+      observe(agent.run('Hi', { ...options, wrapTurn }));
+      return seen.filter((type) => type === 'openCalls');
+    };
+    expect(openCalls({})).toEqual([]);
+    expect(openCalls({ checkpoints: true })).not.toEqual([]);
   });
 
   it('an exception of wrapTurn is the error of the run', () => {

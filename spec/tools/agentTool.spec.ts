@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { firstValueFrom, from, mergeMap, NEVER, of, Subject, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import * as z from 'zod';
@@ -243,6 +243,37 @@ describe('agentTool', () => {
     expect(used).toEqual([{ total: 10 }, { total: 20 }]);
   });
 
+  it('agentTool reports to a caller other than a run no usage that is not known, and no checkpoint', () => {
+    const inner = createAgent({ model: scriptedModel([[toolCall('look')], 'The Nile.']), tools: [look] });
+    const agent: AnyAgent = {
+      stream: (input, options) => inner.stream(input, { ...(options as object), checkpoints: true }),
+      run: (input) => inner.run(input),
+      resume: (checkpoint) => inner.resume(checkpoint),
+    };
+    const usage = jest.fn();
+    const answerOf = (agent: AnyAgent) =>
+      observe(
+        agentTool(agent, described).execute?.({ prompt: '?' }, {
+          call: callOf('research'),
+          messages: [],
+          usage,
+        } as never) as Observable<unknown>,
+      );
+    expect(answerOf(agent)).toMatchObject({ values: ['The Nile.'], completed: true });
+    expect(usage).not.toHaveBeenCalled();
+    const asks = tool({ name: 'ask', description: '', needsApproval: true, execute: () => 1 });
+    const waiting = createAgent({ model: scriptedModel([[toolCall('ask')]]), tools: [asks] });
+    expect(answerOf(waiting).error).toMatchObject({ message: expect.stringContaining('waits for a person') });
+  });
+
+  it('agentTool answers with an error if the last message of the agent has no text', () => {
+    const source: Chunk = { type: 'source', source: { type: 'source', url: 'https://example.org' } };
+    const agent = createAgent({ model: scriptedModel([[source]]) });
+    expect(resultsOf(observe(callTool(agentTool(agent, described), { prompt: '' })).values)).toMatchObject([
+      { error: expect.stringContaining('its last message is empty'), code: 'incomplete' },
+    ]);
+  });
+
   it('agentTool takes the last message of the model for the answer, whatever follows it', () => {
     const result = { finishReason: 'stop', messages: [modelMessage('No.'), modelMessage('Yes.'), userMessage('Ok.')] };
     const stream = () => of({ type: 'result', result } as unknown as RunEvent);
@@ -349,6 +380,14 @@ describe('agentTool in a run', () => {
   it('agentTool emits no checkpoint and keeps none if the outer run has none', () => {
     const { values } = observe(outerOf(researcher()).stream('Hi'));
     expect(JSON.stringify(values)).not.toContain('checkpoint');
+  });
+
+  it('agentTool runs an agent that has no checkpoints in a run that has them', () => {
+    const inner = researcher();
+    const agent: AnyAgent = { stream: (input) => inner.stream(input), run: (input) => inner.run(input) };
+    const { values } = observe(outerOf(agent).stream('Hi', { checkpoints: true }));
+    expect(resultsOf(values)).toMatchObject([{ id: 'c0', result: 'The Nile.' }]);
+    expect(values.at(-1)).toMatchObject({ type: 'result', result: { finishReason: 'stop' } });
   });
 
   it('agentTool cancels the call of the agent that an id names, and no other', () => {

@@ -3,13 +3,15 @@ import { firstValueFrom, lastValueFrom, map, toArray } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import { isToolResult } from '../../lib/core/eventGuards.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
-import { userMessage } from '../../lib/core/message.js';
-import { repeatedCalls } from '../../lib/orchestrators/stopWhen.js';
+import { modelMessage, userMessage } from '../../lib/core/message.js';
+import { executeTools } from '../../lib/operators/executeTools.js';
+import { repeatedCalls, turnCount } from '../../lib/orchestrators/stopWhen.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { limitRepeatsTool } from '../../lib/tools/limitRepeatsTool.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { diagram } from '../support/diagram.js';
-import { anyTool } from '../support/toolCalls.js';
+import { observe } from '../support/observe.js';
+import { anyTool, callOf, turnOf } from '../support/toolCalls.js';
 
 /** A run whose turns make one call each, with these arguments, and then answer. */
 const failedRunOf = (turns: readonly JsonObject[], max: number) => {
@@ -81,6 +83,34 @@ describe('limitRepeatsTool', () => {
     expect([execute.mock.calls.length, again.execute.mock.calls.length]).toEqual([1, 1]);
   });
 
+  it('limitRepeatsTool executes the call again after an input that follows its results', async () => {
+    const execute = jest.fn(() => 'nothing');
+    const model = scriptedModel(({ messages }) => (messages.length < 5 ? [toolCall('search')] : 'Sorry.'));
+    const tools = [limitRepeatsTool(anyTool('search', execute), { max: 1 })];
+    const limited = await firstValueFrom(createAgent({ model, tools, stopWhen: turnCount(1) }).run('Find it.'));
+    const history = [userMessage('Find it.'), ...limited.messages];
+    await firstValueFrom(createAgent({ model, tools }).run('Again.', { history }));
+    expect(execute).toHaveBeenCalledTimes(2);
+  });
+
+  it.each([1, 2])('limitRepeatsTool does not count the turn of the call itself (max: %i)', (max) => {
+    const answers = [3, 2, 1].map((turns) => {
+      const made = (id: string) => modelMessage([callOf('other', {}, `o${id}`), callOf('search', {}, id)]);
+      const results = userMessage([{ type: 'toolResult', id: '1', name: 'search', result: 1 }]);
+      const messages = ['1', '2', '3']
+        .slice(-turns)
+        .flatMap((id) => [made(id), results])
+        .slice(0, -1);
+      const limited = limitRepeatsTool(
+        anyTool('search', () => 'nothing'),
+        { max },
+      );
+      const { values } = observe(turnOf(callOf('search', {}, '3')).pipe(executeTools([limited], { messages })));
+      return values.filter(isToolResult).map(({ code, result }) => code ?? result);
+    });
+    expect(answers.flat()).toEqual(['not_executed', max === 1 ? 'not_executed' : 'nothing', 'nothing']);
+  });
+
   it('limitRepeatsTool executes equal calls of one turn', async () => {
     const execute = jest.fn(() => 1);
     const model = scriptedModel([[toolCall('search'), toolCall('search')], 'Done.']);
@@ -107,7 +137,7 @@ describe('limitRepeatsTool', () => {
         anyTool('f', () => 1),
         { max },
       ),
-    ).toThrow(invalid);
+    ).toThrow(`max is ${max}.`);
     expect(() => repeatedCalls(max)).toThrow(invalid);
   });
 });

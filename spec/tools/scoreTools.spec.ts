@@ -108,4 +108,12 @@ describe('scoreTools', () => {
     expect(scoreTools('anything', [free])[0]).toBeGreaterThan(0);
     expect(scoreTools('properties', [free])).toEqual([0]);
   });
+
+  it('scoreTools counts no words for a tool without parameters, and none for a text without words', () => {
+    const free = tool({ name: 'pay', description: 'Pays.', parameters: { type: 'object' }, execute: () => '' });
+    const [withoutList, withList] = scoreTools('pay', [free, named('pay', 'Pays.')]);
+    expect(withoutList).toBe(withList);
+    const [withoutText, withFillers] = scoreTools('pay', [named('pay', ''), named('pay', 'of the')]);
+    expect(withoutText).toBe(withFillers);
+  });
 });

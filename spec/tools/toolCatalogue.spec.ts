@@ -157,6 +157,11 @@ describe('toolCatalogue', () => {
     expect(() => toolCatalogue([weather], options as ToolCatalogueOptions)).toThrow(message);
   });
 
+  it('toolCatalogue reports a tool with the name of its search as an error of the tools', () => {
+    const rejected = expect.objectContaining({ code: 'configuration', subject: 'tools' });
+    expect(() => toolCatalogue([weather], { name: 'get_weather' })).toThrow(rejected);
+  });
+
   it.each(['openai', 'openai-responses', 'anthropic', 'google', 'ollama'])(
     'toolCatalogue finds one of 3,000 tools over HTTP: %s',
     async (provider) => {
