@@ -224,5 +224,5 @@ export function isEmptyFragment({ arguments: args, providerData, done }: ToolCal
 /** Scans a complete text: the scanner itself stops after each value. */
 function scan(scanner: BracketScanner, text: string): void {
   let offset = 0;
-  while (offset >= 0 && offset < text.length) offset = scanner.scan(text, offset); // -1 at the end of the text
+  while (offset >= 0) offset = scanner.scan(text, offset); // -1 at the end of the text
 }
