@@ -719,6 +719,7 @@ describe('accumulateToolCalls', () => {
           ['f', { a: 1 }, 'x'],
         ]);
       expect(argumentsOf('{"a":', '1}', '{ "a": ', '1 }')).toEqual({ a: 1 });
+      expect(argumentsOf('{"a":"null {"}', '{"a":"null {"}')).toEqual({ a: 'null {' });
     });
 
     it('repeated arguments with their keys in another order, or after null, are ignored', () => {
@@ -754,6 +755,7 @@ describe('accumulateToolCalls', () => {
     it.each([
       ['command": "ls"}'],
       ['{"a":1'],
+      ['{"a":{}'],
       ['[1,2]'],
       ['12'],
       ['{"a":1}{"a":2}'],
@@ -784,7 +786,7 @@ describe('accumulateToolCalls', () => {
     it.each<[string, JsonObject]>([
       ['{"a":9007199254740991,"b":9007199254740992}', { a: 2 ** 53 - 1, b: 2 ** 53 }],
       ['{"a":"9007199254740993","b":"\\"9007199254740993"}', { a: '9007199254740993', b: '"9007199254740993' }],
-      ['{"a":12345678901234567e1}', { a: 123456789012345670 }],
+      ['{"a":12345678901234565e-1}', { a: 1234567890123456.5 }],
       ['{"a":0.12345678901234567890,"b":1e300,"c":1000000000000000000}', { a: 0.12345678901234568, b: 1e300, c: 1e18 }],
     ])('arguments with numbers that are exact, or not integers (%s), are unchanged', (raw, args) => {
       expect(argumentsOf(raw)).toEqual(args);
@@ -962,6 +964,7 @@ describe('accumulateToolCalls', () => {
       const { values, error } = observe(from(calls).pipe(accumulateToolCalls({ newId: () => id })));
       expect(error).toMatchObject({ name: 'ConfigurationError', subject: 'newId' });
       expect((error as Error).message).toContain(`such as "${id}"`);
+      expect((error as Error).message).toContain('Return another text at each call.');
       expect(values.filter(({ type }) => type === 'finish')).toEqual([]);
     }
   });
