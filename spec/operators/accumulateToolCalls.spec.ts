@@ -719,7 +719,7 @@ describe('accumulateToolCalls', () => {
           ['f', { a: 1 }, 'x'],
         ]);
       expect(argumentsOf('{"a":', '1}', '{ "a": ', '1 }')).toEqual({ a: 1 });
-      expect(argumentsOf('{"a":"null {"}', '{"a":"null {"}')).toEqual({ a: 'null {' });
+      expect(argumentsOf('{"a":"null {"}{"a":"null {"}')).toEqual({ a: 'null {' });
     });
 
     it('repeated arguments with their keys in another order, or after null, are ignored', () => {

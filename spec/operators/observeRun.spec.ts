@@ -109,10 +109,11 @@ describe('observeRun', () => {
   });
 
   it.each([
-    ['in a request', scriptedModel([['a', { delay: 9 }, 'b']]), ['requestEnd 1 unsubscribed 4 ms 0']],
-    ['in a tool', scriptedModel([[toolCall('hang')]]), ['toolEnd 1 call_1_1 unsubscribed 4 ms']],
-  ])('observeRun ends what is open when the run is left %s', (_, model, open) => {
+    ['in a request', ['a', { delay: 9 }, 'b'], ['requestEnd 1 unsubscribed 4 ms 0']],
+    ['in a tool', [toolCall('hang')], ['toolEnd 1 call_1_1 unsubscribed 4 ms']],
+  ])('observeRun ends what is open when the run is left %s', (_, response, open) => {
     const { notes, observer } = noting(brief);
+    const model = scriptedModel([response]);
     new TestScheduler(() => undefined).run(({ flush }) => {
       const { subscription } = observe(
         createAgent({ model, tools: [hang] })
