@@ -60,8 +60,8 @@ describe('accumulateToolCalls', () => {
   )('accumulateToolCalls $title', ({ run }) => run());
 
   describe('ids', () => {
-    it.each([[''], ['null'], [undefined]])('accumulateToolCalls generates an id for a call without one (%j)', (id) => {
-      const fields = id === undefined ? {} : { id };
+    it.each([[''], ['null'], [null], [undefined]])('a call without an id (%j) receives a new id', (id) => {
+      const fields = (id === undefined ? {} : { id }) as FragmentFields; // a server may send null
       expect(callsOf([{ ...fields, name: 'now', arguments: '{}' }])).toEqual([['now', {}, 'new1']]);
     });
 
@@ -524,6 +524,14 @@ describe('accumulateToolCalls', () => {
         ['f', { a: 1 }, 'x'],
         ['f', { a: 2 }, 'new1'],
       ]);
+      const afterEmpty = [{}, { a: 1 }, { a: 2 }].map((args, at): FragmentFields => ({
+        index: at % 2,
+        arguments: args,
+      }));
+      expect(callsOf([...both, ...afterEmpty])).toEqual([
+        ['f', { a: 1 }, 'x'],
+        ['f', { a: 2 }, 'new1'],
+      ]);
       expect(
         callsOf([
           { ...announced(0), arguments: {} },
@@ -561,6 +569,7 @@ describe('accumulateToolCalls', () => {
       const done = { arguments: '{"a":1}', done: true } as const;
       const fragments: FragmentFields[] = [announced(0), announced(1), { index: 0, ...done }, { index: 1, ...done }];
       expect(callsOf(fragments)).toEqual([['f', { a: 1 }, 'x']]);
+      expect(callsOf([...fragments, { index: 1, done: true }])).toEqual([['f', { a: 1 }, 'x']]);
     });
 
     it.each([[['{}']], [['{', '}']]])('empty arguments %j at one of the indexes make no second call', (empty) => {
@@ -1008,6 +1017,7 @@ describe('accumulateToolCalls', () => {
           event.type === 'toolCall' ? [event.id] : [],
         );
       expect(ids([call, finish(), call, finish()])).toEqual(['x', 'new']);
+      expect(ids([call, finish(), { ...call, id: 'y' }, finish(), call, finish()])).toEqual(['x', 'y', 'new']);
       expect(ids([{ ...call, done: true }, { type: 'retract' }, call, finish()])).toEqual(['x', 'x']);
     });
 
@@ -1063,6 +1073,11 @@ describe('accumulateToolCalls', () => {
       { type: 'toolCall', id: 'late', name: 'g', arguments: { b: 2 } },
       finish(),
     ]);
+  });
+
+  it('accumulateToolCalls with fragments: true emits no fragment that repeats an emitted call', () => {
+    const done: FragmentFields = { index: 0, id: 'x', name: 'f', arguments: '{"a":1}', done: true };
+    expect(labelsOf([done, done, { index: 0, done: true }])).toEqual([[0, 'f', 'x']]);
   });
 
   it('a labelled fragment has only the fields that are known', () => {

@@ -163,7 +163,7 @@ export class PendingToolCall {
    * text.
    */
   private appendName(next: string): void {
-    if (next !== this.name) this.name = next.startsWith(this.name) ? next : this.name + next;
+    this.name = next.startsWith(this.name) ? next : this.name + next;
   }
 
   /** The object is extended in place: a copy for each fragment would be quadratic. */
