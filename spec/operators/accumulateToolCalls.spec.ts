@@ -22,9 +22,10 @@ function callsOf(
 ) {
   let generated = 0;
   const options = { usedIds, newId: () => `new${++generated}` };
-  const { values } = observe(
+  const { values, error } = observe(
     from<Chunk[]>([...fragments.map(fragment), finish(reason)]).pipe(accumulateToolCalls(options)),
   );
+  expect(error).toBeUndefined();
   return values.filter((event) => event.type === 'toolCall').map((call) => [call.name, call.arguments, call.id]);
 }
 
