@@ -146,7 +146,6 @@ function createTextQueue(maxDelay: number, interval: number) {
         ({ length, due }) => (sum += length) / (Math.max(0, Math.floor((due - now) / interval)) + 1),
       );
       const end = characterEnd(text, Math.ceil(Math.max(0, ...paces)));
-      if (end >= text.length) return takeAll();
       const taken = text.slice(0, end);
       text = text.slice(end);
       let rest = end;
@@ -167,7 +166,6 @@ function createCharacterEnd(): (text: string, index: number) => number {
   const { Segmenter } = Intl as Partial<typeof Intl>;
   const segmenter = Segmenter && new Segmenter();
   return (text, index) => {
-    if (index === 0 || index >= text.length) return index;
     const previous = segmenter?.segment(text).containing(index - 1);
     if (previous) return previous.index + previous.segment.length;
     return (text.codePointAt(index - 1) ?? 0) > 0xffff ? index + 1 : index;

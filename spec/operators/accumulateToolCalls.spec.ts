@@ -22,10 +22,25 @@ function callsOf(
 ) {
   let generated = 0;
   const options = { usedIds, newId: () => `new${++generated}` };
-  const { values } = observe(
+  const { values, error } = observe(
     from<Chunk[]>([...fragments.map(fragment), finish(reason)]).pipe(accumulateToolCalls(options)),
   );
+  expect(error).toBeUndefined();
   return values.filter((event) => event.type === 'toolCall').map((call) => [call.name, call.arguments, call.id]);
+}
+
+/** The labels of fragments, as [index, name, id]. */
+function labelsOf(fragments: readonly FragmentFields[]) {
+  const { values } = observe(
+    from<Chunk[]>(fragments.map(fragment)).pipe(accumulateToolCalls({ fragments: true, newId: () => 'new1' })),
+  );
+  return values.flatMap((event) => (event.type === 'toolCallFragment' ? [[event.index, event.name, event.id]] : []));
+}
+
+/** The names of the calls that are emitted before the `finish`. */
+function earlyCallsOf(fragments: readonly FragmentFields[]) {
+  const { values } = observe(concat(from(fragments.map(fragment)), NEVER).pipe(accumulateToolCalls()));
+  return values.map(({ name }) => name);
 }
 
 describe('accumulateToolCalls', () => {
@@ -46,8 +61,8 @@ describe('accumulateToolCalls', () => {
   )('accumulateToolCalls $title', ({ run }) => run());
 
   describe('ids', () => {
-    it.each([[''], ['null'], [undefined]])('accumulateToolCalls generates an id for a call without one (%j)', (id) => {
-      const fields = id === undefined ? {} : { id };
+    it.each([[''], ['null'], [null], [undefined]])('a call without an id (%j) receives a new id', (id) => {
+      const fields = (id === undefined ? {} : { id }) as FragmentFields; // a server may send null
       expect(callsOf([{ ...fields, name: 'now', arguments: '{}' }])).toEqual([['now', {}, 'new1']]);
     });
 
@@ -205,6 +220,108 @@ describe('accumulateToolCalls', () => {
       ).toEqual([['f', { a: 1 }, 'x']]);
     });
 
+    it('an id without a name at a new index begins a call, and the call before it continues', () => {
+      for (const args of [undefined, null, '', ' ', 'null', '{}']) {
+        expect(
+          callsOf([
+            { index: 0, id: 'x', name: 'f', arguments: '{"a":' },
+            { index: 1, id: 'y', ...(args === undefined ? {} : { arguments: args }) },
+            { index: 1, name: 'g', arguments: '{"b":2}' },
+            { index: 0, arguments: '1}' },
+          ]),
+        ).toEqual([
+          ['f', { a: 1 }, 'x'],
+          ['g', { b: 2 }, 'y'],
+        ]);
+      }
+    });
+
+    it('an index that is sent only at the first fragments of a call, or only at the last, does not matter', () => {
+      const parts: FragmentFields[] = [
+        { id: 'x', name: 'get_' },
+        { id: 'x', name: 'weather', arguments: '{"a":1}' },
+      ];
+      for (const at of [0, 1]) {
+        const fragments = parts.map((fields, part) => (part === at ? { ...fields, index: 0 } : fields));
+        expect(callsOf(fragments)).toEqual([['get_weather', { a: 1 }, 'x']]);
+      }
+    });
+
+    it('a second id at an index continues the call whenever it is sent again', () => {
+      expect(
+        callsOf([
+          { index: 0, id: 'x', name: 'f', arguments: '{"a":' },
+          { index: 0, id: 'y', arguments: '{"b":' },
+          { index: 0, id: 'y', name: 'f', arguments: '{"c":1}}}' },
+        ]),
+      ).toEqual([['f', { a: { b: { c: 1 } } }, 'x']]);
+    });
+
+    it('the name continues a call with an id, even if the fragment has neither id nor index', () => {
+      expect(
+        callsOf([
+          { id: 'x', name: 'f' },
+          { name: 'f', arguments: '{"a":1}' },
+        ]),
+      ).toEqual([['f', { a: 1 }, 'x']]);
+    });
+
+    it('a new id with other arguments opens a call, even if the call before it has no id', () => {
+      expect(
+        callsOf([
+          { name: 'f', arguments: '{"a":1}' },
+          { id: 'x', name: 'f', arguments: '{"a":2}' },
+        ]),
+      ).toEqual([
+        ['f', { a: 1 }, 'new1'],
+        ['f', { a: 2 }, 'x'],
+      ]);
+    });
+
+    it('an end marker with a new id ends the call before it, and is labelled as its fragment', () => {
+      const fragments: FragmentFields[] = [
+        { index: 0, id: 'x', name: 'f', arguments: '{"a":1}' },
+        { index: 0, id: 'y', arguments: '', done: true },
+      ];
+      expect(earlyCallsOf(fragments)).toEqual(['f']);
+      expect(labelsOf(fragments)).toEqual([
+        [0, 'f', 'x'],
+        [0, 'f', 'x'],
+      ]);
+    });
+
+    it('other arguments with a new id but without a name do not spoil a complete call', () => {
+      expect(
+        callsOf([
+          { id: 'x', name: 'f', arguments: '{"a":1}' },
+          { id: 'y', arguments: '{"b":2}' },
+        ]),
+      ).toEqual([['f', { a: 1 }, 'x']]);
+    });
+
+    it.each<[string, FragmentFields, FragmentFields]>([
+      [
+        'without arguments, with provider data',
+        { name: 'now' },
+        { name: 'clock', providerData: { google: { sig: 1 } } },
+      ],
+      ['to one tool, with provider data', { name: 'now' }, { name: 'now', providerData: { google: { sig: 1 } } }],
+      ['of which the second has only an end', { name: 'f', arguments: '{"a":1}' }, { name: 'f', done: true }],
+      ['of which the first is cut off', { name: 'f', arguments: '{"a":' }, { name: 'g', done: true }],
+      ['to one tool of which the first is cut off', { name: 'f', arguments: '{"a":' }, { name: 'f' }],
+      ['of which the first has text as arguments', { name: 'f', arguments: '{"a":' }, { name: 'f', arguments: 'null' }],
+      ['of which the second begins again', { name: 'f', arguments: '{"a":' }, { name: 'f', arguments: '{"a":1}' }],
+    ])('calls with ids but without an index are separate calls: %s', (_, first, second) => {
+      const calls = callsOf([
+        { id: 'x', ...first },
+        { id: 'y', ...second },
+      ]);
+      expect(calls.map(([name, , id]) => [name, id])).toEqual([
+        [first.name, 'x'],
+        [second.name, 'y'],
+      ]);
+    });
+
     it('accumulateToolCalls replaces ids that the conversation has used', () => {
       expect(
         callsOf(
@@ -279,6 +396,35 @@ describe('accumulateToolCalls', () => {
     });
   });
 
+  describe('a call that is cut off', () => {
+    it.each<[string, FragmentFields, FragmentFields]>([
+      ['at the same index', { index: 0 }, { arguments: '{"b":1}' }],
+      ['without an index', {}, { arguments: '{"b":1}' }],
+      ['after whitespace', { index: 0 }, { arguments: ' {"b":1}' }],
+      ['as an object', { index: 0 }, { arguments: { b: 1 } }],
+    ])('arguments under another name begin another call (%s)', (_, place, second) => {
+      const fragments: FragmentFields[] = [
+        { ...place, name: 'f', arguments: '{"a":' },
+        { ...place, name: 'g', ...second },
+      ];
+      expect(callsOf(fragments)).toEqual([
+        ['f', { _raw: '{"a":', _error: 'invalid_json' }, 'new1'],
+        ['g', { b: 1 }, 'new2'],
+      ]);
+      expect(callsOf(fragments, 'length')).toEqual([['g', { b: 1 }, 'new1']]);
+    });
+
+    it.each<[FragmentFields]>([[{ index: 0 }], [{}]])(
+      'arguments that begin again under the same name are cumulative (%j)',
+      (place) => {
+        const parts = ['{"ci', '{"city":"Os', '{"city":"Oslo"}'];
+        expect(callsOf(parts.map((text) => ({ ...place, name: 'f', arguments: text })))).toEqual([
+          ['f', { city: 'Oslo' }, 'new1'],
+        ]);
+      },
+    );
+  });
+
   it('a call that is announced again opens a second call only if different arguments follow', () => {
     const first: FragmentFields[] = [
       { index: 0, name: 'f', arguments: '' },
@@ -292,6 +438,16 @@ describe('accumulateToolCalls', () => {
     expect(callsOf([...first, { index: 0, arguments: '{"a":' }, { index: 0, arguments: '1}' }])).toEqual([
       ['f', { a: 1 }, 'new1'],
     ]);
+    expect(callsOf([...first, { index: 0, arguments: '{}' }])).toEqual([
+      ['f', { a: 1 }, 'new1'],
+      ['f', {}, 'new2'],
+    ]);
+    for (const blank of [{}, { arguments: '' }, { arguments: 'null' }]) {
+      expect(callsOf([...first, { index: 0, ...blank }, { index: 0, arguments: '{"b":2}' }])).toEqual([
+        ['f', { a: 1 }, 'new1'],
+        ['f', { b: 2 }, 'new2'],
+      ]);
+    }
     expect(
       callsOf([
         { index: 0, id: 'x', name: 'f', arguments: '' },
@@ -303,6 +459,32 @@ describe('accumulateToolCalls', () => {
       ['f', { a: 1 }, 'x'],
       ['f', { b: 2 }, 'new1'],
     ]);
+  });
+
+  it('a name that is repeated before the arguments have closed, or after a placeholder, opens no second call', () => {
+    for (const [before, after, args] of [
+      ['{"a":', '{"b":1}}', { a: { b: 1 } }],
+      ['{}', '{"a":1}', { a: 1 }],
+      ['null', '{"a":1}', { a: 1 }],
+    ] as const) {
+      const repeated: FragmentFields[] = [
+        { index: 0, name: 'f', arguments: before },
+        { index: 0, name: 'f', arguments: '' },
+        { index: 0, arguments: after },
+      ];
+      expect(callsOf(repeated)).toEqual([['f', args, 'new1']]);
+    }
+  });
+
+  it('what follows the end of a call that was announced again is not another call', () => {
+    const fragments: FragmentFields[] = [
+      { index: 0, id: 'x', name: 'f', arguments: '{"a":1}' },
+      { index: 0, name: 'f', arguments: '' },
+      { index: 0, done: true },
+      { index: 0, arguments: '{"a":1}' },
+      { index: 0, arguments: '{"b":2}' },
+    ];
+    expect(callsOf(fragments)).toEqual([['f', { a: 1 }, 'x']]);
   });
 
   describe('a call announced at several indexes', () => {
@@ -337,6 +519,31 @@ describe('accumulateToolCalls', () => {
       expect(callsOf([args(0, '{"a":'), announced(1), args(0, '1}'), args(1, '{"a":2}')].map(named))).toEqual(two);
     });
 
+    it('arguments that arrive as objects at both indexes make two calls', () => {
+      const both = [announced(0), announced(1)];
+      expect(callsOf([...both, { index: 0, arguments: { a: 1 } }, { index: 1, arguments: { a: 2 } }])).toEqual([
+        ['f', { a: 1 }, 'x'],
+        ['f', { a: 2 }, 'new1'],
+      ]);
+      const afterEmpty = [{}, { a: 1 }, { a: 2 }].map((args, at): FragmentFields => ({
+        index: at % 2,
+        arguments: args,
+      }));
+      expect(callsOf([...both, ...afterEmpty])).toEqual([
+        ['f', { a: 1 }, 'x'],
+        ['f', { a: 2 }, 'new1'],
+      ]);
+      expect(
+        callsOf([
+          { ...announced(0), arguments: {} },
+          { ...announced(1), arguments: { a: 1 } },
+        ]),
+      ).toEqual([
+        ['f', {}, 'x'],
+        ['f', { a: 1 }, 'new1'],
+      ]);
+    });
+
     /** The first fragment of a call has its id and name. */
     const named = (fields: FragmentFields, at: number): FragmentFields =>
       at === 0 ? { ...announced(0), ...fields } : fields;
@@ -363,6 +570,7 @@ describe('accumulateToolCalls', () => {
       const done = { arguments: '{"a":1}', done: true } as const;
       const fragments: FragmentFields[] = [announced(0), announced(1), { index: 0, ...done }, { index: 1, ...done }];
       expect(callsOf(fragments)).toEqual([['f', { a: 1 }, 'x']]);
+      expect(callsOf([...fragments, { index: 1, done: true }])).toEqual([['f', { a: 1 }, 'x']]);
     });
 
     it.each([[['{}']], [['{', '}']]])('empty arguments %j at one of the indexes make no second call', (empty) => {
@@ -375,6 +583,9 @@ describe('accumulateToolCalls', () => {
       const one = [['f', { a: { b: 1 } }, 'x']];
       expect(callsOf([...both, ...real, ...emptyAt(0)])).toEqual(one);
       expect(callsOf([...both, ...emptyAt(0), ...real])).toEqual(one);
+      const realAt0 = real.map((fields) => ({ ...fields, index: 0 }));
+      expect(callsOf([...both, ...realAt0, ...emptyAt(1)])).toEqual(one);
+      expect(callsOf([...both, ...emptyAt(1), ...realAt0])).toEqual(one);
     });
 
     it('an index that only continued the call opens no second call', () => {
@@ -388,16 +599,21 @@ describe('accumulateToolCalls', () => {
     });
 
     it('accumulateToolCalls labels the fragments of one call with one index and id', () => {
-      const { values } = observe(
-        from([announced(0), { ...announced(1), arguments: '{"a":1}' }].map(fragment)).pipe(
-          accumulateToolCalls({ fragments: true }),
-        ),
-      );
-      expect(values).toMatchObject([
-        { index: 0, id: 'x', name: 'f' },
-        { index: 0, id: 'x', name: 'f' },
-      ]);
+      const complete = (index: number) => ({ ...announced(index), arguments: '{"a":1}' });
+      for (const fragments of [
+        [announced(0), complete(1)],
+        [announced(0), announced(1), complete(0), complete(1)],
+      ])
+        expect(labelsOf(fragments)).toEqual(fragments.map(() => [0, 'f', 'x']));
     });
+
+    it.each<[string, FragmentFields[]]>([
+      ['without an index', [announced(0), { id: 'x', name: 'f', arguments: '' }]],
+      ['at the same index', [announced(0), announced(0)]],
+      ['at an index for the first time', [{ id: 'x', name: 'f' }, announced(0)]],
+    ])('a call that is announced again %s is emitted at its end marker', (_, announcements) =>
+      expect(earlyCallsOf([...announcements, { index: 0, id: 'x', done: true }])).toEqual(['f']),
+    );
   });
 
   it('the index separates calls that share an id, even after the first call was emitted', () => {
@@ -458,6 +674,16 @@ describe('accumulateToolCalls', () => {
       ]);
     });
 
+    it.each<[string, FragmentFields, FragmentFields, string]>([
+      ['under the id', { index: 0, id: 'x', arguments: '{"a":1}' }, { index: 0, id: 'x', name: 'f' }, 'x'],
+      ['at the index', { index: 0, id: 'x', name: '', arguments: '{"a":1}' }, { index: 0, name: 'f' }, 'x'],
+      ['without id and index', { arguments: '{"a":1}' }, { name: 'f' }, 'new1'],
+      ['with a late id', { index: 0, arguments: '{"a":' }, { index: 0, id: 'x', name: 'f', arguments: '1}' }, 'x'],
+      ['with a new id', { id: 'x', name: '', arguments: '{"a":' }, { id: 'y', name: 'f', arguments: '1}' }, 'x'],
+    ])('a name may follow the arguments %s', (_, first, second, id) => {
+      expect(callsOf([first, second])).toEqual([['f', { a: 1 }, id]]);
+    });
+
     it('a call that never receives a name is not emitted', () => {
       expect(callsOf([{ index: 0, id: 'x', name: '', arguments: '{"a":1}' }])).toEqual([]);
     });
@@ -486,18 +712,35 @@ describe('accumulateToolCalls', () => {
       expect(argumentsOf({}, { city: 'Oslo' }, { days: 2 })).toEqual({ city: 'Oslo', days: 2 });
     });
 
+    it('text after an argument object adds its fields', () => {
+      expect(argumentsOf({ city: 'Oslo' }, '{"days":2}')).toEqual({ city: 'Oslo', days: 2 });
+    });
+
     it('repeated complete arguments are ignored', () => {
       expect(argumentsOf('{"a":', '1}', '{"a":1}')).toEqual({ a: 1 });
+      const call = { index: 0, id: 'x', name: 'f' };
+      for (const [args, repeat] of [
+        [{ a: 1 }, { a: 1 }],
+        ['{"a":1}', { a: 1 }],
+        [{ a: 1 }, '{"a":1}'],
+        ['{"a":1}', null],
+      ] as (string | JsonObject)[][])
+        expect(callsOf([call, { ...call, arguments: args ?? {} }, { ...call, arguments: repeat ?? null }])).toEqual([
+          ['f', { a: 1 }, 'x'],
+        ]);
       expect(argumentsOf('{"a":', '1}', '{ "a": ', '1 }')).toEqual({ a: 1 });
+      expect(argumentsOf('{"a":"null {"}{"a":"null {"}')).toEqual({ a: 'null {' });
     });
 
     it('repeated arguments with their keys in another order, or after null, are ignored', () => {
       expect(argumentsOf('{"a":1,"b":2}', '{"b":2,"a":1}')).toEqual({ a: 1, b: 2 });
-      expect(argumentsOf('null', '{"a":1}')).toEqual({ a: 1 });
+      for (const placeholder of ['null', ' null', 'null\n'])
+        expect(argumentsOf(placeholder, '{"a":1}', ' {"a":1}')).toEqual({ a: 1 });
     });
 
     it('the last of several cumulative arguments counts', () => {
       expect(argumentsOf('{"ci', '{"city":"Os', '{"city":"Oslo"}')).toEqual({ city: 'Oslo' });
+      expect(argumentsOf('{"ci', '', '{"city":"Oslo"}')).toEqual({ city: 'Oslo' });
       expect(argumentsOf('{"ci', '{"city":"Os')).toEqual({ _raw: '{"ci{"city":"Os', _error: 'invalid_json' });
     });
 
@@ -511,6 +754,8 @@ describe('accumulateToolCalls', () => {
       expect(callsOf([placeholder, placeholder, real])).toEqual([['f', { a: 1 }, 'x']]);
       expect(argumentsOf('{}{}')).toEqual({});
       expect(argumentsOf('{', '}', '{}')).toEqual({});
+      expect(argumentsOf('{ }', '{"a":1}')).toEqual({ a: 1 });
+      expect(argumentsOf('{\n', '}', '{"a":1}')).toEqual({ a: 1 });
     });
 
     it('arguments that are a JSON string of an object are unwrapped once', () => {
@@ -520,6 +765,7 @@ describe('accumulateToolCalls', () => {
     it.each([
       ['command": "ls"}'],
       ['{"a":1'],
+      ['{"a":{}'],
       ['[1,2]'],
       ['12'],
       ['{"a":1}{"a":2}'],
@@ -541,13 +787,16 @@ describe('accumulateToolCalls', () => {
       '{"list":[{"id":-12345678901234567890}]}',
       `{"id":1${'0'.repeat(200)}1}`,
       '"{\\"id\\":9007199254740993}"',
-    ])('arguments with an integer that a number cannot hold (%s) become _raw and _error', (raw) => {
+      ' "{\\"id\\":9007199254740993}"\n',
+      '"{\\"id\\":9007199254740993}" "{\\"id\\":9007199254740993}"',
+    ])('arguments with an integer that a number cannot hold (%j) become _raw and _error', (raw) => {
       expect(argumentsOf(raw)).toEqual({ _raw: raw, _error: 'inexact_integer' });
     });
 
     it.each<[string, JsonObject]>([
       ['{"a":9007199254740991,"b":9007199254740992}', { a: 2 ** 53 - 1, b: 2 ** 53 }],
       ['{"a":"9007199254740993","b":"\\"9007199254740993"}', { a: '9007199254740993', b: '"9007199254740993' }],
+      ['{"a":12345678901234565e-1}', { a: 1234567890123456.5 }],
       ['{"a":0.12345678901234567890,"b":1e300,"c":1000000000000000000}', { a: 0.12345678901234568, b: 1e300, c: 1e18 }],
     ])('arguments with numbers that are exact, or not integers (%s), are unchanged', (raw, args) => {
       expect(argumentsOf(raw)).toEqual(args);
@@ -557,9 +806,15 @@ describe('accumulateToolCalls', () => {
       const callWith = (args: JsonObject) => callsOf([{ id: 'x', name: 'f', arguments: args }]);
       const inexact = JSON.parse('{"list":[{"id":9007199254740993}]}') as JsonObject;
       expect(callWith(inexact)).toEqual([['f', { _raw: JSON.stringify(inexact), _error: 'inexact_integer' }, 'x']]);
-      expect(callWith({ a: 2 ** 53 - 1, b: 1e300, c: 0.5 })).toEqual([
-        ['f', { a: 2 ** 53 - 1, b: 1e300, c: 0.5 }, 'x'],
-      ]);
+      const exact = { a: 2 ** 53 - 1, b: 1e300, c: 0.5, d: 1e21, e: null };
+      expect(callWith(exact)).toEqual([['f', exact, 'x']]);
+    });
+
+    it('arguments that arrive as an object with 501 levels become _raw, up to the limit, and _error', () => {
+      const nested = (levels: number) => JSON.parse('{"a":'.repeat(levels) + '1' + '}'.repeat(levels)) as JsonObject;
+      const raw = '{"a":'.repeat(500) + 'null' + '}'.repeat(500);
+      expect(argumentsOf(nested(501))).toEqual({ _raw: raw, _error: 'too_deep' });
+      expect(argumentsOf(nested(500))).toEqual(nested(500));
     });
 
     it('__proto__ and constructor are ordinary keys of arguments', () => {
@@ -597,6 +852,19 @@ describe('accumulateToolCalls', () => {
           expect([size, end, calls.length]).toEqual([size, end, end === args.length ? 1 : 0]);
         }
       }
+    });
+
+    it.each([[['null']], [['{}']], [[' {}']], [[' ', 'null']], [['nu', 'll']]])(
+      'a call with the complete arguments %j is not lost at a finish of length',
+      (parts) => {
+        const fragments = parts.map((text): FragmentFields => ({ index: 0, id: 'x', name: 'f', arguments: text }));
+        expect(callsOf(fragments, 'length')).toEqual([['f', {}, 'x']]);
+      },
+    );
+
+    it('a finish of stop after a call without a name stays stop', () => {
+      const { values } = observe(of(fragment({ index: 0, id: 'x' }), finish('stop')).pipe(accumulateToolCalls()));
+      expect(values).toEqual([finish('stop')]);
     });
 
     it.each<[FinishReason, FinishReason]>([
@@ -648,7 +916,26 @@ describe('accumulateToolCalls', () => {
     expect(values).toHaveLength(isComplete ? 1 : 0);
   });
 
+  it('a call with an index waits when a call opens without an index', () => {
+    expect(earlyCallsOf([{ index: 0, id: 'x', name: 'f', arguments: '{"a":1}' }, { name: 'g' }])).toEqual([]);
+  });
+
+  it.each([0, 1])(
+    'a call whose name was repeated at index %d or without an index waits only for the next call',
+    (index) =>
+      expect(
+        earlyCallsOf([
+          { index, id: 'x', name: 'f', arguments: '' },
+          { id: 'x', name: 'f', arguments: '' },
+          { index, arguments: '{"a":1}' },
+          { index: index + 1, id: 'y', name: 'g' },
+        ]),
+      ).toEqual(['f']),
+  );
+
   it('a call without id and arguments waits for arguments until the next call', () => {
+    expect(earlyCallsOf([{ name: 'now', done: true }])).toEqual([]);
+    expect(earlyCallsOf([{ name: 'now', done: true }, { name: 'clock' }])).toEqual(['now']);
     expect(
       callsOf([
         { name: 'f', arguments: {}, done: true },
@@ -730,6 +1017,7 @@ describe('accumulateToolCalls', () => {
           event.type === 'toolCall' ? [event.id] : [],
         );
       expect(ids([call, finish(), call, finish()])).toEqual(['x', 'new']);
+      expect(ids([call, finish(), { ...call, id: 'y' }, finish(), call, finish()])).toEqual(['x', 'y', 'new']);
       expect(ids([{ ...call, done: true }, { type: 'retract' }, call, finish()])).toEqual(['x', 'x']);
     });
 
@@ -785,6 +1073,20 @@ describe('accumulateToolCalls', () => {
       { type: 'toolCall', id: 'late', name: 'g', arguments: { b: 2 } },
       finish(),
     ]);
+  });
+
+  it('accumulateToolCalls with fragments: true emits no fragment that repeats an emitted call', () => {
+    const done: FragmentFields = { index: 0, id: 'x', name: 'f', arguments: '{"a":1}', done: true };
+    expect(labelsOf([done, done, { index: 0, done: true }])).toEqual([[0, 'f', 'x']]);
+  });
+
+  it('a labelled fragment has only the fields that are known', () => {
+    const { values } = observe(
+      of(fragment({}), fragment({ index: 0, name: '' }), fragment({ id: 'x' }), fragment({ id: 'x', name: 'f' })).pipe(
+        accumulateToolCalls({ fragments: true }),
+      ),
+    );
+    expect(values).toStrictEqual([fragment({ index: 0, id: 'x' }), fragment({ index: 0, id: 'x', name: 'f' })]);
   });
 
   it('accumulateToolCalls emits the same calls however the arguments are split and the calls are interleaved', () => {

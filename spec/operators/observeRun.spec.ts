@@ -1,18 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { NEVER, concat, delay, map, of, take, throwError, timer } from 'rxjs';
+import { NEVER, concat, delay, map, of, switchMap, take, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { createAgent } from '../../lib/agent.js';
 import type { AgentOptions } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
-import type { RunEvent } from '../../lib/core/event.js';
+import type { RunEvent, StreamEvent } from '../../lib/core/event.js';
 import { isToolStart } from '../../lib/core/eventGuards.js';
 import { startState } from '../../lib/core/event.js';
 import { tool } from '../../lib/core/tool.js';
 import { retryModel } from '../../lib/models/retryModel.js';
 import { observeRun } from '../../lib/operators/observeRun.js';
 import type { RunObserver } from '../../lib/operators/runObserver.js';
-import { operatorContract, scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { inVirtualTime, operatorContract, playMarbles, scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
 
@@ -109,10 +109,11 @@ describe('observeRun', () => {
   });
 
   it.each([
-    ['in a request', scriptedModel([['a', { delay: 9 }, 'b']]), ['requestEnd 1 unsubscribed 4 ms 0']],
-    ['in a tool', scriptedModel([[toolCall('hang')]]), ['toolEnd 1 call_1_1 unsubscribed 4 ms']],
-  ])('observeRun ends what is open when the run is left %s', (_, model, open) => {
+    ['in a request', ['a', { delay: 9 }, 'b'], ['requestEnd 1 unsubscribed 4 ms 0']],
+    ['in a tool', [toolCall('hang')], ['toolEnd 1 call_1_1 unsubscribed 4 ms']],
+  ])('observeRun ends what is open when the run is left %s', (_, response, open) => {
     const { notes, observer } = noting(brief);
+    const model = scriptedModel([response]);
     new TestScheduler(() => undefined).run(({ flush }) => {
       const { subscription } = observe(
         createAgent({ model, tools: [hang] })
@@ -164,6 +165,47 @@ describe('observeRun', () => {
       'turnEnd 1 completed 23 ms',
       'runEnd completed 23 ms',
     ]);
+  });
+
+  it.each<Chunk>([
+    { type: 'text', text: 'a' },
+    { type: 'thinking', text: 'hm' },
+    { type: 'toolCallFragment', index: 0, name: 'load' },
+    { type: 'file', file: { type: 'file', mediaType: 'image/png', data: '' } },
+    { type: 'source', source: { type: 'source', url: 'https://example.org' } },
+  ])('observeRun measures the time to the first chunk of a request: $type', (chunk) => {
+    const { notes, observer } = noting(brief);
+    const message: StreamEvent = { type: 'message' };
+    inVirtualTime(() =>
+      timer(20).pipe(
+        switchMap(() =>
+          playMarbles<StreamEvent>('5ms a 3ms b|', { a: [chunk], b: [message] }).pipe(observeRun(observer)),
+        ),
+      ),
+    );
+    expect(notes.slice(3)).toEqual([
+      'requestEnd 1 completed 9 ms 5',
+      'turnEnd 1 completed 10 ms',
+      'runEnd completed 10 ms',
+    ]);
+  });
+
+  it('observeRun reports no time to the first chunk of a request without content', () => {
+    const { notes, observer } = noting((name, data) => `${name} ${'timeToFirstChunk' in data}`);
+    observe(of<StreamEvent[]>({ type: 'metadata' }, { type: 'message' }).pipe(observeRun(observer)));
+    expect(notes).toContain('requestEnd false');
+  });
+
+  it('observeRun reports no turn of a resumed run that has ended', () => {
+    const { notes, observer } = noting();
+    const agent = createAgent({ model: scriptedModel(['Hi.']) });
+    const checkpoints = observe(agent.stream('Go.', { checkpoints: true })).values.flatMap((event) =>
+      event.type === 'turn' && event.checkpoint ? [event.checkpoint] : [],
+    );
+    const last = checkpoints.at(-1);
+    expect(last?.ended).toBeDefined();
+    observe(agent.resume(last!).pipe(observeRun(observer, last)));
+    expect(notes).toEqual(['runStart', 'runEnd']);
   });
 
   it('observeRun reports no start and no end of a call that is not executed', () => {
@@ -259,7 +301,7 @@ describe('observeRun', () => {
       expect(seen.error).toBe(failure);
       expect(seen.closed()).toBe(true);
     });
-    if (!name.endsWith('End')) expect(notes.at(-1)).toMatch(/^runEnd failed/);
+    if (name !== 'runEnd') expect(notes.at(-1)).toMatch(/^runEnd failed/);
   });
 
   it('observeRun reports nothing after a handler has unsubscribed the run', () => {

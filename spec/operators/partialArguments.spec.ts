@@ -1,14 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { Subject, concat, from, map, of, repeat, take, throwError } from 'rxjs';
+import { NEVER, Subject, concat, from, map, of, repeat, take, throwError } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent.js';
 import type { ToolCallFragment } from '../../lib/core/chunk.js';
-import type { StreamEvent } from '../../lib/core/event.js';
+import type { StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
 import { tool } from '../../lib/core/tool.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import { partialArguments } from '../../lib/operators/partialArguments.js';
 import type { PartialArguments } from '../../lib/operators/partialArguments.js';
-import { toolCall, scriptedModel } from '../../lib/testing/index.js';
+import { inVirtualTime, playMarbles, toolCall, scriptedModel } from '../../lib/testing/index.js';
 import type { Script } from '../../lib/testing/script.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
 import { typed } from '../../lib/orchestrators/typed.js';
@@ -21,6 +22,24 @@ const fragment = (index: number, args?: string, more: Partial<ToolCallFragment> 
   ...(args === undefined ? {} : { arguments: args }),
   ...more,
 });
+const complete = (name: string, args: JsonObject, id: string): StreamEvent & ToolCallEvent => ({
+  type: 'toolCall',
+  id,
+  name,
+  arguments: args,
+});
+
+/** The snapshots of events that arrive as marbles show, as [time, id, arguments]; the run stays open. */
+const snapshotsOf = (marbles: string, events: Readonly<Record<string, StreamEvent>>) => {
+  const letters = Object.fromEntries(Object.entries(events).map(([letter, event]) => [letter, [event]]));
+  const source = () => concat(playMarbles<StreamEvent>(marbles, letters), NEVER);
+  return inVirtualTime(() => source().pipe(partialArguments()), 2000).values.map(({ at, value }) => [
+    at,
+    value.id,
+    value.arguments,
+  ]);
+};
+
 const macrotask = () => new Promise<void>((resolve) => setImmediate(resolve));
 const mail = tool({
   name: 'mail',
@@ -83,6 +102,105 @@ describe('partialArguments', () => {
     expect(last([fragment(0, '{}', { id: 'c1', name: 'f' }), fragment(0, '{"a":1}')])).toMatchObject({
       arguments: { a: 1 },
     });
+  });
+
+  it('partialArguments ends each of several calls with its own arguments, also if a later call ends first', () => {
+    const begun = [
+      fragment(0, '{"to":"An', { id: 'c1', name: 'mail' }),
+      fragment(1, '{"to":"Bo', { id: 'c2', name: 'mail' }),
+      fragment(2, '{"zone":', { name: 'clock' }),
+      fragment(3, '{"zone":', { name: 'clock' }),
+      fragment(4, '{"to":"Ev', { name: 'mail' }),
+    ];
+    const ends = [
+      complete('mail', { to: 'Eva' }, 'c5'),
+      complete('mail', { to: 'Bob' }, 'c2'),
+      complete('mail', { to: 'Ann' }, 'c1'),
+      complete('clock', { zone: 'UTC' }, 'c3'),
+      complete('clock', { zone: 'CET' }, 'c4'),
+    ];
+    for (const order of [ends, [...ends.slice(1), ...ends.slice(0, 1)]]) {
+      const { values } = observe(from([...begun, ...order]).pipe(partialArguments()));
+      const last = new Map(values.map(({ index, id, arguments: args }) => [index, [id, args]]));
+      expect([...last].sort(([a], [b]) => Number(a) - Number(b))).toEqual([
+        [0, ['c1', { to: 'Ann' }]],
+        [1, ['c2', { to: 'Bob' }]],
+        [2, ['c3', { zone: 'UTC' }]],
+        [3, ['c4', { zone: 'CET' }]],
+        [4, ['c5', { to: 'Eva' }]],
+      ]);
+    }
+  });
+
+  it('partialArguments joins the fields of arguments that arrive as objects', () => {
+    const events = {
+      a: fragment(0, undefined, { id: 'c1', name: 'mail', arguments: { to: 'Ann' } }),
+      b: fragment(0, undefined, { arguments: { body: 'Hi' } }),
+    };
+    expect(snapshotsOf('a-b', events)).toEqual([
+      [0, 'c1', { to: 'Ann' }],
+      [2, 'c1', { to: 'Ann', body: 'Hi' }],
+    ]);
+  });
+
+  it('partialArguments emits nothing until the name of the call is known, and no id until it is known', () => {
+    const events = {
+      a: fragment(0, '{"a":1}', { id: 'c1' }),
+      b: fragment(1, '{"b":1}', { name: 'g' }),
+    };
+    expect(observe(of(events.a, events.b).pipe(partialArguments())).values).toStrictEqual([
+      { type: 'partialArguments', index: 1, name: 'g', arguments: { b: 1 } },
+    ]);
+  });
+
+  it('partialArguments emits complete arguments again with the call only if the call has another id', () => {
+    const begun = fragment(0, '{"a":1}', { name: 'f' });
+    const withId: ToolCallFragment = { ...begun, id: 'new' };
+    const call = complete('f', { a: 1 }, 'new');
+    expect(snapshotsOf('a-b', { a: begun, b: call })).toEqual([
+      [0, undefined, { a: 1 }],
+      [2, 'new', { a: 1 }],
+    ]);
+    expect(snapshotsOf('a-b', { a: withId, b: call })).toEqual([[0, 'new', { a: 1 }]]);
+  });
+
+  it('partialArguments emits nothing more for a call that has ended', () => {
+    const events = {
+      a: fragment(0, '{}', { id: 'c1', name: 'f' }),
+      b: fragment(0, '{"a":1}'),
+      c: complete('f', { a: 1 }, 'c1'),
+      d: fragment(0, '{"a":1}', { id: 'c1', name: 'f' }),
+    };
+    expect(snapshotsOf('a-b-c-d', events)).toEqual([
+      [0, 'c1', {}],
+      [4, 'c1', { a: 1 }],
+    ]);
+  });
+
+  it('partialArguments emits the last snapshot with the end of the turn, and the next turn begins with other calls', () => {
+    const events = {
+      a: fragment(0, '{"a":1', { id: 'c1', name: 'f' }),
+      b: fragment(0, '}'),
+      t: { type: 'turn' },
+      c: fragment(0, '{"b":2}', { id: 'c2', name: 'g' }),
+    };
+    expect(snapshotsOf('a 9ms (bt)-c', events)).toEqual([
+      [0, 'c1', {}],
+      [10, 'c1', { a: 1 }],
+      [15, 'c2', { b: 2 }],
+    ]);
+  });
+
+  it('partialArguments emits nothing for a call that is void before its burst has ended', () => {
+    const begun = fragment(0, '{"a":1}', { id: 'c1', name: 'f' });
+    expect(snapshotsOf('(ab)', { a: begun, b: { type: 'retract' } })).toEqual([]);
+  });
+
+  it('partialArguments delays the snapshots of a long list, but each no longer than 100 ms', () => {
+    const list = `{"list":[${Array.from({ length: 500 }, (_, index) => index).join(',')}`;
+    const events = { a: fragment(0, list, { id: 'c1', name: 'f' }), b: fragment(0, ',1') };
+    const times = snapshotsOf('a 9ms b 59ms b 59ms b 59ms b 59ms b 59ms b', events).map(([at]) => at);
+    expect(times).toEqual([0, 110, 230, 350]);
   });
 
   it('partialArguments emits the last snapshot at the end of the turn, at an error and at the completion', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { NEVER, Subject, concat, concatMap, delay, from, map, of, throwError, timestamp } from 'rxjs';
+import { NEVER, Subject, asyncScheduler, concat, concatMap, delay, from, map, of, throwError, timestamp } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { Chunk } from '../../lib/core/chunk.js';
@@ -114,14 +114,50 @@ describe('smooth', () => {
     expect(log.map(({ chunk: emitted }) => emitted)).toEqual([text('01'), text('23456789012345678901'), chunk]);
   });
 
-  it('smooth keeps the pace while metadata passes', () => {
-    const metadata: Chunk = { type: 'metadata', metadata: {} };
+  it.each<Chunk>([
+    { type: 'metadata', metadata: {} },
+    { type: 'providerData', provider: 'p', data: 1 },
+    { type: 'retry', attempt: 1, delay: 0, error: { name: 'BusyError' } },
+  ])('smooth keeps the pace while $type passes', (chunk) => {
     const { chunks } = run([
       [0, text('abc')],
-      [1, metadata],
+      [1, chunk],
       [1000, finish],
     ]);
-    expect(chunks).toEqual([text('a'), metadata, text('b'), text('c'), finish]);
+    expect(chunks).toEqual([text('a'), chunk, text('b'), text('c'), finish]);
+  });
+
+  it.each<[string, [number, string][], string]>([
+    [
+      'within an interval are due together',
+      [
+        [0, 'abcd'],
+        [7, 'efghijk'],
+        [3, 'lmn'],
+      ],
+      '0:a 10:b 20:cd 30:ef 40:g 50:h 60:i 70:j 80:k 90:l 100:m 110:n',
+    ],
+    [
+      'an interval apart are due one after the other',
+      [
+        [0, 'abcdefghij'],
+        [10, 'klmn'],
+      ],
+      '0:a 10:b 20:cd 30:ef 40:g 50:h 60:i 70:j 80:k 90:l 100:m 110:n',
+    ],
+    [
+      'after those that were emitted are due later',
+      [
+        [0, 'a'],
+        [9, 'bcde'],
+        [4, 'fghijklmno'],
+      ],
+      '0:a 10:b 20:cd 30:ef 40:gh 50:ij 60:k 70:l 80:m 90:n 100:o',
+    ],
+  ])('deltas that arrive %s', (_, deltas, expected) => {
+    const source = deltas.map(([wait, value]) => [wait, text(value)] as const);
+    const { log } = run([...source, [1000, finish]], { maxDelay: 100, interval: 10 });
+    expect(log.slice(0, -1).map(({ at, chunk }) => `${at}:${textOf([chunk])}`)).toEqual(expected.split(' '));
   });
 
   it('smooth smooths thinking as well, and does not mix it with text', () => {
@@ -175,16 +211,15 @@ describe('smooth', () => {
     const { Segmenter } = Intl;
     Reflect.deleteProperty(Intl, 'Segmenter');
     try {
-      const { chunks } = run(
+      const { log } = run(
         [
-          [0, text('😀'.repeat(30))],
+          [0, text(`${'😀'.repeat(30)}abc`)],
           [2000, finish],
         ],
         { maxDelay: 1000, interval: 1 },
       );
-      expect(textOf(chunks)).toBe('😀'.repeat(30));
-      expect(texts(chunks)).toHaveLength(30);
-      expect(texts(chunks).every((delta) => delta === '😀')).toBe(true);
+      expect(log[0]).toEqual({ at: 0, chunk: text('😀') });
+      expect(texts(log.map(({ chunk }) => chunk))).toEqual([...Array<string>(30).fill('😀'), 'a', 'b', 'c']);
     } finally {
       Object.assign(Intl, { Segmenter });
     }
@@ -204,6 +239,7 @@ describe('smooth', () => {
       const { values, subscription } = observe(concat(of(text('abc')), NEVER).pipe(smooth<Chunk>()));
       subscription.unsubscribe();
       flush(); // would not return if a timer went on for ever
+      expect(asyncScheduler.now()).toBe(0); // no timer was left
       expect(values).toEqual([text('a')]);
     });
   });
@@ -225,8 +261,13 @@ describe('smooth', () => {
     });
   });
 
-  it.each<SmoothOptions>([{ maxDelay: 0 }, { maxDelay: NaN }, { interval: 0 }])('smooth rejects %j', (options) => {
+  it.each<[SmoothOptions, string]>([
+    [{ maxDelay: 0 }, 'maxDelay is 0.'],
+    [{ maxDelay: NaN }, 'maxDelay is NaN.'],
+    [{ interval: 0 }, 'interval is 0.'],
+  ])('smooth rejects %j: %s', (options, message) => {
     expect(() => smooth(options)).toThrow(expect.objectContaining({ code: 'configuration' }));
+    expect(() => smooth(options)).toThrow(message);
   });
 
   it('smooth takes Infinity for one character in each interval', () => {

@@ -29,7 +29,7 @@ const MAX_ATTEMPTS = 100;
 class TurnCalls {
   readonly all: PendingToolCall[] = [];
   readonly byId = new Map<string, PendingToolCall>();
-  readonly byIndex = new Map<number | string, PendingToolCall>();
+  readonly byIndex = new Map<ToolCallFragment['index'], PendingToolCall>();
   /** The ids under which calls were emitted or labelled. */
   readonly usedIds = new Set<string>();
   /** The number of calls that have been emitted or dropped. */
@@ -49,8 +49,8 @@ class TurnCalls {
    */
   continuedCall(fragment: ToolCallFragment, id: string): PendingToolCall | undefined {
     const { index } = fragment;
-    const withId = id === '' ? undefined : this.byId.get(id);
-    const withIndex = index === undefined ? undefined : this.byIndex.get(index);
+    const withId = this.byId.get(id);
+    const withIndex = this.byIndex.get(index);
     if (withId) {
       if (withIndex?.id === id) return decide(rules.sameCall, withIndex, fragment);
       const isOtherIndex = index !== undefined && withId.index !== undefined && withId.index !== index;

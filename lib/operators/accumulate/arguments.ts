@@ -7,7 +7,7 @@ import { BracketScanner } from '../../core/json/scan.js';
 /** Whether the text means that there are no arguments. A tool then receives `{}`. */
 export const isBlank = (text: string): boolean => {
   const trimmed = text.trim();
-  return trimmed === '' || trimmed === 'null' || trimmed === '{}';
+  return trimmed === '' || trimmed === 'null' || /^\{\s*\}$/.test(trimmed);
 };
 
 /**
@@ -20,9 +20,14 @@ export const isBlank = (text: string): boolean => {
  * an integer that a number cannot hold (`inexact_integer`).
  */
 export function parseToolCallArguments(text: string): JsonObject {
-  const value = parseObject(text) ?? parseObject(withoutRepeats(text.replace(/^\s*null\s*(?=\{)/, '')));
+  let single = text;
+  let value = parseObject(text);
+  if (!value) {
+    single = withoutRepeats(text.replace(/^\s*null\s*(?=\{)/, ''));
+    value = parseObject(single);
+  }
   if (!value) return { _raw: text, _error: isTooDeepJson(text) ? 'too_deep' : 'invalid_json' };
-  return hasInexactInteger(text) ? { _raw: text, _error: 'inexact_integer' } : value;
+  return hasInexactInteger(single) ? { _raw: text, _error: 'inexact_integer' } : value;
 }
 
 /** Strings, which may contain any digits, and numbers. */
@@ -75,7 +80,6 @@ function withoutRepeats(text: string): string {
   const [first, ...others] = topLevelValues(text).filter((value) => !isBlank(value));
   if (first === undefined) return '';
   const value = parseObject(first);
-  if (!value) return text;
   // Values are compared, not texts: some servers repeat an object with its keys in another order.
   const isRepeat = (other: string) => other === first || isSameJson(value, parseObject(other));
   return others.every(isRepeat) ? first : text;

@@ -144,7 +144,7 @@ function isAfterRepeatedName(call: PendingToolCall, { name }: ToolCallFragment):
  */
 function isAtOtherAnnouncement(call: PendingToolCall, { index, name }: ToolCallFragment): boolean {
   const { argumentsIndex, announcedAt } = call;
-  if (announcedAt === undefined || index === undefined || argumentsIndex === undefined) return false;
+  if (announcedAt === undefined || argumentsIndex === undefined) return false;
   // A fragment with a name, after complete arguments: a list of rules has already compared the arguments.
   if (call.isPlaceholder() || (name && call.isComplete())) return false;
   return index !== argumentsIndex && announcedAt.has(index);

@@ -163,7 +163,7 @@ export class PendingToolCall {
    * text.
    */
   private appendName(next: string): void {
-    if (next !== this.name) this.name = next.startsWith(this.name) ? next : this.name + next;
+    this.name = next.startsWith(this.name) ? next : this.name + next;
   }
 
   /** The object is extended in place: a copy for each fragment would be quadratic. */
@@ -224,5 +224,5 @@ export function isEmptyFragment({ arguments: args, providerData, done }: ToolCal
 /** Scans a complete text: the scanner itself stops after each value. */
 function scan(scanner: BracketScanner, text: string): void {
   let offset = 0;
-  while (offset >= 0 && offset < text.length) offset = scanner.scan(text, offset); // -1 at the end of the text
+  while (offset >= 0) offset = scanner.scan(text, offset); // -1 at the end of the text
 }

@@ -40,5 +40,7 @@ describe('the report of mutants', () => {
       files: { 'lib/tools/one.ts': { source: `\n${source}`, mutants: [{ ...survivor, location: at(3, 5, 12) }] } },
     };
     expect(survivorList('tools', moved, explained)).toContain('  The caller checks it.\n');
+    const formatted = explained.replaceAll('`` ', '`').replaceAll(' ``', '`');
+    expect(survivorList('tools', moved, formatted)).toContain('  The caller checks it.\n');
   });
 });

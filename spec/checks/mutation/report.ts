@@ -65,7 +65,7 @@ export function survivorList(room: string, { files }: MutationReport, earlier: s
     const title = `## ${path.replace(`lib/${room}/`, '')}: ${scoreOf(file.mutants).percent.toFixed(1)} %`;
     const items = survivors.map((mutant) => {
       const item = itemOf(file.source, mutant);
-      return `${item}\n  ${explanations.get(`${title.split(':')[0]} ${item}`) ?? unexplained}`;
+      return `${item}\n  ${explanations.get(keyOf(title.split(':')[0] ?? '', item)) ?? unexplained}`;
     });
     return [`${title}\n\n${items.join('\n')}\n`];
   });
@@ -79,10 +79,13 @@ function explanationsOf(list: string): ReadonlyMap<string, string> {
   const lines = list.split('\n');
   for (const [index, line] of lines.entries()) {
     if (line.startsWith('## ')) file = line.split(':')[0] ?? '';
-    if (line.startsWith('- ')) explanations.set(`${file} ${line}`, lines[index + 1]?.trim() ?? unexplained);
+    if (line.startsWith('- ')) explanations.set(keyOf(file, line), lines[index + 1]?.trim() ?? unexplained);
   }
   return explanations;
 }
+
+/** The key of an explanation. Backticks and spaces do not count: a formatter writes code with as few as possible. */
+const keyOf = (file: string, item: string): string => `${file} ${item}`.replace(/[`\s]+/g, '');
 
 /** A mutant without its line number, so that an explanation is found again when lines move. */
 function itemOf(source: string, { location: { start, end }, replacement, status }: Mutant): string {
