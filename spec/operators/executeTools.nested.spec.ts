@@ -123,7 +123,7 @@ describe('executeTools with a tool that runs an agent', () => {
     turnOf(...withSlow)
       .pipe(executeTools([ask, slow], { concurrency: Infinity }))
       .subscribe((event) => {
-        values.push(event as StreamEvent);
+        values.push(event);
         if (event.type === 'toolResult') context?.progress('late');
       });
     output.next('done');

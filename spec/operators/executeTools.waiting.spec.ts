@@ -164,7 +164,8 @@ describe('executeTools with an approval', () => {
     ['null', null],
   ])('executeTools does not execute a call if the decision is %s', (_, decision) => {
     const { values, execute } = runPay({ approve: () => of(decision as Decision) });
-    expect(resultOf(values)).toMatchObject({ code: 'failed', error: expect.stringContaining('not approved') });
+    const error = 'The call was not approved, because the approval failed: approve() must return { approve: true } or ';
+    expect(resultOf(values)).toMatchObject({ code: 'failed', error: expect.stringContaining(error) });
     expect(execute).not.toHaveBeenCalled();
   });
 
@@ -225,6 +226,15 @@ describe('executeTools with an approval', () => {
     const { values, execute } = runPay({ approve }, needsApproval);
     expect(approve).toHaveBeenCalledTimes(asks ? 1 : 0);
     expect(values.some(isToolWaiting)).toBe(asks);
+    expect(execute).toHaveBeenCalledTimes(1);
+  });
+
+  it('executeTools announces the details that needsApproval returns, and passes them to approve', () => {
+    const approve = jest.fn(decide({ approve: true }));
+    const { values, execute } = runPay({ approve }, () => of({ total: 5 }));
+    const details = { total: 5 };
+    expect(values.find(isToolWaiting)).toEqual({ ...waitingEvent, details });
+    expect(approve.mock.calls).toMatchObject([[{ id: 'id-pay', details }]]);
     expect(execute).toHaveBeenCalledTimes(1);
   });
 
@@ -366,7 +376,7 @@ describe('executeTools with an approval', () => {
     expect(open.observed).toBe(true);
     stop.next();
     expect(open.observed).toBe(false);
-    expect(resultOf(values)).toMatchObject({ code: 'cancelled' });
+    expect(values.filter(isToolResult)).toMatchObject([{ id: 'id-pay', code: 'cancelled' }]);
     expect(values.at(-1)).toMatchObject({ type: 'finish', reason: 'stopped' });
     expect(execute).not.toHaveBeenCalled();
   });
