@@ -570,6 +570,12 @@ describe('the option stop of executeTools', () => {
     expect(values.at(-1)).toEqual({ type: 'finish', reason: 'stopped', usage: { input: 1 } });
   });
 
+  it('keeps another finish reason that ends the run', () => {
+    const source = of<StreamEvent[]>(messageOf(callOf('never')), finishOf('length'));
+    const { values } = observe(source.pipe(executeTools([never], { stop: of(1) })));
+    expect(values.at(-1)).toEqual(finishOf('length'));
+  });
+
   it('starts no eager call after the stop, also after a retract', () => {
     const stop = new Subject<void>();
     const source = new Subject<StreamEvent>();

@@ -16,6 +16,7 @@ import {
 } from 'rxjs';
 import * as z from 'zod';
 import type { Approve, Decision } from '../../lib/core/approval.js';
+import type { Chunk } from '../../lib/core/chunk.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { isOpenCalls, isToolResult, isToolWaiting } from '../../lib/core/eventGuards.js';
 import { tool } from '../../lib/core/tool.js';
@@ -520,6 +521,16 @@ describe('executeTools with calls that wait for an answer from outside', () => {
           { id: 'id-browse', name: 'browse', arguments: {} },
         ],
       },
+    });
+  });
+
+  it('executeTools reports the usage and the raw reason of the finish with the open calls', () => {
+    const finish: Chunk = { type: 'finish', reason: 'toolCalls', rawReason: 'tool_use', usage: { input: 1 } };
+    const source = of<StreamEvent[]>(messageOf(payCall), finish);
+    const { type: _, ...reported } = finish;
+    expect(observe(source.pipe(executeTools([payTool(() => 1)]))).values.at(-1)).toMatchObject({
+      type: 'openCalls',
+      open: { finish: reported },
     });
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import {
   BehaviorSubject,
   EMPTY,
+  NEVER,
   Observable,
   Subject,
   asyncScheduler,
@@ -104,10 +105,14 @@ describe('RunningCall', () => {
       expect((await runCalls([anyTool('f', () => output)], [callOf('f')])).answers).toEqual([{ result }]);
     });
 
-    it('RunningCall follows an Observable of another library that is a Promise too', async () => {
+    it('RunningCall follows an Observable of another library that has a method then too', () => {
+      const output = new Subject<number>();
       // eslint-disable-next-line unicorn/no-thenable -- the method is the point of the test
-      const both = { ...interop('@@observable'), then: () => undefined };
-      expect(await runOne(() => both)).toEqual(['start', 'progress 1', 'result 2']);
+      const both = { '@@observable': () => output, then: () => undefined };
+      const { values } = observe(turnOf(callOf('f')).pipe(executeTools([anyTool('f', () => both)])));
+      for (const value of [1, 2]) output.next(value);
+      output.complete();
+      expect(summaryOf(values)).toEqual(['start', 'progress 1', 'result 2']);
     });
 
     it('RunningCall emits the result when the resources of a synchronous tool are gone', () => {
@@ -614,6 +619,13 @@ describe('RunningCall', () => {
         expect(values.at(-1)).toEqual(finishOf());
       }));
 
+    it('RunningCall starts no timer without a deadline', () =>
+      virtual(({ flush }) => {
+        const { completed } = observe(turnOf(callOf('f')).pipe(executeTools([anyTool('f', () => NEVER)])));
+        flush();
+        expect([asyncScheduler.now(), completed]).toEqual([0, false]);
+      }));
+
     it.each([2 ** 31, Infinity])('RunningCall does not end a tool early when the deadline is %s', (deadline) => {
       jest.useFakeTimers();
       try {
@@ -746,6 +758,20 @@ describe('RunningCall', () => {
       },
     );
     expect(returned).toHaveBeenCalledTimes(1);
+    expect(unhandled).toEqual([]);
+  });
+
+  it('RunningCall reports nothing when it leaves an async iterator without return()', () => {
+    const unhandled: unknown[] = [];
+    withHandler(
+      (error) => unhandled.push(error),
+      () => {
+        const iterator = { next: () => new Promise(() => undefined) };
+        const f = anyTool('f', () => ({ [Symbol.asyncIterator]: () => iterator }));
+        observe(turnOf(callOf('f')).pipe(executeTools([f]))).subscription.unsubscribe();
+        jest.advanceTimersByTime(100);
+      },
+    );
     expect(unhandled).toEqual([]);
   });
 
