@@ -47,7 +47,7 @@ describe('partialOutput', () => {
 
   it('partialOutput emits nothing for a turn without JSON after another turn', () => {
     const events: RunEvent[] = [text('{"a":1}'), turn(1), text('\n'), turn(2), text('Done.'), turn(3)];
-    expect(observe(from(events).pipe(partialOutput())).values).toEqual([{ a: 1 }]);
+    expect(observe(from(events).pipe(partialOutput())).values).toStrictEqual([{ a: 1 }]);
   });
 
   it('partialOutput emits no snapshot for text that adds nothing to the value', async () => {
