@@ -120,7 +120,7 @@ class MessageCollector {
     if (this.textData) this.closeText(); // the signature covers only the text before it
     this.text ??= new StringBuilder();
     this.text.add(text);
-    if (providerData) this.textData = providerData;
+    this.textData = providerData;
   }
 
   addPart(part: Part): void {

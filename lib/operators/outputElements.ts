@@ -149,7 +149,7 @@ const newValidElements = () =>
         if (elementError) return;
         const { index, value, checked } = element;
         if ('invalid' in checked) elementError = new ElementError(index, value, checked.invalid);
-        else if (index >= emitted.length || !isSameJson(emitted[index], value)) {
+        else if (!isSameJson(emitted[index], value)) {
           emitted[index] = value;
           out.next(checked.value);
         }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { EMPTY, concat, from, of, throwError } from 'rxjs';
+import type { OpenCallsEvent } from '../../lib/core/checkpoint.js';
 import type { Chunk, FinishReason } from '../../lib/core/chunk.js';
 import { startState } from '../../lib/core/event.js';
 import type { TurnMessageEvent, RunState, StreamEvent, TurnEvent } from '../../lib/core/event.js';
@@ -216,6 +217,85 @@ describe('endTurn', () => {
       usage: { input: 1110, output: 1 },
       metadata: { cost: 3 },
       next: null,
+    });
+  });
+
+  it('endTurn adds the usage of tools to that of the turn', () => {
+    const usage = (input: number): StreamEvent => ({
+      type: 'toolUsage',
+      ...{ id: 'c', name: 'ask', usage: { input } },
+    });
+    const report: Chunk = { type: 'finish', reason: 'stop', usage: { input: 1, output: 1 } };
+    const { values } = observe(from<StreamEvent[]>([usage(10), usage(100), report]).pipe(endTurn(start)));
+    expect(values.slice(0, 2)).toEqual([usage(10), usage(100)]);
+    expect(values.at(-1)).toMatchObject({ type: 'turn', usage: { input: 111, output: 1 } });
+  });
+
+  it('endTurn has no raw reason if the provider has none', () => {
+    expect(turnOf([says])).not.toHaveProperty('rawReason');
+  });
+
+  it('endTurn fails with the error of the option unfinished if the source completes without a finish', () => {
+    const options = { unfinished: () => new Error('cut off') };
+    expect(observe(EMPTY.pipe(endTurn(start, options))).error).toEqual(new Error('cut off'));
+    expect(turnOf([says], start, 'stop', options)).toMatchObject({ finishReason: 'stop' });
+  });
+
+  describe('with calls that are open', () => {
+    const finished = { reason: 'toolCalls', usage: { input: 1 } } as const;
+    const openCalls = (waits: boolean): OpenCallsEvent => ({
+      type: 'openCalls',
+      waits,
+      open: { messages: [], finish: finished, results: [], waiting: [] },
+    });
+    const asking: StreamEvent[] = [
+      { type: 'metadata', ...{ metadata: { id: 'r1' } } },
+      { type: 'toolUsage', ...{ id: 'c', name: 'ask', usage: { input: 10 } } },
+      { type: 'message', ...{ message: asks } },
+    ];
+
+    it('endTurn completes the event with the state, the messages, the usage and the metadata of the turn', () => {
+      const { values, error } = observe(
+        from([...asking, openCalls(true)]).pipe(endTurn(start, { unfinished: () => new Error('cut off') })),
+      );
+      expect(error).toBeUndefined();
+      expect(values.at(-1)).toEqual({
+        ...openCalls(true),
+        state: start,
+        open: {
+          ...openCalls(true).open,
+          messages: [asks],
+          finish: { reason: 'toolCalls', usage: { input: 11 } },
+          metadata: { id: 'r1' },
+        },
+      });
+    });
+
+    it('endTurn adds no usage and no metadata that is unknown', () => {
+      const bare = openCalls(true);
+      const { values } = observe(
+        of<StreamEvent>({ ...bare, ...{ open: { ...bare.open, finish: { reason: 'stop' } } } }).pipe(endTurn(start)),
+      );
+      expect(values.at(-1)).toStrictEqual({
+        ...bare,
+        state: start,
+        open: { ...bare.open, finish: { reason: 'stop' } },
+      });
+    });
+
+    it('endTurn does not change the event when more messages and metadata follow', () => {
+      const more: StreamEvent[] = [
+        { type: 'metadata', ...{ metadata: { id: 'r2' } } },
+        { type: 'message', ...{ message: told } },
+      ];
+      const { values } = observe(from([...asking, openCalls(false), ...more, finish()]).pipe(endTurn(start)));
+      expect(values[3]).toMatchObject({ open: { messages: [asks], metadata: { id: 'r1' } } });
+      expect(values.at(-1)).toMatchObject({ type: 'turn', metadata: { id: 'r2' } });
+    });
+
+    it('endTurn fails if the source completes without a finish after calls that did not wait', () => {
+      const options = { unfinished: () => new Error('cut off') };
+      expect(observe(of(openCalls(false)).pipe(endTurn(start, options))).error).toEqual(new Error('cut off'));
     });
   });
 });

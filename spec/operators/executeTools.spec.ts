@@ -360,6 +360,37 @@ describe('executeTools', () => {
     expect(order).toEqual(['torn down', 'complete']);
   });
 
+  it('executeTools with eager waits for a call that no message contains, and emits no message without results', () => {
+    const output = new Subject<string>();
+    const { values } = observe(
+      from<StreamEvent[]>([callOf('slow'), finishOf()]).pipe(
+        executeTools([anyTool('slow', () => output)], { eager: true, checkpoints: true }),
+      ),
+    );
+    expect(types(values)).toEqual(['toolCall', 'toolStart']);
+    output.next('done');
+    output.complete();
+    expect(types(values)).toEqual(['toolCall', 'toolStart', 'toolResult', 'finish']);
+  });
+
+  it('executeTools with eager reports no open calls until the response has ended', () => {
+    const source = new Subject<StreamEvent>();
+    const outputs = { a: new Subject<string>(), b: new Subject<string>() };
+    const calls = [callOf('f', {}, 'a'), callOf('f', {}, 'b')];
+    const f = anyTool('f', (_, { call }) => outputs[call.id as 'a']);
+    const { values } = observe(
+      source.pipe(executeTools([f], { eager: true, checkpoints: true, concurrency: Infinity })),
+    );
+    for (const call of calls) source.next(call);
+    outputs.a.complete();
+    source.next(messageOf(...calls));
+    source.next(finishOf());
+    outputs.b.complete();
+    expect(types(values).slice(4)).toEqual(['toolResult', 'message', 'toolResult']);
+    source.complete();
+    expect(types(values).slice(7)).toEqual(['openCalls', 'message', 'finish']);
+  });
+
   describe('many calls that wait for an asynchronous one', () => {
     const tools = (first: Observable<number>) => [anyTool('first', () => first), anyTool('f', () => of(1))];
     const calls = [callOf('first'), ...Array.from({ length: 2000 }, (_, index) => callOf('f', {}, `id-${index}`))];
@@ -458,6 +489,17 @@ describe('executeTools', () => {
     expect(contexts[0]).toMatchObject({ call: callOf('f', { a: 1 }), messages: history });
   });
 
+  it('executeTools gives each call an idempotency key, which differs between two runs with the same ids', () => {
+    const keys: string[] = [];
+    const f = anyTool('f', (_, { idempotencyKey }) => keys.push(idempotencyKey));
+    const run = turnOf(callOf('f', {}, 'a')).pipe(executeTools([f]));
+    for (const each of [run, run]) observe(each);
+    expect(keys).toEqual([expect.stringMatching(/.\.a$/), expect.stringMatching(/.\.a$/)]);
+    expect(new Set(keys).size).toBe(2);
+    observe(turnOf(callOf('f', {}, 'a')).pipe(executeTools([f], { idempotencyPrefix: 'run-1.' })));
+    expect(keys.at(-1)).toBe('run-1.a');
+  });
+
   it('executeTools rejects two tools with the same name with an error notification', () => {
     const { error } = observe(turnOf().pipe(executeTools([anyTool('f', () => 1), anyTool('f', () => 2)])));
     expect(error).toMatchObject({ code: 'configuration', subject: 'tools', message: expect.stringContaining('"f"') });
@@ -528,6 +570,12 @@ describe('the option stop of executeTools', () => {
     expect(values.at(-1)).toEqual({ type: 'finish', reason: 'stopped', usage: { input: 1 } });
   });
 
+  it('keeps another finish reason that ends the run', () => {
+    const source = of<StreamEvent[]>(messageOf(callOf('never')), finishOf('length'));
+    const { values } = observe(source.pipe(executeTools([never], { stop: of(1) })));
+    expect(values.at(-1)).toEqual(finishOf('length'));
+  });
+
   it('starts no eager call after the stop, also after a retract', () => {
     const stop = new Subject<void>();
     const source = new Subject<StreamEvent>();
@@ -542,6 +590,8 @@ describe('the option stop of executeTools', () => {
   it('does not change a turn without calls', () => {
     const { values } = observe(of(finishOf('stop')).pipe(executeTools([never], { stop: of(1) })));
     expect(values).toEqual([finishOf('stop')]);
+    const cancelled = of(finishOf('stop')).pipe(executeTools([never], { stop: of(1), cancel: of('x') }));
+    expect(observe(cancelled).values).toEqual([finishOf('stop')]);
   });
 });
 

@@ -16,6 +16,7 @@ import {
 } from 'rxjs';
 import * as z from 'zod';
 import type { Approve, Decision } from '../../lib/core/approval.js';
+import type { Chunk } from '../../lib/core/chunk.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { isOpenCalls, isToolResult, isToolWaiting } from '../../lib/core/eventGuards.js';
 import { tool } from '../../lib/core/tool.js';
@@ -164,7 +165,8 @@ describe('executeTools with an approval', () => {
     ['null', null],
   ])('executeTools does not execute a call if the decision is %s', (_, decision) => {
     const { values, execute } = runPay({ approve: () => of(decision as Decision) });
-    expect(resultOf(values)).toMatchObject({ code: 'failed', error: expect.stringContaining('not approved') });
+    const error = 'The call was not approved, because the approval failed: approve() must return { approve: true } or ';
+    expect(resultOf(values)).toMatchObject({ code: 'failed', error: expect.stringContaining(error) });
     expect(execute).not.toHaveBeenCalled();
   });
 
@@ -225,6 +227,15 @@ describe('executeTools with an approval', () => {
     const { values, execute } = runPay({ approve }, needsApproval);
     expect(approve).toHaveBeenCalledTimes(asks ? 1 : 0);
     expect(values.some(isToolWaiting)).toBe(asks);
+    expect(execute).toHaveBeenCalledTimes(1);
+  });
+
+  it('executeTools announces the details that needsApproval returns, and passes them to approve', () => {
+    const approve = jest.fn(decide({ approve: true }));
+    const { values, execute } = runPay({ approve }, () => of({ total: 5 }));
+    const details = { total: 5 };
+    expect(values.find(isToolWaiting)).toEqual({ ...waitingEvent, details });
+    expect(approve.mock.calls).toMatchObject([[{ id: 'id-pay', details }]]);
     expect(execute).toHaveBeenCalledTimes(1);
   });
 
@@ -366,7 +377,7 @@ describe('executeTools with an approval', () => {
     expect(open.observed).toBe(true);
     stop.next();
     expect(open.observed).toBe(false);
-    expect(resultOf(values)).toMatchObject({ code: 'cancelled' });
+    expect(values.filter(isToolResult)).toMatchObject([{ id: 'id-pay', code: 'cancelled' }]);
     expect(values.at(-1)).toMatchObject({ type: 'finish', reason: 'stopped' });
     expect(execute).not.toHaveBeenCalled();
   });
@@ -510,6 +521,16 @@ describe('executeTools with calls that wait for an answer from outside', () => {
           { id: 'id-browse', name: 'browse', arguments: {} },
         ],
       },
+    });
+  });
+
+  it('executeTools reports the usage and the raw reason of the finish with the open calls', () => {
+    const finish: Chunk = { type: 'finish', reason: 'toolCalls', rawReason: 'tool_use', usage: { input: 1 } };
+    const source = of<StreamEvent[]>(messageOf(payCall), finish);
+    const { type: _, ...reported } = finish;
+    expect(observe(source.pipe(executeTools([payTool(() => 1)]))).values.at(-1)).toMatchObject({
+      type: 'openCalls',
+      open: { finish: reported },
     });
   });
 

@@ -111,6 +111,18 @@ describe('holdBack', () => {
     expect(read).toBeLessThan(5000 * 12);
   });
 
+  it('holdBack counts only the text that is held towards the limit', () => {
+    const { values } = observe(
+      from([text('one two three fo'), text('ur '), finish]).pipe(holdBack<Chunk>(endOfLastWord, { limit: 3 })),
+    );
+    expect(values).toEqual([text('one two three '), text('four '), finish]);
+  });
+
+  it('holdBack fails if the limit is negative', () => {
+    const { error } = observe(of(text('a')).pipe(holdBack<Chunk>(endOfLastWord, { limit: -1 })));
+    expect(error).toMatchObject({ code: 'configuration', message: expect.stringContaining('limit is -1.') });
+  });
+
   it.each([-1, NaN])('holdBack takes %s for nothing that is decided', (length) => {
     expect(observe(of(text('ab'), finish).pipe(holdBack<Chunk>(() => length))).values).toEqual([text('ab'), finish]);
   });

@@ -95,6 +95,12 @@ describe('outputElements', () => {
     });
   });
 
+  it('outputElements emits an element of the new response that differs from the one at its index', () => {
+    const both = valuesOf([...deltas('[1,2'), retract, ...deltas('[1,3,null]'), turn(1)]);
+    expect(both).toMatchObject({ values: [1, 3, null], error: undefined });
+    expect(valuesOf([...deltas('[1,2]'), turn(1), ...deltas('[2,2]'), turn(2)]).values).toEqual([1, 2, 2]);
+  });
+
   it('outputElements emits nothing for text that is not JSON, and the complete elements of an array that becomes invalid', () => {
     expect(valuesOf([text('Here are some: [1, 2]'), turn(1)])).toMatchObject({ values: [], completed: true });
     expect(valuesOf(deltas('[1,2,?,3]'))).toMatchObject({ values: [1, 2], completed: true });

@@ -45,6 +45,21 @@ describe('partialOutput', () => {
     expect(observe(of(text('5 degrees in Oslo.')).pipe(partialOutput())).values).toEqual([]);
   });
 
+  it('partialOutput emits nothing for a turn without JSON after another turn', () => {
+    const events: RunEvent[] = [text('{"a":1}'), turn(1), text('\n'), turn(2), text('Done.'), turn(3)];
+    expect(observe(from(events).pipe(partialOutput())).values).toStrictEqual([{ a: 1 }]);
+  });
+
+  it('partialOutput emits no snapshot for text that adds nothing to the value', async () => {
+    const source = new Subject<StreamEvent>();
+    const { values } = observe(source.pipe(partialOutput()));
+    for (const delta of ['[[1]', ' ', '\n']) {
+      source.next(text(delta));
+      await burst();
+    }
+    expect(values).toEqual([[[1]]]);
+  });
+
   it('partialOutput starts again in a new turn (a repaired response) and on retract', () => {
     const events: RunEvent[] = [
       text('{"a":1'),

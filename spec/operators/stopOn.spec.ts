@@ -203,6 +203,11 @@ describe('stopOn', () => {
     expect(log.values).toEqual([{ ...stopped, usage: { input: 3 } }]);
   });
 
+  it('forwards what follows the finish of the source, if the notifier has not emitted', () => {
+    const after: Chunk = { type: 'metadata', metadata: { id: 'r1' } };
+    expect(observe(from([...turn, after]).pipe(stopOn(NEVER))).values).toEqual([...turn, after]);
+  });
+
   it('unsubscribes a source that stays open, if a handler of its finish stops it', () => {
     const [chunks, stop] = [new Subject<Chunk>(), new Subject<void>()];
     const values: string[] = [];

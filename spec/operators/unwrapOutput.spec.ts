@@ -81,6 +81,7 @@ describe('unwrapOutput', () => {
   it('unwrapOutput emits what it holds before a tool call, an error and the end, and reads each turn from its start', () => {
     const call: Chunk = { type: 'toolCallFragment', name: 'f' };
     expect(unwrap(text('{"va'), call, text('lue":1}'), finish)).toEqual([text('{"va'), call, text('lue":1}'), finish]);
+    expect(textOf(unwrap(text('{"value":[1'), call, text(',2]}'), finish))).toBe('[1,2]');
     const error = new Error('no');
     const failed = observe(
       concat(

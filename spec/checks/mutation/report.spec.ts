@@ -43,4 +43,15 @@ describe('the report of mutants', () => {
     const formatted = explained.replaceAll('`` ', '`').replaceAll(' ``', '`');
     expect(survivorList('tools', moved, formatted)).toContain('  The caller checks it.\n');
   });
+
+  it('keeps the explanation in a list that was formatted, and of a survivor that a test reaches by now', () => {
+    const unreached: MutationReport = {
+      files: { 'lib/tools/one.ts': { source, mutants: [{ ...survivor, status: 'NoCoverage' }] } },
+    };
+    const list = survivorList('tools', unreached, '');
+    expect(list).toContain('`` if (a === 1) return true; `` (no test reaches it)\n');
+    const formatted = list.replace(/`` (.*?) ``/g, '`$1`').replace('Not explained.', 'The caller checks it.');
+    expect(formatted).toContain('`a === 1` → `true`');
+    expect(survivorList('tools', report, formatted)).toContain('  The caller checks it.\n');
+  });
 });

@@ -65,7 +65,7 @@ export function survivorList(room: string, { files }: MutationReport, earlier: s
     const title = `## ${path.replace(`lib/${room}/`, '')}: ${scoreOf(file.mutants).percent.toFixed(1)} %`;
     const items = survivors.map((mutant) => {
       const item = itemOf(file.source, mutant);
-      return `${item}\n  ${explanations.get(keyOf(title.split(':')[0] ?? '', item)) ?? unexplained}`;
+      return `${item}\n  ${explanations.get(keyOf(title.split(':')[0], item)) ?? unexplained}`;
     });
     return [`${title}\n\n${items.join('\n')}\n`];
   });
@@ -79,13 +79,18 @@ function explanationsOf(list: string): ReadonlyMap<string, string> {
   const lines = list.split('\n');
   for (const [index, line] of lines.entries()) {
     if (line.startsWith('## ')) file = line.split(':')[0] ?? '';
-    if (line.startsWith('- ')) explanations.set(keyOf(file, line), lines[index + 1]?.trim() ?? unexplained);
+    const explanation = lines[index + 1]?.trim() ?? unexplained;
+    if (line.startsWith('- ') && explanation !== unexplained) explanations.set(keyOf(file, line), explanation);
   }
   return explanations;
 }
 
-/** The key of an explanation. Backticks and spaces do not count: a formatter writes code with as few as possible. */
-const keyOf = (file: string, item: string): string => `${file} ${item}`.replace(/[`\s]+/g, '');
+/**
+ * What a mutant is found by in an earlier list. The formatter has changed the backticks and the spaces of that list, and
+ * a test may reach the mutant by now.
+ */
+const keyOf = (file: string | undefined, item: string): string =>
+  `${file}${item.replace(unreached, '')}`.replace(/[`\s]/g, '');
 
 /** A mutant without its line number, so that an explanation is found again when lines move. */
 function itemOf(source: string, { location: { start, end }, replacement, status }: Mutant): string {
@@ -95,9 +100,12 @@ function itemOf(source: string, { location: { start, end }, replacement, status 
   original[last] = original[last]?.slice(0, end.column - 1) ?? '';
   original[0] = original[0]?.slice(start.column - 1) ?? '';
   const place = lines[start.line - 1] ?? '';
-  const reached = status === 'NoCoverage' ? ' (no test reaches it)' : '';
+  const reached = status === 'NoCoverage' ? unreached : '';
   return `- ${code(original.join(' '))} → ${code(replacement)} in ${code(place)}${reached}`;
 }
+
+/** Follows an item whose code no test runs. */
+const unreached = ' (no test reaches it)';
 
 /** The longest excerpt of code in an item, in characters. */
 const LONGEST = 100;

@@ -2,6 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import {
   BehaviorSubject,
   EMPTY,
+  NEVER,
   Observable,
   Subject,
   asyncScheduler,
@@ -20,7 +21,9 @@ import type { StreamEvent } from '../../../lib/core/event.js';
 import { isToolProgress, isToolResult } from '../../../lib/core/eventGuards.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { progress } from '../../../lib/core/progress.js';
+import { TimeoutError } from '../../../lib/core/timeoutError.js';
 import { tool } from '../../../lib/core/tool.js';
+import type { ToolContext } from '../../../lib/core/tool.js';
 import { executeTools } from '../../../lib/operators/executeTools.js';
 import { observe } from '../../support/observe.js';
 import { anyTool, callOf, finishOf, runCalls, turnOf, virtual } from '../../support/toolCalls.js';
@@ -85,10 +88,51 @@ describe('RunningCall', () => {
       const key = Symbol('observable');
       Object.defineProperty(Symbol, 'observable', { value: key, configurable: true });
       try {
-        expect((await runCalls([anyTool('f', () => interop(key))], [callOf('f')])).answers).toEqual([{ result: 2 }]);
+        const tools = [anyTool('f', () => interop(key)), anyTool('g', () => ({ a: 1 }))];
+        const { answers } = await runCalls(tools, [callOf('f'), callOf('g')]);
+        expect(answers).toEqual([{ result: 2 }, { result: { a: 1 } }]);
       } finally {
         Reflect.deleteProperty(Symbol, 'observable');
       }
+    });
+
+    it.each<[string, unknown, unknown]>([
+      ['whose then is no function', { then: 'later' }, { then: 'later' }],
+      ['whose next and throw are no functions', { next: 1, throw: 2 }, { next: 1, throw: 2 }],
+      ['with a method throw, and no next', { throw: () => 1, toJSON: () => 'a ball' }, 'a ball'],
+      ['with a next, and no throw', { next: () => 1, toJSON: () => 'a list' }, 'a list'],
+    ])('RunningCall takes an object %s as the result', async (_, output, result) => {
+      expect((await runCalls([anyTool('f', () => output)], [callOf('f')])).answers).toEqual([{ result }]);
+    });
+
+    it('RunningCall follows an Observable of another library that has a method then too', () => {
+      const output = new Subject<number>();
+      // eslint-disable-next-line unicorn/no-thenable -- the method is the point of the test
+      const both = { '@@observable': () => output, then: () => undefined };
+      const { values } = observe(turnOf(callOf('f')).pipe(executeTools([anyTool('f', () => both)])));
+      for (const value of [1, 2]) output.next(value);
+      output.complete();
+      expect(summaryOf(values)).toEqual(['start', 'progress 1', 'result 2']);
+    });
+
+    it('RunningCall emits the result when the resources of a synchronous tool are gone', () => {
+      const log: string[] = [];
+      const f = anyTool('f', () => concat(of(1)).pipe(finalize(() => log.push('torn down'))));
+      const g = anyTool(
+        'g',
+        () =>
+          new Observable((out) => {
+            out.next(1);
+            out.complete();
+            return () => log.push('torn down');
+          }),
+      );
+      for (const each of [f, g])
+        turnOf(callOf(each.name))
+          .pipe(executeTools([each]))
+          .subscribe(({ type }) => log.push(type));
+      const events = ['message', 'toolStart', 'torn down', 'toolResult', 'message', 'finish'];
+      expect(log).toEqual([...events, ...events]);
     });
 
     it('RunningCall copies the result, so that later changes to it do not reach the history', () => {
@@ -139,11 +183,29 @@ describe('RunningCall', () => {
     });
   });
 
+  it.each<[string, unknown]>([
+    ['the TimeoutError of a request', new TimeoutError('first', 10)],
+    ['an error with a phase of its own', Object.assign(new Error('no'), { phase: 'tool' })],
+  ])('RunningCall answers %s as failed, not as a missed deadline', async (_, thrown) => {
+    const { answers } = await runCalls([anyTool('f', () => throwError(() => thrown))], [callOf('f')]);
+    expect(answers).toMatchObject([{ code: 'failed' }]);
+  });
+
   describe('calls that are not executed', () => {
     it('RunningCall names the available tools when the model calls another, and emits no toolStart', async () => {
       const { answers, events } = await runCalls([anyTool('add', () => 1)], [callOf('sub')]);
       expect(answers).toEqual([{ error: 'There is no tool "sub". Available: add.', code: 'unknown_tool' }]);
       expect(summaryOf(events)).toEqual(['error There is no tool "sub". Available: add.']);
+    });
+
+    it('RunningCall says so if there are several tools or none', async () => {
+      const tools = [anyTool('add', () => 1), anyTool('mul', () => 1)];
+      expect((await runCalls(tools, [callOf('sub')])).answers).toMatchObject([
+        { error: 'There is no tool "sub". Available: add, mul.' },
+      ]);
+      expect((await runCalls([], [callOf('sub')])).answers).toMatchObject([
+        { error: 'There is no tool "sub". No tools are available.' },
+      ]);
     });
 
     it.each(['__proto__', 'constructor', 'toString', 'hasOwnProperty'])(
@@ -402,6 +464,59 @@ describe('RunningCall', () => {
   });
 
   describe('unsubscription', () => {
+    it('RunningCall does not abort the signal of a tool that has failed by itself', async () => {
+      let signal: AbortSignal | undefined;
+      const failing = (_: unknown, context: ToolContext) => ((signal = context.signal), throwing('no'));
+      expect(await runOne(failing)).toEqual(['start', 'error no']);
+      expect(signal?.aborted).toBe(false);
+    });
+
+    it('RunningCall aborts the signal, also if it is read later, of a tool whose progress is its last value and ends the call', () => {
+      let context: ToolContext | undefined;
+      const f = anyTool('f', (_, given) => ((context = given), progress('half')));
+      turnOf(callOf('f'))
+        .pipe(
+          executeTools([f]),
+          takeWhile(({ type }) => type !== 'toolProgress'),
+        )
+        .subscribe();
+      expect(context?.signal.aborted).toBe(true);
+    });
+
+    it('RunningCall does not close an async iterator that has ended', async () => {
+      const closed: unknown[] = [];
+      const steps = [{ value: 'a' }, { done: true }];
+      const iterator = { next: () => steps.shift(), return: () => closed.push('closed') };
+      expect(await runOne(() => ({ [Symbol.asyncIterator]: () => iterator }))).toEqual(['start', 'result "a"']);
+      expect(closed).toEqual([]);
+    });
+
+    it('RunningCall answers a cancelled call once, whatever its tool does afterwards', async () => {
+      const cancel = new Subject<string>();
+      const [steps, other] = [new BehaviorSubject('a'), new Subject<string>()];
+      let reject: (error: Error) => void = () => undefined;
+      const tools = [
+        anyTool('stream', () => steps),
+        anyTool('promise', () => new Promise((_, fail) => (reject = fail))),
+        anyTool('other', () => other),
+      ];
+      const events: StreamEvent[] = [];
+      turnOf(...tools.map(({ name }) => callOf(name)))
+        .pipe(executeTools(tools, { cancel, concurrency: Infinity }))
+        .subscribe((event) => {
+          events.push(event);
+          if (event.type === 'toolProgress' && steps.value === 'a') steps.next('b');
+        });
+      cancel.next('id-stream');
+      cancel.next('id-promise');
+      reject(new Error('late'));
+      await Promise.resolve();
+      other.complete();
+      const cancelled = 'error The call was cancelled.';
+      const started = ['start', 'start', 'start'];
+      expect(summaryOf(events)).toEqual([...started, 'progress "a"', cancelled, cancelled, 'result null']);
+    });
+
     it('RunningCall does not abort the signal of a tool that has ended', async () => {
       const signals: AbortSignal[] = [];
       const f = anyTool('f', (_, { signal }) => (signals.push(signal), Promise.resolve(1)));
@@ -502,6 +617,13 @@ describe('RunningCall', () => {
         flush();
         expect(values.filter(isToolResult).map(({ code }) => code)).toEqual(['timeout', 'timeout']);
         expect(values.at(-1)).toEqual(finishOf());
+      }));
+
+    it('RunningCall starts no timer without a deadline', () =>
+      virtual(({ flush }) => {
+        const { completed } = observe(turnOf(callOf('f')).pipe(executeTools([anyTool('f', () => NEVER)])));
+        flush();
+        expect([asyncScheduler.now(), completed]).toEqual([0, false]);
       }));
 
     it.each([2 ** 31, Infinity])('RunningCall does not end a tool early when the deadline is %s', (deadline) => {
@@ -636,6 +758,20 @@ describe('RunningCall', () => {
       },
     );
     expect(returned).toHaveBeenCalledTimes(1);
+    expect(unhandled).toEqual([]);
+  });
+
+  it('RunningCall reports nothing when it leaves an async iterator without return()', () => {
+    const unhandled: unknown[] = [];
+    withHandler(
+      (error) => unhandled.push(error),
+      () => {
+        const iterator = { next: () => new Promise(() => undefined) };
+        const f = anyTool('f', () => ({ [Symbol.asyncIterator]: () => iterator }));
+        observe(turnOf(callOf('f')).pipe(executeTools([f]))).subscription.unsubscribe();
+        jest.advanceTimersByTime(100);
+      },
+    );
     expect(unhandled).toEqual([]);
   });
 
