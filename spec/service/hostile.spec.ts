@@ -287,25 +287,28 @@ describe('a store that never answers', () => {
 });
 
 describe('ids, types and owners', () => {
-  const seen: string[] = [];
-  const store: RunStore = {
-    ...mapStore(),
-    get: (id) => {
-      seen.push(id);
-      return of(undefined);
-    },
-  };
   const agent = () => createAgent({ model: scriptedModel(() => ['Hi']) });
-  const handlers = {
-    agentHandler: agentHandler(agent(), { store }),
-    agUiHandler: agUiHandler(agent, { store }),
-    uiChatHandler: uiChatHandler(agent(), { store, context: (_, id) => void seen.push(id), owner: () => '' }),
-  };
+  /** Handlers, and the ids that their store and their context have seen. */
+  function createHandlers() {
+    const seen: string[] = [];
+    const store: RunStore = {
+      ...mapStore(),
+      get: (id) => {
+        seen.push(id);
+        return of(undefined);
+      },
+    };
+    return {
+      seen,
+      agUiHandler: agUiHandler(agent, { store }),
+      uiChatHandler: uiChatHandler(agent(), { store, context: (_, id) => void seen.push(id), owner: () => '' }),
+    };
+  }
 
   it.each(['../../etc/passwd', '__proto__', 'x'.repeat(200_000), '', 'a\nb', '\ud800'])(
     'the name %# reaches no store as it is, nor the context',
     async (name) => {
-      seen.length = 0;
+      const { seen, ...handlers } = createHandlers();
       const isLong = name === '' || name.length > 200 || !/^[ -~]*$/.test(name);
       const answer = { id: name, role: 'assistant', parts: [] };
       const statuses = [
@@ -320,14 +323,16 @@ describe('ids, types and owners', () => {
   );
 
   it('uiChatHandler answers 400 to a URL that is not valid', async () => {
+    const { uiChatHandler: handler } = createHandlers();
     for (const id of ['%E0%A4%A', '%00', 'x'.repeat(201)])
-      expect((await handlers.uiChatHandler(new Request(`${url}/${id}/stream`))).status).toBe(400);
+      expect((await handler(new Request(`${url}/${id}/stream`))).status).toBe(400);
   });
 
   it.each([
     ['agUiHandler', agUiBody],
     ['uiChatHandler', { id: 'chat', messages: chatMessages }],
   ] as const)('%s refuses what a page of another site can send without asking', async (name, body) => {
+    const handlers = createHandlers();
     const statusOf = async (type: string) => (await post(handlers[name], body, { 'content-type': type })).status;
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'text/plain; application/json', ''])
       expect(await statusOf(type)).toBe(415);

@@ -1,7 +1,7 @@
 // npm run mutation -- ROOM [--concurrency N] [--only FILE]: mutates a room of lib/ and runs its specs with Stryker.
 // See spec/checks/mutation/README.md.
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { roomScore, survivorList, withScore } from './report.js';
@@ -17,7 +17,10 @@ const limits: Readonly<Record<string, number>> = {
 };
 
 /** Specs that belong to a room besides those of its folder: `agentRun.ts` and others are parts of `lib/agent.ts`. */
-const furtherSpecs: Readonly<Record<string, string>> = { orchestrators: 'spec/agent*.spec.ts' };
+const furtherSpecs: Readonly<Record<string, RegExp>> = { orchestrators: /^agent/ };
+
+/** Specs that start processes; and zone.js, which replaces Promise for all specs of the process. */
+const notInOneProcess = /\.(?:slow|database)\.spec\.ts$|\bzone\.spec\.ts$/;
 
 /** Tests that measure how cost or memory grow, or that run at every event: they take a second for each mutant. */
 const slowTests = [
@@ -39,6 +42,13 @@ const [room] = positionals;
 const isComplete = values.only === everyFile;
 if (room === undefined) throw new Error('Pass a room of lib/: npm run mutation -- tools');
 
+const further = furtherSpecs[room];
+const specs = [
+  ...readdirSync(`spec/${room}`, { recursive: true, encoding: 'utf8' }).map((name) => `spec/${room}/${name}`),
+  ...readdirSync('spec').flatMap((name) => (further?.test(name) ? [`spec/${name}`] : [])),
+].filter((name) => name.endsWith('.spec.ts') && !notInOneProcess.test(name));
+const tests = `^(?!.*(${slowTests.join('|')}))`;
+
 const folder = import.meta.dirname;
 const out = join(folder, 'out', room);
 mkdirSync(out, { recursive: true });
@@ -49,10 +59,8 @@ const config = {
   testRunnerNodeArgs: ['--import', 'tsx'],
   mochaOptions: {
     require: ['./spec/checks/mutation/fileSuites.ts'],
-    spec: [`spec/${room}/**/*.spec.ts`, ...[furtherSpecs[room] ?? []].flat()],
-    grep: `^(?!.*(${slowTests.join('|')}))`,
-    // Specs that start processes; and zone.js, which replaces Promise for all specs of the process.
-    ignore: ['**/*.slow.spec.ts', '**/*.database.spec.ts', '**/zone.spec.ts'],
+    spec: specs,
+    grep: tests,
   },
   coverageAnalysis: 'perTest',
   // What a module does once, when it is loaded, has happened before a mutant is chosen.
@@ -80,6 +88,7 @@ const config = {
 };
 writeFileSync(join(out, 'stryker.config.json'), JSON.stringify(config, null, 2));
 const env = { ...process.env, TSX_TSCONFIG_PATH: 'spec/checks/mutation/tsconfig.json' };
+execFileSync('node', ['--import', 'tsx', join(folder, 'runTwice.ts'), tests, ...specs], { stdio: 'inherit', env });
 execFileSync('stryker', ['run', join(out, 'stryker.config.json')], { stdio: 'inherit', env });
 
 const found = JSON.parse(readFileSync(join(out, 'report.json'), 'utf8')) as MutationReport;
