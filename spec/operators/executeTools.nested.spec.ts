@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { EMPTY, NEVER, Subject, from, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
@@ -275,6 +275,15 @@ describe('executeTools with the option resumed', () => {
     });
     expect(asks).toEqual([]);
     expect(types(values)).toEqual(['message', 'toolStart', 'toolResult', 'message', 'finish']);
+  });
+
+  it('executeTools does not execute a denied call, also if its tool needs no approval any more', () => {
+    const execute = jest.fn(() => 'paid');
+    const values = run([anyTool('pay', execute)], [callOf('pay')], {
+      resumed: { ...resumedTurn({ waiting: [waitingPay] }), decisions: new Map([['id-pay', { approve: false }]]) },
+    });
+    expect(execute).not.toHaveBeenCalled();
+    expect(codes(values)).toEqual([['id-pay', 'denied']]);
   });
 
   it.each([undefined, { total: 5 }])('executeTools asks approve with the details %j that were announced', (details) => {
