@@ -185,7 +185,7 @@ describe('deleteRun', () => {
   it('stops and deletes a run, and the runs that it resumed', () => {
     const { deleteRun, asked, stopped, left } = createDeletion();
     expect(observe(deleteRun('c', 'ann'))).toMatchObject({ values: [], error: undefined, completed: true });
-    expect([asked, stopped, left()]).toEqual([['c', 'b', 'a'], ['c', 'b', 'a'], ['d']]);
+    expect([asked, stopped, left()]).toStrictEqual([['c', 'b', 'a'], ['c', 'b', 'a'], ['d']]);
   });
 
   it.each([
