@@ -6,7 +6,6 @@ import { tool } from '../../lib/core/tool.js';
 import { agentHandler, createAgentHandler } from '../../lib/service/agentHandler.js';
 import type { HandledAgent } from '../../lib/service/handledAgent.js';
 import { memoryLog } from '../../lib/service/memoryLog.js';
-import type { RunRecord } from '../../lib/service/runStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { ScriptedTurn } from '../../lib/testing/index.js';
 import { userMessage } from '../../lib/core/message.js';
@@ -40,18 +39,14 @@ function startService(script: readonly ScriptedTurn[], store = mapStore()) {
       return 'paid';
     },
   });
-  const agent: HandledAgent<string> = createAgent({ model, tools: [pay] }) as never;
+  const agent: HandledAgent<string> = createAgent({ model, tools: [pay] });
   const enqueue = (id: string, context: string) =>
     defer(() => {
       enqueued.push([id, context]);
       return EMPTY;
     });
-  const { stream, resume } = agent;
-  const front = agentHandler<string>(
-    { stream, resume, durable: { enqueue } },
-    { ...shared, context: () => 'Ann', owner },
-  );
-  const worker = createAgentHandler<string>({ stream, resume, durable: {} }, { ...shared, owner });
+  const front = agentHandler<string>({ ...agent, durable: { enqueue } }, { ...shared, context: () => 'Ann', owner });
+  const worker = createAgentHandler<string>({ ...agent, durable: {} }, { ...shared, owner });
   handlers.push(front, worker);
   const send = (method: string, id: string, body?: unknown) =>
     front(
@@ -113,8 +108,8 @@ describe('agentHandler of a durable agent', () => {
     const [id, other] = [newId(), newId()];
     await post(id, { input: 'a' });
     await execute(id);
-    const ended = store.records.get(id)?.record as RunRecord;
-    store.records.set(other, { record: { ...ended, id: other }, version: 1 });
+    const ended = store.records.get(id);
+    if (ended) store.records.set(other, { record: { ...ended.record, id: other }, version: 1 });
     observe(log.append(other, 1, []));
     expect(await execute(other)).toMatchObject({ error: undefined, completed: true });
     expect(logged(other).map(({ type }) => type)).toEqual(expect.arrayContaining(['retract', 'text', 'result']));

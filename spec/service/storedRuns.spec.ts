@@ -42,7 +42,7 @@ const ask = tool({
 const work = tool({ name: 'work', description: 'Works.', execute: () => 'worked' });
 function serve(script: Script<ScriptedRequest>, options: AgentHandlerOptions<never> = {}) {
   const model = scriptedModel(script);
-  const handler = agentHandler<never>(createAgent({ model, tools: [ask, work] }) as never, options);
+  const handler = agentHandler<never>(createAgent({ model, tools: [ask, work] }), options);
   handlers.push(handler);
   return { handler, model };
 }
@@ -121,7 +121,7 @@ describe('agentHandler: the records of runs', () => {
     const once = tool({ name: 'once', description: 'Pays.', atMostOnce: true, execute: () => 1 });
     const agent = createAgent({ model: scriptedModel([[toolCall('once')], 'Done.']), tools: [once] });
     const store = mapStore(new Map(), (record) => records.push(record));
-    const handler = protocol.handler(agent as never, { store, tools: [once] });
+    const handler = protocol.handler(agent, { store, tools: [once] });
     handlers.push(handler);
     const body = JSON.stringify(protocol.body('a'));
     const text = await textOf(handler(new Request(url, { method: 'POST', headers: protocol.headers(), body })));
@@ -147,7 +147,7 @@ describe('agentHandler: messages to runs', () => {
     const put: RunStore['put'] = (record, version) =>
       concat(version === 0 ? written : EMPTY, records.put(record, version));
     const agent = createAgent({ model: scriptedModel(['One']) });
-    const handler = agentHandler<string>(agent as never, {
+    const handler = agentHandler<string>(agent, {
       context: (request: Request) => request.headers.get('authorization') ?? '',
       owner: (owner) => owner,
       store: { ...records, put },
