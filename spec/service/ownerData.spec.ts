@@ -1,15 +1,20 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { lastValueFrom, Subject, toArray } from 'rxjs';
+import { EMPTY, lastValueFrom, of, Subject, toArray } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import { agUiHandler } from '../../lib/bridges/agUi/index.js';
 import { uiChatHandler } from '../../lib/bridges/aiSdkUi/index.js';
+import { memoryChats } from '../../lib/chats/index.js';
+import type { ChatStore } from '../../lib/chats/index.js';
 import { userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/agentHandler.js';
+import { memoryLog } from '../../lib/service/memoryLog.js';
 import { memoryStore } from '../../lib/service/memoryStore.js';
+import { createOwnerData } from '../../lib/service/ownerData.js';
 import type { OwnerData } from '../../lib/service/ownerData.js';
-import type { RunStore } from '../../lib/service/runStore.js';
+import type { RunRecord, RunStore } from '../../lib/service/runStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { observe } from '../support/observe.js';
 import { shutDown } from '../support/services.js';
 import { lateStore, mapStore } from '../support/stores.js';
 
@@ -112,4 +117,107 @@ describe('the data of an owner', () => {
       expect(await exported(handler, 'ann')).toEqual([]);
     }
   });
+});
+
+describe('the data of an owner: chats', () => {
+  const chat = (id: string, owner: string) => ({ id, owner, title: id, updated: 1, saved: {} });
+  const createChats = () => {
+    const chats = memoryChats();
+    for (const record of [chat('a', 'ann'), chat('b', 'bob'), chat('c', 'ann')]) observe(chats.put(record, 0));
+    return chats;
+  };
+  const never = () => EMPTY;
+
+  it('are exported after the runs, and deleted; those of others stay', () => {
+    const [store, chats] = [mapStore(), createChats()];
+    observe(store.put({ id: 'r', owner: 'ann', state: 'ended', attempt: 1, input: [] }, 0));
+    const { ownerData } = createOwnerData(store, chats, never);
+    const entries = observe(ownerData.exportData('ann')).values.map(({ type, record }) => `${type} ${record.id}`);
+    expect([entries[0], ...entries.slice(1).sort()]).toEqual(['run r', 'chat a', 'chat c']);
+    expect(observe(ownerData.deleteData('ann'))).toMatchObject({ values: [], error: undefined, completed: true });
+    expect(observe(ownerData.exportData('ann')).values).toEqual([]);
+    expect(observe(ownerData.exportData('bob')).values).toEqual([{ type: 'chat', record: chat('b', 'bob') }]);
+  });
+
+  it('that are deleted while they are read are omitted', () => {
+    const chats = createChats();
+    const get: ChatStore['get'] = (id) => (id === 'a' ? of(undefined) : chats.get(id));
+    const { ownerData } = createOwnerData(mapStore(), { ...chats, get }, never);
+    expect(observe(ownerData.exportData('ann')).values).toEqual([{ type: 'chat', record: chat('c', 'ann') }]);
+  });
+
+  it('that return again and again are reported', () => {
+    let rounds = 0;
+    const list: ChatStore['list'] = () => of({ chats: [{ ...chat('a', 'ann'), version: ++rounds }] });
+    const { ownerData } = createOwnerData(mapStore(), { ...createChats(), list, delete: () => of(true) }, never);
+    expect(String(observe(ownerData.deleteData('ann')).error)).toContain('new data after 10 rounds');
+    expect(rounds).toBe(11);
+  });
+});
+
+describe('deleteRun', () => {
+  const run = (id: string, resumes?: string): RunRecord => ({
+    ...{ id, owner: 'ann', state: 'ended', attempt: 1, input: [] },
+    resumes,
+  });
+  /** A store that another process writes to before each of the first deletions. */
+  const createDeletion = (writes = 0) => {
+    const store = mapStore();
+    for (const each of [run('a'), run('b', 'a'), run('c', 'b'), run('d')]) observe(store.put(each, 0));
+    const asked: unknown[] = [];
+    const stopped: string[] = [];
+    let deletions = 0;
+    const counted: RunStore = {
+      ...store,
+      get: (id) => {
+        asked.push(id);
+        return store.get(id);
+      },
+      delete: (id, version) => (deletions++ < writes ? of(false) : store.delete(id, version)),
+    };
+    const { deleteRun } = createOwnerData(counted, undefined, (id) => {
+      stopped.push(id);
+      return of(true);
+    });
+    return { deleteRun, asked, stopped, left: () => [...store.records.keys()], deletions: () => deletions };
+  };
+
+  it('stops and deletes a run, and the runs that it resumed', () => {
+    const { deleteRun, asked, stopped, left } = createDeletion();
+    expect(observe(deleteRun('c', 'ann'))).toMatchObject({ values: [], error: undefined, completed: true });
+    expect([asked, stopped, left()]).toStrictEqual([['c', 'b', 'a'], ['c', 'b', 'a'], ['d']]);
+  });
+
+  it.each([
+    ['of another owner', 'c', 'bob'],
+    ['that is unknown', 'x', 'ann'],
+  ])('leaves a run %s', (_, id, owner) => {
+    const { deleteRun, stopped, left } = createDeletion();
+    expect(observe(deleteRun(id, owner))).toMatchObject({ values: [], error: undefined, completed: true });
+    expect([stopped, left()]).toEqual([[], ['a', 'b', 'c', 'd']]);
+  });
+
+  it('deletes a run that is written in the meantime, at most 11 times', () => {
+    const { deleteRun, left } = createDeletion(10);
+    expect(observe(deleteRun('d', 'ann'))).toMatchObject({ error: undefined, completed: true });
+    expect(left()).toEqual(['a', 'b', 'c']);
+    const busy = createDeletion(11);
+    expect(String(observe(busy.deleteRun('d', 'ann')).error)).toContain('The run d was written again and again.');
+    expect([busy.left().length, busy.deletions()]).toEqual([4, 11]);
+  });
+});
+
+it('a run of another process is stopped when the data of its owner is deleted', () => {
+  const [store, log] = [mapStore(), { ...memoryLog(), isShared: true }];
+  const executor = { id: 'other', until: Infinity };
+  store.records.set('r', {
+    record: { id: 'r', owner: '', state: 'running', attempt: 1, input: [], executor },
+    version: 1,
+  });
+  observe(log.append('r', 1, []));
+  const messages = observe(log.messages('r'));
+  const handler = agentHandler(createAgent({ model: scriptedModel([]) }), { store, log });
+  expect(observe(handler.deleteData('')).completed).toBe(true);
+  expect(messages.values.map(({ message }) => message)).toEqual([{ type: 'stop' }]);
+  expect(store.records.size).toBe(0);
 });

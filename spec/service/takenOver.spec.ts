@@ -16,7 +16,7 @@ const handlers: Handler[] = [];
 afterEach(() => handlers.splice(0).forEach(shutDown));
 
 /** A process whose tool `work` runs until `end` emits. */
-function startProcess(store: Store, name: string, log?: RunLog) {
+function startProcess(store: Store, name: string, log?: RunLog, checkpoints = true) {
   let end = new Subject<string>();
   let calls = 0;
   const work = tool({
@@ -31,7 +31,7 @@ function startProcess(store: Store, name: string, log?: RunLog) {
   const model = scriptedModel(({ messages }) =>
     messages.length === 1 ? [toolCall('work', {}, 'c1')] : `Done by ${name}.`,
   );
-  const handler = agentHandler(createAgent({ model, tools: [work] }), { store, log, checkpoints: true });
+  const handler = agentHandler(createAgent({ model, tools: [work] }), { store, log, checkpoints });
   handlers.push(handler);
   return {
     handler,
@@ -79,6 +79,7 @@ describe('a process that was paused, and whose run another process has taken ove
     const cut = await page.text();
     expect(cut).toContain('"type":"toolStart"');
     expect(cut).not.toMatch(/event: (?:failed|done)|run_taken|"type":"result"/);
+    expect(cut).toMatch(/\n\n$/); // and without any other text
 
     const early = await post(a.handler, id, {}, '3');
     expect(early.status).toBe(503);
@@ -127,5 +128,18 @@ describe('a process that leaves, and shows a run of another process', () => {
     expect(cut).not.toMatch(/event: (?:failed|done)|"type":"result"/);
     a.finish();
     expect(await executed.text()).toContain('Done by a.');
+  });
+
+  it('without checkpoints, it sends the run to its end, which no other process would resume', async () => {
+    const store = mapStore();
+    const log: RunLog = { ...memoryLog(), isShared: true };
+    const [a, b] = [startProcess(store, 'a', log, false), startProcess(store, 'b', log, false)];
+    const id = crypto.randomUUID();
+    const executed = await post(a.handler, id, { input: 'Work.' });
+    while (a.calls() === 0) await turns();
+    const shown = await post(b.handler, id, {});
+    b.handler.shutdown('abandon').subscribe();
+    a.finish();
+    for (const response of [executed, shown]) expect(await response.text()).toContain('Done by a.');
   });
 });
