@@ -17,6 +17,7 @@ afterEach(() => handlers.splice(0).forEach(shutDown));
 
 /** A process whose tool `work` runs until `end` emits. */
 function startProcess(store: Store, name: string, log?: RunLog) {
+  const errors: unknown[] = [];
   let end = new Subject<string>();
   let calls = 0;
   const work = tool({
@@ -31,10 +32,16 @@ function startProcess(store: Store, name: string, log?: RunLog) {
   const model = scriptedModel(({ messages }) =>
     messages.length === 1 ? [toolCall('work', {}, 'c1')] : `Done by ${name}.`,
   );
-  const handler = agentHandler(createAgent({ model, tools: [work] }), { store, log, checkpoints: true });
+  const handler = agentHandler(createAgent({ model, tools: [work] }), {
+    store,
+    log,
+    checkpoints: true,
+    onError: (thrown) => errors.push(thrown),
+  });
   handlers.push(handler);
   return {
     handler,
+    errors,
     finish: () => {
       end.next('worked');
       end.complete();
@@ -79,6 +86,7 @@ describe('a process that was paused, and whose run another process has taken ove
     const cut = await page.text();
     expect(cut).toContain('"type":"toolStart"');
     expect(cut).not.toMatch(/event: (?:failed|done)|run_taken|"type":"result"/);
+    expect(a.errors).toEqual([]); // it is no failure
 
     const early = await post(a.handler, id, {}, '3');
     expect(early.status).toBe(503);
