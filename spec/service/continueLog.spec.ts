@@ -12,6 +12,7 @@ const record: RunRecord = { id: 'r', owner: '', state: 'running', attempt: 2, in
 const message = { type: 'message', message: { role: 'model', parts: [] } };
 const turn = { type: 'turn', turn: 1, finishReason: 'toolCalls', usage: { input: 3 } };
 const thinking = (text: string) => ({ type: 'thinking', text });
+const retry = { type: 'retry', attempt: 3, error: {} };
 const retract = (attempt: number) => ({ type: 'retract', attempt });
 
 /** A log that has these events of a run. */
@@ -32,7 +33,7 @@ function continued(...events: readonly object[]) {
 
 describe('the log of a run that another process continues', () => {
   it('has its complete turns, without the turn that was interrupted', () => {
-    const { seen, values } = continued(thinking('Hm.'), message, turn, thinking('So, so.'), message);
+    const { seen, values } = continued(thinking('Hm.'), retry, message, turn, thinking('So, so.'), message);
     expect(values).toEqual([retract(3)]);
     expect(seen).toMatchObject([{ turns: 1, messages: 1, thinking: 3, usage: { input: 3 } }]);
   });

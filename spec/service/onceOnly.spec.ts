@@ -9,6 +9,7 @@ import { agentHandler } from '../../lib/service/agentHandler.js';
 import { onceOnly } from '../../lib/service/onceOnly.js';
 import type { RunRecord } from '../../lib/service/runStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { observe } from '../support/observe.js';
 import { shutDown } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
 
@@ -200,10 +201,11 @@ describe('the tools of a turn', () => {
     const received: { readonly isWrapped: readonly boolean[]; readonly eagerTools: unknown }[] = [];
     const turnOf = onceOnly([], () => EMPTY);
     const context = { tools, options: { eagerTools: true } } as unknown as TurnContext;
-    turnOf((_, { tools: own, options }) => {
+    const turned = turnOf((_, { tools: own, options }) => {
       received.push({ isWrapped: own.map((one, index) => one !== tools[index]), eagerTools: options.eagerTools });
-      return EMPTY as never;
+      return EMPTY;
     })({} as never, context);
+    observe(turned);
     return received[0];
   }
   const named = (name: string, settings: Partial<Tool> = {}): Tool => ({
@@ -213,16 +215,12 @@ describe('the tools of a turn', () => {
   const asking = (name: string, ...tools: readonly Tool[]) =>
     agentTool(createAgent({ model: scriptedModel([]), tools: [...tools] }), { name, description: 'Asks.' });
   const pay = named('pay', { atMostOnce: true });
+  const zone: Tool = { name: 'zone', description: 'Asks.', parameters: pay.parameters, atMostOnce: true };
 
   it.each<readonly [string, readonly Tool[], readonly boolean[], boolean]>([
     ['without such a tool', [named('look')], [false], true],
     ['with such a tool among others', [named('look'), pay], [false, true], false],
-    [
-      'whose tool of the page needs an approval',
-      [tool({ name: 'zone', description: 'Asks.', needsApproval: true })],
-      [false],
-      true,
-    ],
+    ['whose only such tool is executed by the page', [zone], [false], true],
     ['with an inner agent that has such a tool among others', [asking('ask', named('look'), pay)], [true], false],
     ['with an inner agent that has no such tool', [asking('ask', named('look'))], [false], true],
   ])('%s are wrapped only where it is necessary', (_, tools, isWrapped, eagerTools) => {
