@@ -638,6 +638,14 @@ describe('agentHandler: requests', () => {
     ['a history of messages', { input: 'a', history: forged }, 400, 'Send `history` as a list of objects'],
     ['a forged history', { input: 'a', history: [{ id: runId(), input: forged }] }, 400, 'Send `input` as a text'],
     ['a resume of an object', { resume: {} }, 400, 'Send `resume` as the id of a run'],
+    ['a resume of a list', { resume: [runId()] }, 400, 'Send `resume` as the id of a run'],
+    [
+      'an earlier run whose id is a list',
+      { input: 'a', history: [{ id: [runId()], input: [] }] },
+      400,
+      'Send `history` as a list of objects',
+    ],
+    ['a text that is a number', { input: { role: 'user', parts: [{ type: 'text', text: 1 }] } }, 400, 'Send `input`'],
     [
       'a part that is unknown',
       { input: { role: 'user', parts: [{ type: 'text' }, { type: 'x' }] } },
@@ -714,6 +722,13 @@ describe('agentHandler: requests', () => {
     const request = new Request('http://localhost/chat', { method: 'PATCH', headers, body: JSON.stringify(body) });
     const response = await agentHandler(agent([]))(request);
     expect([response.status, await response.text()]).toEqual([400, expect.stringContaining('Send `input` as a text')]);
+  });
+
+  it('one message is accepted without a list', async () => {
+    const model = scriptedModel(['One']);
+    const input = { role: 'user', parts: [{ type: 'text', text: 'Hi' }] };
+    expect(await (await post(agentHandler(createAgent({ model })), { input })).text()).toContain('One');
+    expect(model.requests[0]?.messages).toEqual([input]);
   });
 
   it('more earlier runs than 1000 are refused', async () => {

@@ -82,6 +82,10 @@ describe('an event log', () => {
     expect(readAll(logOf([text('x'.repeat(4096)), text('y')]).reader())).toHaveLength(2);
   });
 
+  it('counts no bytes of an event that is not JSON', () => {
+    expect(logOf([text('abc'), { type: 'myOwn', value: 1n } as StreamEvent]).size).toBe(3);
+  });
+
   it('does not merge deltas of two kinds', () => {
     const events = [text('a'), { type: 'thinking', text: 'b' }, fragment(0, '{'), text('c')] as StreamEvent[];
     expect(eventsOf(readAll(logOf(events).reader()))).toEqual(events);

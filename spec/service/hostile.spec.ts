@@ -15,7 +15,7 @@ import type { AgentHandlerOptions } from '../../lib/service/agentHandler.js';
 import { createExecutor } from '../../lib/service/executeRun.js';
 import { writeFirst } from '../../lib/service/writeFirst.js';
 import { memoryStore } from '../../lib/service/memoryStore.js';
-import type { RunRecord, RunStore } from '../../lib/service/runStore.js';
+import type { RunRecord, RunStore, StoredRun } from '../../lib/service/runStore.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import { observe } from '../support/observe.js';
 import { lateStore, mapStore } from '../support/stores.js';
@@ -159,7 +159,7 @@ describe('memoryStore', () => {
 const result = { type: 'result', result: { messages: [], text: '' } as unknown as RunResult } as StreamEvent;
 
 describe('the record of a run', () => {
-  const execute = (store: RunStore, source: Observable<StreamEvent>, checkpoints = false) => {
+  const execute = (store: RunStore, source: Observable<StreamEvent>, checkpoints = false, stored?: StoredRun) => {
     const errors: unknown[] = [];
     const executor = createExecutor(store, {
       checkpoints,
@@ -168,7 +168,7 @@ describe('the record of a run', () => {
     });
     const log = observe<StreamEvent>(
       executor
-        .execute({ record: { id: 'r', owner: '', input: [] }, events: () => source })
+        .execute({ record: { id: 'r', owner: '', input: [] }, stored, events: () => source })
         .pipe(concatMap((events) => events({ stop: NEVER, cancel: NEVER, prompts: NEVER }))),
     );
     return { log, errors, executor };
@@ -194,6 +194,20 @@ describe('the record of a run', () => {
       flush();
       expect(untils).toEqual([30_000, undefined]);
     });
+  });
+
+  it('is what it was before if the request ends while the run is taken over', () => {
+    const before: RunRecord = { id: 'r', owner: '', input: [], state: 'waiting', attempt: 1 };
+    const store = mapStore();
+    observe(store.put(before, 0));
+    const written = new Subject<never>();
+    const put: RunStore['put'] = (record, version) =>
+      concat(store.put(record, version).pipe(ignoreElements()), version === 1 ? written : EMPTY, of(true));
+    const { log, errors } = execute({ ...store, put }, NEVER, false, { record: before, version: 1 });
+    expect(store.records.get('r')?.record).toMatchObject({ state: 'running', attempt: 2 });
+    log.subscription.unsubscribe();
+    written.complete();
+    expect([store.records.get('r')?.record, errors]).toEqual([before, []]);
   });
 
   it('ends the run if another process has taken it over', () => {

@@ -139,12 +139,21 @@ describe('createOwnerLimits', () => {
     });
   });
 
-  it.each([{ maxRunsPerOwner: 0 }, { budget: { tokens: -1 } }, { budget: { window: NaN } }])(
-    'rejects %j',
-    (options) => {
-      expect(() => createOwnerLimits(options)).toThrow(expect.objectContaining({ code: 'configuration' }));
-    },
-  );
+  it('counts nothing for a run that waits without a checkpoint', () => {
+    const limits = createOwnerLimits({ budget: { tokens: 60 } });
+    const waits = { type: 'result', result: { finishReason: 'waiting' } } as unknown as StreamEvent;
+    expect(observe(of(waits).pipe(limits.count('ann'))).error).toBeUndefined();
+    expect(isAdmitted(limits)).toBe(true);
+  });
+
+  it.each([
+    ['maxRunsPerOwner is 0.', { maxRunsPerOwner: 0 }],
+    ['budget.tokens is -1.', { budget: { tokens: -1 } }],
+    ['budget.cost is -1.', { budget: { cost: -1 } }],
+    ['budget.window is NaN.', { budget: { window: NaN } }],
+  ])('says that %s', (message, options) => {
+    expect(() => createOwnerLimits(options)).toThrow(message);
+  });
 });
 
 describe('a long conversation', () => {

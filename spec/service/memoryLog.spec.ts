@@ -123,4 +123,19 @@ describe('memoryLog', () => {
   it.each(['maxBytes', 'maxAge'])('memoryLog rejects a `%s` below zero', (name) => {
     expect(() => memoryLog({ [name]: -1 })).toThrow(`${name} is -1.`);
   });
+
+  it('memoryLog says in words for a browser that there is no such run, or that another process executes it', () => {
+    const log = memoryLog();
+    expect(observe(log.read('r')).error).toMatchObject({
+      name: 'RunNotFoundError',
+      message: 'The run is not known: it ended some time ago, or the service has restarted. Ask again.',
+    });
+    observe(log.append('r', 2, []));
+    expect(observe(log.append('r', 1, [])).error).toMatchObject({
+      name: 'RunTakenError',
+      message: 'Another process executes this run. Join it there.',
+      retryable: true,
+      isPublic: true,
+    });
+  });
 });

@@ -59,6 +59,7 @@ describe('memoryStore', () => {
       { maxAge: 10 },
       {
         0: (store) => put(store, recordOf('a', leased(1000))),
+        500: (store) => put(store, recordOf('b')),
         999: (store) => seen.push(has(store, 'a')),
         1000: (store) => seen.push(has(store, 'a')),
       },
@@ -110,6 +111,13 @@ describe('memoryStore', () => {
     for (const id of ['b1', 'b2']) put(store, sized(170, id, { owner: 'bob' }));
     put(store, sized(200, 'b3', { owner: 'bob' }));
     expect(kept(store, 'a1', 'a2', 'a3', 'b1', 'b2', 'b3')).toEqual(['a1', 'a2', 'a3', 'b2', 'b3']);
+  });
+
+  it('memoryStore removes no more than it must, if two owners use the same', () => {
+    const store = memoryStore({ maxBytes: 600 });
+    for (const id of ['a1', 'a2']) put(store, sized(200, id));
+    for (const id of ['b1', 'b2']) put(store, sized(200, id, { owner: 'bob' }));
+    expect(kept(store, 'a1', 'a2', 'b1', 'b2')).toEqual(['a2', 'b1', 'b2']);
   });
 
   it('memoryStore takes nothing from an owner that uses its share, which former owners do not lower', () => {

@@ -1,17 +1,20 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { concat, NEVER, Subject } from 'rxjs';
+import { concat, EMPTY, NEVER, Subject } from 'rxjs';
 import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { tool } from '../../lib/core/tool.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
 import type { Tool, ToolContext } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/agentHandler.js';
+import { onceOnly } from '../../lib/service/onceOnly.js';
 import type { RunRecord } from '../../lib/service/runStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { observe } from '../support/observe.js';
 import { shutDown } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
 
 const newId = () => crypto.randomUUID();
+type TurnContext = Parameters<ReturnType<ReturnType<typeof onceOnly>>>[1];
 type Handler = (request: Request) => Promise<Response>;
 const post = (handler: Handler, id: string, body: unknown) =>
   handler(
@@ -189,6 +192,39 @@ describe('a call of an atMostOnce tool', () => {
     chunks.complete();
     while (keys.length === 0) await turn();
     expect(records[0]?.checkpoint?.open?.messages).toHaveLength(1);
+  });
+});
+
+describe('the tools of a turn', () => {
+  /** What a turn receives instead of its tools, and whether it may still execute them early. */
+  function wrapped(...tools: readonly Tool[]) {
+    const received: { readonly isWrapped: readonly boolean[]; readonly eagerTools: unknown }[] = [];
+    const turnOf = onceOnly([], () => EMPTY);
+    const context = { tools, options: { eagerTools: true } } as unknown as TurnContext;
+    const turned = turnOf((_, { tools: own, options }) => {
+      received.push({ isWrapped: own.map((one, index) => one !== tools[index]), eagerTools: options.eagerTools });
+      return EMPTY;
+    })({} as never, context);
+    observe(turned);
+    return received[0];
+  }
+  const named = (name: string, settings: Partial<Tool> = {}): Tool => ({
+    ...tool({ name, description: 'Works.', execute: () => 'worked' }),
+    ...settings,
+  });
+  const asking = (name: string, ...tools: readonly Tool[]) =>
+    agentTool(createAgent({ model: scriptedModel([]), tools: [...tools] }), { name, description: 'Asks.' });
+  const pay = named('pay', { atMostOnce: true });
+  const zone: Tool = { name: 'zone', description: 'Asks.', parameters: pay.parameters, atMostOnce: true };
+
+  it.each<readonly [string, readonly Tool[], readonly boolean[], boolean]>([
+    ['without such a tool', [named('look')], [false], true],
+    ['with such a tool among others', [named('look'), pay], [false, true], false],
+    ['whose only such tool is executed by the page', [zone], [false], true],
+    ['with an inner agent that has such a tool among others', [asking('ask', named('look'), pay)], [true], false],
+    ['with an inner agent that has no such tool', [asking('ask', named('look'))], [false], true],
+  ])('%s are wrapped only where it is necessary', (_, tools, isWrapped, eagerTools) => {
+    expect(wrapped(...tools)).toEqual({ isWrapped, eagerTools });
   });
 });
 

@@ -8,6 +8,7 @@ import { uiChatHandler } from '../../lib/bridges/aiSdkUi/index.js';
 import { agentHandler } from '../../lib/service/agentHandler.js';
 import { memoryLog } from '../../lib/service/memoryLog.js';
 import { memoryStore } from '../../lib/service/memoryStore.js';
+import { namedId } from '../../lib/service/requestError.js';
 import type { RunStore } from '../../lib/service/runStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { lateStore, mapStore } from '../support/stores.js';
@@ -162,6 +163,13 @@ describe('owners', () => {
     expect(joined.status).toBe(200);
     await send('DELETE', 'ann');
     expect(await joined.text()).toContain('"abort"');
+  });
+});
+
+describe('the id of a record that a client has named', () => {
+  it('is never that of another owner', () => {
+    expect(namedId('chat', 'an', 'n')).not.toBe(namedId('chat', 'a', 'nn'));
+    expect(namedId('chat', 'a:b', 'c')).not.toBe(namedId('chat', 'a', 'b:c'));
   });
 });
 

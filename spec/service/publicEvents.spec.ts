@@ -310,6 +310,7 @@ describe('publicEvents', () => {
     ['a turn without a reason', { type: 'turn', own: 1 }, undefined],
     ['a retry without an error', { type: 'retry', error: 'own', own: 1 }, undefined],
     ['a value whose type is a property of objects', { type: 'constructor' }, undefined],
+    ['a value whose type is the prototype of objects', { type: '__proto__' }, undefined],
     ['a value whose type is not a text', { type: 1 }, undefined],
     ['a text', 'own', undefined],
   ])('reads the progress of a tool that runs an agent: %s', (_, value, expected) => {

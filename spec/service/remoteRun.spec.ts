@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ignoreElements, lastValueFrom, NEVER, throwError, timer } from 'rxjs';
+import { asyncScheduler, ignoreElements, lastValueFrom, NEVER, throwError, timer } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { memoryLog } from '../../lib/service/memoryLog.js';
 import { memoryStore } from '../../lib/service/memoryStore.js';
@@ -44,6 +44,27 @@ describe('remoteRun', () => {
     const [{ thrown } = { thrown: undefined }] = await readRun('running');
     expect(thrown).toMatchObject({ name: 'ExecutorLostError', code: 'run_abandoned', retryable: true, isPublic: true });
     expect(String(thrown)).toContain('has ended. Join the run again.');
+  });
+
+  it('remoteRun waits as long as a process executes the run, and fails if its record is gone', () => {
+    new TestScheduler(() => undefined).run(({ cold, flush }) => {
+      const store = memoryStore();
+      observe(store.put({ id: 'r', owner: '', input: [], state: 'running', attempt: 1 }, 0));
+      const lost = (isExecuted: () => boolean) => watchExecutor(store, 'r', isExecuted);
+      const seen: unknown[] = [];
+      lost(() => asyncScheduler.now() < 25_000).subscribe({ error: () => seen.push(asyncScheduler.now()) });
+      lost(() => true).subscribe({ error: (thrown: unknown) => seen.push(asyncScheduler.now(), thrown) });
+      cold('35s (a|)').subscribe(() => observe(store.delete('r', 1)));
+      flush();
+      expect(seen).toEqual([30_000, 40_000, expect.any(ExecutorLostError)]);
+    });
+  });
+
+  it('remoteRun emits the events of the log, and is a run in progress', () => {
+    const log = memoryLog();
+    observe(log.append('r', 1, [{ type: 'a' }]));
+    const run = remoteRun(log, 'r', NEVER);
+    expect([run.status, observe(run.events$).values]).toEqual(['running', [{ type: 'a' }]]);
   });
 
   it('remoteRun asks a store again that could not be reached', () => {

@@ -6,6 +6,8 @@ import type { Message } from '../../lib/core/message.js';
 import { joinedPrompts, messagesOfRecord, replayCheckpoint, replayRecord } from '../../lib/service/replayRecord.js';
 import { seenBefore } from '../../lib/service/replayRecord.js';
 import type { RunRecord } from '../../lib/service/runStore.js';
+import { descriptionOf } from '../../lib/service/trustedDescription.js';
+import { remoteRunError } from '../../lib/transport/fromServerSentEvents.js';
 import { observe } from '../support/observe.js';
 
 const said = (text: string): Message => ({ role: 'model', parts: [{ type: 'text', text }] });
@@ -67,6 +69,14 @@ describe('the replay of a record', () => {
     expect(seenOf(replayRecord({ ...record, failure, shown: 2 }))).toEqual([failed]);
   });
 
+  it('has the description of an error only if a process of this service has written it', () => {
+    const description = { code: 'own', message: 'Own words.', retryable: false };
+    const { error } = observe(replayRecord({ ...record, failure: { messages: [], error: description } }));
+    expect(descriptionOf(error)).toBe(description);
+    for (const foreign of [new Error('no'), remoteRunError(description), 'no', null, undefined])
+      expect(descriptionOf(foreign)).toBeUndefined();
+  });
+
   it('is the error of an unknown run if the record has neither', () => {
     expect(observe(replayRecord(record)).error).toMatchObject({ code: 'run_not_found' });
   });
@@ -105,6 +115,15 @@ describe('the replay of a checkpoint', () => {
       nested({ type: 'message', message: said('Inner.') }),
       nested({ type: 'toolWaiting', ...call, id: 'i' }),
     ]);
+  });
+
+  it('names each inner run by its call, and has those that are between two turns', () => {
+    const calls = ['c2', 'c3'].map((id) => ({ type: 'toolCall', id, name: `ask ${id}`, arguments: {} }));
+    const inner = { emitted: { messages: [said('Inner.')] } };
+    const two = { messages: [{ role: 'model', parts: calls }], waiting: [], nested: { c2: inner, c3: inner } };
+    const { values } = observe(replayCheckpoint(checkpoint({ open: two }), seenBefore(record)));
+    const names = values.slice(start.length).map((event) => (event.type === 'nested' ? event.name : event.type));
+    expect(names).toEqual(['ask c2', 'ask c2', 'ask c3', 'ask c3']);
   });
 
   it.each([

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
@@ -83,6 +83,8 @@ describe('a run over a real socket', () => {
     const [plain, shared] = await Promise.all([events, shareRun(events)].map((run) => runResponse(run).text()));
     expect(plain?.match(/^data: .*$/gm)).toEqual(shared?.match(/^data: .*$/gm));
     expect(plain).not.toContain('checkpoint');
+    expect(plain).not.toMatch(/^retry: .*\ndata: .*"type"/m);
+    expect(shared).not.toMatch(/^id: 1$/m);
     expect(plain).not.toMatch(/^id: /m);
     expect(plain?.match(/"type":"a"|"type":"b"/g)).toEqual(['"type":"a"', '"type":"b"']);
     expect(shared).toMatch(/^id: 2$/m);
@@ -333,6 +335,26 @@ describe('a run over a real socket', () => {
     ]);
     expect(chunks[2]).toContain('abab');
     expect(chunks[3]).toContain('event: end');
+  });
+
+  it('runResponse sends the end after an event that filled the body', async () => {
+    expect(await runResponse(of(text('x'.repeat(20_000)))).text()).toContain('event: end');
+  });
+
+  it('runResponse sends no comments to a reader that does not read', () => {
+    jest.useFakeTimers();
+    try {
+      const source = new Subject<StreamEvent>();
+      const { body } = runResponse(source, { heartbeat: 1000 });
+      source.next(text('x'.repeat(20_000)));
+      const enqueue = jest.spyOn(ReadableStreamDefaultController.prototype, 'enqueue');
+      jest.advanceTimersByTime(10_000);
+      expect(enqueue).not.toHaveBeenCalled();
+      enqueue.mockRestore();
+      body?.cancel().catch(() => undefined);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('runResponse counts a slow reader as a subscriber of the run', () => {

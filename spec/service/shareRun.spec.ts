@@ -1,7 +1,9 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import {
+  asyncScheduler,
   concat,
   config,
+  defer,
   finalize,
   lastValueFrom,
   NEVER,
@@ -15,7 +17,9 @@ import {
 } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { StreamEvent } from '../../lib/core/event.js';
-import { RunAbandonedError, shareRun } from '../../lib/service/shareRun.js';
+import { memoryLog } from '../../lib/service/memoryLog.js';
+import type { RunLog } from '../../lib/service/runLog.js';
+import { logRun, RunAbandonedError, shareRun } from '../../lib/service/shareRun.js';
 import { countedSource, observe } from '../support/observe.js';
 import { contentOf, exampleEvents, exampleRun } from '../support/runs.js';
 
@@ -221,5 +225,51 @@ describe('shareRun', () => {
       flush();
       expect(run.status).toBe('abandoned');
     });
+  });
+
+  it('shareRun gives a run that ignores its stop 10 seconds, or its grace time if that is longer', () => {
+    const ends = [4, 30_000].map((grace) => {
+      const times: number[] = [];
+      new TestScheduler(() => undefined).run(({ flush }) => {
+        const note = () => times.push(asyncScheduler.now());
+        shareRun(NEVER.pipe(finalize(note)), { grace, stop: note }).start();
+        flush();
+      });
+      return times;
+    });
+    expect(ends).toEqual([
+      [4, 10_004],
+      [30_000, 60_000],
+    ]);
+  });
+
+  it('logRun ends a run whose log rejects its events, and writes nothing more', () => {
+    const writes: string[] = [];
+    const rejected = new Error('full');
+    const memory = memoryLog();
+    const log: RunLog = {
+      ...memory,
+      append(id, attempt, events) {
+        writes.push(`append ${events.length}`);
+        return events.length > 0 ? throwError(() => rejected) : memory.append(id, attempt, events);
+      },
+      end: (id, attempt, how) => defer(() => (writes.push('end'), memory.end(id, attempt, how))),
+    };
+    const source = new Subject<StreamEvent>();
+    const run = logRun(source, { log });
+    const settled = observe(run.settled);
+    run.start();
+    source.next(other('a'));
+    expect([run.status, source.observed, settled.completed]).toEqual(['abandoned', false, true]);
+    expect(writes).toEqual(['append 0', 'append 1']);
+  });
+
+  it('logRun writes its end if it leaves a log that no other process reads', () => {
+    const run = logRun(concat(of(other('a')), NEVER), { log: memoryLog() });
+    run.start();
+    run.leave();
+    const { values, error } = observe(run.events$);
+    expect(values).toEqual([other('a')]);
+    expect(error).toBeInstanceOf(RunAbandonedError);
   });
 });

@@ -46,6 +46,25 @@ describe('a store whose write fails', () => {
     expect(await (await post(handler, { input: 'Hi' }, { 'x-run-id': newId() })).text()).toContain('Done.');
   });
 
+  it('agentHandler does not take the run of another process whose record was written meanwhile', async () => {
+    const records = mapStore();
+    const executor = { id: 'other', until: Infinity };
+    const put: RunStore['put'] = (record, version) => {
+      const written = records.put({ ...record, ...(version === 0 ? { executor } : {}) }, version);
+      return version === 0
+        ? concat(
+            written.pipe(ignoreElements()),
+            throwError(() => new Error('Broken.')),
+          )
+        : written;
+    };
+    const model = scriptedModel(['Done.']);
+    const handler = agentHandler(createAgent({ model }), { store: { ...records, put } });
+    expect((await post(handler, { input: 'Hi' }, { 'x-run-id': newId() })).status).toBe(503);
+    expect([...records.records.values()]).toMatchObject([{ version: 1, record: { executor: { id: 'other' } } }]);
+    expect(model.requests).toEqual([]);
+  });
+
   it('agentHandler leaves no record behind if the first write fails twice', async () => {
     const errors: unknown[] = [];
     const store = brokenStore((write) => write <= 2, true);
@@ -74,6 +93,18 @@ describe('a store whose write fails', () => {
     const first = await post(handler, body, headers);
     const text = await (first.status === 503 ? await post(handler, body, headers) : first).text();
     expect(text).toContain('Done.');
+  });
+});
+
+describe('a run that fails before it begins', () => {
+  it('has ended: its record has the failure without messages, and nobody can stop it', async () => {
+    const store = mapStore();
+    const fail = () => throwError(() => new Error('No.'));
+    const handler = agentHandler({ stream: fail, resume: fail }, { store, keep: 0 });
+    const headers = { 'x-run-id': newId() };
+    expect(await (await post(handler, { input: 'Hi' }, headers)).text()).toContain('event: failed');
+    expect(store.records.get(headers['x-run-id'])?.record).toMatchObject({ state: 'ended', failure: { messages: [] } });
+    expect((await handler(new Request(url, { method: 'DELETE', headers }))).status).toBe(404);
   });
 });
 
@@ -167,8 +198,8 @@ describe('a request that is late', () => {
     for (let step = 0; step < 5; step++) await turn();
     jest.advanceTimersByTime(30_000);
     jest.useRealTimers();
-    const { status } = await response;
-    return [status, await (await response).text()];
+    const { status, headers } = await response;
+    return [status, await (await response).text(), headers.get('retry-after')];
   };
 
   it.each(Object.entries(cases))(
@@ -177,6 +208,7 @@ describe('a request that is late', () => {
       expect(await in30Seconds(() => post(create(late), body, { 'x-run-id': newId() }))).toEqual([
         503,
         expect.stringContaining('The service could not identify the client in time. Ask again.'),
+        '5',
       ]);
     },
   );
@@ -192,13 +224,14 @@ describe('a request that is late', () => {
     expect(await in30Seconds(() => create(undefined)(request))).toEqual([
       408,
       expect.stringContaining('The body of the request did not arrive in time. Send it again.'),
+      null,
     ]);
   });
 
   it('agentHandler answers 503 to a stop if the store does not answer', async () => {
     const handler = agentHandler(agent(), { store: { ...mapStore(), get: () => NEVER } });
     const stop = () => handler(new Request(url, { method: 'DELETE', headers: { 'x-run-id': newId() } }));
-    expect(await in30Seconds(stop)).toEqual([503, expect.stringContaining('does not answer. Ask again.')]);
+    expect(await in30Seconds(stop)).toEqual([503, expect.stringContaining('does not answer. Ask again.'), '5']);
   });
 
   it('agentHandler gives a run up whose record the store writes too late', async () => {
