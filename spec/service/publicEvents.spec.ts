@@ -198,6 +198,16 @@ describe('publicEvents', () => {
       { type: 'toolCall', id: 'c', name: 'n', arguments: {}, providerData: { google: 'LEAK' } },
       [{ type: 'toolCall', id: 'c', name: 'n', arguments: {} }],
     ],
+    [
+      'the signature of a text',
+      { type: 'text', text: 'Hi', providerData: 'LEAK', providerOptions: 'LEAK' },
+      [{ type: 'text', text: 'Hi' }],
+    ],
+    [
+      'the field `error` of a call',
+      { type: 'toolCall', id: 'c', name: 'n', arguments: {}, error: 'own' },
+      [{ type: 'toolCall', id: 'c', name: 'n', arguments: {}, error: 'own' }],
+    ],
     ['provider data', { type: 'providerData', provider: 'p', data: 'LEAK' }, []],
     ['a checkpoint', { type: 'checkpoint', checkpoint: { LEAK: 1 } }, []],
     [
@@ -310,6 +320,7 @@ describe('publicEvents', () => {
     ['a turn without a reason', { type: 'turn', own: 1 }, undefined],
     ['a retry without an error', { type: 'retry', error: 'own', own: 1 }, undefined],
     ['a value whose type is a property of objects', { type: 'constructor' }, undefined],
+    ['a value whose type is the prototype of objects', { type: '__proto__' }, undefined],
     ['a value whose type is not a text', { type: 1 }, undefined],
     ['a text', 'own', undefined],
   ])('reads the progress of a tool that runs an agent: %s', (_, value, expected) => {
