@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import {
   concat,
+  config,
   finalize,
   firstValueFrom,
   lastValueFrom,
@@ -15,6 +16,7 @@ import {
   take,
   tap,
   throwError,
+  timer,
   toArray,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
@@ -448,9 +450,15 @@ describe('the body of a response', () => {
     expect(Math.min(...lengths)).toBeGreaterThan(0);
   });
 
-  it('ends if the protocol sends nothing at the start', async () => {
-    const response = createResponse(shareRun(of(other('a'))), silent, { heartbeat: false });
-    expect(await response.text()).toBe('end');
+  it('has each event once if the protocol sends nothing at the start', async () => {
+    const source = new Subject<StreamEvent>();
+    const format: RunFormat = { ...silent, event: ({ event }) => event.type };
+    const text = createResponse(shareRun(source), format, { heartbeat: false }).text();
+    await new Promise((resolve) => setImmediate(resolve)); // until the reader waits
+    source.next(other('a'));
+    source.next(other('b'));
+    source.complete();
+    expect(await text).toBe('abend');
   });
 
   it('is full at 16384 bytes: nothing more is read before its reader continues', () => {
@@ -469,10 +477,17 @@ describe('the body of a response', () => {
       read += 1;
       throw new Error('no JSON');
     };
-    const format = { ...silent, event, failure: () => 'failed' };
-    const response = createResponse(shareRun(of(other('a'), other('b'))), format, { heartbeat: false });
-    expect(await response.text()).toBe('failed');
-    expect(read).toBe(1);
+    const unhandled: unknown[] = [];
+    config.onUnhandledError = (error) => unhandled.push(error);
+    try {
+      const format = { ...silent, event, failure: () => 'failed' };
+      const response = createResponse(shareRun(of(other('a'), other('b'))), format, { heartbeat: false });
+      expect(await response.text()).toBe('failed');
+      await lastValueFrom(timer(0)); // RxJS reports an error later
+      expect([read, unhandled]).toEqual([1, []]);
+    } finally {
+      config.onUnhandledError = null;
+    }
   });
 
   it('has a comment when nothing was sent for the time of a heartbeat, whatever the run emitted', async () => {

@@ -54,10 +54,13 @@ describe('createService', () => {
     const endSecond = work('second');
     endFirst();
     const endThird = work('third');
-    expect(begun).toEqual(['first', 'second']);
+    const atOnce = [...begun];
     endSecond();
-    expect(begun).toEqual(['first', 'second', 'third']);
     endThird();
+    expect([atOnce, begun]).toEqual([
+      ['first', 'second'],
+      ['first', 'second', 'third'],
+    ]);
   });
 
   it('createService executes a run for which no request waits', () => {
