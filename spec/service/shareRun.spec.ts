@@ -6,16 +6,15 @@ import {
   finalize,
   lastValueFrom,
   NEVER,
+  Observable,
   of,
   Subject,
-  Subscriber,
   switchMap,
   take,
   takeUntil,
   throwError,
   timer,
 } from 'rxjs';
-import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { memoryLog } from '../../lib/service/memoryLog.js';
@@ -311,9 +310,14 @@ describe('logRun', () => {
 
   it('logRun opens nothing for a subscriber that is closed already', () => {
     const { log, writes } = recordingLog();
-    const closed = new Subscriber<StreamEvent>();
-    closed.unsubscribe();
-    logRun(of(other('a')), { log }).events$.subscribe(closed);
+    const run = logRun(of(other('a')), { log });
+    const { values, completed } = observe(
+      new Observable<StreamEvent>((closed) => {
+        closed.complete();
+        return run.events$.subscribe(closed);
+      }),
+    );
+    expect([values, completed, run.status]).toEqual([[], true, 'idle']);
     expect(writes).toEqual([]);
   });
 
