@@ -7,15 +7,17 @@ import { concat, EMPTY, filter, finalize, firstValueFrom, NEVER, Observable, of,
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
+import type { StreamEvent } from '../../lib/core/event.js';
 import { messageText, userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Script, ScriptedRequest, ScriptedTurn } from '../../lib/testing/index.js';
-import { agentHandler } from '../../lib/service/agentHandler.js';
+import { agentHandler, createAgentHandler } from '../../lib/service/agentHandler.js';
 import type { AgentHandlerOptions } from '../../lib/service/agentHandler.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import { pageTools } from '../../lib/chat/pageTools.js';
 import type { Conversation, ConversationOptions, ConversationView } from '../../lib/chat/conversation.js';
+import type { HandledAgent } from '../../lib/service/handledAgent.js';
 import { memoryStore } from '../../lib/service/memoryStore.js';
 import { nodeListener } from '../../lib/service/nodeListener.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
@@ -514,6 +516,37 @@ describe('agentHandler: requests', () => {
       }),
     );
   const agent = (script: Script<ScriptedRequest>) => createAgent({ model: scriptedModel(script), tools: [weather] });
+
+  it('a run whose process ended is lost without `checkpoints`, and its model is not asked again', async () => {
+    const store = mapStore();
+    const id = runId();
+    const record: RunRecord = { id, owner: '', state: 'running', attempt: 1, input: [], history: [] };
+    await firstValueFrom(store.put(record, 0));
+    const model = scriptedModel(['One']);
+    const lost = await post(agentHandler(createAgent({ model }), { store }), {}, { 'x-run-id': id });
+    expect(await lost.text()).toContain('run_not_found');
+    expect(model.requests).toEqual([]);
+  });
+
+  it('another engine has the checkpoints of a durable agent, and executes a run by its id', async () => {
+    const store = mapStore();
+    const record: RunRecord = { id: 'r', owner: 'ann', state: 'running', attempt: 1, input: [], history: [] };
+    await firstValueFrom(store.put(record, 0));
+    const seen: unknown[] = [];
+    const result = { messages: [], text: 'Done.', usage: {}, turns: 1 };
+    const durable: HandledAgent<string> = {
+      durable: {},
+      stream(_, { checkpoints, context }) {
+        seen.push([checkpoints, context]);
+        return of({ type: 'result', result } as unknown as StreamEvent);
+      },
+      resume: () => NEVER,
+    };
+    const handler = createAgentHandler<string>(durable, { store, checkpoints: true });
+    await firstValueFrom(handler.execute('r', 'context'), { defaultValue: undefined });
+    expect(seen).toEqual([[false, 'context']]);
+    expect(store.records.get('r')?.record).toMatchObject({ owner: 'ann', state: 'ended', result: { text: 'Done.' } });
+  });
 
   it('a request that is repeated joins the run', async () => {
     const model = scriptedModel(['One', 'Two']);

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { concatMap, defer, finalize, NEVER, of, Subject, timer } from 'rxjs';
+import { concatMap, defer, finalize, NEVER, of, Subject, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { createAgent } from '../../lib/agent.js';
@@ -8,6 +8,7 @@ import { uiChatHandler } from '../../lib/bridges/aiSdkUi/index.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { StreamEvent } from '../../lib/core/event.js';
+import { setUsageOfError } from '../../lib/core/usageOfError.js';
 import { agentHandler } from '../../lib/service/agentHandler.js';
 import { createOwnerLimits } from '../../lib/service/ownerLimits.js';
 import type { OwnerLimitOptions } from '../../lib/service/ownerLimits.js';
@@ -126,6 +127,28 @@ describe('createOwnerLimits', () => {
     const limits = createOwnerLimits({ budget: { tokens: 60, cost: 6 } });
     observe(of({ type: 'result', result } as unknown as StreamEvent).pipe(limits.count('ann')));
     expect(isAdmitted(limits)).toBe(isAllowed);
+  });
+
+  it('counts the cost of a turn after one whose cost the provider did not report', () => {
+    const limits = createOwnerLimits({ budget: { cost: 1 } });
+    observe(turn({}).pipe(limits.count('ann')));
+    expect(isAdmitted(limits)).toBe(true);
+    observe(turn({ metadata: { cost: 1 } }).pipe(limits.count('ann')));
+    expect(isAdmitted(limits)).toBe(false);
+  });
+
+  it('counts no usage of an event of the application', () => {
+    const limits = createOwnerLimits({ budget: { tokens: 1 } });
+    observe(of({ type: 'disk', usage: { total: 5 } } as StreamEvent).pipe(limits.count('ann')));
+    expect(isAdmitted(limits)).toBe(true);
+  });
+
+  it('counts what the provider reported before a run failed', () => {
+    const failure = new Error('The connection broke.');
+    setUsageOfError(failure, { input: 4, output: 1 });
+    const limits = createOwnerLimits({ budget: { tokens: 5 } });
+    observe(throwError(() => failure).pipe(limits.count('ann')));
+    expect(isAdmitted(limits)).toBe(false);
   });
 
   it('gives an owner a new budget when the time is over', () => {

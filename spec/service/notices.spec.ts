@@ -29,6 +29,13 @@ describe.each(protocolNames)('%s', (name) => {
     ]);
   });
 
+  it('reports no error if there is no `onResult`', async () => {
+    const errors: unknown[] = [];
+    const url = await serve(handler(agent('One.'), { store: mapStore(), onError: (thrown) => errors.push(thrown) }));
+    expect(await (await ask(url, protocols[name])).text()).toContain('One.');
+    expect(errors).toEqual([]);
+  });
+
   it('passes each result with its context to `onResult`, and survives its mistakes', async () => {
     const seen: unknown[] = [];
     const errors: unknown[] = [];

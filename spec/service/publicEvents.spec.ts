@@ -198,6 +198,16 @@ describe('publicEvents', () => {
       { type: 'toolCall', id: 'c', name: 'n', arguments: {}, providerData: { google: 'LEAK' } },
       [{ type: 'toolCall', id: 'c', name: 'n', arguments: {} }],
     ],
+    [
+      'the signature of a text',
+      { type: 'text', text: 'Hi', providerData: 'LEAK', providerOptions: 'LEAK' },
+      [{ type: 'text', text: 'Hi' }],
+    ],
+    [
+      'the field `error` of a call',
+      { type: 'toolCall', id: 'c', name: 'n', arguments: {}, error: 'own' },
+      [{ type: 'toolCall', id: 'c', name: 'n', arguments: {}, error: 'own' }],
+    ],
     ['provider data', { type: 'providerData', provider: 'p', data: 'LEAK' }, []],
     ['a checkpoint', { type: 'checkpoint', checkpoint: { LEAK: 1 } }, []],
     [

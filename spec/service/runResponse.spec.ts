@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import {
   concat,
+  config,
   finalize,
   firstValueFrom,
   lastValueFrom,
@@ -15,6 +16,7 @@ import {
   take,
   tap,
   throwError,
+  timer,
   toArray,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
@@ -23,8 +25,8 @@ import { TimeoutError } from '../../lib/core/timeoutError.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { fromServerSentEvents, RemoteRunError } from '../../lib/transport/fromServerSentEvents.js';
 import { nodeListener } from '../../lib/service/nodeListener.js';
-import { runResponse } from '../../lib/service/runResponse.js';
-import type { RunResponseOptions } from '../../lib/service/runResponse.js';
+import { createResponse, runResponse } from '../../lib/service/runResponse.js';
+import type { RunFormat, RunResponseOptions } from '../../lib/service/runResponse.js';
 import { shareRun } from '../../lib/service/shareRun.js';
 import type { SharedRun } from '../../lib/service/shareRun.js';
 import { countedSource, observe } from '../support/observe.js';
@@ -455,5 +457,69 @@ describe('a run over a real socket', () => {
     const end = firstValueFrom(closed, { defaultValue: undefined });
     await lastValueFrom(fromServerSentEvents<StreamEvent>(url).pipe(take(2)));
     await end;
+  });
+});
+
+describe('the body of a response', () => {
+  const checkpoint = { type: 'checkpoint', checkpoint: {} } as StreamEvent;
+  const silent: RunFormat = { start: () => '', event: () => '', failure: () => '', end: () => 'end' };
+
+  it('contains no empty part for an event that sends nothing', async () => {
+    const reader = runResponse(of(checkpoint, other('a'))).body?.getReader();
+    const lengths: number[] = [];
+    for (let part = await reader?.read(); part?.value; part = await reader?.read()) lengths.push(part.value.length);
+    expect(lengths).toHaveLength(3); // the start, the event, the end
+    expect(Math.min(...lengths)).toBeGreaterThan(0);
+  });
+
+  it('has each event once if the protocol sends nothing at the start', async () => {
+    const source = new Subject<StreamEvent>();
+    const format: RunFormat = { ...silent, event: ({ event }) => event.type };
+    const text = createResponse(shareRun(source), format, { heartbeat: false }).text();
+    await new Promise((resolve) => setImmediate(resolve)); // until the reader waits
+    source.next(other('a'));
+    source.next(other('b'));
+    source.complete();
+    expect(await text).toBe('abend');
+  });
+
+  it('is full at 16384 bytes: nothing more is read before its reader continues', () => {
+    let read = 0;
+    const event = () => {
+      read += 1;
+      return 'x'.repeat(16_384);
+    };
+    createResponse(shareRun(of(other('a'), other('b'), other('c'))), { ...silent, event }, { heartbeat: false });
+    expect(read).toBe(1);
+  });
+
+  it('reads nothing after an event that cannot be sent', async () => {
+    let read = 0;
+    const event = () => {
+      read += 1;
+      throw new Error('no JSON');
+    };
+    const unhandled: unknown[] = [];
+    config.onUnhandledError = (error) => unhandled.push(error);
+    try {
+      const format = { ...silent, event, failure: () => 'failed' };
+      const response = createResponse(shareRun(of(other('a'), other('b'))), format, { heartbeat: false });
+      expect(await response.text()).toBe('failed');
+      await lastValueFrom(timer(0)); // RxJS reports an error later
+      expect([read, unhandled]).toEqual([1, []]);
+    } finally {
+      config.onUnhandledError = null;
+    }
+  });
+
+  it('has a comment when nothing was sent for the time of a heartbeat, whatever the run emitted', async () => {
+    let response: Response | undefined;
+    new TestScheduler(() => undefined).run(({ cold, flush }) => {
+      const run = cold('15ms c 9ms a 9ms |', { c: checkpoint, a: other('a') });
+      response = runResponse(run, { heartbeat: 10 });
+      flush();
+    });
+    const body = (await response?.text()) ?? '';
+    expect(body.match(/keep-alive|"type":"a"/g)).toEqual(['keep-alive', 'keep-alive', '"type":"a"']);
   });
 });

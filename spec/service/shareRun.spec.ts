@@ -3,10 +3,15 @@ import {
   asyncScheduler,
   concat,
   config,
+<<<<<<< HEAD
   defer,
+=======
+  EMPTY,
+>>>>>>> mut-service3
   finalize,
   lastValueFrom,
   NEVER,
+  Observable,
   of,
   Subject,
   switchMap,
@@ -18,8 +23,15 @@ import {
 import { TestScheduler } from 'rxjs/testing';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { memoryLog } from '../../lib/service/memoryLog.js';
+<<<<<<< HEAD
 import type { RunLog } from '../../lib/service/runLog.js';
 import { logRun, RunAbandonedError, shareRun } from '../../lib/service/shareRun.js';
+=======
+import { RunTakenError } from '../../lib/service/runLog.js';
+import type { RunLog } from '../../lib/service/runLog.js';
+import { logRun, RunAbandonedError, shareRun } from '../../lib/service/shareRun.js';
+import { describeError } from '../../lib/transport/publicError.js';
+>>>>>>> mut-service3
 import { countedSource, observe } from '../support/observe.js';
 import { contentOf, exampleEvents, exampleRun } from '../support/runs.js';
 
@@ -227,6 +239,7 @@ describe('shareRun', () => {
     });
   });
 
+<<<<<<< HEAD
   it('shareRun gives a run that ignores its stop 10 seconds, or its grace time if that is longer', () => {
     const ends = [4, 30_000].map((grace) => {
       const times: number[] = [];
@@ -271,5 +284,120 @@ describe('shareRun', () => {
     const { values, error } = observe(run.events$);
     expect(values).toEqual([other('a')]);
     expect(error).toBeInstanceOf(RunAbandonedError);
+=======
+  it('shareRun keeps the events of a run that has ended, however long', () => {
+    new TestScheduler(() => undefined).run(({ flush }) => {
+      const run = shareRun(of(other('a')));
+      run.start();
+      const late = observe(timer(1_000_000_000).pipe(switchMap(() => run.events$)));
+      flush();
+      expect([late.values, late.completed]).toEqual([[other('a')], true]);
+    });
+  });
+
+  it('shareRun without a grace time continues without a subscriber, and has no timer', () => {
+    jest.useFakeTimers();
+    try {
+      const run = shareRun(NEVER);
+      observe(run.events$).subscription.unsubscribe();
+      expect([run.status, jest.getTimerCount()]).toEqual(['running', 0]);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  it('shareRun delivers 20000 events of which each causes the next', async () => {
+    const unhandled: unknown[] = [];
+    config.onUnhandledError = (error) => unhandled.push(error);
+    try {
+      const source = new Subject<StreamEvent>();
+      const run = shareRun(source);
+      let received = 0;
+      run.events$.subscribe(() => {
+        received += 1;
+        if (received < 20_000) source.next(other('a'));
+      });
+      source.next(other('a'));
+      await lastValueFrom(timer(0)); // RxJS reports a full stack later
+      expect([received, unhandled]).toEqual([20_000, []]);
+    } finally {
+      config.onUnhandledError = null;
+    }
+  });
+
+  it('shareRun rejects a `grace` below zero', () => {
+    expect(() => shareRun(NEVER, { grace: -1 })).toThrow('grace is -1.');
+  });
+
+  it('RunAbandonedError tells a browser why the run has ended', () => {
+    const error = new RunAbandonedError();
+    expect(error.name).toBe('RunAbandonedError');
+    expect(describeError(error)).toMatchObject({ code: 'run_abandoned', message: error.message });
+    expect(error.message).toMatch(/^The run was ended before its result/);
+  });
+});
+
+describe('logRun', () => {
+  /** A log that records its writes. `opening` is the first one. */
+  function recordingLog(opening: Observable<never> = EMPTY) {
+    const writes: unknown[] = [];
+    const inner = memoryLog();
+    const log: RunLog = {
+      ...inner,
+      isShared: true,
+      append: (id, attempt, events) => {
+        writes.push(events.map(({ type }) => type));
+        return concat(writes.length === 1 ? opening : EMPTY, inner.append(id, attempt, events));
+      },
+      end: (id, attempt, end) => {
+        writes.push('end');
+        return inner.end(id, attempt, end);
+      },
+    };
+    return { log, writes };
+  }
+
+  it('logRun opens its log once, whatever the number of subscribers', () => {
+    const { log, writes } = recordingLog();
+    const run = logRun(of(other('a')), { log });
+    for (let n = 0; n < 3; n++) observe(run.events$);
+    expect(writes).toEqual([[], ['a'], 'end']);
+  });
+
+  it('logRun opens nothing for a subscriber that is closed already', () => {
+    const { log, writes } = recordingLog();
+    const run = logRun(of(other('a')), { log });
+    const { values, completed } = observe(
+      new Observable<StreamEvent>((closed) => {
+        closed.complete();
+        return run.events$.subscribe(closed);
+      }),
+    );
+    expect([values, completed, run.status]).toEqual([[], true, 'idle']);
+    expect(writes).toEqual([]);
+  });
+
+  it('logRun does not begin a run that was unsubscribed before its log was open', () => {
+    const opening = new Subject<never>();
+    const { count, source } = countedSource(() => other('a'));
+    const run = logRun(source.pipe(take(3)), { log: recordingLog(opening).log });
+    run.start();
+    run.unsubscribe();
+    opening.complete();
+    expect([count.subscribed, run.status]).toEqual([0, 'abandoned']);
+  });
+
+  it('logRun leaves a shared log to the process that has taken the run', () => {
+    const { log, writes } = recordingLog();
+    const run = logRun(
+      throwError(() => new RunTakenError()),
+      { log, id: 'r' },
+    );
+    const { error } = observe(run.events$);
+    expect(error).toBeInstanceOf(RunTakenError);
+    expect(writes).toEqual([[]]);
+    observe(log.append('r', 2, [other('b')]));
+    expect(observe(log.read('r')).values.map(({ event }) => event)).toEqual([other('b')]);
+>>>>>>> mut-service3
   });
 });
