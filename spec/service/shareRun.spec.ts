@@ -3,11 +3,8 @@ import {
   asyncScheduler,
   concat,
   config,
-<<<<<<< HEAD
   defer,
-=======
   EMPTY,
->>>>>>> mut-service3
   finalize,
   lastValueFrom,
   NEVER,
@@ -23,15 +20,10 @@ import {
 import { TestScheduler } from 'rxjs/testing';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { memoryLog } from '../../lib/service/memoryLog.js';
-<<<<<<< HEAD
-import type { RunLog } from '../../lib/service/runLog.js';
-import { logRun, RunAbandonedError, shareRun } from '../../lib/service/shareRun.js';
-=======
 import { RunTakenError } from '../../lib/service/runLog.js';
 import type { RunLog } from '../../lib/service/runLog.js';
 import { logRun, RunAbandonedError, shareRun } from '../../lib/service/shareRun.js';
 import { describeError } from '../../lib/transport/publicError.js';
->>>>>>> mut-service3
 import { countedSource, observe } from '../support/observe.js';
 import { contentOf, exampleEvents, exampleRun } from '../support/runs.js';
 
@@ -239,7 +231,6 @@ describe('shareRun', () => {
     });
   });
 
-<<<<<<< HEAD
   it('shareRun gives a run that ignores its stop 10 seconds, or its grace time if that is longer', () => {
     const ends = [4, 30_000].map((grace) => {
       const times: number[] = [];
@@ -284,7 +275,8 @@ describe('shareRun', () => {
     const { values, error } = observe(run.events$);
     expect(values).toEqual([other('a')]);
     expect(error).toBeInstanceOf(RunAbandonedError);
-=======
+  });
+
   it('shareRun keeps the events of a run that has ended, however long', () => {
     new TestScheduler(() => undefined).run(({ flush }) => {
       const run = shareRun(of(other('a')));
@@ -398,6 +390,5 @@ describe('logRun', () => {
     expect(writes).toEqual([[]]);
     observe(log.append('r', 2, [other('b')]));
     expect(observe(log.read('r')).values.map(({ event }) => event)).toEqual([other('b')]);
->>>>>>> mut-service3
   });
 });

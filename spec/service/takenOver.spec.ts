@@ -16,12 +16,8 @@ const handlers: Handler[] = [];
 afterEach(() => handlers.splice(0).forEach(shutDown));
 
 /** A process whose tool `work` runs until `end` emits. */
-<<<<<<< HEAD
 function startProcess(store: Store, name: string, log?: RunLog, checkpoints = true) {
-=======
-function startProcess(store: Store, name: string, log?: RunLog) {
   const errors: unknown[] = [];
->>>>>>> mut-service2
   let end = new Subject<string>();
   let calls = 0;
   const work = tool({
@@ -36,16 +32,12 @@ function startProcess(store: Store, name: string, log?: RunLog) {
   const model = scriptedModel(({ messages }) =>
     messages.length === 1 ? [toolCall('work', {}, 'c1')] : `Done by ${name}.`,
   );
-<<<<<<< HEAD
-  const handler = agentHandler(createAgent({ model, tools: [work] }), { store, log, checkpoints });
-=======
   const handler = agentHandler(createAgent({ model, tools: [work] }), {
     store,
     log,
-    checkpoints: true,
+    checkpoints,
     onError: (thrown) => errors.push(thrown),
   });
->>>>>>> mut-service2
   handlers.push(handler);
   return {
     handler,
@@ -94,11 +86,8 @@ describe('a process that was paused, and whose run another process has taken ove
     const cut = await page.text();
     expect(cut).toContain('"type":"toolStart"');
     expect(cut).not.toMatch(/event: (?:failed|done)|run_taken|"type":"result"/);
-<<<<<<< HEAD
     expect(cut).toMatch(/\n\n$/); // and without any other text
-=======
-    expect(a.errors).toEqual([]); // it is no failure
->>>>>>> mut-service2
+    expect(a.errors).toEqual([]); // that is not a failure
 
     const early = await post(a.handler, id, {}, '3');
     expect(early.status).toBe(503);
