@@ -67,11 +67,26 @@ const typeCheckWith = (types: string, ...files: string[]) =>
   run(consumer, 'npx', 'tsc', '--noEmit', '--strict', '--target', 'es2022', '--types', types, ...files);
 const typeCheck = (...files: string[]) => typeCheckWith('node', ...files);
 
-/** The declarations of the matcher in docs/testing.md: each runner is a program of its own. */
+/** Where `expect` is from in the declarations of the matcher in docs/testing.md, in their order. */
+const runners = [
+  { imported: "import { expect } from 'vitest';", types: 'node' },
+  { imported: "import { expect } from '@jest/globals';", types: 'node' },
+  { imported: '', types: 'jest' },
+];
+
+/** Compiles each declaration of the matcher in docs/testing.md, with a use of it. Each runner is a program of its own. */
 async function matcherTypes(): Promise<void> {
-  await typeCheck('--module', 'nodenext', 'matchers.jest.mts');
-  await typeCheck('--module', 'nodenext', 'matchers.vitest.mts');
-  await typeCheckWith('jest', '--module', 'nodenext', 'matchers.typesJest.mts');
+  const guide = await readFile(join(root, 'docs/testing.md'), 'utf8');
+  const declarations = [...guide.matchAll(/^```typescript\n([^]*?)^```$/gm)].map(([, code = '']) => code);
+  if (declarations.length !== runners.length)
+    throw new Error(`docs/testing.md has ${declarations.length} declarations.`);
+  for (const [index, { imported, types }] of runners.entries()) {
+    const name = `matchers${index}.mts`;
+    const use = "expect.extend(marbleMatchers);\nexpect(() => of(1)).toEmitMarbles('(a|)', { a: [1] });\n";
+    const imports = `import { of } from 'rxjs';\nimport { marbleMatchers } from 'rivulet/testing';\n${imported}\n`;
+    await writeFile(join(consumer, name), `${imports}${declarations[index]}${use}`);
+    await typeCheckWith(types, '--module', 'nodenext', name);
+  }
 }
 
 /** Tests the oldest versions that the peer ranges permit. */

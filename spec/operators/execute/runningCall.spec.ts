@@ -97,8 +97,8 @@ describe('RunningCall', () => {
     });
 
     it.each<[string, unknown, unknown]>([
-      ['whose then is no function', { then: 'later' }, { then: 'later' }],
-      ['whose next and throw are no functions', { next: 1, throw: 2 }, { next: 1, throw: 2 }],
+      ['whose then is not a function', { then: 'later' }, { then: 'later' }],
+      ['whose next and throw are not functions', { next: 1, throw: 2 }, { next: 1, throw: 2 }],
       ['with a method throw, and no next', { throw: () => 1, toJSON: () => 'a ball' }, 'a ball'],
       ['with a next, and no throw', { next: () => 1, toJSON: () => 'a list' }, 'a list'],
     ])('RunningCall takes an object %s as the result', async (_, output, result) => {
