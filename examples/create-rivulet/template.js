@@ -16,6 +16,7 @@ const sources = {
   'angular.json': 'angular-chat/angular.json',
   'tsconfig.json': 'angular-chat/tsconfig.json',
   'server/main.ts': 'angular-chat/server/main.ts',
+  'server/agent.ts': 'angular-chat/server/agent.ts',
   'server/offline.ts': 'angular-chat/server/offline.ts',
   'server/page.ts': 'angular-chat/server/page.ts',
   'server/tools.ts': 'angular-chat/server/tools.ts',
@@ -70,7 +71,8 @@ Without a key, a scripted stand-in answers on this machine. \`PORT\` chooses ano
 
 | file                | what it has                                                     |
 | ------------------- | --------------------------------------------------------------- |
-| \`server/main.ts\`    | the model, the agent and the service                            |
+| \`server/main.ts\`    | the model and the service                                       |
+| \`server/agent.ts\`   | the agent: its instructions                                     |
 | \`server/tools.ts\`   | the tools: change these first                                   |
 | \`server/offline.ts\` | the stand-in; remove it when you have a key                     |
 | \`src/app/chat.ts\`   | what connects the page with the service                         |

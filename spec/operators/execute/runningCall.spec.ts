@@ -107,7 +107,6 @@ describe('RunningCall', () => {
 
     it('RunningCall follows an Observable of another library that has a method then too', () => {
       const output = new Subject<number>();
-      // eslint-disable-next-line unicorn/no-thenable -- the method is the point of the test
       const both = { '@@observable': () => output, then: () => undefined };
       const { values } = observe(turnOf(callOf('f')).pipe(executeTools([anyTool('f', () => both)])));
       for (const value of [1, 2]) output.next(value);
@@ -117,7 +116,7 @@ describe('RunningCall', () => {
 
     it('RunningCall emits the result when the resources of a synchronous tool are gone', () => {
       const log: string[] = [];
-      const f = anyTool('f', () => concat(of(1)).pipe(finalize(() => log.push('torn down'))));
+      const f = anyTool('f', () => of(1).pipe(finalize(() => log.push('torn down'))));
       const g = anyTool(
         'g',
         () =>
@@ -183,7 +182,7 @@ describe('RunningCall', () => {
     });
   });
 
-  it.each<[string, unknown]>([
+  it.each<[string, Error]>([
     ['the TimeoutError of a request', new TimeoutError('first', 10)],
     ['an error with a phase of its own', Object.assign(new Error('no'), { phase: 'tool' })],
   ])('RunningCall answers %s as failed, not as a missed deadline', async (_, thrown) => {
