@@ -5,7 +5,7 @@ import Mocha from 'mocha';
 import './fileSuites.js';
 
 const [pattern = '', ...files] = process.argv.slice(2);
-const mocha = new Mocha({ reporter: 'min', grep: new RegExp(pattern) });
+const mocha = new Mocha({ reporter: 'dot', grep: new RegExp(pattern) });
 mocha.cleanReferencesAfterRun(false);
 for (const file of files) mocha.addFile(file);
 await mocha.loadFilesAsync();
