@@ -87,8 +87,8 @@ export interface RunExecutor<C> extends AgentHandler {
  * - `POST` with `resume` (the id of a run that waits), `decisions`, `results` and `errors` resumes it, as another run.
  *   If it was answered already, the request must have the id of the run that resumed it, and joins that; if not: 409.
  * - `POST` with neither joins the run from its start. A run that has ended is sent again from the store.
- * - `DELETE` stops the run: 204, or 404 if it has been forgotten (`keep` after its end). With `?call=ID`, it cancels one
- *   call, and the run continues.
+ * - `DELETE` stops the run: 204, or 404 if it has been forgotten (`keep` after its end). With `?call=ID`, it cancels
+ *   one call, and the run continues.
  * - `PATCH` with `input` sends a prompt to a run that has not ended: 204, or 404. It joins the run at the end of the
  *   turn, as a message of the user; at most 100 messages do. One that arrives after the last turn has no effect.
  * - With `chats`, `GET` lists and opens the chats of a user, and `PUT`, `PATCH` and `DELETE` with `?chat=ID` change
