@@ -160,14 +160,12 @@ export function findKeyShapes(text: string): readonly Range[] {
 }
 
 /** The first parts of what keys begin with, and of what is before a bearer token. */
-const firstParts: ReadonlySet<string> = /* @__PURE__ */ new Set(
-  /* @__PURE__ */ (
-    'sk pk rk gsk xai hf r8 pplx csk fw nvapi ghp glpat ' +
-    'AIza AKIA ASIA xoxa xoxb xoxe xoxo xoxp xoxr xoxs xapp eyJ Bearer'
-  )
-    .split(' ')
-    .flatMap((word) => Array.from(word, (_, index) => word.slice(0, index + 1))),
-);
+const firstParts = /* @__PURE__ */ createFirstParts();
+
+function createFirstParts(): ReadonlySet<string> {
+  const words = `${prefixes}|AIza|AKIA|ASIA|xoxa|xoxb|xoxe|xoxo|xoxp|xoxr|xoxs|xapp|eyJ|Bearer`.split('|');
+  return new Set(words.flatMap((word) => Array.from(word, (_, index) => word.slice(0, index + 1))));
+}
 
 const openPrefix = /* @__PURE__ */ joinPatterns(
   /* @__PURE__ */ afterPrefix(''),

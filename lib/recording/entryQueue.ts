@@ -87,10 +87,6 @@ export class EntryQueue {
     private readonly write: (entry: RecordingEntry) => void,
   ) {}
 
-  get isEmpty(): boolean {
-    return this.items.length === 0;
-  }
-
   push(queued: QueuedEntry): void {
     const item = new Waiting(queued);
     this.items.push(item);
