@@ -79,7 +79,7 @@ const oneWay = {
       if (source.startsWith('node:'))
         return ['testing/server', 'cli', 'stores'].includes(room)
           ? undefined
-          : 'Only lib/testing/server, lib/stores and lib/cli may import Node built-ins: the library runs in browsers.';
+          : 'Only lib/testing/server, lib/service/stores and lib/cli may import Node built-ins: the library runs in browsers.';
       if (!source.startsWith('.')) {
         const known = [...packages, ...(peers[room] ?? [])];
         return known.includes(source) || (isType && typesOnly.includes(source))
@@ -155,9 +155,9 @@ export default defineConfig(
       'spec/checks/bench/out',
       'examples/angular-chat/{src,dist}', // checked by Angular's compiler, with its own TypeScript
       'spec/checks/browser', // they have packages of their own, which are not installed here
-      'spec/bridges/agUi/client',
-      'spec/bridges/angular/client',
-      'spec/bridges/aiSdkUi/client',
+      'spec/service/agUi/client',
+      'spec/chat/angular/client',
+      'spec/service/uiChat/client',
       'examples/nest-service',
       '**/*.mjs',
     ],

@@ -2,8 +2,8 @@
 // vendors add (tools that they run or define) is in rivulet/openai, rivulet/anthropic and rivulet/google; what a new
 // provider needs is in rivulet/provider.
 
-export { createAgent } from './agent.js';
-export type { Agent, AgentOptions, Input, ResumeOptions, RunArguments, RunOptions } from './agent.js';
+export { createAgent } from './agent/createAgent.js';
+export type { Agent, AgentOptions, Input, ResumeOptions, RunArguments, RunOptions } from './agent/createAgent.js';
 
 export type { CallAnswers, ApprovalRequest, Approve, Decision, WaitingCall } from './core/approval.js';
 export type { Checkpoint, OpenCallsEvent } from './core/checkpoint.js';
@@ -176,27 +176,19 @@ export { unwrapOutput } from './operators/unwrapOutput.js';
 export { stopOn } from './operators/stopOn.js';
 export type { AccumulateOptions } from './operators/accumulate/accumulator.js';
 
-export type { Orchestrator, TurnContext, TurnOptions } from './orchestrators/orchestrator.js';
-export { runTurns } from './orchestrators/runTurns.js';
-export type { RunTurnsOptions, TurnPosition } from './orchestrators/runTurns.js';
-export { selectOrchestrator } from './orchestrators/selectOrchestrator.js';
-export {
-  allOf,
-  costBudget,
-  elapsed,
-  repeatedCalls,
-  tokenBudget,
-  toolCalled,
-  turnCount,
-} from './orchestrators/stopWhen.js';
-export type { StopCondition, StopWhen } from './orchestrators/stopWhen.js';
-export type { PrepareTurn, TurnChanges } from './orchestrators/prepareTurn.js';
-export { requestOf } from './orchestrators/requestOf.js';
-export { toolLoop } from './orchestrators/toolLoop.js';
-export { typed } from './orchestrators/typed.js';
-export type { TypedOutput } from './orchestrators/typed.js';
-export { twoPhase } from './orchestrators/twoPhase.js';
-export { typedOutput } from './orchestrators/typedOutput.js';
+export type { Orchestrator, TurnContext, TurnOptions } from './agent/orchestrator.js';
+export { runTurns } from './agent/runTurns.js';
+export type { RunTurnsOptions, TurnPosition } from './agent/runTurns.js';
+export { selectOrchestrator } from './agent/selectOrchestrator.js';
+export { allOf, costBudget, elapsed, repeatedCalls, tokenBudget, toolCalled, turnCount } from './agent/stopWhen.js';
+export type { StopCondition, StopWhen } from './agent/stopWhen.js';
+export type { PrepareTurn, TurnChanges } from './agent/prepareTurn.js';
+export { requestOf } from './agent/requestOf.js';
+export { toolLoop } from './agent/toolLoop.js';
+export { typed } from './agent/typed.js';
+export type { TypedOutput } from './agent/typed.js';
+export { twoPhase } from './agent/twoPhase.js';
+export { typedOutput } from './agent/typedOutput.js';
 
 export { requireCapabilities } from './core/capabilities.js';
 export type { Capability } from './core/capabilities.js';
@@ -214,7 +206,7 @@ export { together } from './providers/together.js';
 export type { HttpTimeoutOptions, IdleTimeoutOptions } from './protocol/idleTimeout.js';
 export type { RetryOptions } from './protocol/retryRequest.js';
 
-export { viewOf, emptyView } from './chat/view.js';
+export { viewOf, emptyView } from './operators/view/view.js';
 export type {
   MessageView,
   PartView,
@@ -224,19 +216,19 @@ export type {
   ToolCallView,
   View,
   ViewStatus,
-} from './chat/view.js';
-export { toView } from './chat/toView.js';
-export { shareRun, RunAbandonedError } from './service/shareRun.js';
-export type { SharedRun, ShareRunOptions } from './service/shareRun.js';
-export { createRuns } from './service/createRuns.js';
-export type { Runs, RunsOptions } from './service/createRuns.js';
-export type { Envelope } from './service/lateReader.js';
+} from './operators/view/view.js';
+export { toView } from './operators/toView.js';
+export { shareRun, RunAbandonedError } from './service/runs/shareRun.js';
+export type { SharedRun, ShareRunOptions } from './service/runs/shareRun.js';
+export { createRuns } from './service/runs/createRuns.js';
+export type { Runs, RunsOptions } from './service/runs/createRuns.js';
+export type { Envelope } from './service/runs/lateReader.js';
 export type { ServerSentEvent, ServerSentEventsOptions } from './transport/serverSentEvents.js';
-export { toServerSentEvents } from './service/toServerSentEvents.js';
-export { joinRun } from './service/joinRun.js';
-export type { JoinedRun } from './service/joinRun.js';
-export { runResponse } from './service/runResponse.js';
-export type { RunResponseOptions } from './service/runResponse.js';
+export { toServerSentEvents } from './service/http/toServerSentEvents.js';
+export { joinRun } from './service/runs/joinRun.js';
+export type { JoinedRun } from './service/runs/joinRun.js';
+export { runResponse } from './service/http/runResponse.js';
+export type { RunResponseOptions } from './service/http/runResponse.js';
 export { fromServerSentEvents, RemoteRunError, RUN_ID_HEADER } from './transport/fromServerSentEvents.js';
 export type { FromServerSentEventsOptions, Reconnection, RunRequest } from './transport/fromServerSentEvents.js';
 export { conversation } from './chat/conversation.js';
@@ -252,15 +244,15 @@ export type { QueuedPrompt, WhenBusy } from './chat/commandQueue.js';
 export type { Exchange, ExchangeView } from './chat/exchanges.js';
 export { remoteAgent } from './chat/remoteAgent.js';
 export type { ReconnectingEvent, RemoteAgentOptions } from './chat/remoteAgent.js';
-export { agentHandler } from './service/agentHandler.js';
-export type { AgentHandler, AgentHandlerOptions } from './service/agentHandler.js';
+export { agentHandler } from './service/http/agentHandler.js';
+export type { AgentHandler, AgentHandlerOptions } from './service/http/agentHandler.js';
 export type { HandledAgent } from './service/handledAgent.js';
 export type { ServiceOptions } from './service/serviceOptions.js';
-export { memoryStore } from './service/memoryStore.js';
-export type { MemoryOptions } from './service/memoryTable.js';
-export type { RunPage, RunRecord, RunStore, StoredRun } from './service/runStore.js';
-export { memoryLog } from './service/memoryLog.js';
-export { RunNotFoundError, RunTakenError } from './service/runLog.js';
-export type { RunLog, RunMessage, SentMessage } from './service/runLog.js';
-export { nodeListener } from './service/nodeListener.js';
-export type { ListenedRequest, ListenedResponse } from './service/nodeListener.js';
+export { memoryStore } from './service/stores/memory/memoryStore.js';
+export type { MemoryOptions } from './service/stores/memory/memoryTable.js';
+export type { RunPage, RunRecord, RunStore, StoredRun } from './service/ports/runStore.js';
+export { memoryLog } from './service/stores/memory/memoryLog.js';
+export { RunNotFoundError, RunTakenError } from './service/ports/runLog.js';
+export type { RunLog, RunMessage, SentMessage } from './service/ports/runLog.js';
+export { nodeListener } from './service/http/nodeListener.js';
+export type { ListenedRequest, ListenedResponse } from './service/http/nodeListener.js';

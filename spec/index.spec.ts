@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { version } from '../lib/bridges/opentelemetry/version.js';
+import { version } from '../lib/observe/opentelemetry/version.js';
 import * as rivulet from 'rivulet';
 import * as anthropic from 'rivulet/anthropic';
 import * as google from 'rivulet/google';

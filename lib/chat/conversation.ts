@@ -27,7 +27,7 @@ import { createExchanges } from './exchanges.js';
 import type { ExchangeView } from './exchanges.js';
 import { isSavedConversation, unreadableConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
-import type { ToolCallView, ViewStatus } from './view.js';
+import type { ToolCallView, ViewStatus } from '../operators/view/view.js';
 
 /** Options of `conversation`. */
 export interface ConversationOptions extends ExchangeRunOptions {

@@ -33,10 +33,10 @@ import type { Exchange, Exchanges } from './exchanges.js';
 import type { PageTools } from './pageTools.js';
 import type { TabLock } from './tabLock.js';
 import { isReconnecting } from './remoteAgent.js';
-import { toView } from './toView.js';
-import { cancelView, failView, shownMessages, viewOf, waitAgain } from './view.js';
-import type { View } from './view.js';
-import { createViewFold } from './viewFold.js';
+import { toView } from '../operators/toView.js';
+import { cancelView, failView, shownMessages, viewOf, waitAgain } from '../operators/view/view.js';
+import type { View } from '../operators/view/view.js';
+import { createViewFold } from '../operators/view/viewFold.js';
 
 /** The options for the runs of a conversation. */
 export interface ExchangeRunOptions {

@@ -3,8 +3,8 @@ import type { Checkpoint } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { Message } from '../core/message.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
-import type { ToolCallView, View, ViewStatus } from './view.js';
-import { callsOf, changeCall, failView, shownMessages, textsOf, viewOf, waitingCalls } from './view.js';
+import type { ToolCallView, View, ViewStatus } from '../operators/view/view.js';
+import { callsOf, changeCall, failView, shownMessages, textsOf, viewOf, waitingCalls } from '../operators/view/view.js';
 
 /** A prompt and its answer, as `save` stores it. */
 export interface Exchange {

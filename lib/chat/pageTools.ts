@@ -10,7 +10,7 @@ import type { ExecuteToolsOptions } from '../operators/executeTools.js';
 import { ofType } from '../operators/ofType.js';
 import { lockTab } from './tabLock.js';
 import type { TabLock } from './tabLock.js';
-import type { ToolCallView } from './view.js';
+import type { ToolCallView } from '../operators/view/view.js';
 
 /** Tools that are executed in the page of a conversation, as `pageTools` returns them. */
 export interface PageTools {

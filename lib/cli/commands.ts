@@ -1,9 +1,9 @@
 import { dirname, relative, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
-import { drawRun } from '../recording/drawRun.js';
-import { readRecording } from '../recording/readRecording.js';
-import type { RunRecording } from '../recording/readRecording.js';
-import { writeSpec } from '../recording/writeSpec.js';
+import { drawRun } from '../observe/draw/drawRun.js';
+import { readRecording } from '../observe/recording/readRecording.js';
+import type { RunRecording } from '../observe/recording/readRecording.js';
+import { writeSpec } from '../observe/spec/writeSpec.js';
 import { chatCommand } from './chat/chatCommand.js';
 import { inspectCommand } from './inspect/inspectCommand.js';
 import { runnerOf } from './options.js';

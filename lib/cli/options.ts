@@ -1,4 +1,4 @@
-import type { SpecRunner } from '../recording/spec/specText.js';
+import type { SpecRunner } from '../observe/spec/specText.js';
 import { UsageError } from './usageError.js';
 
 /** @throws UsageError for another name. */

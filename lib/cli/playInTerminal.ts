@@ -1,9 +1,9 @@
 import { concat, defer, lastValueFrom, map, of, takeUntil, tap } from 'rxjs';
 import { errorText } from '../core/errors.js';
 import { messageText } from '../core/message.js';
-import type { RunRecording } from '../recording/readRecording.js';
-import { replayEvents, runOf } from '../recording/replay.js';
-import type { ReplayOptions } from '../recording/timeline.js';
+import type { RunRecording } from '../observe/recording/readRecording.js';
+import { replayEvents, runOf } from '../observe/recording/replay.js';
+import type { ReplayOptions } from '../observe/recording/timeline.js';
 import { EventPrinter, plainText } from './eventPrinter.js';
 import type { Shell } from './shell.js';
 

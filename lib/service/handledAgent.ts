@@ -4,7 +4,7 @@ import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
 import type { Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
-import type { WrapTurn } from './wrapInnerRuns.js';
+import type { WrapTurn } from './runs/wrapInnerRuns.js';
 
 /** The functions of an agent that a service needs. An agent of `createAgent` has them. */
 export interface HandledAgent<C = unknown> {

@@ -2,7 +2,7 @@ import { tap } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { RunResult, StreamEvent } from '../core/event.js';
 import { isResult } from '../core/eventGuards.js';
-import type { RunStore } from './runStore.js';
+import type { RunStore } from './ports/runStore.js';
 
 /** Something that the operator of a service should know: print it, or log it. */
 interface ServiceNotice {

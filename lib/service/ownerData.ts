@@ -1,8 +1,8 @@
 import { concat, concatMap, count, defer, EMPTY, filter, ignoreElements, map, mergeMap, take } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { allPages } from './allPages.js';
-import type { ChatRecord, ChatStore } from './chatStore.js';
-import type { RunRecord, RunStore, StoredRun } from './runStore.js';
+import { allPages } from './runs/allPages.js';
+import type { ChatRecord, ChatStore } from './chats/chatStore.js';
+import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
 
 /** A record of an owner. */
 type OwnerRecord =

@@ -7,7 +7,7 @@ import { costOf } from '../core/prices.js';
 import type { Prices } from '../core/prices.js';
 import type { Usage } from '../core/usage.js';
 import { usageOfError } from '../core/usageOfError.js';
-import { RequestError } from './requestError.js';
+import { RequestError } from './http/requestError.js';
 
 /** What each owner may use in a time. */
 interface OwnerBudget {

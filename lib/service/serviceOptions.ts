@@ -1,11 +1,11 @@
-import type { EditOptions } from './argumentEdits.js';
-import type { FileUrlOptions } from './fileUrls.js';
-import type { GateOptions } from './gate.js';
+import type { EditOptions } from './http/argumentEdits.js';
+import type { FileUrlOptions } from './http/fileUrls.js';
+import type { GateOptions } from './http/gate.js';
 import type { NoticeOptions } from './notices.js';
 import type { OwnerLimitOptions } from './ownerLimits.js';
 import type { PublicEventsOptions } from './publicEvents.js';
-import type { RunStore } from './runStore.js';
-import type { RunsOptions } from './createRuns.js';
+import type { RunStore } from './ports/runStore.js';
+import type { RunsOptions } from './runs/createRuns.js';
 import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
 
 /** Options that all services have. `C` is the type of the user's own value for tools. */

@@ -1,7 +1,7 @@
 import { asyncScheduler, concat, concatAll, concatMap, defer, forkJoin, from, ignoreElements, toArray } from 'rxjs';
 import type { ObservableInput } from 'rxjs';
-import { allPages } from '../service/allPages.js';
-import type { ChatRecord, ChatStore } from '../service/chatStore.js';
+import { allPages } from '../service/runs/allPages.js';
+import type { ChatRecord, ChatStore } from '../service/chats/chatStore.js';
 import { casesOf, expecting, expectSame, newId } from './portContract.js';
 import type { PortContractCase } from './portContract.js';
 

@@ -2,8 +2,8 @@ import { catchError, concat, concatMap, defer, forkJoin, map, of, take, toArray 
 import type { Observable, ObservableInput } from 'rxjs';
 import { isSameJson } from '../core/json/equal.js';
 import type { StreamEvent } from '../core/event.js';
-import type { Envelope } from '../service/lateReader.js';
-import type { RunLog } from '../service/runLog.js';
+import type { Envelope } from '../service/runs/lateReader.js';
+import type { RunLog } from '../service/ports/runLog.js';
 import { casesOf, expecting, expectSame, failing, newId } from './portContract.js';
 import type { PortContractCase } from './portContract.js';
 

@@ -1,7 +1,7 @@
 import { concat, concatMap, defer, EMPTY, from, NEVER, throwError, timer } from 'rxjs';
 import type { Observable, ObservableNotification } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
-import { toMarbles } from '../recording/spec/marbleText.js';
+import { toMarbles } from '../observe/spec/marbleText.js';
 import { inVirtualTime } from './inVirtualTime.js';
 
 /** What a letter of a marble diagram stands for: the values that are emitted together. */

@@ -1,5 +1,5 @@
-import { createAgent } from '../agent.js';
-import type { AgentOptions, Input, RunArguments, RunOptions } from '../agent.js';
+import { createAgent } from '../agent/createAgent.js';
+import type { AgentOptions, Input, RunArguments, RunOptions } from '../agent/createAgent.js';
 import type { RunEvent, RunResult } from '../core/event.js';
 import type { EventsOf, Tool, UserContextOf } from '../core/tool.js';
 import { inVirtualTime } from './inVirtualTime.js';

@@ -1,6 +1,6 @@
 import { asyncScheduler, concat, concatMap, defer, forkJoin, map, of } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
-import type { RunRecord, RunStore } from '../service/runStore.js';
+import type { RunRecord, RunStore } from '../service/ports/runStore.js';
 import { asJson, casesOf, expecting, expectSame, newId } from './portContract.js';
 import type { PortContractCase } from './portContract.js';
 

@@ -1,6 +1,6 @@
 import { concat, defer, filter, firstValueFrom, from, NEVER, tap, throwError, timeout } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { createAgent } from '../agent.js';
+import { createAgent } from '../agent/createAgent.js';
 import { reportUnhandled } from '../core/createOperator.js';
 import { asKnownEvent, isToolResult } from '../core/eventGuards.js';
 import type { JsonObject } from '../core/json/json.js';

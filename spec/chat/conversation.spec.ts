@@ -3,7 +3,7 @@ import { concat, defer, delay, finalize, from, map, NEVER, of, Subject, take, th
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import * as z from 'zod';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { ConfigurationError } from '../../lib/core/errors.js';
 import type { RunResult, StreamEvent } from '../../lib/core/event.js';
@@ -19,7 +19,7 @@ import { progress } from '../../lib/core/progress.js';
 import type { ConversationAgent } from '../../lib/chat/conversationAgent.js';
 import { pageTools } from '../../lib/chat/pageTools.js';
 import type { SavedConversation } from '../../lib/chat/savedConversation.js';
-import type { PartView } from '../../lib/chat/view.js';
+import type { PartView } from '../../lib/operators/view/view.js';
 import { observe } from '../support/observe.js';
 
 const city = z.object({ city: z.string() });

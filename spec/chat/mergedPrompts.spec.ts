@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, ReplaySubject, Subject, take, toArray } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import type { Conversation } from '../../lib/chat/conversation.js';
 import type { ConversationAgent } from '../../lib/chat/conversationAgent.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { messageText } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
-import { agentHandler } from '../../lib/service/agentHandler.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { ScriptedTurn } from '../../lib/testing/index.js';
 import { createServers } from '../support/services.js';

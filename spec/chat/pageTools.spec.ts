@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { defer, filter, firstValueFrom, ReplaySubject, Subject, take } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import type { Conversation } from '../../lib/chat/conversation.js';
 import { pageTools } from '../../lib/chat/pageTools.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
-import type { ViewStatus } from '../../lib/chat/view.js';
+import type { ViewStatus } from '../../lib/operators/view/view.js';
 import { tool } from '../../lib/core/tool.js';
-import { agentHandler } from '../../lib/service/agentHandler.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 
 /** The Web Locks of the tabs of a browser, as far as `pageTools` uses them. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { EMPTY, NEVER, Subject } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { messagesOf } from '../../lib/core/input.js';
 import { answerOf, messageText } from '../../lib/core/message.js';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, map } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { filePart, userMessage } from '../../lib/core/message.js';
 import { scriptedModel } from '../../lib/testing/index.js';
-import { agentHandler } from '../../lib/service/agentHandler.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { Observable } from 'rxjs';

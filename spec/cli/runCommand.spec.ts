@@ -6,7 +6,7 @@ import { createAgent } from 'rivulet';
 import type { Agent } from 'rivulet';
 import { scriptedModel } from 'rivulet/testing';
 import { runCommand } from '../../lib/cli/runCommand.js';
-import { busyAgent, recordVirtually } from '../recording/runs.js';
+import { busyAgent, recordVirtually } from '../observe/recording/runs.js';
 
 /** Runs a command with files in memory. */
 async function run(

@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
-import { McpToolError } from '../../lib/bridges/mcp/result.js';
+import { McpToolError } from '../../lib/tools/mcp/result.js';
 import * as errors from '../../lib/core/errors.js';
 import * as runErrors from '../../lib/core/runErrors.js';
 import { TimeoutError } from '../../lib/core/timeoutError.js';

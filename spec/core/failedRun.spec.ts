@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Subject, concat, of, throwError } from 'rxjs';
 import * as z from 'zod';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { ProviderError } from '../../lib/core/errors.js';
 import type { RunEvent } from '../../lib/core/event.js';
@@ -11,7 +11,7 @@ import { modelMessage, userMessage } from '../../lib/core/message.js';
 import { setUsageOfError } from '../../lib/core/usageOfError.js';
 import { tool } from '../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
-import { typed } from '../../lib/orchestrators/typed.js';
+import { typed } from '../../lib/agent/typed.js';
 import { observe } from '../support/observe.js';
 
 const look = tool({ name: 'look', description: '', execute: () => 'rain' });

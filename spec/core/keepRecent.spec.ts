@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { firstValueFrom } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import { repairHistory } from '../../lib/core/history.js';
 import { keepRecent } from '../../lib/core/keepRecent.js';
 import type { KeepRecentOptions } from '../../lib/core/keepRecent.js';

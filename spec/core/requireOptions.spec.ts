@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
-import type { AgentOptions } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
+import type { AgentOptions } from '../../lib/agent/createAgent.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { concat, of } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
 import * as z from 'zod';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import type { ToolCallEvent } from '../../lib/core/event.js';
 import type { JsonObject, JsonValue } from '../../lib/core/json/json.js';

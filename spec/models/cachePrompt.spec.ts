@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { lastValueFrom, of } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import { isJsonObject, isRecord } from '../../lib/core/json/json.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { modelMessage, systemMessage, userMessage } from '../../lib/core/message.js';

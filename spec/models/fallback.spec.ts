@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { defer, finalize, throwError } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { ConfigurationError, errorToJson, HttpError, StreamInterruptedError } from '../../lib/core/errors.js';
 import { objectOrEmpty } from '../../lib/core/json/json.js';
@@ -15,7 +15,7 @@ import { retryModel } from '../../lib/models/retryModel.js';
 import { pipeModel } from '../../lib/models/pipeModel.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
-import { toView } from '../../lib/chat/toView.js';
+import { toView } from '../../lib/operators/toView.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
 import { answeredBy, broken, chunks, failingModel, inVirtualTime, lost, modelOf, request, retrying } from './models.js';

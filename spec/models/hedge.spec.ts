@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { concat, finalize, map, of, timer } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { hedge } from '../../lib/models/hedge.js';
 import { retryModel } from '../../lib/models/retryModel.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { concat, defer, EMPTY, from, map, merge, mergeMap, NEVER, of, range, throwError, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Model, ModelRequest } from '../../lib/core/model.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { filter, map, scan } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { pipeModel } from '../../lib/models/pipeModel.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';

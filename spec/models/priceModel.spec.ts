@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NEVER, Subject, throwError } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { createOperator } from '../../lib/core/createOperator.js';
 import { StreamInterruptedError } from '../../lib/core/errors.js';
@@ -11,7 +11,7 @@ import { setUsageOfError } from '../../lib/core/usageOfError.js';
 import { fallback } from '../../lib/models/fallback.js';
 import { pipeModel } from '../../lib/models/pipeModel.js';
 import { priceModel } from '../../lib/models/priceModel.js';
-import { costBudget } from '../../lib/orchestrators/stopWhen.js';
+import { costBudget } from '../../lib/agent/stopWhen.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { agentTool } from '../../lib/tools/agentTool.js';

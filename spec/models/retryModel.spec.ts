@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NEVER, concat, defer, finalize, of, throwError, timer } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { HttpError } from '../../lib/core/errors.js';
 import { TimeoutError } from '../../lib/core/timeoutError.js';

@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, lastValueFrom, toArray } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import { fallback } from '../../lib/models/fallback.js';
 import { hedge } from '../../lib/models/hedge.js';
 import { retryModel } from '../../lib/models/retryModel.js';
-import { modelByName } from '../../lib/registry/index.js';
+import { modelByName } from '../../lib/providers/registry/index.js';
 import { toolCall } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import type { LoopbackServer } from '../../lib/testing/server/index.js';

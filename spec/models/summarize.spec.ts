@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { firstValueFrom, from, map, Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import {
   filePart,

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import * as z from 'zod';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import { tool } from '../../lib/core/tool.js';
 import { fallback } from '../../lib/models/fallback.js';
 import { retryModel } from '../../lib/models/retryModel.js';
 import { partialOutput } from '../../lib/operators/partialOutput.js';
 import { toolCall } from '../../lib/testing/index.js';
-import { typed } from '../../lib/orchestrators/typed.js';
+import { typed } from '../../lib/agent/typed.js';
 import { observe } from '../support/observe.js';
 import { inVirtualTime, lost, modelOf } from './models.js';
 

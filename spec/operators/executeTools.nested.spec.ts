@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { EMPTY, NEVER, Subject, from, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Approve, WaitingCall } from '../../lib/core/approval.js';
 import type { Checkpoint, ResumedRun, ResumedTurn } from '../../lib/core/checkpoint.js';
 import { startState } from '../../lib/core/event.js';

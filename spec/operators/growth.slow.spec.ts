@@ -14,7 +14,7 @@ import { consolidate } from '../../lib/operators/consolidate.js';
 import { endRun } from '../../lib/operators/endRun.js';
 import { endTurn } from '../../lib/operators/endTurn.js';
 import { unwrapOutput } from '../../lib/operators/unwrapOutput.js';
-import { validateText } from '../../lib/orchestrators/outputRepair.js';
+import { validateText } from '../../lib/agent/outputRepair.js';
 import { createConversationFilter } from '../../lib/protocol/conversationFilter.js';
 import { connectionError } from '../../lib/protocol/connectionError.js';
 import { decodeFrames } from '../../lib/protocol/decodeFrames.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Subject, concat, from, map, of, throwError } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { pipeModel } from '../../lib/models/pipeModel.js';
 import { holdBack } from '../../lib/operators/holdBack.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { from } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { TextChunk, ThinkingChunk } from '../../lib/core/chunk.js';
 import type { RunEvent, StreamEvent } from '../../lib/core/event.js';
 import { tool } from '../../lib/core/tool.js';

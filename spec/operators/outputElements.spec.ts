@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { Subject, from, map, of, repeat, take } from 'rxjs';
 import * as z from 'zod';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { RunEvent, StreamEvent } from '../../lib/core/event.js';
 import type { Schema } from '../../lib/core/schema.js';
 import { outputElements } from '../../lib/operators/outputElements.js';
 import type { OutputElementsOptions } from '../../lib/operators/outputElements.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
-import { typed } from '../../lib/orchestrators/typed.js';
+import { typed } from '../../lib/agent/typed.js';
 import { diagram } from '../support/diagram.js';
 import { countedSource, observe } from '../support/observe.js';
 

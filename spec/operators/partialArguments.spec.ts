@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { NEVER, Subject, concat, from, map, of, repeat, take, throwError } from 'rxjs';
 import * as z from 'zod';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { ToolCallFragment } from '../../lib/core/chunk.js';
 import type { StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
@@ -12,7 +12,7 @@ import type { PartialArguments } from '../../lib/operators/partialArguments.js';
 import { inVirtualTime, playMarbles, toolCall, scriptedModel } from '../../lib/testing/index.js';
 import type { Script } from '../../lib/testing/script.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
-import { typed } from '../../lib/orchestrators/typed.js';
+import { typed } from '../../lib/agent/typed.js';
 import { diagram } from '../support/diagram.js';
 import { countedSource, observe } from '../support/observe.js';
 

@@ -2,14 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import { Subject, concat, from, lastValueFrom, map, of, repeat, retry, take, throwError, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import * as z from 'zod';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { DeepPartial } from '../../lib/core/json/partialJson.js';
 import type { RunEvent, StreamEvent } from '../../lib/core/event.js';
 import { tool } from '../../lib/core/tool.js';
 import { partialOutput } from '../../lib/operators/partialOutput.js';
 import { toolCall, scriptedModel } from '../../lib/testing/index.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
-import { typed } from '../../lib/orchestrators/typed.js';
+import { typed } from '../../lib/agent/typed.js';
 import { diagram } from '../support/diagram.js';
 import { countedSource, observe } from '../support/observe.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { from, of } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { RunEvent, StreamEvent } from '../../lib/core/event.js';
 import { userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';

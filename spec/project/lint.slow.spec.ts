@@ -68,7 +68,7 @@ const imports: Case[] = [
   {
     what: 'a Node built-in of a recording',
     code: "export { readFileSync } from 'node:fs';",
-    bad: 'lib/recording/record.ts',
+    bad: 'lib/observe/recording/record.ts',
     good: 'lib/cli/main.ts',
   },
   {
@@ -85,13 +85,13 @@ const imports: Case[] = [
   {
     what: 'a value of an optional peer, outside of its bridge',
     code: "export { trace } from '@opentelemetry/api';",
-    bad: 'lib/chat/toView.ts',
-    good: 'lib/bridges/opentelemetry/telemetry.ts',
+    bad: 'lib/operators/toView.ts',
+    good: 'lib/observe/opentelemetry/telemetry.ts',
   },
   {
     what: 'a bridge that imports a provider',
     code: "export { openai } from '../../providers/openai.js';",
-    bad: 'lib/bridges/opentelemetry/telemetry.ts',
+    bad: 'lib/observe/opentelemetry/telemetry.ts',
   },
   {
     what: 'a value of zod',

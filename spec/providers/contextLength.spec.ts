@@ -1,11 +1,11 @@
 import { createOpenAI } from '@ai-sdk/openai';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { fromAiSdk } from '../../lib/providers/aiSdk/aiSdk.js';
-import { modelByName } from '../../lib/registry/index.js';
+import { modelByName } from '../../lib/providers/registry/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import type { LoopbackServer, ServeOptions } from '../../lib/testing/server/index.js';
 import { outcome } from '../support/outcome.js';

@@ -1,4 +1,4 @@
-import { modelByName, registeredProviders } from '../../lib/registry/index.js';
+import { modelByName, registeredProviders } from '../../lib/providers/registry/index.js';
 import { describeCutResponses } from '../support/cutResponses.js';
 
 // The contract of each provider cuts its response at some places; these are all of them.

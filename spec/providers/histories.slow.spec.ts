@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, Subject, toArray } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { errorText } from '../../lib/core/errors.js';
 import type { RunEvent } from '../../lib/core/event.js';
@@ -12,7 +12,7 @@ import type { Message } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { tool, toolDefinition } from '../../lib/core/tool.js';
 import { summarize } from '../../lib/models/summarize.js';
-import { modelByName, registeredProviders } from '../../lib/registry/index.js';
+import { modelByName, registeredProviders } from '../../lib/providers/registry/index.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Step } from '../../lib/testing/index.js';
 import type { ServedTurn, ServeOptions } from '../../lib/testing/server/index.js';

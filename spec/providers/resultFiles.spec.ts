@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import { filePart } from '../../lib/core/message.js';
 import type { FilePart } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import type { ModelOptions } from '../../lib/providers/httpModel.js';
-import { modelByName, registeredProviders } from '../../lib/registry/index.js';
+import { modelByName, registeredProviders } from '../../lib/providers/registry/index.js';
 import { toolCall } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Subject, filter, firstValueFrom } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import type { RunResult } from '../../lib/core/event.js';
 import { userMessage } from '../../lib/core/message.js';

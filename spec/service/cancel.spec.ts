@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, NEVER } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import type { Conversation } from '../../lib/chat/conversation.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { tool } from '../../lib/core/tool.js';
-import { agentHandler } from '../../lib/service/agentHandler.js';
-import type { AgentHandlerOptions } from '../../lib/service/agentHandler.js';
-import { memoryLog } from '../../lib/service/memoryLog.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import type { AgentHandlerOptions } from '../../lib/service/http/agentHandler.js';
+import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { createServers } from '../support/services.js';
 import { lateStore } from '../support/stores.js';

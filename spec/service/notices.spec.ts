@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
-import { agUiHandler } from '../../lib/bridges/agUi/index.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
+import { agUiHandler } from '../../lib/agUi.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { tool } from '../../lib/core/tool.js';
-import { agentHandler } from '../../lib/service/agentHandler.js';
-import { nodeListener } from '../../lib/service/nodeListener.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import { nodeListener } from '../../lib/service/http/nodeListener.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { ask, createServers, protocolNames, protocols } from '../support/services.js';
 import { lateStore, mapStore } from '../support/stores.js';

@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { NEVER, Subject } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { tool } from '../../lib/core/tool.js';
-import { agUiHandler } from '../../lib/bridges/agUi/index.js';
-import { uiChatHandler } from '../../lib/bridges/aiSdkUi/index.js';
-import { agentHandler } from '../../lib/service/agentHandler.js';
-import { memoryLog } from '../../lib/service/memoryLog.js';
-import { memoryStore } from '../../lib/service/memoryStore.js';
-import { namedId } from '../../lib/service/requestError.js';
-import type { RunStore } from '../../lib/service/runStore.js';
+import { agUiHandler } from '../../lib/agUi.js';
+import { uiChatHandler } from '../../lib/service/uiChat/index.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
+import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
+import { namedId } from '../../lib/service/http/requestError.js';
+import type { RunStore } from '../../lib/service/ports/runStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { lateStore, mapStore } from '../support/stores.js';
 

@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { NEVER, of, throwError } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import { userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { retryModel } from '../../lib/models/retryModel.js';
 import { openai } from '../../lib/providers/openai.js';
-import { agentHandler } from '../../lib/service/agentHandler.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { publicEvents } from '../../lib/service/publicEvents.js';
 import type { HandledAgent } from '../../lib/service/handledAgent.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';

@@ -1,10 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Subject } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import { tool } from '../../lib/core/tool.js';
-import { agentHandler } from '../../lib/service/agentHandler.js';
-import { memoryLog } from '../../lib/service/memoryLog.js';
-import type { RunLog } from '../../lib/service/runLog.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
+import type { RunLog } from '../../lib/service/ports/runLog.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { shutDown } from '../support/services.js';
 import { mapStore } from '../support/stores.js';

@@ -1,14 +1,14 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { concat, defer, firstValueFrom, ignoreElements, NEVER, of, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
-import { agUiHandler } from '../../lib/bridges/agUi/index.js';
-import { uiChatHandler } from '../../lib/bridges/aiSdkUi/index.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
+import { agUiHandler } from '../../lib/agUi.js';
+import { uiChatHandler } from '../../lib/service/uiChat/index.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { tool } from '../../lib/core/tool.js';
-import { agentHandler } from '../../lib/service/agentHandler.js';
-import { memoryLog } from '../../lib/service/memoryLog.js';
-import type { RunStore } from '../../lib/service/runStore.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
+import type { RunStore } from '../../lib/service/ports/runStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { mapStore } from '../support/stores.js';
 

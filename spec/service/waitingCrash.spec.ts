@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, map } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { tool } from '../../lib/core/tool.js';
-import { agentHandler } from '../../lib/service/agentHandler.js';
-import { memoryLog } from '../../lib/service/memoryLog.js';
-import type { RunLog } from '../../lib/service/runLog.js';
-import type { RunRecord } from '../../lib/service/runStore.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
+import type { RunLog } from '../../lib/service/ports/runLog.js';
+import type { RunRecord } from '../../lib/service/ports/runStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { shutDown } from '../support/services.js';
 import { lateLog, mapStore } from '../support/stores.js';

@@ -3,7 +3,7 @@ import type { JsonValue } from '../../lib/core/json/json.js';
 import type { Message } from '../../lib/core/message.js';
 import { toolDefinition } from '../../lib/core/tool.js';
 import type { Tool } from '../../lib/core/tool.js';
-import { modelByName, registeredProviders } from '../../lib/registry/index.js';
+import { modelByName, registeredProviders } from '../../lib/providers/registry/index.js';
 import { createResponder } from '../../lib/testing/server/responder.js';
 import { basePath } from '../../lib/testing/server/responder.js';
 

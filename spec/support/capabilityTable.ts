@@ -1,4 +1,4 @@
-import { registeredProviders } from '../../lib/registry/index.js';
+import { registeredProviders } from '../../lib/providers/registry/index.js';
 
 const columns = [
   ['tools', 'tools'],

@@ -1,10 +1,10 @@
 import { concatMap, of, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
-import { keepChats, memoryChats } from '../../lib/chats/index.js';
-import type { ChatStore, KeepChatsOptions } from '../../lib/chats/index.js';
-import { agentHandler } from '../../lib/service/agentHandler.js';
-import type { AgentHandler } from '../../lib/service/agentHandler.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
+import { keepChats, memoryChats } from '../../lib/chats.js';
+import type { ChatStore, KeepChatsOptions } from '../../lib/chats.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import type { AgentHandler } from '../../lib/service/http/agentHandler.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import { mapStore } from './stores.js';
 

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { createAgent } from '../../lib/agent.js';
-import type { AgentOptions } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
+import type { AgentOptions } from '../../lib/agent/createAgent.js';
 import { tool } from '../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Step } from '../../lib/testing/index.js';

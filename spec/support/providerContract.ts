@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { concat, filter, firstValueFrom, lastValueFrom, NEVER, of, Subject, tap, toArray } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { ProviderError } from '../../lib/core/errors.js';
 import type { RunEvent } from '../../lib/core/event.js';

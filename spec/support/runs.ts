@@ -1,6 +1,6 @@
 import { of } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { asKnownEvent } from '../../lib/core/eventGuards.js';
 import { filePart } from '../../lib/core/message.js';

@@ -1,12 +1,12 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { agUiHandler } from '../../lib/bridges/agUi/index.js';
-import { uiChatHandler } from '../../lib/bridges/aiSdkUi/index.js';
+import { agUiHandler } from '../../lib/agUi.js';
+import { uiChatHandler } from '../../lib/service/uiChat/index.js';
 import type { Tool } from '../../lib/core/tool.js';
-import { agentHandler } from '../../lib/service/agentHandler.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import type { HandledAgent } from '../../lib/service/handledAgent.js';
-import { nodeListener } from '../../lib/service/nodeListener.js';
+import { nodeListener } from '../../lib/service/http/nodeListener.js';
 import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
 
 export type Handler = (request: Request) => Promise<Response>;

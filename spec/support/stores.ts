@@ -1,9 +1,9 @@
 import { concat, concatMap, defer, delay, ignoreElements, of, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { memoryLog } from '../../lib/service/memoryLog.js';
-import { memoryStore } from '../../lib/service/memoryStore.js';
-import type { RunLog } from '../../lib/service/runLog.js';
-import type { RunRecord, RunStore, StoredRun } from '../../lib/service/runStore.js';
+import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
+import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
+import type { RunLog } from '../../lib/service/ports/runLog.js';
+import type { RunRecord, RunStore, StoredRun } from '../../lib/service/ports/runStore.js';
 
 /** A delay of 1 to 4 ms. */
 const randomDelay = () => 1 + Math.floor(Math.random() * 4);

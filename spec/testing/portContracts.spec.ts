@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { of } from 'rxjs';
-import { memoryLog } from '../../lib/service/memoryLog.js';
-import { memoryStore } from '../../lib/service/memoryStore.js';
-import type { RunStore } from '../../lib/service/runStore.js';
+import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
+import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
+import type { RunStore } from '../../lib/service/ports/runStore.js';
 import { logContract, storeContract } from '../../lib/testing/index.js';
 import { lateLog, lateStore, mapStore } from '../support/stores.js';
 

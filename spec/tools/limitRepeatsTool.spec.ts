@@ -1,11 +1,11 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, map, toArray } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import { isToolResult } from '../../lib/core/eventGuards.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
-import { repeatedCalls, turnCount } from '../../lib/orchestrators/stopWhen.js';
+import { repeatedCalls, turnCount } from '../../lib/agent/stopWhen.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { limitRepeatsTool } from '../../lib/tools/limitRepeatsTool.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';

@@ -1,12 +1,12 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { BehaviorSubject, lastValueFrom, of } from 'rxjs';
-import { createAgent } from '../../lib/agent.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import type { ModelRequest } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import type { Tool } from '../../lib/core/tool.js';
-import { modelByName } from '../../lib/registry/index.js';
+import { modelByName } from '../../lib/providers/registry/index.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import type { LoopbackServer } from '../../lib/testing/server/index.js';

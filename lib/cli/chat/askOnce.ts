@@ -1,7 +1,7 @@
 import { lastValueFrom, tap } from 'rxjs';
 import { errorText } from '../../core/errors.js';
 import type { RunEvent } from '../../core/event.js';
-import type { Agent } from '../../agent.js';
+import type { Agent } from '../../agent/createAgent.js';
 import { EventPrinter, plainText } from '../eventPrinter.js';
 import type { Shell } from '../shell.js';
 

@@ -2,7 +2,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { finalize, lastValueFrom, tap } from 'rxjs';
-import { createAgent } from '../../agent.js';
+import { createAgent } from '../../agent/createAgent.js';
 import type { Shell } from '../shell.js';
 import { UsageError } from '../usageError.js';
 import { askOnce } from './askOnce.js';

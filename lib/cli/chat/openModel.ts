@@ -1,5 +1,5 @@
 import type { Model } from '../../core/model.js';
-import { modelByName, registeredProviders } from '../../registry/index.js';
+import { modelByName, registeredProviders } from '../../providers/registry/index.js';
 import type { Shell } from '../shell.js';
 import { UsageError } from '../usageError.js';
 

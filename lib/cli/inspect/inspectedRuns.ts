@@ -3,12 +3,12 @@ import type { Observable } from 'rxjs';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { finiteNumber, isRecord, nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import { messageText } from '../../core/message.js';
-import { shortJson } from '../../recording/draw/lanes.js';
-import { wireOfRun } from '../../recording/draw/wire.js';
-import { RECORDING_VERSION, runKey } from '../../recording/entries.js';
-import type { RecordingEntry, RunEntry, StartEntry } from '../../recording/entries.js';
-import { readRecording } from '../../recording/readRecording.js';
-import { isEntry } from '../../recording/validEntry.js';
+import { shortJson } from '../../observe/draw/lanes.js';
+import { wireOfRun } from '../../observe/draw/wire.js';
+import { RECORDING_VERSION, runKey } from '../../observe/recording/entries.js';
+import type { RecordingEntry, RunEntry, StartEntry } from '../../observe/recording/entries.js';
+import { readRecording } from '../../observe/recording/readRecording.js';
+import { isEntry } from '../../observe/recording/validEntry.js';
 
 /** A run in the list of the inspector. Times are those of the process that recorded it. */
 export interface RunSummary {

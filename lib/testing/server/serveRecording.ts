@@ -1,5 +1,5 @@
-import type { RecordedExchange } from '../../recording/recordedExchange.js';
-import type { Recording } from '../../recording/recordFetch.js';
+import type { RecordedExchange } from '../../observe/recording/recordedExchange.js';
+import type { Recording } from '../../observe/recording/recordFetch.js';
 import type { Behaviour, ServeOptions } from './options.js';
 import { serveModel } from './serveModel.js';
 import type { LoopbackServer } from './serveModel.js';

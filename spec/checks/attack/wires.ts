@@ -8,7 +8,7 @@ import { tool, toolDefinition } from '../../../lib/core/tool.js';
 import { accumulateToolCalls } from '../../../lib/operators/accumulateToolCalls.js';
 import { consolidate } from '../../../lib/operators/consolidate.js';
 import type { ModelOptions } from '../../../lib/providers/httpModel.js';
-import { modelByName, registeredProviders } from '../../../lib/registry/index.js';
+import { modelByName, registeredProviders } from '../../../lib/providers/registry/index.js';
 import { toolCall } from '../../../lib/testing/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { Script, ServedTurn } from '../../../lib/testing/server/index.js';

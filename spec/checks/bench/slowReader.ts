@@ -7,9 +7,9 @@ import { createInterface } from 'node:readline';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { Subject } from 'rxjs';
 import type { StreamEvent } from '../../../lib/core/event.js';
-import { nodeListener } from '../../../lib/service/nodeListener.js';
-import { runResponse } from '../../../lib/service/runResponse.js';
-import { shareRun } from '../../../lib/service/shareRun.js';
+import { nodeListener } from '../../../lib/service/http/nodeListener.js';
+import { runResponse } from '../../../lib/service/http/runResponse.js';
+import { shareRun } from '../../../lib/service/runs/shareRun.js';
 
 /**
  * node --expose-gc --import tsx spec/checks/bench/slowReader.ts [MB] [characters per delta ...]: what a client costs that

@@ -1,6 +1,6 @@
 import { lastValueFrom } from 'rxjs';
-import { createAgent } from '../../../lib/agent.js';
-import { modelByName } from '../../../lib/registry/index.js';
+import { createAgent } from '../../../lib/agent/createAgent.js';
+import { modelByName } from '../../../lib/providers/registry/index.js';
 
 /**
  * node --expose-gc --import tsx spec/checks/bench/textMemory.ts [MB]: how often the text of an answer is held in memory during

@@ -8,7 +8,7 @@ import { createAgent, progress, tool } from 'rivulet';
 import type { Agent } from 'rivulet';
 import { drawRun } from 'rivulet/recording';
 import { scriptedModel, toolCall } from 'rivulet/testing';
-import { busyAgent, recordVirtually } from '../../recording/runs.js';
+import { busyAgent, recordVirtually } from '../../observe/recording/runs.js';
 import type { InspectorCheck } from './inspector.js';
 
 const pictures = join(import.meta.dirname, 'screenshots');

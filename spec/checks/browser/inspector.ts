@@ -8,7 +8,7 @@ import type { Agent, Chunk } from 'rivulet';
 import { inspectRuns } from 'rivulet/recording';
 import { scriptedModel } from 'rivulet/testing';
 import { runCommand } from '../../../lib/cli/runCommand.js';
-import { busyAgent } from '../../recording/runs.js';
+import { busyAgent } from '../../observe/recording/runs.js';
 
 /** A check of the page of `npx rivulet inspect`. */
 export interface InspectorCheck {

@@ -2,8 +2,8 @@ import { createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { firstValueFrom, timer } from 'rxjs';
-import { memoryStore } from '../../../lib/service/memoryStore.js';
-import type { RunRecord, StoredRun } from '../../../lib/service/runStore.js';
+import { memoryStore } from '../../../lib/service/stores/memory/memoryStore.js';
+import type { RunRecord, StoredRun } from '../../../lib/service/ports/runStore.js';
 import { createRandom } from '../attack/family.js';
 
 /** A request of an instance. */

@@ -1,9 +1,9 @@
 import { DBOSClient } from '@dbos-inc/dbos-sdk';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { agentHandler } from '../../../lib/service/agentHandler.js';
-import { nodeListener } from '../../../lib/service/nodeListener.js';
-import { durableAgent } from '../../../lib/stores/dbos/index.js';
+import { agentHandler } from '../../../lib/service/http/agentHandler.js';
+import { nodeListener } from '../../../lib/service/http/nodeListener.js';
+import { durableAgent } from '../../../lib/service/stores/dbos/index.js';
 import { postgresPorts } from './ports.js';
 
 // A process that answers requests. Its argument is the URL of the database. It sends its own URL when it listens.

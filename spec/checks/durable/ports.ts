@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { pgNotifications, postgresLog, postgresStore } from '../../../lib/stores/postgres/index.js';
+import { pgNotifications, postgresLog, postgresStore } from '../../../lib/service/stores/postgres/index.js';
 
 /** The store and the log of a process. */
 export function postgresPorts(url: string) {

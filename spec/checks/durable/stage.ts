@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { firstValueFrom, lastValueFrom, Subject, timer } from 'rxjs';
 import { conversation } from '../../../lib/chat/conversation.js';
 import { remoteAgent } from '../../../lib/chat/remoteAgent.js';
-import { migratePostgres } from '../../../lib/stores/postgres/index.js';
+import { migratePostgres } from '../../../lib/service/stores/postgres/index.js';
 import { startPostgres } from '../../support/postgresServer.js';
 import { RUN_ID_HEADER } from '../../../lib/transport/fromServerSentEvents.js';
 import { postgresPorts } from './ports.js';

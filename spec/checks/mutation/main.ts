@@ -16,7 +16,7 @@ const limits: Readonly<Record<string, number>> = {
   service: 85,
 };
 
-/** Specs that belong to a room besides those of its folder: `agentRun.ts` and others are parts of `lib/agent.ts`. */
+/** Specs that belong to a room besides those of its folder: `agentRun.ts` and others are parts of `lib/agent/createAgent.ts`. */
 const furtherSpecs: Readonly<Record<string, RegExp>> = { orchestrators: /^agent/ };
 
 /** Specs that start processes; and zone.js, which replaces Promise for all specs of the process. */

@@ -7,8 +7,8 @@ import { inspectRuns } from 'rivulet/recording';
 import { InspectedRuns } from '../../../lib/cli/inspect/inspectedRuns.js';
 import { serveInspector } from '../../../lib/cli/inspect/inspectServer.js';
 import type { InspectServer } from '../../../lib/cli/inspect/inspectServer.js';
-import { busyAgent, recordVirtually } from '../../recording/runs.js';
-import { runSpec } from '../../recording/runSpec.js';
+import { busyAgent, recordVirtually } from '../../observe/recording/runs.js';
+import { runSpec } from '../../observe/recording/runSpec.js';
 
 const servers: InspectServer[] = [];
 afterEach(() => Promise.all(servers.splice(0).map((server) => server.close())));

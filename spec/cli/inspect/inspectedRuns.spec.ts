@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { InspectedRuns } from '../../../lib/cli/inspect/inspectedRuns.js';
-import { readRecording } from '../../../lib/recording/readRecording.js';
-import { busyAgent, recordVirtually } from '../../recording/runs.js';
+import { readRecording } from '../../../lib/observe/recording/readRecording.js';
+import { busyAgent, recordVirtually } from '../../observe/recording/runs.js';
 
 const { lines } = recordVirtually(busyAgent(), undefined, { name: 'support' });
 const text = lines.join('\n');

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { config, throwError } from 'rxjs';
-import { createAgent } from '../../../lib/agent.js';
+import { createAgent } from '../../../lib/agent/createAgent.js';
 import { tool } from '../../../lib/core/tool.js';
-import { runResponse } from '../../../lib/service/runResponse.js';
+import { runResponse } from '../../../lib/service/http/runResponse.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { observe } from '../../support/observe.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
-import { createAgent } from '../../../lib/agent.js';
+import { createAgent } from '../../../lib/agent/createAgent.js';
 import type { RunEvent } from '../../../lib/core/event.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { filePart, systemMessage, userMessage } from '../../../lib/core/message.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
-import { createAgent } from '../../../lib/agent.js';
+import { createAgent } from '../../../lib/agent/createAgent.js';
 import { userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
 import { anthropic } from '../../../lib/providers/anthropic/anthropic.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { lastValueFrom } from 'rxjs';
-import { createAgent } from '../../../lib/agent.js';
+import { createAgent } from '../../../lib/agent/createAgent.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { google } from '../../../lib/providers/google/google.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
-import { createAgent } from '../../../lib/agent.js';
+import { createAgent } from '../../../lib/agent/createAgent.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { google } from '../../../lib/providers/google/google.js';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
-import { createAgent } from '../../../lib/agent.js';
+import { createAgent } from '../../../lib/agent/createAgent.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import type { ModelRequest } from '../../../lib/core/model.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
-import { createAgent } from '../../../lib/agent.js';
+import { createAgent } from '../../../lib/agent/createAgent.js';
 import { userMessage } from '../../../lib/core/message.js';
 import type { RequestSettings } from '../../../lib/core/model.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';

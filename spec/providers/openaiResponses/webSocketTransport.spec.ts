@@ -14,7 +14,7 @@ import {
   toArray,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { createAgent } from '../../../lib/agent.js';
+import { createAgent } from '../../../lib/agent/createAgent.js';
 import { HttpError } from '../../../lib/core/errors.js';
 import type { RunEvent } from '../../../lib/core/event.js';
 import { objectOrEmpty } from '../../../lib/core/json/json.js';

@@ -3,7 +3,7 @@ import { lastValueFrom } from 'rxjs';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message, Part } from '../../../lib/core/message.js';
-import { modelByName, registeredProviders } from '../../../lib/registry/index.js';
+import { modelByName, registeredProviders } from '../../../lib/providers/registry/index.js';
 import { anthropic } from '../../../lib/testing/server/dialects/anthropic/anthropic.js';
 import { chatCompletions } from '../../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
 import type { Dialect } from '../../../lib/testing/server/dialects/dialect.js';

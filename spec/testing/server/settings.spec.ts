@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
 import { userMessage } from '../../../lib/core/message.js';
 import type { ModelRequest } from '../../../lib/core/model.js';
-import { modelByName } from '../../../lib/registry/index.js';
+import { modelByName } from '../../../lib/providers/registry/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 
 const tools = (name: string) => [{ name, description: '', parameters: { type: 'object' } }];

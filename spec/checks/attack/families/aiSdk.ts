@@ -1,6 +1,6 @@
 /* eslint-disable @typescript-eslint/prefer-promise-reject-errors -- hostile models do what nobody should */
 import assert from 'node:assert/strict';
-import { createAgent } from '../../../../lib/agent.js';
+import { createAgent } from '../../../../lib/agent/createAgent.js';
 import { isToolResult } from '../../../../lib/core/eventGuards.js';
 import { tool } from '../../../../lib/core/tool.js';
 import { fromAiSdk } from '../../../../lib/providers/aiSdk/aiSdk.js';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { lastValueFrom, take, toArray } from 'rxjs';
-import { createAgent } from '../../../../lib/agent.js';
+import { createAgent } from '../../../../lib/agent/createAgent.js';
 import { userMessage } from '../../../../lib/core/message.js';
 import type { Message } from '../../../../lib/core/message.js';
-import { modelByName } from '../../../../lib/registry/index.js';
+import { modelByName } from '../../../../lib/providers/registry/index.js';
 import { toolCall } from '../../../../lib/testing/index.js';
 import { serveModel } from '../../../../lib/testing/server/index.js';
 import type { Script, ServedTurn } from '../../../../lib/testing/server/index.js';

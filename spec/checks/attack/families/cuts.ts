@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { isText, isToolCall } from '../../../../lib/core/eventGuards.js';
 import type { StreamEvent } from '../../../../lib/core/event.js';
-import { modelByName } from '../../../../lib/registry/index.js';
+import { modelByName } from '../../../../lib/providers/registry/index.js';
 import { serveModel } from '../../../../lib/testing/server/index.js';
 import { offsets, key } from '../family.js';
 import type { Family } from '../family.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { lastValueFrom } from 'rxjs';
-import { createAgent } from '../../../../lib/agent.js';
+import { createAgent } from '../../../../lib/agent/createAgent.js';
 import type { JsonObject } from '../../../../lib/core/json/json.js';
 import type { OpenModelOptions } from '../../../../lib/providers/httpModel.js';
 import type { Family } from '../family.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { modelByName } from '../../../../lib/registry/index.js';
+import { modelByName } from '../../../../lib/providers/registry/index.js';
 import { assertTyped, key } from '../family.js';
 import type { Family } from '../family.js';
 import { bodyOf, eventsOf, wires } from '../wires.js';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { firstValueFrom, lastValueFrom } from 'rxjs';
 import type { CallToolResult, ListToolsResult } from '@modelcontextprotocol/client';
-import { createAgent } from '../../../../lib/agent.js';
-import { mcpTools } from '../../../../lib/bridges/mcp/index.js';
+import { createAgent } from '../../../../lib/agent/createAgent.js';
+import { mcpTools } from '../../../../lib/tools/mcp/index.js';
 import { scriptedModel, toolCall } from '../../../../lib/testing/index.js';
-import { inMemory, named } from '../../../bridges/mcp/servers.js';
+import { inMemory, named } from '../../../tools/mcp/servers.js';
 import type { Family } from '../family.js';
 
 type ServerTool = ListToolsResult['tools'][number];

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import * as z from 'zod';
-import { createAgent } from '../../../../lib/agent.js';
+import { createAgent } from '../../../../lib/agent/createAgent.js';
 import type { Chunk } from '../../../../lib/core/chunk.js';
 import { tool } from '../../../../lib/core/tool.js';
-import { modelByName } from '../../../../lib/registry/index.js';
+import { modelByName } from '../../../../lib/providers/registry/index.js';
 import { recordFetch, toolCall } from '../../../../lib/testing/index.js';
 import { serveModel } from '../../../../lib/testing/server/index.js';
 import type { ServedTurn, Script } from '../../../../lib/testing/server/index.js';
-import { typed } from '../../../../lib/orchestrators/typed.js';
+import { typed } from '../../../../lib/agent/typed.js';
 import { assertHidden, describe, key } from '../family.js';
 import type { Family } from '../family.js';
 import { outcome } from '../../../support/outcome.js';

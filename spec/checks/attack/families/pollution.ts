@@ -1,5 +1,5 @@
 import { from } from 'rxjs';
-import { createAgent } from '../../../../lib/agent.js';
+import { createAgent } from '../../../../lib/agent/createAgent.js';
 import { tool } from '../../../../lib/core/tool.js';
 import { partialArguments } from '../../../../lib/operators/partialArguments.js';
 import { assertTyped } from '../family.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createOpenAI } from '@ai-sdk/openai';
 import type { Model } from '../../../../lib/core/model.js';
 import { fromAiSdk } from '../../../../lib/providers/aiSdk/aiSdk.js';
-import { modelByName } from '../../../../lib/registry/index.js';
+import { modelByName } from '../../../../lib/providers/registry/index.js';
 import { recordFetch } from '../../../../lib/testing/index.js';
 import { serveModel } from '../../../../lib/testing/server/index.js';
 import type { LoopbackServer, ServeOptions } from '../../../../lib/testing/server/index.js';

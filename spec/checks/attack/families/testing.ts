@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { of } from 'rxjs';
 import { ConfigurationError } from '../../../../lib/core/errors.js';
 import type { JsonValue } from '../../../../lib/core/json/json.js';
-import { modelByName } from '../../../../lib/registry/index.js';
+import { modelByName } from '../../../../lib/providers/registry/index.js';
 import { parseDiagram, runDiagram } from '../../../../lib/testing/index.js';
 import { serveModel } from '../../../../lib/testing/server/index.js';
 import type { LoopbackServer } from '../../../../lib/testing/server/index.js';

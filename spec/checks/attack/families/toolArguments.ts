@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { from, of } from 'rxjs';
 import * as z from 'zod';
-import { createAgent } from '../../../../lib/agent.js';
+import { createAgent } from '../../../../lib/agent/createAgent.js';
 import type { Chunk } from '../../../../lib/core/chunk.js';
 import type { JsonObject } from '../../../../lib/core/json/json.js';
 import { tool } from '../../../../lib/core/tool.js';

@@ -1,9 +1,9 @@
 /* eslint-disable @typescript-eslint/only-throw-error, @typescript-eslint/prefer-promise-reject-errors, rxjs-x/throw-error, rxjs-x/no-redundant-notify -- hostile tools do what nobody should */
 import assert from 'node:assert/strict';
 import { NEVER, Observable, of, throwError } from 'rxjs';
-import { createAgent } from '../../../../lib/agent.js';
+import { createAgent } from '../../../../lib/agent/createAgent.js';
 import { tool } from '../../../../lib/core/tool.js';
-import { modelByName } from '../../../../lib/registry/index.js';
+import { modelByName } from '../../../../lib/providers/registry/index.js';
 import { toolCall } from '../../../../lib/testing/index.js';
 import { serveModel } from '../../../../lib/testing/server/index.js';
 import { key } from '../family.js';

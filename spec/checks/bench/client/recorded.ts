@@ -2,7 +2,7 @@
 import { createAgent, observeRun, openai as openaiModel, userMessage } from '../../../../lib/index.js';
 import type { Observable } from 'rxjs';
 import type { Agent, Input, RunEvent } from '../../../../lib/index.js';
-import { inspectRuns, recordRun } from '../../../../lib/recording/index.js';
+import { inspectRuns, recordRun } from '../../../../lib/observe/recording/index.js';
 import { once } from './job.js';
 import type { Library } from './job.js';
 

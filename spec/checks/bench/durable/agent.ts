@@ -1,6 +1,6 @@
 import { concat, concatMap, finalize, from, map, NEVER, Observable, of, timer } from 'rxjs';
 import * as z from 'zod';
-import { createAgent } from '../../../../lib/agent.js';
+import { createAgent } from '../../../../lib/agent/createAgent.js';
 import type { Chunk } from '../../../../lib/core/chunk.js';
 import { messageText } from '../../../../lib/core/message.js';
 import type { Message } from '../../../../lib/core/message.js';

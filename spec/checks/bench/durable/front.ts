@@ -1,6 +1,6 @@
 import { DBOSClient } from '@dbos-inc/dbos-sdk';
-import { agentHandler } from '../../../../lib/service/agentHandler.js';
-import { durableAgent } from '../../../../lib/stores/dbos/index.js';
+import { agentHandler } from '../../../../lib/service/http/agentHandler.js';
+import { durableAgent } from '../../../../lib/service/stores/dbos/index.js';
 import { postgresPorts } from '../../durable/ports.js';
 import { createPlannedAgent, now } from './agent.js';
 import type { Plan } from './agent.js';

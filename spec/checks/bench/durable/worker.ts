@@ -1,6 +1,6 @@
 import { DBOS } from '@dbos-inc/dbos-sdk';
 import pg from 'pg';
-import { durableWorker } from '../../../../lib/stores/dbos/index.js';
+import { durableWorker } from '../../../../lib/service/stores/dbos/index.js';
 import { postgresPorts } from '../../durable/ports.js';
 import { createPlannedAgent } from './agent.js';
 

@@ -1,0 +1,15 @@
+export { agUiHandler } from './service/agUi/agUiHandler.js';
+export { fetchAgUi } from './chat/agUi/fetchAgUi.js';
+export { fromAgUi } from './chat/agUi/fromAgUi.js';
+export { fromAgUiMessages, toAgUiMessages } from './transport/agUi/messages.js';
+export { AgUiRequestError, clientTools, historyOf, readAgUiRequest } from './service/agUi/request.js';
+export { runAgUi } from './service/agUi/runAgUi.js';
+export { agUiResponse } from './service/agUi/agUiResponse.js';
+export { toAgUi } from './service/agUi/toAgUi.js';
+export type { AgUiHandler, AgUiHandlerOptions } from './service/agUi/agUiHandler.js';
+export type { AgUiRun, ToAgUiOptions } from './service/agUi/encoder.js';
+export type { AgUiRequest, FetchAgUiOptions } from './chat/agUi/fetchAgUi.js';
+export type * from './transport/agUi/protocol.js';
+export type { HistoryOptions } from './service/agUi/request.js';
+export type { AgUiRunOptions, RunAgUiOptions } from './service/agUi/runAgUi.js';
+export type { AgUiResponseOptions } from './service/agUi/agUiResponse.js';

@@ -1,6 +1,0 @@
-import type { ViewStatus } from '../../chat/view.js';
-
-const busyStatuses: readonly ViewStatus[] = ['sending', 'thinking', 'streaming', 'runningTools'];
-
-/** Whether an answer is on its way. A run that waits for the user is not busy. */
-export const isBusy = (status: ViewStatus): boolean => busyStatuses.includes(status);

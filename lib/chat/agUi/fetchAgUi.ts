@@ -1,0 +1,91 @@
+import { defer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { createOperator } from '../../core/createOperator.js';
+import { ProtocolError } from '../../core/errors.js';
+import { isRecord, tryParseJson } from '../../core/json/json.js';
+import { textError } from '../../protocol/errorDetails.js';
+import { providerFailures } from '../../protocol/errorResponse.js';
+import { post } from '../../protocol/post.js';
+import { mergeHeaders } from '../../protocol/request.js';
+import { createSseReader } from '../../protocol/sse.js';
+import { AG_UI_VERSION } from '../../transport/agUi/marks.js';
+import type { AgUiChunk, AgUiEvent, AgUiOtherEvent, RunAgentInput } from '../../transport/agUi/protocol.js';
+
+/** The request that `fetchAgUi` sends. */
+export type AgUiRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> & Partial<RunAgentInput>;
+
+/** Options of `fetchAgUi`. */
+export interface FetchAgUiOptions {
+  /** The headers, or a function that returns them at each subscription (a fresh token). Default: none. */
+  readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>) | undefined;
+  /** Default: the global `fetch`. */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+/**
+ * Starts a run at a server that speaks AG-UI, and emits its events as they arrive.
+ *
+ * <span class="informal">`fromFetch` for AG-UI.</span>
+ *
+ * Cold: each subscription is a POST. Unsubscribing closes the connection in the same tick, which aborts the run. A
+ * failed request is not retried: the run would start twice.
+ *
+ * ```ts
+ * const messages = [{ id: crypto.randomUUID(), role: 'user', content: 'Hello' }] as const;
+ * fetchAgUi(url, { threadId, runId: crypto.randomUUID(), messages })
+ *   .pipe(fromAgUi({ messages }), takeUntilDestroyed(), toView())
+ *   .subscribe(show);
+ * ```
+ *
+ * @param url The URL of the server.
+ * @param request `threadId`, `runId` (another one for each run), `messages`; `tools`, `context`, `state`, `resume`.
+ * @param options `headers` (default: none), `fetch`.
+ * @returns The events. It fails with an HttpError, a ConnectionError, a StreamInterruptedError, and a ProtocolError if
+ * the server sends something that is not an event.
+ */
+export function fetchAgUi(
+  url: string,
+  request: AgUiRequest,
+  { headers = {}, fetch }: FetchAgUiOptions = {},
+): Observable<AgUiEvent | AgUiChunk | AgUiOtherEvent> {
+  return defer(() =>
+    post({
+      provider: 'the AG-UI server',
+      url,
+      headers: mergeHeaders(
+        { 'content-type': 'application/json' },
+        typeof headers === 'function' ? headers() : headers,
+      ),
+      body: JSON.stringify({ protocolVersion: AG_UI_VERSION, tools: [], context: [], ...request }),
+      accept: 'text/event-stream',
+      fetch,
+      failures: providerFailures(),
+    }).pipe(readEvents()),
+  );
+}
+
+function readEvents() {
+  return createOperator<Uint8Array, AgUiEvent | AgUiChunk | AgUiOtherEvent>((out) => {
+    const reader = createSseReader({ provider: 'the AG-UI server', toError: textError }, ({ data }) =>
+      out.next(parseEvent(data)),
+    );
+    return {
+      next: (bytes) => reader.push(bytes),
+      complete() {
+        reader.end();
+        out.complete();
+      },
+    };
+  });
+}
+
+function parseEvent(data: string): AgUiEvent {
+  const event = tryParseJson(data);
+  if (isRecord(event) && typeof event['type'] === 'string') return event as unknown as AgUiEvent;
+  throw new ProtocolError(
+    'the AG-UI server',
+    'frame',
+    'The AG-UI server sent something that is not an event. Check the URL.',
+    data.slice(0, 200),
+  );
+}

@@ -1,0 +1,92 @@
+import type { WaitingCall } from '../../core/approval.js';
+import type { FinishReason } from '../../core/chunk.js';
+import { objectOrEmpty } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+import { addUsage, usageOf } from '../../core/usage.js';
+import type { Usage } from '../../core/usage.js';
+import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
+import type { AgUiUsage, RunErrorEvent, RunFinishedEvent, RunOutcome } from '../../transport/agUi/protocol.js';
+
+/** The error for a run that failed at another server. */
+export function remoteError({ message, code }: RunErrorEvent): RemoteRunError {
+  return new RemoteRunError(code ?? 'internal', message, false);
+}
+
+/** Adds up AG-UI's token counts, one per model, to the usage of a run. */
+export const toUsage = (counts: readonly AgUiUsage[]): Usage =>
+  counts.reduce<Usage>(
+    (sum, each) =>
+      addUsage(
+        sum,
+        usageOf({
+          input: each.inputTokens,
+          output: each.outputTokens,
+          total: each.totalTokens,
+          cachedInput: each.cachedInputTokens,
+          cacheWriteInput: each.cacheWriteInputTokens,
+          reasoning: each.reasoningTokens,
+        }),
+      ),
+    {},
+  );
+
+/** The end of a run at another server. */
+export interface RemoteEnd {
+  readonly finishReason: FinishReason;
+  readonly rawReason?: string;
+  /**
+   * The calls that wait. An interrupt without a call becomes a call: id = interrupt id, name = reason, arguments =
+   * `{ message }`.
+   */
+  readonly waiting: readonly WaitingCall[];
+}
+
+/**
+ * Reads the end of a run.
+ *
+ * @param event The event.
+ * @param callOf Returns the call with an id.
+ */
+export function readEnd(
+  { outcome, metadata }: RunFinishedEvent,
+  callOf: (id: string) => WaitingCall | undefined,
+): RemoteEnd {
+  const { finishReason, rawReason } = objectOrEmpty(metadata?.['rivulet']);
+  const waiting = waitingCalls(outcome, callOf);
+  if (waiting.length > 0) return { finishReason: 'waiting', waiting };
+  const reason = outcome?.type === 'cancelled' ? 'stopped' : readFinishReason(finishReason);
+  return { finishReason: reason, ...(typeof rawReason === 'string' ? { rawReason } : {}), waiting };
+}
+
+function waitingCalls(
+  outcome: RunOutcome | undefined,
+  callOf: (id: string) => WaitingCall | undefined,
+): readonly WaitingCall[] {
+  const toWaitingCall = (id: string, name: string, args: JsonObject): WaitingCall => {
+    const call = callOf(id);
+    return call ? { id, name: call.name, arguments: call.arguments } : { id, name, arguments: args };
+  };
+  if (outcome?.type === 'success') return (outcome.pendingToolCallIds ?? []).map((id) => toWaitingCall(id, '', {}));
+  if (outcome?.type !== 'interrupt') return [];
+  return outcome.interrupts.map(({ id, toolCallId = id, reason, message }) =>
+    toWaitingCall(toolCallId, reason, message === undefined ? {} : { message }),
+  );
+}
+
+const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>([
+  'stop',
+  'length',
+  'toolCalls',
+  'contentFilter',
+  'paused',
+  'stopped',
+  'maxTurns',
+  'limit',
+  'error',
+  'other',
+  'unspecified',
+]);
+
+/** The finish reason in the metadata of a server. Default: `stop`. */
+export const readFinishReason = (reason: unknown): FinishReason =>
+  finishReasons.has(reason) ? (reason as FinishReason) : 'stop';

@@ -1,0 +1,158 @@
+import { computed, DestroyRef, effect, ErrorHandler, inject, PLATFORM_ID, signal, untracked } from '@angular/core';
+import type { Signal } from '@angular/core';
+import { toObservable } from '@angular/core/rxjs-interop';
+import { identity, Subscription, switchMap } from 'rxjs';
+import type { ConversationAgent } from '../conversationAgent.js';
+import { conversation } from '../conversation.js';
+import type { Conversation, ConversationOptions, ConversationView } from '../conversation.js';
+import type { ExchangeView } from '../exchanges.js';
+import { persist } from '../persist.js';
+import type { ToolCallView, ViewStatus } from '../../operators/view/view.js';
+import type { Input } from '../../core/input.js';
+import { isBusy } from './busy.js';
+import { injectPageStorage } from './pageStorage.js';
+import type { ConversationStorage } from './pageStorage.js';
+import { perFrame } from './perFrame.js';
+import { injectAgent } from './provideAgent.js';
+
+/** Options of `injectConversation`. */
+export interface InjectConversationOptions extends ConversationOptions {
+  /** The agent. Default: the one of `provideAgent`. */
+  readonly agent?: ConversationAgent | undefined;
+  /**
+   * The name under which the page stores the conversation, or a signal of it, such as an input of the component. The
+   * conversation is then the same after a reload and, with a `remoteAgent`, in all tabs; `saved` is not used. Another
+   * value of the signal shows another conversation. Default: the conversation is not stored.
+   */
+  readonly key?: string | (() => string) | undefined;
+  /** Where the conversation is stored under its `key`. Default: `localStorage`. */
+  readonly storage?: ConversationStorage | undefined;
+  /** Whether the view changes at most once per animation frame. False: with each event, for tests. Default: true. */
+  readonly perFrame?: boolean | undefined;
+}
+
+/** A conversation as signals, and its commands. */
+export interface InjectedConversation extends Omit<Conversation, 'view' | 'view$'> {
+  /** The view. What did not change keeps its identity. */
+  readonly view: Signal<ConversationView>;
+  /** The prompts with their answers, oldest first. */
+  readonly exchanges: Signal<readonly ExchangeView[]>;
+  /** The status of the last exchange; `idle` if there is none. */
+  readonly status: Signal<ViewStatus>;
+  /** Whether an answer is on its way. */
+  readonly isBusy: Signal<boolean>;
+  /** The calls that wait for `decide` or `answer`, those of sub-agents included. */
+  readonly waiting: Signal<readonly ToolCallView[]>;
+  /** The prompts that wait for the end of the run. */
+  readonly queued: Signal<readonly Input[]>;
+  /** What the storage has thrown: the conversation continues, and is not stored. Undefined if it works. */
+  readonly storageError: Signal<unknown>;
+}
+
+/**
+ * Creates a conversation with the provided agent, as signals.
+ *
+ * <span class="informal">`conversation`, for a component or a service of Angular.</span>
+ *
+ * The conversation ends with the component or the service that has injected it: a local run is aborted, and one at a
+ * server is left. On the server (SSR) it shows its saved state or nothing, and its commands do nothing: no run starts.
+ * It works without zone.js and with it.
+ *
+ * ```ts
+ * class Chat {
+ *   readonly chat = injectConversation({ key: 'chat' });
+ * }
+ * // @for (exchange of chat.exchanges(); track exchange.id) { <app-exchange [exchange]="exchange" /> }
+ * // <button (click)="chat.send(text.value)" [disabled]="chat.isBusy()">Send</button>
+ * ```
+ *
+ * @param options `key` (default: not stored), `storage` (default: `localStorage`), `agent` (default: the provided one),
+ * `perFrame` (default: true), and the options of `conversation`: `whenBusy`, `saved`, `tools`, `context`.
+ * @returns The signals and the commands. A command for a `key` that is an input needs the input to be set.
+ * @throws ConfigurationError `options` if there is no agent. Angular's error NG0203 outside of an injection context.
+ */
+export function injectConversation(options: InjectConversationOptions = {}): InjectedConversation {
+  const { agent = injectAgent(), key, storage: chosen, perFrame: isPerFrame = true, ...settings } = options;
+  const isServer = inject(PLATFORM_ID) === 'server';
+  const errors = inject(ErrorHandler);
+  const store = key === undefined || isServer ? undefined : injectPageStorage(chosen);
+  const currentKey = () => (typeof key === 'function' ? key() : key);
+  /** Counts the changes by other tabs. */
+  const revision = signal(0);
+  const current = computed(() => {
+    revision();
+    const name = currentKey();
+    const saved = store && name !== undefined ? store.storage?.getItem(name) : settings.saved;
+    return untracked(() => ({ name, chat: conversation(agent, { ...settings, saved }) }));
+  });
+  const latest = signal<{ readonly of: Conversation; readonly view: ConversationView } | undefined>(undefined);
+  let connected: Conversation | undefined;
+  let subscription = Subscription.EMPTY;
+  let isDestroyed = isServer; // a server has no run
+
+  /** Subscribes to the conversation that is shown. An effect does so, or the first command. */
+  function connect(): Conversation | undefined {
+    const { name, chat } = current();
+    if (isDestroyed || chat === connected) return connected;
+    subscription.unsubscribe();
+    connected = chat;
+    subscription = chat.view$.pipe(isPerFrame ? perFrame() : identity).subscribe({
+      next: (view) => latest.set({ of: chat, view }),
+      error: (thrown: unknown) => errors.handleError(thrown),
+    });
+    if (store?.storage && name !== undefined)
+      subscription.add(persist(chat, store.storage, name).subscribe({ error: store.fail }));
+    return chat;
+  }
+
+  const command =
+    <A extends readonly unknown[]>(act: (chat: Conversation, ...values: A) => void) =>
+    (...values: A): void =>
+      untracked(() => {
+        const chat = connect();
+        if (chat && !isDestroyed) act(chat, ...values);
+      });
+
+  if (!isServer)
+    effect(() => {
+      current();
+      untracked(connect);
+    });
+  // A run of a local agent ends with its tab: what other tabs store must not abort it.
+  if (agent.join)
+    store?.onChange((changed) => {
+      if (changed === null || changed === untracked(currentKey)) revision.update((count) => count + 1);
+    });
+  inject(DestroyRef).onDestroy(() => {
+    isDestroyed = true;
+    subscription.unsubscribe();
+  });
+
+  const view = computed(() => {
+    const { chat } = current();
+    const shown = latest();
+    return shown?.of === chat ? shown.view : chat.view;
+  });
+  return {
+    view,
+    exchanges: computed(() => view().exchanges, { equal: isSameList }),
+    status: computed(() => view().status),
+    isBusy: computed(() => isBusy(view().status)),
+    waiting: computed(() => view().waiting, { equal: isSameList }),
+    queued: computed(() => view().queued, { equal: isSameList }),
+    storageError: computed(() => store?.error()),
+    send: command((chat, input) => chat.send(input)),
+    stop: command((chat) => chat.stop()),
+    regenerate: command((chat, exchange) => chat.regenerate(exchange)),
+    edit: command((chat, exchange, input) => chat.edit(exchange, input)),
+    select: command((chat, exchange) => chat.select(exchange)),
+    decide: command((chat, callId, decision) => chat.decide(callId, decision)),
+    answer: command((chat, callId, result) => chat.answer(callId, result)),
+    cancel: command((chat, callId) => chat.cancel(callId)),
+    save: () => untracked(current).chat.save(),
+    saved$: toObservable(current).pipe(switchMap(({ chat }) => chat.saved$)),
+  };
+}
+
+const isSameList = (before: readonly unknown[], after: readonly unknown[]) =>
+  before.length === after.length && before.every((value, index) => value === after[index]);

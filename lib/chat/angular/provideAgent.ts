@@ -1,0 +1,54 @@
+import { inject } from '@angular/core';
+import type { Provider } from '@angular/core';
+import type { ConversationAgent } from '../conversationAgent.js';
+import { ConfigurationError } from '../../core/errors.js';
+
+/** The token of the agent: a class, since `new InjectionToken()` would be a call when the module is loaded. */
+class ProvidedAgent {
+  constructor(readonly agent: ConversationAgent) {}
+}
+
+/**
+ * Provides the agent of an application, a route or a component.
+ *
+ * <span class="informal">Says once which agent `injectConversation` and `injectRun` ask.</span>
+ *
+ * In a page this is a `remoteAgent`: the key of the model stays at the service. A function is called when the agent is
+ * first injected, and can use `inject` itself. The provider of a component hides that of the application.
+ *
+ * ```ts
+ * bootstrapApplication(App, {
+ *   providers: [provideAgent(() => remoteAgent('/api/chat', { headers: inject(Session).headers }))],
+ * });
+ * ```
+ *
+ * @param agent What `remoteAgent` or `createAgent` returns, or a function that returns it.
+ * @returns A provider.
+ */
+export function provideAgent(agent: ConversationAgent | (() => ConversationAgent)): Provider {
+  const useFactory = () => new ProvidedAgent(typeof agent === 'function' ? agent() : agent);
+  return { provide: ProvidedAgent, useFactory };
+}
+
+/**
+ * Injects the agent that `provideAgent` provides.
+ *
+ * ```ts
+ * const chat = conversation(injectAgent());
+ * ```
+ *
+ * @returns The agent.
+ * @throws ConfigurationError `options` if none is provided. Angular's error NG0203 outside of an injection context.
+ */
+export function injectAgent(): ConversationAgent {
+  const provided = inject(ProvidedAgent, { optional: true });
+  if (!provided) throw noAgent();
+  return provided.agent;
+}
+
+const noAgent = () =>
+  new ConfigurationError(
+    'options',
+    'No agent is provided.',
+    "Add provideAgent(remoteAgent('/api/chat')) to the providers of the application, or pass the option `agent`.",
+  );

@@ -1,0 +1,210 @@
+import { concatMap, defer, EMPTY, ignoreElements, map, Observable, of, retry, tap, timer } from 'rxjs';
+import type { Conversation } from './conversation.js';
+import { mergeSaved } from './mergeSaved.js';
+import { isSavedConversation, unreadableConversation } from './savedConversation.js';
+import type { SavedConversation } from './savedConversation.js';
+import { ConfigurationError } from '../core/errors.js';
+import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
+import type { ChatPage, ChatSummary } from '../service/chats/chatStore.js';
+import { delayBefore, statusError, unreachable } from '../transport/fromServerSentEvents.js';
+
+/** Options of `remoteChats`. */
+export interface RemoteChatsOptions {
+  /** HTTP headers, for example of the user's session; a function is called for each request. Default: none. */
+  readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>) | undefined;
+  /** How many times a request is tried again after a broken connection or a status of 429 or 5xx. Default: 5. */
+  readonly retries?: number | undefined;
+  /** The delay before the first retry, in milliseconds; it doubles each time, up to 30 s. Default: 1000. */
+  readonly retryDelay?: number | undefined;
+  /** Default: the global `fetch`. */
+  readonly fetch?: typeof fetch | undefined;
+}
+
+/** A chat with its content. */
+export interface OpenedChat extends ChatSummary {
+  /** For the option `saved` of `conversation`. */
+  readonly saved: SavedConversation;
+}
+
+/** The chats of the user at a service. Each function returns a cold Observable: subscribing sends the request. */
+export interface RemoteChats {
+  /**
+   * Emits a page of the list, latest change first.
+   *
+   * @param cursor `next` of the page before. Default: the first page.
+   */
+  list(cursor?: string): Observable<ChatPage>;
+  /** Emits a chat. It fails with an HttpError 404 if there is none. */
+  open(id: string): Observable<OpenedChat>;
+  /** Gives a chat another title. Emits the chat. */
+  rename(id: string, title: string): Observable<ChatSummary>;
+  /** Stops and deletes the runs of a chat, then the chat. Completes also if it was deleted before. */
+  delete(id: string): Observable<never>;
+  /**
+   * Writes each change of a conversation to the service, and emits the chat after each write, as it is there. A change
+   * that another device has written meanwhile is merged, as `persist` merges those of other tabs. If writes are slow,
+   * only the newest state is written.
+   *
+   * After an error, subscribe again (`retry`): it continues with what is not written yet. It fails with an HttpError
+   * 404 if the chat was deleted.
+   *
+   * @param chat The conversation.
+   * @param opened What `open` has emitted, or the `id` of a new chat: a random UUID. Without `saved`, all of the
+   * conversation is written.
+   */
+  keep(
+    chat: Pick<Conversation, 'saved$'>,
+    opened: Pick<OpenedChat, 'id'> & Partial<Pick<OpenedChat, 'version' | 'saved'>>,
+  ): Observable<OpenedChat>;
+}
+
+/** How many times a write is merged with a newer version, before it fails. */
+const MAX_CONFLICTS = 10;
+
+const EMPTY_CONVERSATION: SavedConversation = { version: 1, exchanges: [] };
+
+/**
+ * The chats of the user at a service: the list, and what opens, renames, deletes and keeps them. A chat that was begun
+ * on one device goes on at another one.
+ *
+ * <span class="informal">`persist`, but at the server, with a list.</span>
+ *
+ * The service is an `agentHandler` with the option `chats: keepChats(...)`.
+ *
+ * ```ts
+ * const chats = remoteChats('/api/chat');
+ * chats.list().subscribe(({ chats }) => showList(chats));
+ *
+ * const opened = await firstValueFrom(chats.open(id)); // or { id: crypto.randomUUID() }
+ * const chat = conversation(remoteAgent('/api/chat'), { saved: opened.saved });
+ * chats.keep(chat, opened).subscribe({ error: (error) => console.warn(error) });
+ * ```
+ *
+ * @param url The URL of the handler, absolute or relative to the page.
+ * @param options `headers` (default: none), `retries` (default: 5), `retryDelay` in milliseconds (default: 1000),
+ * `fetch`.
+ * @returns The chats. An Observable fails with an HttpError, or a ConnectionError if the service cannot be reached.
+ */
+export function remoteChats(url: string, options: RemoteChatsOptions = {}): RemoteChats {
+  const { headers, retries = 5, retryDelay = 1000 } = options;
+
+  /** Sends a request. Emits its response if the status is 2xx, or one that the caller handles. */
+  const request = (
+    method: string,
+    query: Readonly<Record<string, string>>,
+    body?: object,
+    handled?: number,
+  ): Observable<{ readonly status: number; readonly value: unknown }> =>
+    defer(() => {
+      const ownHeaders = typeof headers === 'function' ? headers() : headers;
+      const content = body && { 'content-type': 'application/json' };
+      return send(options.fetch ?? globalThis.fetch, addressOf(url, query), {
+        method,
+        headers: { ...ownHeaders, ...content },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+    }).pipe(
+      map(([response, text]) => {
+        const { ok, status } = response;
+        if (status === 405) throw noChats(url);
+        if (!ok && status !== handled) throw statusError(response);
+        return { status, value: tryParseJson(text) };
+      }),
+      retry({
+        count: retries,
+        delay: (thrown: unknown, attempt) => {
+          if (!isRecord(thrown) || thrown['retryable'] !== true) throw thrown;
+          return timer(delayBefore(attempt, retryDelay, thrown));
+        },
+      }),
+    );
+
+  const open = (id: string) => request('GET', { chat: id }).pipe(map(({ value }) => readChat(value, url)));
+
+  return {
+    list: (cursor) =>
+      request('GET', cursor === undefined ? {} : { cursor }).pipe(
+        map(({ value }) => {
+          if (isRecord(value) && Array.isArray(value['chats'])) return value as unknown as ChatPage;
+          throw noChats(url);
+        }),
+      ),
+    open,
+    rename: (id, title) => request('PATCH', { chat: id }, { title }).pipe(map(({ value }) => readSummary(value, url))),
+    delete: (id) => request('DELETE', { chat: id }, undefined, 404).pipe(ignoreElements()),
+    keep(chat, { id, version = 0, saved: openedWith = EMPTY_CONVERSATION }) {
+      /** What the service has. */
+      let known: OpenedChat = { id, title: '', updated: 0, version, saved: openedWith };
+      /** What this page knew when it was written last. */
+      let before = known.saved;
+
+      const write = (after: SavedConversation, conflictsLeft: number): Observable<OpenedChat> =>
+        defer(() => {
+          const saved = mergeSaved(known.saved, before, after);
+          return request('PUT', { chat: id }, { version: known.version, saved }, 409).pipe(
+            concatMap(({ status, value }) => {
+              if (status === 409 && conflictsLeft > 0) {
+                known = readChat(value, url);
+                return write(after, conflictsLeft - 1);
+              }
+              known = { ...readSummary(value, url), saved };
+              before = after;
+              return of(known);
+            }),
+          );
+        });
+
+      return defer(() => {
+        let newest: SavedConversation | undefined;
+        return chat.saved$.pipe(
+          tap((saved) => (newest = saved)),
+          concatMap((saved) => (saved === newest && !isSame(saved, before) ? write(saved, MAX_CONFLICTS) : EMPTY)),
+        );
+      });
+    },
+  };
+}
+
+const isSame = (a: SavedConversation, b: SavedConversation): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** The URL with these parameters. It may be relative to the page. */
+const addressOf = (url: string, query: Readonly<Record<string, string>>): string => {
+  const parameters = new URLSearchParams(query).toString();
+  return parameters === '' ? url : `${url}${url.includes('?') ? '&' : '?'}${parameters}`;
+};
+
+/** Sends a request, and emits its response with its text. Unsubscribing aborts it. */
+const send = (fetch: typeof globalThis.fetch, address: string, init: RequestInit) =>
+  new Observable<readonly [Response, string]>((out) => {
+    const controller = new AbortController();
+    fetch(address, { ...init, signal: controller.signal })
+      .then((response) => response.text().then((text) => [response, text] as const))
+      .then(
+        (answer) => {
+          out.next(answer);
+          out.complete();
+        },
+        () => out.error(unreachable()),
+      );
+    return () => controller.abort();
+  });
+
+function readSummary(value: unknown, url: string): ChatSummary {
+  const { id, title, updated, version } = objectOrEmpty(value);
+  if (typeof id !== 'string' || typeof title !== 'string' || typeof updated !== 'number' || typeof version !== 'number')
+    throw noChats(url);
+  return { id, title, updated, version };
+}
+
+function readChat(value: unknown, url: string): OpenedChat {
+  const { saved } = objectOrEmpty(value);
+  if (!isSavedConversation(saved)) throw unreadableConversation();
+  return { ...readSummary(value, url), saved };
+}
+
+const noChats = (url: string) =>
+  new ConfigurationError(
+    'options',
+    `What answers at ${url} keeps no chats.`,
+    'Give its `agentHandler` the option `chats: keepChats(...)` of rivulet/chats.',
+  );

@@ -1,0 +1,9 @@
+export { chatCopies } from './chat/chatCopies.js';
+export type { ChatCopies } from './chat/chatCopies.js';
+export { keepChats } from './service/chats/keepChats.js';
+export type { KeepChatsOptions } from './service/chats/keepChats.js';
+export { memoryChats } from './service/stores/memory/memoryChats.js';
+export { remoteChats } from './chat/remoteChats.js';
+export type { OpenedChat, RemoteChats, RemoteChatsOptions } from './chat/remoteChats.js';
+export type { ChatPage, ChatRecord, ChatService, ChatStore, ChatSummary } from './service/chats/chatStore.js';
+export type { ServiceChats, StoredChat } from './service/chats/chatStore.js';

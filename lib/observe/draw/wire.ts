@@ -1,0 +1,56 @@
+import type { JsonValue } from '../../core/json/json.js';
+import type { ExchangeEntry } from '../recording/entries.js';
+import type { RecordedRequest, RecordedRun, RunRecording } from '../recording/readRecording.js';
+
+/** The HTTP exchanges of a run, by the number of the request that caused them. */
+export type WireOfRun = ReadonlyMap<number, readonly ExchangeEntry[]>;
+
+/** A request, and the time in which it was open. */
+interface OpenRequest {
+  readonly run: RecordedRun;
+  readonly request: RecordedRequest;
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Finds the HTTP exchanges of a run.
+ *
+ * An exchange belongs to the request that was open when it began. If several were open, it belongs to the one whose
+ * prompt it sent; if that is not clear, to none, so that a drawing shows no frame of another run.
+ */
+export function wireOfRun({ runs, wire }: RunRecording, run: RecordedRun): WireOfRun {
+  const open = runs.flatMap(openRequests);
+  const found = new Map<number, ExchangeEntry[]>();
+  for (const entry of wire) {
+    const request = requestOf(entry, open);
+    if (request?.run !== run) continue;
+    const { request: number } = request.request.entry;
+    const ofRequest = found.get(number) ?? [];
+    ofRequest.push(entry);
+    found.set(number, ofRequest);
+  }
+  return found;
+}
+
+function openRequests(run: RecordedRun): readonly OpenRequest[] {
+  // A recording that was cut off has no ends: its requests were open as long as it was written.
+  const last = run.end?.at ?? run.steps.at(-1)?.at ?? run.start.at;
+  return run.requests.map((request) => ({ run, request, from: request.entry.at, to: request.end?.at ?? last }));
+}
+
+function requestOf({ at, exchange }: ExchangeEntry, requests: readonly OpenRequest[]): OpenRequest | undefined {
+  const open = requests.filter(({ from, to }) => from <= at && at <= to);
+  if (open.length < 2) return open[0];
+  const body = textOf(exchange.body);
+  const sent = open.filter(({ request }) => body.includes(promptOf(request)));
+  return sent.length === 1 ? sent[0] : undefined;
+}
+
+const textOf = (body: JsonValue): string => (typeof body === 'string' ? body : JSON.stringify(body));
+
+/** The last text of a request, as it is written in JSON. */
+function promptOf({ messages }: RecordedRequest): string {
+  const texts = messages.flatMap(({ parts }) => parts).map((part) => (part.type === 'text' ? part.text : ''));
+  return JSON.stringify(texts.findLast((text) => text !== '') ?? '').slice(1, -1);
+}

@@ -1,0 +1,59 @@
+import { metrics, trace } from '@opentelemetry/api';
+import type { Attributes, Context, Meter, Tracer } from '@opentelemetry/api';
+import type { Usage } from '../../core/usage.js';
+import type { Orchestrator } from '../../agent/orchestrator.js';
+import { version } from './version.js';
+
+/** Options of `traceModel` and `traceAgent`. */
+export interface TraceOptions {
+  /**
+   * Whether spans contain content that people, models and tools write: the messages, the system prompt, the definitions
+   * of the tools, their arguments and results, and the messages of all errors. Default: false, so spans contain names,
+   * settings, counts, codes, and the messages of errors of the network and the provider.
+   */
+  readonly content?: boolean | undefined;
+  /**
+   * The version of the conventions for the metrics of model calls. `1.41` is the last published version:
+   * `gen_ai.client.token.usage`, `gen_ai.client.operation.duration`. `latest` has the names that replace them and are
+   * not in a published version yet: `gen_ai.client.inference.duration`,
+   * `gen_ai.client.inference.usage.input_tokens`. Default: `1.41`.
+   */
+  readonly conventions?: Conventions | undefined;
+  /** Creates the spans. Default: the tracer `rivulet` of the global provider, looked up at each subscription. */
+  readonly tracer?: Tracer | undefined;
+  /** Creates the metrics. Default: the meter `rivulet` of the global provider, looked up at each subscription. */
+  readonly meter?: Meter | undefined;
+}
+
+/** A version of OpenTelemetry's conventions for generative AI. */
+export type Conventions = '1.41' | 'latest';
+
+/** The tracer and the meter of one run, or of one request, with the options. */
+export interface Telemetry {
+  readonly content: boolean;
+  readonly conventions: Conventions;
+  readonly tracer: Tracer;
+  readonly meter: Meter;
+}
+
+/** Applies the defaults. */
+export const createTelemetry = ({ content = false, conventions = '1.41', tracer, meter }: TraceOptions): Telemetry => ({
+  content,
+  conventions,
+  tracer: tracer ?? trace.getTracer('rivulet', version),
+  meter: meter ?? metrics.getMeter('rivulet', version),
+});
+
+/** The run to which a turn belongs. */
+export interface TracedRun {
+  readonly telemetry: Telemetry;
+  readonly context: Context;
+  /** `gen_ai.agent.name`, if the agent has a name. */
+  readonly agent: Attributes;
+  /** Traces an agent that a tool of this name runs, unless it is traced already. */
+  readonly traceInner: <A extends object>(agent: A, tool: string) => A;
+  /** Called with the arguments of each turn before it starts. */
+  readonly onTurn: (...turn: Parameters<Orchestrator['turn']>) => void;
+  /** Called with the usage of each request. */
+  readonly onUsage: (usage: Usage) => void;
+}

@@ -1,0 +1,176 @@
+import { mergeRanges } from '../../protocol/secrets.js';
+import type { Range } from '../../protocol/secrets.js';
+import type { RecordingEntry } from './entries.js';
+import { openTail, redactTexts, secretsIn } from './redactTexts.js';
+
+/** An entry that is written when it is known which parts of its texts belong to secrets. */
+export interface QueuedEntry {
+  /** The texts of the streams to which the entry belongs: one for each delta. No texts are added once it waits. */
+  readonly texts: readonly string[];
+  /** The names of these streams: those of its request and of the run for a chunk that is also an event. */
+  readonly streams: readonly string[];
+  /** Returns the entry with the texts from an index on, redacted. */
+  readonly entryOf: (texts: readonly string[], from: number) => RecordingEntry;
+}
+
+/** A queued entry, how much of it was written, and where its secrets are: positions in its joined texts. */
+class Waiting {
+  private joined: string | undefined;
+  private written = 0;
+  private base = 0;
+  private readonly found: Range[] = [];
+
+  constructor(readonly queued: QueuedEntry) {}
+
+  get text(): string {
+    return (this.joined ??= this.queued.texts.join(''));
+  }
+
+  addSecret(range: Range): void {
+    this.found.push(range);
+  }
+
+  /** The entry with the texts that were not written yet and end before a position, or undefined if there are none. */
+  take(limit: number): RecordingEntry | undefined {
+    const { queued, base, written } = this;
+    const rest = written > 0 ? queued.texts.slice(written) : queued.texts;
+    const texts = limit === Infinity ? rest : rest.slice(0, textsBefore(rest, limit - base));
+    if (limit !== Infinity && texts.length === 0) return undefined;
+    const ranges = mergeRanges(this.found.map(([from, to]): Range => [from - base, to - base]));
+    this.written += texts.length;
+    if (limit !== Infinity) this.base += texts.reduce((sum, text) => sum + text.length, 0);
+    return queued.entryOf(redactTexts(texts, ranges), written);
+  }
+}
+
+/** How many of the texts end before a position of their joined text. */
+function textsBefore(texts: readonly string[], position: number): number {
+  let end = 0;
+  const first = texts.findIndex((text) => (end += text.length) > position);
+  return first < 0 ? texts.length : first;
+}
+
+/** A part of a stream: the text of an entry, from a position on. */
+interface Piece {
+  readonly item: Waiting;
+  readonly from: number;
+}
+
+/** A text that arrives in pieces, between which other entries may be: the end of it in which a secret may begin. */
+interface TextStream {
+  pieces: readonly Piece[];
+  /** What was before the pieces: whether a word begins there. */
+  context: string;
+  hasNew: boolean;
+}
+
+/** The length of the context: longer than the prefixes by which keys are found. */
+const CONTEXT_LENGTH = 8;
+
+/** The number of texts and entries that wait at most, should a stream stay open. */
+const MAX_WAITING = 16_384;
+
+/**
+ * Entries in their order, which wait as long as a secret may begin at the end of a stream of text, such as the answer
+ * or the arguments of a call: whether it is one depends on what follows.
+ */
+export class EntryQueue {
+  private items: Waiting[] = [];
+  private size = 0;
+  private isWriting = false;
+  private readonly streams = new Map<string, TextStream>();
+  private readonly ended: string[] = [];
+  private last: Search | undefined;
+
+  constructor(
+    private readonly secrets: readonly string[],
+    private readonly write: (entry: RecordingEntry) => void,
+  ) {}
+
+  push(queued: QueuedEntry): void {
+    const item = new Waiting(queued);
+    this.items.push(item);
+    this.size += 1;
+    for (const name of queued.streams) {
+      const { pieces = [], context = '' } = this.streams.get(name) ?? {};
+      this.streams.set(name, { pieces: [...pieces, { item, from: 0 }], context, hasNew: true });
+    }
+  }
+
+  /**
+   * Writes the entries that need not wait. The sink may add entries and end the run: they are written after those.
+   *
+   * @param ended The beginnings of the names of streams that have ended. Default: none.
+   */
+  flush(ended: readonly string[] = []): void {
+    this.ended.push(...ended);
+    if (this.isWriting) return;
+    this.isWriting = true;
+    do {
+      if (this.size > MAX_WAITING) this.ended.push('');
+      this.writeBefore(this.search(this.ended.splice(0)));
+    } while (this.ended.length > 0);
+    this.isWriting = false;
+  }
+
+  /** Finds the secrets of the streams. Returns the entries that wait, and up to which position they need not. */
+  private search(ended: readonly string[]): ReadonlyMap<Waiting, number> {
+    const open = new Map<Waiting, number>();
+    for (const [name, stream] of this.streams) {
+      const isEnded = ended.some((prefix) => name.startsWith(prefix));
+      if (isEnded || stream.hasNew) this.searchStream(stream, isEnded);
+      if (isEnded) this.streams.delete(name);
+      for (const { item, from } of stream.pieces) open.set(item, Math.min(from, open.get(item) ?? Infinity));
+    }
+    this.last = undefined;
+    return open;
+  }
+
+  private searchStream(stream: TextStream, isEnded: boolean): void {
+    const { context, pieces } = stream;
+    const text = context + pieces.map(({ item, from }) => item.text.slice(from)).join('');
+    const { ranges, tail } = this.searchText(text);
+    const end = isEnded ? text.length : Math.max(context.length, tail);
+    const rest: Piece[] = [];
+    let start = context.length;
+    for (const { item, from } of pieces) {
+      const length = item.text.length - from;
+      for (const [first, last] of ranges) {
+        const isInside = first < start + length && last > start && last <= end;
+        if (isInside) item.addSecret([first - start + from, last - start + from]);
+      }
+      start += length;
+      if (start > end) rest.push({ item, from: Math.max(from, from + length - (start - end)) });
+    }
+    stream.pieces = rest;
+    stream.context = text.slice(Math.max(0, end - CONTEXT_LENGTH), end);
+    stream.hasNew = false;
+  }
+
+  /** Most chunks are events too, so that two streams have the same text. */
+  private searchText(text: string): Search {
+    if (this.last?.text === text) return this.last;
+    const ranges = secretsIn(text, this.secrets);
+    let tail = openTail(text, this.secrets);
+    for (const [from, to] of [...ranges].reverse()) if (from < tail && tail < to) tail = from;
+    return (this.last = { text, ranges, tail });
+  }
+
+  private writeBefore(open: ReadonlyMap<Waiting, number>): void {
+    for (let item = this.items[0]; item; item = this.items[0]) {
+      const limit = open.get(item) ?? Infinity;
+      const entry = item.take(limit);
+      if (limit === Infinity) this.items.shift();
+      if (entry) this.write(entry);
+      if (limit !== Infinity) break;
+    }
+    if (this.items.length === 0) this.size = 0;
+  }
+}
+
+interface Search {
+  readonly text: string;
+  readonly ranges: readonly Range[];
+  /** Where the end of the text begins that may be the beginning of a secret. */
+  readonly tail: number;
+}

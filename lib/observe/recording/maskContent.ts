@@ -1,0 +1,177 @@
+import { isRecord } from '../../core/json/json.js';
+import { toolErrorTexts } from '../../core/message.js';
+import type { RecordingEntry } from './entries.js';
+
+type Mask = (value: unknown) => unknown;
+
+/** What becomes of the fields of an object. Fields without a mask are content: everything in them is masked. */
+type Masks = Readonly<Record<string, Mask>>;
+
+const keep: Mask = (value) => value;
+
+/** The fields that are kept. */
+const keeping = (...fields: readonly string[]): Masks => Object.fromEntries(fields.map((field) => [field, keep]));
+
+/** Masks everything: what people, models and tools wrote. The structure and the names of fields are kept. */
+function maskAll(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(maskAll);
+  return isRecord(value) ? maskFields(value, {}) : maskLeaf(value);
+}
+
+/** A text keeps its length, so that a drawing shows the same rates. */
+function maskLeaf(value: unknown): unknown {
+  if (typeof value === 'string') return maskedText(value);
+  return typeof value === 'number' ? 0 : value;
+}
+
+/** Dots of the length of a text. */
+export const maskedText = (text: string): string => '·'.repeat(text.length);
+
+/** Errors that the library itself writes, or their beginning: they say what happened to a call, not its content. */
+const errorBeginnings = () => [
+  `${toolErrorTexts.denied} Reason: `,
+  'Invalid arguments: ',
+  ...Object.values(toolErrorTexts),
+];
+
+function maskToolError(error: unknown): unknown {
+  if (typeof error !== 'string') return maskAll(error);
+  const beginning = errorBeginnings().find((text) => error.startsWith(text)) ?? '';
+  return beginning + maskedText(error.slice(beginning.length));
+}
+
+const maskFields = (value: Readonly<Record<string, unknown>>, masks: Masks): unknown =>
+  Object.fromEntries(
+    Object.entries(value).map(([field, inner]) => {
+      const mask = Object.hasOwn(masks, field) ? masks[field] : undefined;
+      return [field, (mask ?? maskAll)(inner)];
+    }),
+  );
+
+const fields =
+  (masks: Masks): Mask =>
+  (value) =>
+    isRecord(value) ? maskFields(value, masks) : maskLeaf(value);
+
+const listOf =
+  (mask: Mask): Mask =>
+  (value) =>
+    Array.isArray(value) ? value.map(mask) : maskAll(value);
+
+/** Masks an object by its type, which is kept. */
+const byType =
+  (table: Readonly<Record<string, Masks>>): Mask =>
+  (value) => {
+    const type = isRecord(value) ? value['type'] : undefined;
+    const masks = typeof type === 'string' && Object.hasOwn(table, type) ? table[type] : undefined;
+    return fields({ ...masks, type: keep })(value);
+  };
+
+/** Masks the values of an object whose fields are ids. */
+const valuesOf =
+  (mask: Mask): Mask =>
+  (value) =>
+    isRecord(value)
+      ? Object.fromEntries(Object.entries(value).map(([id, inner]) => [id, mask(inner)]))
+      : maskAll(value);
+
+/** The masks of all entries. A function, so that a bundler can leave them out. */
+function createMasks(): Mask {
+  const call = keeping('id', 'name');
+  const waitingCall = keeping('id', 'name', 'path');
+  const toolResult: Masks = { ...keeping('id', 'name', 'code'), error: maskToolError };
+  const error = fields(keeping('name', 'code', 'provider', 'status', 'retryable', 'delay'));
+
+  const part = byType({
+    file: keeping('mediaType'),
+    source: keeping('id'),
+    toolCall: call,
+    toolResult,
+  });
+  const message = fields({ role: keep, parts: listOf(part) });
+  const messages = listOf(message);
+
+  const checkpoint: Mask = fields({
+    ...keeping('version', 'orchestrator'),
+    state: fields({ ...keeping('turn', 'usage'), messages }),
+    emitted: fields({ ...keeping('needsSeparator'), messages }),
+    open: fields({
+      ...keeping('finish'),
+      messages,
+      results: listOf(part),
+      waiting: listOf(fields(waitingCall)),
+      nested: valuesOf((inner) => checkpoint(inner)),
+    }),
+    ended: fields(keeping('finishReason', 'rawReason')),
+  });
+
+  const value = byType({
+    // Its arguments may be a part of a JSON text, which dots would not be.
+    toolCallFragment: {
+      ...keeping('index', 'id', 'name', 'done'),
+      arguments: (args) => (typeof args === 'string' ? '' : maskAll(args)),
+    },
+    file: { file: part },
+    source: { source: part },
+    providerData: keeping('provider'),
+    retract: keeping('attempt', 'usage'),
+    retry: { ...keeping('attempt', 'delay', 'next'), error },
+    finish: keeping('reason', 'rawReason', 'usage'),
+    toolCall: call,
+    toolWaiting: waitingCall,
+    toolStart: call,
+    toolProgress: call,
+    toolUsage: keeping('id', 'name', 'usage'),
+    nested: { ...call, event: (event) => value(event) },
+    toolResult,
+    message: { message },
+    turn: keeping('turn', 'finishReason', 'rawReason', 'usage'),
+    result: {
+      result: fields({
+        ...keeping('finishReason', 'rawReason', 'usage', 'cost', 'turns'),
+        messages,
+        prompts: messages,
+        waiting: listOf(fields(waitingCall)),
+      }),
+    },
+    unrecorded: keeping('of'),
+  });
+
+  const ofEntry = keeping('at', 'run', 'request', 'recorder', 'cut');
+  const ofValue: Masks = { ...ofEntry, value };
+  const ofEnd: Masks = { ...ofEntry, ...keeping('outcome', 'dropped'), error };
+
+  return byType({
+    start: { ...ofEntry, ...keeping('kind', 'name', 'resumed'), input: messages, history: messages, checkpoint },
+    agent: {
+      ...ofEntry,
+      ...keeping('orchestrator', 'toolConcurrency', 'eagerTools', 'toolDeadline', 'maxTurns'),
+    },
+    request: { ...ofEntry, ...keeping('model', 'earlier', 'tools'), messages },
+    chunk: ofValue,
+    event: ofValue,
+    both: ofValue,
+    deltas: { ...ofValue, ...keeping('of', 'field', 'after') },
+    requestEnd: ofEnd,
+    stop: ofEntry,
+    prompt: { ...ofEntry, messages },
+    end: ofEnd,
+    exchange: {
+      ...ofEntry,
+      after: keep,
+      exchange: fields({
+        ...keeping('method', 'status', 'headers', 'end', 'dropped'),
+        url: (url) => (typeof url === 'string' ? url.replace(/[?#].*/s, '') : url),
+      }),
+    },
+  });
+}
+
+const maskEntry = /* @__PURE__ */ createMasks();
+
+/**
+ * Replaces the content of an entry by dots of the same length: what people, models and tools wrote. The structure, the
+ * types, the ids, the names and the definitions of tools, the reasons and the usage are kept, each where it has this
+ * meaning: the `name` of a tool, and not that in its arguments.
+ */
+export const maskContent = (unmasked: RecordingEntry): RecordingEntry => maskEntry(unmasked) as RecordingEntry;

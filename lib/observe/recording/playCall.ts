@@ -1,0 +1,77 @@
+import { concatMap, EMPTY, of, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { WaitingCall } from '../../core/approval.js';
+import type { Checkpoint } from '../../core/checkpoint.js';
+import type { RunEvent } from '../../core/event.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import type { ToolErrorCode } from '../../core/message.js';
+import { progress } from '../../core/progress.js';
+import type { ToolContext } from '../../core/tool.js';
+import type { Usage } from '../../core/usage.js';
+import { ToolFailure } from '../../operators/execute/toolFailure.js';
+
+/** What a tool emitted, as the events of its call have it; `toolSuspended` means that calls of its agent wait. */
+export type CallOutput =
+  | { readonly type: 'toolProgress'; readonly value: JsonValue }
+  | { readonly type: 'toolUsage'; readonly usage: Usage }
+  | { readonly type: 'nested'; readonly event: RunEvent }
+  | { readonly type: 'toolSuspended'; readonly waiting: readonly WaitingCall[] }
+  | { readonly type: 'toolResult'; readonly result: JsonValue }
+  | {
+      readonly type: 'toolResult';
+      readonly error: string;
+      readonly code?: ToolErrorCode | undefined;
+      readonly data?: JsonObject | undefined;
+    };
+
+/**
+ * What `execute` of a tool returns so that its call emits these events again: progress, usage, the events of an agent
+ * that the tool runs, and a result or an error. For the specs that `writeSpec` writes.
+ *
+ * ```ts
+ * execute: (_args, context) =>
+ *   playCall(
+ *     playMarbles<CallOutput>('100ms a 200ms (b|)', {
+ *       a: [{ type: 'toolProgress', value: 'asking the station' }],
+ *       b: [{ type: 'toolResult', result: { celsius: -3 } }],
+ *     }),
+ *     context,
+ *   );
+ * ```
+ *
+ * @param outputs The events, without the id and the name of the call.
+ * @param context The context of the call, the second argument of `execute`.
+ * @returns The progress and the result. It fails with the error of a result that has one.
+ */
+export const playCall = (outputs: Observable<CallOutput>, context: ToolContext): Observable<unknown> =>
+  outputs.pipe(concatMap((output) => perform(output, context)));
+
+function perform(output: CallOutput, { usage, outer }: ToolContext): Observable<unknown> {
+  switch (output.type) {
+    case 'toolProgress':
+      return of(progress(output.value));
+    case 'toolUsage':
+      usage(output.usage);
+      return EMPTY;
+    case 'nested':
+      outer?.emit(output.event);
+      return EMPTY;
+    case 'toolSuspended':
+      outer?.suspend(suspended(output.waiting));
+      return EMPTY;
+    case 'toolResult':
+      return 'result' in output ? of(output.result) : throwError(() => failureOf(output));
+  }
+}
+
+const failureOf = ({ error, code = 'failed', data }: Extract<CallOutput, { readonly error: string }>) =>
+  new ToolFailure(code, error, data);
+
+/** A checkpoint of an inner run that has nothing but calls that wait: the outer run reads only these. */
+const suspended = (waiting: readonly WaitingCall[]): Checkpoint => ({
+  version: 1,
+  orchestrator: 'recording',
+  state: { messages: [], turn: 0, usage: {} },
+  emitted: { text: '', thinking: '', messages: [], needsSeparator: false },
+  open: { messages: [], finish: { reason: 'toolCalls' }, results: [], waiting },
+});

@@ -1,0 +1,128 @@
+import { customAlphabet } from 'nanoid/non-secure';
+import type { Observer } from 'rxjs';
+import { reportUnhandled } from '../../core/createOperator.js';
+import { requireNumber } from '../../core/options.js';
+import { spellings } from '../../protocol/secrets.js';
+import { RECORDING_VERSION } from './entries.js';
+import type { DeltasEntry, RecordingEntry } from './entries.js';
+import { maskContent } from './maskContent.js';
+import { hasSplitText, redactEntry, secretsIn } from './redactTexts.js';
+import { wholeTime } from './wholeTime.js';
+import { cutEntry, splitDeltas, stringifyEntry } from './recordingLine.js';
+
+/**
+ * Where a recording is written: it receives one line of JSON at a time, without a line break. `console.log`, the `next`
+ * of a Subject, or a function that writes to a file.
+ */
+export type RecordingSink = ((line: string) => void) | Pick<Observer<string>, 'next'>;
+
+/** What `record` and `recordRun` have in common. */
+export interface RecordingOptions {
+  /**
+   * Whether texts, arguments, results and progress are recorded. Otherwise they become dots of the same length.
+   * Default: true.
+   */
+  readonly content?: boolean | undefined;
+  /**
+   * Texts that must not be recorded, such as passwords: each occurrence becomes `[key]`. What has the shape of an API
+   * key or of a token is removed in any case. Default: none.
+   */
+  readonly secrets?: readonly string[] | undefined;
+  /**
+   * The longest recording of one run, or of one request with `record`, in characters. After it, only the ends are
+   * recorded, with the number of dropped entries. Default: 32 Mi.
+   */
+  readonly maxLength?: number | undefined;
+  /**
+   * The longest line, in characters: of a longer one, texts are cut to 1,000 characters, then lists and objects to 100
+   * items, then everything further, and the entry has `cut: true`. A line of some hundred characters is never cut.
+   * Default: 1 Mi.
+   */
+  readonly maxLineLength?: number | undefined;
+}
+
+/** Letters and digits: with a hyphen, a line looks as if it had a key, and would be searched longer. */
+const newId = /* @__PURE__ */ customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 10);
+
+/** Writes the entries of one recorder to its sink: as JSON, without secrets. */
+export class RecordingOutput {
+  readonly hasContent: boolean;
+  readonly maxLength: number;
+  /** The spellings of the known secrets. */
+  readonly secrets: readonly string[];
+  private readonly maxLineLength: number;
+  private readonly send: (line: string) => void;
+  /** Identifies the recorder among those that write to one sink. */
+  private readonly recorder = newId();
+  private hasHeader = false;
+  private isBroken = false;
+  private runs = 0;
+
+  constructor(sink: RecordingSink, options: RecordingOptions) {
+    const { content = true, secrets = [], maxLength = 2 ** 25, maxLineLength = 2 ** 20 } = options;
+    requireNumber('maxLength', maxLength, 0);
+    requireNumber('maxLineLength', maxLineLength, 1);
+    this.send = typeof sink === 'function' ? sink : (line) => sink.next(line);
+    this.hasContent = content;
+    this.maxLength = maxLength;
+    this.maxLineLength = maxLineLength;
+    this.secrets = spellings(secrets);
+  }
+
+  /** The number of a new run. */
+  nextRun(): number {
+    return ++this.runs;
+  }
+
+  /**
+   * Writes an entry, after the header if it is the first one. An error of the sink ends the recording, not the run.
+   *
+   * @param entry The entry.
+   * @param room How many characters may be written. An entry that is longer is not written. Default: no limit.
+   * @returns The number of characters that were written, or undefined if there was not enough room.
+   */
+  write(entry: RecordingEntry, room = Infinity): number | undefined {
+    if (this.isBroken) return 0;
+    try {
+      const lines = this.linesOf({ ...entry, recorder: this.recorder });
+      const length = lines.reduce((sum, line) => sum + line.length, 0);
+      if (length > room) return undefined;
+      this.sendHeader();
+      for (const line of lines) this.send(line);
+      return length;
+    } catch (thrown) {
+      this.isBroken = true;
+      reportUnhandled(thrown);
+      return 0;
+    }
+  }
+
+  private sendHeader(): void {
+    if (this.hasHeader) return;
+    this.hasHeader = true;
+    const { hasContent: content, recorder } = this;
+    this.send(JSON.stringify({ type: 'recording', version: RECORDING_VERSION, recorder, at: wholeTime(), content }));
+  }
+
+  private linesOf(entry: RecordingEntry): readonly string[] {
+    const { secrets, maxLineLength } = this;
+    if (entry.type === 'deltas') return this.linesOfDeltas(entry);
+    // The start of a run is recorded in any case.
+    const limit = entry.type === 'start' ? Math.min(maxLineLength, this.maxLength) : maxLineLength;
+    const line = stringifyEntry(entry);
+    const isClean = !hasSplitText(entry) && secretsIn(line, secrets).length === 0;
+    if (this.hasContent && line.length <= limit && isClean) return [line];
+    const plain = JSON.parse(line) as RecordingEntry;
+    const clean = redactEntry(this.hasContent ? plain : maskContent(plain), secrets);
+    const cleanLine = JSON.stringify(clean);
+    return [cleanLine.length <= limit ? cleanLine : cutEntry(clean, limit)];
+  }
+
+  /** Their secrets were removed before. An entry that is too long becomes several. */
+  private linesOfDeltas(entry: DeltasEntry): readonly string[] {
+    const line = stringifyEntry(this.hasContent ? entry : maskContent(entry));
+    if (line.length <= this.maxLineLength) return [line];
+    if (entry.texts.length > 1) return splitDeltas(entry).flatMap((half) => this.linesOfDeltas(half));
+    return [cutEntry(this.hasContent ? entry : maskContent(entry), this.maxLineLength)];
+  }
+}

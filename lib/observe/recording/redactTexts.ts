@@ -1,0 +1,188 @@
+import type { StreamEvent } from '../../core/event.js';
+import { asKnownEvent } from '../../core/eventGuards.js';
+import { asArray, isRecord, objectOrEmpty } from '../../core/json/json.js';
+import { findKeyShapes, mayHaveKey, openKeyShape } from '../../protocol/redact.js';
+import { findSecrets, mergeRanges, replaceRanges, replacement } from '../../protocol/secrets.js';
+import type { Range } from '../../protocol/secrets.js';
+import type { RecordingEntry } from './entries.js';
+
+/**
+ * Where a text contains secrets: the known ones, and what has the shape of a key, also where JSON has escaped some of
+ * its characters.
+ *
+ * @param text The text.
+ * @param secrets The `spellings` of the known secrets.
+ */
+export function secretsIn(text: string, secrets: readonly string[]): readonly Range[] {
+  if (secrets.length === 0 && !mayHaveKey(text) && !escapedCharacter.test(text)) return [];
+  const ranges = [...findSecrets(text, secrets, 'recording'), ...findKeyShapes(text)];
+  return mergeRanges([...ranges, ...escapedSecrets(text, secrets)]);
+}
+
+/** The escapes of JSON for characters that keys consist of. */
+const escapedCharacter = /\\u00[2-7][\da-f]/i;
+
+/** These, and the escapes for white space. */
+const escapes = /\\(?:u00[2-7][\da-f]|[/bfnrt])/i;
+const allEscapes = /* @__PURE__ */ new RegExp(escapes, 'gi');
+
+/** A part of a JSON text without its escapes. Undefined if it has none. */
+function unescape(text: string): string | undefined {
+  if (!text.includes('\\') || !escapes.test(text)) return undefined;
+  return text.replace(allEscapes, unescapedCharacter);
+}
+
+/** Where a position in the text without escapes is in the text with them. */
+function escapedPosition(text: string, position: number): number {
+  let excess = 0;
+  for (const { 0: escape, index } of text.matchAll(allEscapes)) {
+    if (index - excess >= position) break;
+    excess += escape.length - 1;
+  }
+  return position + excess;
+}
+
+function unescapedCharacter(escape: string): string {
+  if (escape.length > 2) return String.fromCharCode(parseInt(escape.slice(2), 16));
+  return escape === '\\/' ? '/' : ' ';
+}
+
+function escapedSecrets(text: string, secrets: readonly string[]): readonly Range[] {
+  const plain = unescape(text);
+  if (plain === undefined) return [];
+  const found = [...findSecrets(plain, secrets, 'recording'), ...findKeyShapes(plain)];
+  return found.map(([from, to]) => [escapedPosition(text, from), escapedPosition(text, to)]);
+}
+
+/** Copies an entry, and replaces the secrets in it. The numbers of the entry itself are not secret. */
+export function redactEntry(entry: RecordingEntry, secrets: readonly string[]): RecordingEntry {
+  const fields = Object.entries(entry).map(([field, value]: [string, unknown]) => [
+    field,
+    typeof value === 'number' || field === 'after' ? value : redactValue(value, secrets),
+  ]);
+  return Object.fromEntries(fields) as RecordingEntry;
+}
+
+/** A number that has at least as many digits may be a known secret, such as a PIN. */
+const MIN_NUMBER_LENGTH = 4;
+
+/** Copies a JSON value, and replaces the secrets in all of its texts, field names and numbers, except token counts. */
+function redactValue(value: unknown, secrets: readonly string[]): unknown {
+  if (typeof value === 'string') {
+    const ranges = secretsIn(value, secrets);
+    return ranges.length > 0 ? replaceRanges(value, ranges) : value;
+  }
+  if (typeof value === 'number') {
+    const text = String(value);
+    return text.length >= MIN_NUMBER_LENGTH && findSecrets(text, secrets, 'recording').length > 0 ? replacement : value;
+  }
+  if (Array.isArray(value)) return redactParts(value, secrets).map((item) => redactValue(item, secrets));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([field, inner]) => [
+      redactValue(field, secrets),
+      field === 'usage' ? inner : redactValue(inner, secrets),
+    ]),
+  );
+}
+
+/** Whether a message of an entry has several text parts: a secret may begin in one and end in another. */
+export function hasSplitText(entry: RecordingEntry): boolean {
+  switch (entry.type) {
+    case 'start':
+      return [...asArray(entry.input), ...asArray(entry.history)].some(isSplit);
+    case 'request':
+    case 'prompt':
+      return asArray(entry.messages).some(isSplit);
+    case 'event':
+    case 'both':
+      return isSplitEvent(entry.value);
+    default:
+      return false;
+  }
+}
+
+function isSplitEvent(event: StreamEvent): boolean {
+  const known = asKnownEvent(event);
+  switch (known.type) {
+    case 'message':
+      return isSplit(known.message);
+    case 'result':
+      return asArray(objectOrEmpty(known.result)['messages']).some(isSplit);
+    case 'nested':
+      return isSplitEvent(objectOrEmpty(known.event) as object as StreamEvent);
+    default:
+      return false;
+  }
+}
+
+const isSplit = (message: unknown): boolean => asArray(objectOrEmpty(message)['parts']).filter(isTextPart).length > 1;
+
+/** Replaces the secrets that span several text parts of one message. */
+function redactParts(parts: readonly unknown[], secrets: readonly string[]): readonly unknown[] {
+  const texts = parts.map((part) => (isTextPart(part) ? part.text : ''));
+  if (texts.filter((text) => text !== '').length < 2) return parts;
+  const clean = redactTexts(texts, secretsIn(texts.join(''), secrets));
+  return parts.map((part, index) => (isTextPart(part) ? { ...part, text: clean[index] } : part));
+}
+
+const isTextPart = (part: unknown): part is { readonly type: 'text'; readonly text: string } =>
+  isRecord(part) && part['type'] === 'text' && typeof part['text'] === 'string';
+
+/**
+ * Replaces the secrets in consecutive texts, also those that span several of them: the replacement is where the secret
+ * begins.
+ *
+ * @param texts The texts.
+ * @param ranges Where the secrets are in the joined text.
+ */
+export function redactTexts(texts: readonly string[], ranges: readonly Range[]): readonly string[] {
+  if (ranges.length === 0) return texts;
+  let offset = 0;
+  return texts.map((text) => {
+    const [start, end] = [offset, offset + text.length];
+    offset = end;
+    let clean = '';
+    let at = start;
+    for (const [from, to] of ranges) {
+      if (to <= start || from >= end) continue;
+      clean += text.slice(at - start, Math.max(from, start) - start) + (from >= start ? replacement : '');
+      at = Math.min(to, end);
+    }
+    return clean + text.slice(at - start);
+  });
+}
+
+/** The longest end of a text that is kept back because a secret may begin there, in characters. */
+const MAX_TAIL_LENGTH = 16_384;
+
+/** The first part of an escape of JSON. */
+const openEscape = /\\(?:u(?:0(?:0(?:[2-7])?)?)?)?$/i;
+
+/**
+ * Where the end of a text begins that may be the beginning of a secret: of a key, or of a known secret, which may be
+ * longer than a word (a password with blanks).
+ *
+ * @param text The text.
+ * @param secrets The `spellings` of the known secrets.
+ */
+export function openTail(text: string, secrets: readonly string[]): number {
+  const first = Math.max(0, text.length - MAX_TAIL_LENGTH);
+  const end = text.slice(first);
+  const ending = openEscape.exec(end)?.index ?? end.length;
+  const complete = end.slice(0, ending);
+  const plain = unescape(complete);
+  const escaped = plain === undefined ? ending : escapedPosition(complete, tailOf(plain, secrets));
+  return first + Math.min(ending, tailOf(complete, secrets), escaped);
+}
+
+const tailOf = (text: string, secrets: readonly string[]): number =>
+  secrets.reduce((tail, secret) => Math.min(tail, openSecret(text, secret)), openKeyShape(text));
+
+/** Where the first part of a secret begins with which a text ends. */
+function openSecret(text: string, secret: string): number {
+  const start = secret.charAt(0);
+  let at = text.indexOf(start, Math.max(0, text.length - secret.length + 1));
+  while (at >= 0 && !secret.startsWith(text.slice(at))) at = text.indexOf(start, at + 1);
+  return at < 0 ? text.length : at;
+}

@@ -1,0 +1,76 @@
+import type { StreamEvent } from '../../core/event.js';
+import { asKnownEvent } from '../../core/eventGuards.js';
+import type { RecordingEntry, ValueEntry } from './entries.js';
+
+/** The text of a value that may continue that of earlier values: of what it is a part, and how to change it. */
+export interface TextSlot {
+  readonly stream: string;
+  readonly text: string;
+  readonly replace: (text: string) => StreamEvent;
+}
+
+/**
+ * The text of a chunk or of an event that may be a part of a longer text: an answer, thinking, arguments, progress; of
+ * a sub-agent too. A secret may begin in one and end in another, whatever is emitted in between.
+ */
+export function textSlotOf(value: StreamEvent): TextSlot | undefined {
+  const known = asKnownEvent(value);
+  switch (known.type) {
+    case 'text':
+    case 'thinking':
+      return slot(`:${known.type}`, known.text, (text) => ({ ...known, text }));
+    case 'toolCallFragment':
+      return slot(`:arguments${known.index ?? ''}`, known.arguments, (args) => ({ ...known, arguments: args }));
+    case 'toolProgress':
+      return slot(`${known.id}/progress`, known.value, (progress) => ({ ...known, value: progress }));
+    case 'nested': {
+      const inner = textSlotOf(known.event);
+      if (!inner) return undefined;
+      return slot(`${known.id}/${inner.stream}`, inner.text, (text) => ({ ...known, event: inner.replace(text) }));
+    }
+    default:
+      return undefined;
+  }
+}
+
+const slot = (stream: string, text: unknown, replace: TextSlot['replace']): TextSlot | undefined =>
+  typeof text === 'string' ? { stream, text, replace } : undefined;
+
+/** The names of the streams to which a value with text belongs: the chunks of a request, the events of the run. */
+export function streamNames(of: ValueEntry['type'], request: number | undefined, stream: string): readonly string[] {
+  const [chunks, events] = [`request${request}/${stream}`, `run/${stream}`];
+  if (of === 'both') return [chunks, events];
+  return [of === 'chunk' ? chunks : events];
+}
+
+/** The beginnings of the names of the streams that end with an entry. */
+export function endedStreams(entry: RecordingEntry): readonly string[] {
+  switch (entry.type) {
+    case 'end':
+      return [''];
+    case 'requestEnd':
+      return [`request${entry.request}/`];
+    case 'event':
+    case 'both':
+      return endedByEvent('run/', entry.value);
+    default:
+      return [];
+  }
+}
+
+/** A message, a turn and a result end the texts of their agent; a result of a tool ends what the tool emits. */
+function endedByEvent(path: string, value: StreamEvent): readonly string[] {
+  const known = asKnownEvent(value);
+  switch (known.type) {
+    case 'message':
+    case 'turn':
+    case 'result':
+      return [`${path}:`];
+    case 'toolResult':
+      return [`${path}${known.id}/`];
+    case 'nested':
+      return endedByEvent(`${path}${known.id}/`, known.event);
+    default:
+      return [];
+  }
+}

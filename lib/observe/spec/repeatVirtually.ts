@@ -1,0 +1,45 @@
+import { TestScheduler } from 'rxjs/testing';
+import { createAgent } from '../../agent/createAgent.js';
+import { readRecording } from '../recording/readRecording.js';
+import type { RecordedRun, RunRecording } from '../recording/readRecording.js';
+import { recordRun } from '../recording/recordRun.js';
+import { runOf } from '../recording/replay.js';
+import { separateSources } from './separateSources.js';
+import { eventsOf } from '../recording/recordedCalls.js';
+import { canRepeat, replayRun } from '../recording/replayRun.js';
+
+/**
+ * Repeats a run in virtual time and records it again: computing then takes no time, so that all times follow from those
+ * of the model, the tools and the decisions, which get milliseconds of their own. A run that does not emit the recorded
+ * events again is returned as it is.
+ */
+export function repeatVirtually(recording: RunRecording, run: number): RecordedRun {
+  const recorded = runOf(recording, { run });
+  if (!canRepeat(recorded)) return recorded;
+  for (const played of [separateSources(recorded), recorded]) {
+    const repeated = repeatRun({ ...recording, runs: [played] }, 1);
+    if (firstDifference(repeated, recorded) === undefined) return repeated;
+  }
+  return recorded;
+}
+
+/** Repeats a run in virtual time, with the recorded model and tools, and records it again. */
+export function repeatRun(recording: RunRecording, run: number): RecordedRun {
+  const { start, hasContent } = runOf(recording, { run });
+  const { name } = start;
+  const lines: string[] = [];
+  new TestScheduler(() => true).run(() => {
+    const replayed = replayRun(recording, { run });
+    const agent = recordRun(createAgent(replayed.agent), (line) => void lines.push(line), { name });
+    replayed.play(agent).subscribe({ error: () => undefined }); // the failure is in the recording
+  });
+  return { ...runOf(readRecording(lines), {}), hasContent };
+}
+
+/** The number of the first event in which two runs differ, from 1; undefined if they emitted the same events. */
+export function firstDifference(a: RecordedRun, b: RecordedRun): number | undefined {
+  const [these, those] = [a, b].map((run) => eventsOf(run).map(({ event }) => JSON.stringify(event)));
+  const length = Math.max(these?.length ?? 0, those?.length ?? 0);
+  const index = Array.from({ length }, (_, position) => these?.[position] === those?.[position]).indexOf(false);
+  return index < 0 ? undefined : index + 1;
+}

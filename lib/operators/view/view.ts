@@ -1,0 +1,297 @@
+import type { FinishReason, RetryChunk } from '../../core/chunk.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { modelMessage, unfinishedResult } from '../../core/message.js';
+import type {
+  FilePart,
+  Message,
+  Part,
+  SourcePart,
+  ToolCallPart,
+  ToolErrorCode,
+  ToolResultPart,
+} from '../../core/message.js';
+import type { ServerTool } from '../../core/metadata.js';
+import { nestedId } from '../../core/nested.js';
+import type { Usage } from '../../core/usage.js';
+import type { Reconnection } from '../../transport/fromServerSentEvents.js';
+
+/**
+ * The state of a run, for a UI.
+ *
+ * - `idle`: it has ended, or has not begun;
+ * - `sending`: a request was sent, and nothing was received yet;
+ * - `thinking`, `streaming`: the model thinks, or writes text or a call;
+ * - `runningTools`: a tool runs;
+ * - `waiting`: a call waits for a decision or a result;
+ * - `stopped`: the user stopped it;
+ * - `failed`: it failed; `error` says why.
+ */
+export type ViewStatus =
+  | 'idle'
+  | 'sending'
+  | 'thinking'
+  | 'streaming'
+  | 'runningTools'
+  | 'waiting'
+  | 'stopped'
+  | 'failed';
+
+/** A conversation as a UI shows it. Immutable plain JSON: what did not change keeps its identity. */
+export interface View {
+  readonly status: ViewStatus;
+  readonly messages: readonly MessageView[];
+  /** The sum of the usage of all turns. */
+  readonly usage: Usage;
+  readonly finishReason?: FinishReason;
+  /** The typed output of the run, if one was requested. */
+  readonly output?: unknown;
+  /** Set while a request waits to be sent again. */
+  readonly retry?: Omit<RetryChunk, 'type'>;
+  /** Set while the connection to the server is broken, and `remoteAgent` opens it again. */
+  readonly reconnecting?: Reconnection;
+  /** Set if the service has lost earlier answers of the conversation: the model received only their prompts. */
+  readonly historyLost?: boolean;
+  /** Set if the run has failed: `code` and `message` of its error. */
+  readonly error?: JsonObject;
+}
+
+/** A message as a UI shows it. The answer of a run is one message, however many turns it takes. */
+export interface MessageView {
+  /** Unique within the view, and stable. */
+  readonly id: string;
+  readonly role: 'user' | 'model';
+  readonly parts: readonly PartView[];
+  /** Set if the message is not complete: the run was stopped, or failed. */
+  readonly ended?: 'stopped' | 'failed';
+}
+
+/** A part of a message as a UI shows it. */
+export type PartView = TextView | ThinkingView | ToolCallView | ServerToolView | FilePart | SourcePart;
+
+/** A text, complete or growing. */
+export interface TextView {
+  readonly type: 'text';
+  readonly text: string;
+}
+
+/** The model's reasoning. */
+export interface ThinkingView {
+  readonly type: 'thinking';
+  readonly text: string;
+}
+
+/** A call of a tool that the provider runs. */
+export interface ServerToolView {
+  readonly type: 'serverTool';
+  readonly tool: ServerTool;
+}
+
+/** A tool call. */
+export interface ToolCallView {
+  readonly type: 'toolCall';
+  /** Empty while the arguments arrive, if the provider sends the id later. */
+  readonly id: string;
+  readonly name: string;
+  /** The arguments so far; complete unless the status is `receiving`. */
+  readonly arguments: JsonObject;
+  /**
+   * `receiving`: the arguments arrive; `pending`: the call has not begun; `waiting`: it waits for a decision or a
+   * result; `running`; `completed`: it has a `result`; `failed`: it has an `error`.
+   */
+  readonly status: 'receiving' | 'pending' | 'waiting' | 'running' | 'completed' | 'failed';
+  /** What the person who decides should see: a preview, or an address to open. Only of a call that waits or waited. */
+  readonly details?: JsonObject;
+  /** The last progress value. */
+  readonly progress?: JsonValue;
+  readonly result?: JsonValue;
+  readonly error?: string;
+  readonly code?: ToolErrorCode;
+  /**
+   * The run of the agent behind the tool (`agentTool`): its answer, with its own calls. Their ids are those that
+   * `decide` and `answer` take. A call whose inner calls wait is `waiting` too. Absent for any other tool.
+   */
+  readonly nested?: View;
+}
+
+/** The view before anything has happened. */
+export const emptyView: View = { status: 'idle', messages: [], usage: {} };
+
+/**
+ * Creates the view of a history: what is stored shows again what was seen, except thinking and progress, which are not
+ * part of a history.
+ *
+ * @param messages The history. System messages are not shown.
+ */
+export function viewOf(messages: readonly Message[]): View {
+  return messages.reduce(addMessage, emptyView);
+}
+
+/** Adds a complete message of a history. Tool results are shown at their calls. */
+export function addMessage(view: View, message: Message): View {
+  if (message.role === 'system') return view;
+  const results = message.parts.filter((part) => part.type === 'toolResult');
+  const answered = results.reduce(addResult, view);
+  const parts = message.parts.filter((part) => part.type !== 'toolResult').map(toPartView);
+  if (parts.length === 0) return answered;
+  const last = answered.messages.at(-1);
+  if (message.role === 'model' && last?.role === 'model')
+    return replaceLast(answered, { ...last, parts: [...last.parts, ...parts] });
+  return appendMessage(answered, message.role, parts);
+}
+
+/** Appends a message with the next id. */
+export function appendMessage(view: View, role: MessageView['role'], parts: readonly PartView[]): View {
+  return { ...view, messages: [...view.messages, { id: String(view.messages.length + 1), role, parts }] };
+}
+
+/** Replaces the last message. */
+export function replaceLast(view: View, message: MessageView): View {
+  return { ...view, messages: [...view.messages.slice(0, -1), message] };
+}
+
+/** A complete call. */
+export function toolCallView({ id, name, arguments: args }: ToolCallPart): ToolCallView {
+  return { type: 'toolCall', id, name, arguments: args, status: 'pending' };
+}
+
+/** A call with its result or error. */
+export function answeredCall(call: ToolCallView, answer: ToolResultPart): ToolCallView {
+  const ended = call.nested ? { ...call, nested: endedRun(call.nested, answer) } : call;
+  if (answer.error === undefined) return { ...ended, status: 'completed', result: answer.result };
+  return { ...ended, status: 'failed', error: answer.error, ...(answer.code ? { code: answer.code } : {}) };
+}
+
+function toPartView(part: Exclude<Part, ToolResultPart>): PartView {
+  if (part.type === 'toolCall') return toolCallView(part);
+  return part.type === 'text' ? { type: 'text', text: part.text } : part;
+}
+
+function addResult(view: View, answer: ToolResultPart): View {
+  const last = view.messages.at(-1);
+  if (!last) return view;
+  const parts = last.parts.map((part) =>
+    isToolCallView(part) && part.id === answer.id ? answeredCall(part, answer) : part,
+  );
+  return replaceLast(view, { ...last, parts });
+}
+
+/** The notices of a retry and of a broken connection are over as soon as something arrives. */
+export function withoutNotices(view: View): View {
+  if (!view.retry && !view.reconnecting) return view;
+  const { retry: _, reconnecting: __, ...others } = view;
+  return others;
+}
+
+/** Adds a delta to the parts of an answer. It continues the last part, if that is of its type and of this turn. */
+export function withDelta(
+  parts: readonly PartView[],
+  turnStart: number,
+  type: 'text' | 'thinking',
+  text: string,
+): readonly PartView[] {
+  const last = parts.at(-1);
+  if (last?.type !== type || parts.length <= turnStart) return [...parts, { type, text }];
+  return [...parts.slice(0, -1), { type, text: last.text + text }];
+}
+
+/** The calls of a view, also those of inner runs. */
+export const callsOf = (view: View): readonly ToolCallView[] =>
+  view.messages
+    .flatMap(({ parts }) => parts.filter(isToolCallView))
+    .flatMap((call) => (call.nested ? [call, ...callsOf(call.nested)] : [call]));
+
+/** The calls of a view that wait for a decision or a result. A call with an inner run waits for the calls in it. */
+export const waitingCalls = (view: View): readonly ToolCallView[] =>
+  callsOf(view).filter(({ status, nested }) => status === 'waiting' && !nested);
+
+/** Changes one call of a view, also of an inner run. */
+export const changeCall = (view: View, id: string, change: (call: ToolCallView) => ToolCallView): View =>
+  mapCalls(view, (call) => {
+    if (call.id === id) return change(call);
+    return call.nested && id.startsWith(nestedId(call.id, ''))
+      ? { ...call, nested: changeCall(call.nested, id, change) }
+      : call;
+  });
+
+/** The view of a waiting run whose page was left while it executed calls. */
+export const waitAgain = (view: View): View => ({
+  ...mapCalls(view, (call) => (call.status === 'running' ? { ...call, status: 'waiting' } : call)),
+  status: 'waiting',
+});
+
+/** The view of a waiting run that is not continued: the user stopped it, or sent another prompt. */
+export const cancelView = (view: View): View => endAnswer({ ...cancelCalls(view), status: 'stopped' }, 'stopped');
+
+/** The view of a run that failed. What is shown stays, and its calls are cancelled. */
+export const failView = (view: View, error: JsonObject = interruption): View =>
+  endAnswer({ ...cancelCalls(withoutNotices(view)), status: 'failed', error }, 'failed');
+
+/** Messages without their files. */
+export const textsOf = (messages: readonly Message[]): readonly Message[] =>
+  messages
+    .map((message) => ({ ...message, parts: message.parts.filter(({ type }) => type === 'text') }))
+    .filter(({ parts }) => parts.length > 0);
+
+/** Returns the visible part of an answer, its text, as messages for the history of the next run. */
+export function shownMessages(view: View): readonly Message[] {
+  const answers = view.messages.filter(({ role }) => role === 'model');
+  const texts = answers.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : '')));
+  const text = texts.join('');
+  return text === '' ? [] : [modelMessage(text)];
+}
+
+const interruption: JsonObject = {
+  code: 'stream_interrupted',
+  message: 'The answer ended when the page was left. Ask again.',
+  retryable: true,
+};
+
+const cancelCalls = (view: View): View =>
+  mapCalls(withoutIncompleteCalls(view), (call) =>
+    call.status === 'completed' || call.status === 'failed'
+      ? call
+      : answeredCall(call, unfinishedResult(call, 'cancelled')),
+  );
+
+const openStatuses: ReadonlySet<ViewStatus> = new Set<ViewStatus>([
+  'sending',
+  'thinking',
+  'streaming',
+  'runningTools',
+  'waiting',
+]);
+
+/** The view of an inner run whose call has ended. */
+function endedRun(view: View, { error, code }: ToolResultPart): View {
+  if (!openStatuses.has(view.status)) return view;
+  if (error === undefined) return { ...view, status: 'idle' };
+  return code === 'cancelled' ? cancelView(view) : failView(view, { code: code ?? 'failed', message: error });
+}
+
+/** A view without the calls whose arguments did not arrive: the history does not have them. */
+const withoutIncompleteCalls = (view: View): View => {
+  const last = view.messages.at(-1);
+  return last?.parts.some(isReceiving)
+    ? replaceLast(view, { ...last, parts: last.parts.filter((part) => !isReceiving(part)) })
+    : view;
+};
+
+function mapCalls(view: View, change: (call: ToolCallView) => ToolCallView): View {
+  const mapMessage = (message: MessageView): MessageView => {
+    const parts = message.parts.map((part) => (isToolCallView(part) ? change(part) : part));
+    return parts.every((part, index) => part === message.parts[index]) ? message : { ...message, parts };
+  };
+  const messages = view.messages.map(mapMessage);
+  return messages.every((message, index) => message === view.messages[index]) ? view : { ...view, messages };
+}
+
+function endAnswer(view: View, ended: 'stopped' | 'failed'): View {
+  const last = view.messages.at(-1);
+  if (last?.role !== 'model') return view;
+  return { ...view, messages: [...view.messages.slice(0, -1), { ...last, ended }] };
+}
+
+const isToolCallView = (part: PartView): part is ToolCallView => part.type === 'toolCall';
+
+/** Whether the arguments of a call arrive. */
+export const isReceiving = (part: PartView): boolean => isToolCallView(part) && part.status === 'receiving';

@@ -1,0 +1,199 @@
+import { argumentsDelta } from '../../core/chunk.js';
+import type { ToolCallFragment } from '../../core/chunk.js';
+import { isSameJson } from '../../core/json/equal.js';
+import { toolErrorTexts } from '../../core/message.js';
+import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { droppedMark } from '../../transport/agUi/marks.js';
+import { argumentsText, parseArguments, resultContent, resultMetadata } from '../../transport/agUi/messages.js';
+import type { AgUiEvent, AgUiMessage } from '../../transport/agUi/protocol.js';
+import { Transcript } from './transcript.js';
+
+/** A call whose arguments are still arriving. */
+interface ArrivingCall {
+  id?: string | undefined;
+  name?: string | undefined;
+  /** The arguments that arrived before the id and the name. */
+  held: string;
+  isStarted: boolean;
+}
+
+/** Sends the messages of a run: texts, reasoning, calls and their results. Closes each message that it opens. */
+export class MessageEncoder {
+  private sent: AgUiEvent[] = [];
+  private messageCount = 0;
+  /** The ids of the open text and of the open reasoning. */
+  private text: string | undefined;
+  private reasoning: string | undefined;
+  /** The assistant message to which calls belong. */
+  private parent: string | undefined;
+  /** The calls whose arguments are still arriving, by their index in the turn. */
+  private arriving = new Map<number | string, ArrivingCall>();
+  /** The calls of this run that have no result. A client assumes that it has to answer them. */
+  private readonly unanswered = new Set<string>();
+  private readonly transcript: Transcript;
+  /** The calls that the request has answered: the client has their results. */
+  readonly answered: ReadonlySet<string>;
+
+  constructor(
+    private readonly runId: string,
+    messages: readonly AgUiMessage[],
+  ) {
+    this.transcript = new Transcript(messages);
+    this.answered = new Set(messages.flatMap((message) => (message.role === 'tool' ? message.toolCallId : [])));
+  }
+
+  addText(delta: string): void {
+    if (delta === '') return;
+    this.closeReasoning();
+    if (this.text === undefined) {
+      this.text = this.parent = this.newId();
+      this.send({ type: 'TEXT_MESSAGE_START', messageId: this.text, role: 'assistant' });
+    }
+    this.send({ type: 'TEXT_MESSAGE_CONTENT', messageId: this.text, delta });
+  }
+
+  addThinking(delta: string): void {
+    if (delta === '') return;
+    this.closeText();
+    this.parent = undefined; // later calls are shown after the reasoning
+    if (this.reasoning === undefined) {
+      const messageId = this.newId();
+      this.reasoning = messageId;
+      this.send({ type: 'REASONING_START', messageId });
+      this.send({ type: 'REASONING_MESSAGE_START', messageId, role: 'reasoning' });
+    }
+    this.send({ type: 'REASONING_MESSAGE_CONTENT', messageId: this.reasoning, delta });
+  }
+
+  /** A call starts with its first arguments: until then, a server may send its name in pieces. */
+  addFragment(fragment: ToolCallFragment): void {
+    const { index = 0, id, name } = fragment;
+    const call = this.arriving.get(index) ?? { held: '', isStarted: false };
+    this.arriving.set(index, call);
+    if (!call.isStarted) {
+      call.id = id ?? call.id;
+      call.name = name ?? call.name;
+    }
+    call.held += argumentsDelta(fragment);
+    if (call.id === undefined || call.name === undefined || call.held === '') return;
+    if (!call.isStarted) this.startCall(call.id, call.name);
+    call.isStarted = true;
+    this.sendArguments(call.id, call.held);
+    call.held = '';
+  }
+
+  addCall({ id, name, arguments: args }: ToolCallPart): void {
+    const [index, arriving] = [...this.arriving].find(([, call]) => call.id === id) ?? [];
+    if (index !== undefined) this.arriving.delete(index);
+    if (!arriving?.isStarted) this.startCall(id, name);
+    const complete = argumentsText(args);
+    const streamed = this.transcript.argumentsOf(id);
+    if (streamed === '') this.sendArguments(id, complete);
+    const isSame = streamed === '' || streamed === complete || isSameJson(parseArguments(streamed), args);
+    const wasRenamed = arriving?.isStarted === true && arriving.name !== name;
+    if (!isSame || wasRenamed) {
+      // The server repeats the arguments or wraps them: only a snapshot can correct what was sent.
+      this.transcript.setCall(id, name, complete);
+      this.sendSnapshot();
+    }
+    this.send({ type: 'TOOL_CALL_END', toolCallId: id });
+  }
+
+  addResult(part: ToolResultPart): void {
+    this.unanswered.delete(part.id);
+    if (this.answered.has(part.id)) return;
+    const messageId = this.newId();
+    const content = resultContent(part);
+    this.send({ type: 'TOOL_CALL_RESULT', messageId, toolCallId: part.id, content, ...resultMetadata(part) });
+  }
+
+  /** Adds a message that the user sent during the run. */
+  addPrompt(delta: string): void {
+    const messageId = this.newId();
+    this.send({ type: 'TEXT_MESSAGE_START', messageId, role: 'user' });
+    this.send({ type: 'TEXT_MESSAGE_CONTENT', messageId, delta });
+    this.send({ type: 'TEXT_MESSAGE_END', messageId });
+  }
+
+  /** Answers calls that will get no result: otherwise, a client would assume that it has to answer them. */
+  answerOpenCalls(waiting: ReadonlySet<string>): void {
+    const error = toolErrorTexts.not_executed;
+    for (const id of this.unanswered)
+      if (!waiting.has(id)) this.addResult({ type: 'toolResult', id, name: '', error, code: 'not_executed' });
+  }
+
+  endTurn(): void {
+    this.closeAll();
+    this.transcript.commit();
+  }
+
+  /** Removes the messages of the turn from the client, with a snapshot. `notice` is sent before it. */
+  retract(notice: AgUiEvent): void {
+    this.closeAll();
+    this.answerOpenCalls(new Set());
+    this.send(notice);
+    this.transcript.retract();
+    this.sendSnapshot();
+  }
+
+  closeAll(): void {
+    this.closeText();
+    this.closeReasoning();
+    this.parent = undefined;
+    for (const { id, isStarted } of this.arriving.values()) if (id !== undefined && isStarted) this.dropCall(id);
+    this.arriving = new Map();
+  }
+
+  sendSnapshot(): void {
+    this.send({ type: 'MESSAGES_SNAPSHOT', messages: this.transcript.snapshot() });
+  }
+
+  send(event: AgUiEvent): void {
+    this.transcript.apply(event);
+    this.sent.push(event);
+  }
+
+  /** Returns the events that were sent since the last call. */
+  takeSent(): readonly AgUiEvent[] {
+    const { sent } = this;
+    this.sent = [];
+    return sent;
+  }
+
+  private startCall(id: string, name: string): void {
+    this.closeReasoning();
+    this.closeText(); // text after the call is another message
+    this.parent ??= this.newId();
+    this.unanswered.add(id);
+    this.send({ type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name, parentMessageId: this.parent });
+  }
+
+  /** Ends a call that was cut off and that the run discarded. It is answered, so that no client executes it. */
+  private dropCall(toolCallId: string): void {
+    this.unanswered.delete(toolCallId);
+    this.send({ type: 'TOOL_CALL_END', toolCallId, metadata: droppedMark });
+    const content = toolErrorTexts.not_executed;
+    this.send({ type: 'TOOL_CALL_RESULT', messageId: this.newId(), toolCallId, content, metadata: droppedMark });
+  }
+
+  private sendArguments(toolCallId: string, delta: string): void {
+    if (delta !== '') this.send({ type: 'TOOL_CALL_ARGS', toolCallId, delta });
+  }
+
+  private closeText(): void {
+    if (this.text !== undefined) this.send({ type: 'TEXT_MESSAGE_END', messageId: this.text });
+    this.text = undefined;
+  }
+
+  private closeReasoning(): void {
+    const messageId = this.reasoning;
+    if (messageId === undefined) return;
+    this.reasoning = undefined;
+    this.send({ type: 'REASONING_MESSAGE_END', messageId });
+    this.send({ type: 'REASONING_END', messageId });
+  }
+
+  private newId(): string {
+    return `${this.runId}-${++this.messageCount}`;
+  }
+}

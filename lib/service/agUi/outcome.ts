@@ -1,0 +1,93 @@
+import type { WaitingCall } from '../../core/approval.js';
+import type { RunResult } from '../../core/event.js';
+import { omitUndefined } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import type { Usage } from '../../core/usage.js';
+import type { EditOptions } from '../http/argumentEdits.js';
+import type {
+  AgUiInterrupt,
+  AgUiUsage,
+  RunAgentInput,
+  RunFinishedEvent,
+  RunOutcome,
+} from '../../transport/agUi/protocol.js';
+
+/** Options that describe a run that waits. */
+export interface OutcomeOptions extends EditOptions {
+  /**
+   * The names of the agent's own tools without `execute`. The client answers their calls, like calls of the tools in
+   * its request. Default: none.
+   */
+  readonly clientTools?: readonly string[] | undefined;
+  /**
+   * Describes a call that needs an approval to the user: `message`, `responseSchema`, `expiresAt`, `metadata`. Default:
+   * a question with the name of the tool, and a schema with `approved`, `reason` and `editedArgs`.
+   */
+  readonly describeCall?: ((call: WaitingCall) => Partial<Omit<AgUiInterrupt, 'id' | 'toolCallId'>>) | undefined;
+}
+
+/** Creates the event for the end of a run. */
+export function finishedEvent(
+  { threadId, runId, tools = [] }: Pick<RunAgentInput, 'threadId' | 'runId'> & Partial<Pick<RunAgentInput, 'tools'>>,
+  result: RunResult,
+  answered: ReadonlySet<string>,
+  options: OutcomeOptions,
+): RunFinishedEvent {
+  const { output, usage, finishReason, rawReason } = result;
+  const counts = toAgUiUsage(usage);
+  const clientTools = new Set([...tools.map(({ name }) => name), ...(options.clientTools ?? [])]);
+  return {
+    type: 'RUN_FINISHED',
+    threadId,
+    runId,
+    ...(output === undefined ? {} : { result: output as JsonValue }),
+    outcome: toOutcome(result, clientTools, answered, options),
+    ...(Object.keys(counts).length > 0 ? { usage: [counts] } : {}),
+    metadata: { rivulet: omitUndefined({ finishReason, rawReason }) },
+  };
+}
+
+function toOutcome(
+  { finishReason, waiting = [] }: RunResult,
+  clientTools: ReadonlySet<string>,
+  answered: ReadonlySet<string>,
+  options: OutcomeOptions,
+): RunOutcome {
+  if (finishReason === 'stopped') return { type: 'cancelled' };
+  const interrupts = waiting.filter(({ name }) => !clientTools.has(name));
+  if (interrupts.length > 0)
+    return { type: 'interrupt', interrupts: interrupts.map((call) => toInterrupt(call, options)) };
+  const pending = waiting.filter(({ id }) => !answered.has(id)).map(({ id }) => id);
+  return { type: 'success', ...(pending.length > 0 ? { pendingToolCallIds: pending } : {}) };
+}
+
+/** The JSON Schema of a decision about a call, as AG-UI recommends it. */
+const decisionSchema = (allowEdits: boolean): JsonObject => ({
+  type: 'object',
+  properties: {
+    approved: { type: 'boolean' },
+    reason: { type: 'string', description: 'Why the call is denied, for the model.' },
+    ...(allowEdits ? { editedArgs: { type: 'object', description: 'Replaces the arguments of the call.' } } : {}),
+  },
+  required: ['approved'],
+});
+
+const toInterrupt = (call: WaitingCall, { describeCall, allowEdits = true }: OutcomeOptions): AgUiInterrupt => ({
+  reason: 'tool_call',
+  message: `Run the tool "${call.name}"?`,
+  responseSchema: decisionSchema(allowEdits),
+  ...describeCall?.(call),
+  id: call.id,
+  toolCallId: call.path?.[0] ?? call.id, // the client knows only the calls of the run itself
+  ...(call.path ? { subagentRunId: call.path.slice(0, -1).join('/') } : {}),
+});
+
+const toAgUiUsage = ({ input, output, total, cachedInput, cacheWriteInput, reasoning }: Usage): AgUiUsage =>
+  omitUndefined({
+    inputTokens: input,
+    outputTokens: output,
+    totalTokens: total,
+    reasoningTokens: reasoning,
+    cachedInputTokens: cachedInput,
+    cacheWriteInputTokens: cacheWriteInput,
+  });

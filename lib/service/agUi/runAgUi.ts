@@ -1,0 +1,161 @@
+import { concat, concatMap, defer, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Checkpoint } from '../../core/checkpoint.js';
+import type { StreamEvent } from '../../core/event.js';
+import { isMessage, isResult } from '../../core/eventGuards.js';
+import { asArray } from '../../core/json/json.js';
+import type { Message } from '../../core/message.js';
+import type { RunControls } from '../runs/createRuns.js';
+import { writeFirst } from '../runs/writeFirst.js';
+import { rejectForbiddenEdits } from '../http/argumentEdits.js';
+import { requireFileUrls } from '../http/fileUrls.js';
+import type { FileUrlOptions } from '../http/fileUrls.js';
+import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
+import { namedId, RequestError } from '../http/requestError.js';
+import { createService } from '../service.js';
+import type { HandledAgent } from '../handledAgent.js';
+import type { Client } from '../runs/runAccess.js';
+import type { Service } from '../service.js';
+import { readAnswers } from './answers.js';
+import { fromAgUiMessages } from '../../transport/agUi/messages.js';
+import type { OutcomeOptions } from './outcome.js';
+import type { RunAgentInput } from '../../transport/agUi/protocol.js';
+import { AgUiRequestError, historyOf } from './request.js';
+import type { HistoryOptions } from './request.js';
+
+/** Options of a run for an AG-UI client. */
+export interface AgUiRunOptions
+  extends Pick<OutcomeOptions, 'clientTools' | 'allowEdits'>, HistoryOptions, FileUrlOptions {}
+
+/** Options of `runAgUi`. */
+export interface RunAgUiOptions<C = unknown> extends AgUiRunOptions {
+  /** Where the runs that wait for an approval or a result are stored. Default: no run can be resumed. */
+  readonly store?: RunStore | undefined;
+  /** The owner of the thread. The client chooses the id of its thread, and may choose another user's. Default: ''. */
+  readonly owner?: string | undefined;
+  /** The value for tools and `prepareTurn`. Default: undefined. */
+  readonly context?: C | undefined;
+  /** Stops the run when it emits. Default: never. */
+  readonly stop?: Observable<void> | undefined;
+}
+
+/**
+ * Runs an agent for a request of an AG-UI client: starts a run, or resumes the one that waits in the thread.
+ *
+ * A run that waits for an approval, or for a tool of the client, is stored with its checkpoint. The next request of the
+ * thread that answers it resumes it, once: if several requests answer it, in any process, only one takes the
+ * checkpoint. A request without answers starts a run with its messages as history, and the checkpoint of the waiting
+ * run is removed. If an approval waits, AG-UI requires an answer, and the run fails.
+ *
+ * ```ts
+ * runAgUi(agent, request, { store }).pipe(toAgUi(request)).subscribe(send);
+ * ```
+ *
+ * @param agent The agent, with the client's tools (`clientTools`).
+ * @param request The request, as `readAgUiRequest` returns it.
+ * @param options `store` (default: no run can be resumed), `owner` (default: all users are one owner), `clientTools`,
+ * `instructions`, `context`, `stop`.
+ * @returns The events of the run, with the fragments of its calls. Cold: each subscription is a run. It fails with an
+ * AgUiRequestError if the request does not match the run that waits.
+ */
+export function runAgUi<C>(
+  agent: HandledAgent<C>,
+  request: RunAgentInput,
+  { store, owner = '', context, stop = NEVER, ...options }: RunAgUiOptions<C> = {},
+): Observable<StreamEvent> {
+  return defer(() =>
+    agUiRun(createService<C>({ store }, 0), agent, request, { owner, context: context as C }, options),
+  ).pipe(concatMap((events) => events({ stop, cancel: NEVER, prompts: NEVER })));
+}
+
+/** Starts or resumes the run of a request. Emits a function that returns its events, after taking the checkpoint. */
+export function agUiRun<C>(
+  service: Service<C>,
+  agent: HandledAgent<C>,
+  request: RunAgentInput,
+  client: Client<C>,
+  options: AgUiRunOptions,
+): Observable<(controls: RunControls) => Observable<StreamEvent>> {
+  const { owner, context } = client;
+  const history = historyOf(request, options);
+  requireFileUrls(history, options);
+  const id = namedId('thread', owner, request.threadId);
+  const clientTools = new Set([...request.tools.map(({ name }) => name), ...(options.clientTools ?? [])]);
+  const protocol = { clientTools: [...clientTools] };
+
+  /** Writes the record of the thread, with the checkpoint of a run that waits. */
+  const save = (checkpoint: Checkpoint | undefined): Observable<never> =>
+    service
+      .update(id, owner, (record): RunRecord | undefined => {
+        if (record && service.executor.locate(record) !== 'nowhere') return undefined; // a run that was resumed
+        const before = record ?? { id, owner, attempt: 1, input: [] };
+        return { ...before, state: checkpoint ? 'waiting' : 'ended', executor: undefined, checkpoint, protocol };
+      })
+      .pipe(
+        tap((isSaved) => {
+          if (!isSaved) throw notSaved();
+        }),
+        ignoreElements(),
+      );
+  const start = (controls: RunControls) =>
+    agent.stream([], { fragments: true, context, ...controls, history }).pipe(
+      // The checkpoint is written first: the client may answer as soon as it receives the end of the run.
+      writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
+    );
+  const resume = (stored: StoredRun, checkpoint: Checkpoint) => {
+    // The tools of the request whose run waits: a later request could list any tool of the server as its own.
+    const ownTools = asArray(stored.record.protocol?.['clientTools']);
+    const answers = readAnswers(request, checkpoint.open?.waiting ?? [], (name) => ownTools.includes(name));
+    rejectForbiddenEdits(answers?.decisions, options);
+    requireFileUrls(answers?.results, options);
+    if (!answers) return concat(save(undefined), of(start));
+    const prompts = newPrompts(request);
+    return service.executor.execute({
+      record: { ...stored.record, checkpoint: undefined },
+      stored,
+      restores: true,
+      ended: () => ({ result: undefined, protocol }), // the client has it
+      events: (controls) =>
+        agent
+          .resume(checkpoint, {
+            fragments: true,
+            context,
+            ...controls,
+            ...answers,
+            ...(prompts.length > 0 ? { prompts } : {}),
+          })
+          .pipe(filter((event) => !(isMessage(event) && prompts.includes(event.message)))), // the client has them
+    });
+  };
+
+  return service.locked(id, client, () =>
+    service.find(id, owner).pipe(
+      concatMap((stored) => {
+        const { state, checkpoint } = stored?.record ?? {};
+        if (stored && state === 'waiting' && checkpoint) return resume(stored, checkpoint);
+        const place = stored ? service.executor.locate(stored.record) : 'nowhere';
+        const isAnswer = request.resume !== undefined && request.resume.length > 0;
+        if (place === 'elsewhere' || (place === 'here' && !isAnswer)) throw threadIsBusy();
+        if (!isAnswer) return of(start);
+        throw noRunWaits(request.threadId);
+      }),
+    ),
+  );
+}
+
+/** Returns the messages that the user sent after the answers. */
+function newPrompts({ messages }: RunAgentInput): readonly Message[] {
+  const end = messages.findLastIndex(({ role }) => role === 'assistant' || role === 'tool');
+  return fromAgUiMessages(messages.slice(end + 1).filter(({ role }) => role === 'user'));
+}
+
+const threadIsBusy = () =>
+  new RequestError(503, 'A run of this thread is being executed. Ask again.', { 'retry-after': '1' });
+
+const notSaved = () =>
+  new AgUiRequestError(
+    'another run of this thread is being executed, so this one cannot wait for an answer. Ask again.',
+  );
+
+const noRunWaits = (threadId: string) =>
+  new AgUiRequestError(`no run waits in the thread "${threadId}". It was resumed already, or the server has lost it.`);

@@ -1,0 +1,243 @@
+import { asyncScheduler, catchError, concat, concatMap, defer, EMPTY, from, map, mergeMap, of } from 'rxjs';
+import { reduce, take, throwIfEmpty, timeout } from 'rxjs';
+import type { Observable, ObservableInput } from 'rxjs';
+import { requireNumber } from '../../core/options.js';
+import { allPages } from '../runs/allPages.js';
+import type { ChatRecord, ChatService, ChatStore, ServiceChats, StoredChat } from './chatStore.js';
+import { RequestError } from '../http/requestError.js';
+import type { Client } from '../runs/runAccess.js';
+import { settled } from '../runs/settled.js';
+import { isUnguessable } from '../../transport/randomId.js';
+import { defaultTitle, promptOf, readSave, readTitle, runsOf, titleFrom } from './chatRequests.js';
+
+/** Options of `keepChats`. `C` is the type of the user's own value for tools. */
+export interface KeepChatsOptions<C> {
+  /**
+   * Returns the title of a new chat: a text, a Promise or an Observable of one, for example the answer of a small
+   * model. The request that creates the chat is answered when the title is there, after 20 s at the latest; if the
+   * function fails, the chat keeps the default. Default: the first line of the first prompt, at most 80 characters.
+   *
+   * @param prompt The text of the first prompt.
+   * @param context What the option `context` of the service has returned.
+   */
+  readonly title?: ((prompt: string, context: C) => string | ObservableInput<string>) | undefined;
+  /** The size of a chat that is answered with 413, in bytes. Default: 4 MiB. */
+  readonly maxBytes?: number | undefined;
+  /** How many chats an owner may have. Another one is answered with 429. Default: 500. */
+  readonly maxChats?: number | undefined;
+}
+
+const DEFAULT_MAX_BYTES = 4_194_304;
+const DEFAULT_MAX_CHATS = 500;
+/** How long the title of a new chat may take, in milliseconds. Less than a request may take. */
+const TITLE_TIME = 20_000;
+/** How many times a change is tried again after another request changed the chat in the meantime. */
+const MAX_RETRIES = 5;
+const DELETES_AT_ONCE = 16;
+
+/**
+ * Keeps the chats of the users of an `agentHandler`, so that each can be listed and opened on another device.
+ *
+ * <span class="informal">`localStorage`, but at the service: one list for all devices of a user.</span>
+ *
+ * A page writes a chat with `remoteChats`. What it wrote is only shown to the same owner again: the model reads the
+ * runs in the store of the service, never the text of a chat. Two devices that change a chat at once lose nothing: the
+ * service refuses an old version with 409, and the page merges its change into the newest one.
+ *
+ * All requests go to the URL of the handler. The id of a chat is unguessable; the client creates it.
+ *
+ * - `GET` lists the chats of the owner, latest change first, 100 at a time: `{ chats, next }`; `?cursor=` continues.
+ * - `GET ?chat=ID` returns `{ id, title, updated, version, saved }`, or 404.
+ * - `PUT ?chat=ID` with `{ version, saved }` replaces that version (0: a new chat), and returns the chat without
+ *   `saved`. 409 with the chat, if there is another version; 404, if it was deleted.
+ * - `PATCH ?chat=ID` with `{ title }` renames it.
+ * - `DELETE ?chat=ID` stops and deletes its runs, then the chat: 204, or 404.
+ *
+ * ```ts
+ * const handler = agentHandler<User>(agent, {
+ *   context: (request) => userOf(request),
+ *   owner: ({ id }) => id,
+ *   chats: keepChats(memoryChats()),
+ * });
+ * ```
+ *
+ * @param store `memoryChats()`, `postgresChats(pool)` of `rivulet/postgres`, or your own `ChatStore`.
+ * @param options `title` (default: of the first prompt), `maxBytes` of a chat (default: 4 MiB), `maxChats` of an owner
+ * (default: 500).
+ * @returns The value of the option `chats` of `agentHandler`.
+ */
+export function keepChats<C = unknown>(store: ChatStore, options: KeepChatsOptions<C> = {}): ServiceChats<C> {
+  const { maxBytes = DEFAULT_MAX_BYTES, maxChats = DEFAULT_MAX_CHATS } = options;
+  requireNumber('maxBytes', maxBytes, 0);
+  requireNumber('maxChats', maxChats, 0);
+
+  const find = (id: string, owner: string): Observable<StoredChat | undefined> =>
+    defer(() => store.get(id)).pipe(
+      take(1),
+      map((stored) => (stored?.record.owner === owner ? stored : undefined)),
+    );
+  const found = (id: string, owner: string): Observable<StoredChat> =>
+    find(id, owner).pipe(
+      map((stored) => {
+        if (!stored) throw notFound();
+        return stored;
+      }),
+    );
+  const put = (record: ChatRecord, version: number) => defer(() => store.put(record, version)).pipe(take(1));
+
+  /** Changes a chat, unless `change` returns undefined. Emits the chat as it is then. */
+  const update = (
+    id: string,
+    owner: string,
+    change: (record: ChatRecord) => ChatRecord | undefined,
+    retriesLeft = MAX_RETRIES,
+  ): Observable<StoredChat> =>
+    found(id, owner).pipe(
+      concatMap((stored) => {
+        const record = change(stored.record);
+        if (!record) return of(stored);
+        return put(record, stored.version).pipe(
+          concatMap((isDone) => {
+            if (isDone) return of({ record, version: stored.version + 1 });
+            if (retriesLeft === 0) throw busy();
+            return update(id, owner, change, retriesLeft - 1);
+          }),
+        );
+      }),
+    );
+
+  const requireRoom = (owner: string): Observable<never> =>
+    allPages((cursor) => store.list(owner, cursor)).pipe(
+      reduce((chats, page) => chats + page.chats.length, 0),
+      concatMap((chats) => {
+        if (chats >= maxChats) throw tooMany(maxChats);
+        return EMPTY;
+      }),
+    );
+
+  /** Gives a new chat the title of the option, unless the user has renamed it in the meantime. */
+  const addTitle = (chat: StoredChat, { context }: Client<C>, { onError }: ChatService): Observable<StoredChat> => {
+    const { title: titleOf } = options;
+    if (!titleOf) return of(chat);
+    const { id, owner, title, saved } = chat.record;
+    return defer(() => settled(titleOf(promptOf(saved), context))).pipe(
+      take(1),
+      throwIfEmpty(() => new Error('The option `title` of keepChats has returned no title.')),
+      timeout({ first: TITLE_TIME }),
+      concatMap((chosen) => {
+        const changed = titleFrom(chosen);
+        if (changed === '') return of(chat);
+        return update(id, owner, (record) => (record.title === title ? { ...record, title: changed } : undefined));
+      }),
+      catchError((thrown: unknown) => {
+        onError(thrown);
+        return of(chat);
+      }),
+    );
+  };
+
+  const create = (record: ChatRecord, client: Client<C>, service: ChatService): Observable<Response> =>
+    concat(
+      requireRoom(record.owner),
+      put(record, 0).pipe(
+        concatMap((isDone) =>
+          isDone
+            ? addTitle({ record, version: 1 }, client, service).pipe(map((chat) => Response.json(withoutContent(chat))))
+            : found(record.id, record.owner).pipe(map(conflict)),
+        ),
+      ),
+    );
+
+  const save: Answer<C> = (id, client, request, service) =>
+    service.readBody(request, maxBytes).pipe(
+      map(readSave),
+      concatMap(({ version, saved }) =>
+        find(id, client.owner).pipe(
+          concatMap((before) => {
+            const { owner } = client;
+            const updated = asyncScheduler.now();
+            if (!before) {
+              if (version > 0) throw notFound();
+              const title = defaultTitle(promptOf(saved));
+              return create({ id, owner, title, updated, saved }, client, service);
+            }
+            if (before.version !== version) return of(conflict(before));
+            const record = { ...before.record, updated, saved };
+            return put(record, version).pipe(
+              concatMap((isDone) =>
+                isDone
+                  ? of(Response.json(withoutContent({ record, version: version + 1 })))
+                  : found(id, owner).pipe(map(conflict)),
+              ),
+            );
+          }),
+        ),
+      ),
+    );
+
+  const rename: Answer<C> = (id, { owner }, request, service) =>
+    service.readBody(request, maxBytes).pipe(
+      map(readTitle),
+      concatMap((title) => update(id, owner, (record) => ({ ...record, title }))),
+      map((chat) => Response.json(withoutContent(chat))),
+    );
+
+  const remove: Answer<C> = (id, { owner }, _, service) => {
+    const attempt = (retriesLeft: number): Observable<Response> =>
+      found(id, owner).pipe(
+        concatMap(({ record, version }) =>
+          concat(
+            from(runsOf(record.saved)).pipe(mergeMap((run) => service.deleteRun(run, owner), DELETES_AT_ONCE)),
+            defer(() => store.delete(id, version)).pipe(take(1)),
+          ),
+        ),
+        concatMap((isDeleted) => {
+          if (isDeleted) return of(new Response(null, { status: 204 }));
+          if (retriesLeft === 0) throw busy();
+          return attempt(retriesLeft - 1);
+        }),
+      );
+    return attempt(MAX_RETRIES);
+  };
+
+  const open: Answer<C> = (id, { owner }) =>
+    found(id, owner).pipe(
+      map((chat) => Response.json({ ...withoutContent(chat), saved: chat.record.saved }, { headers: NOT_CACHED })),
+    );
+
+  const list = ({ owner }: Client<C>, cursor: string | undefined): Observable<Response> =>
+    defer(() => store.list(owner, cursor)).pipe(
+      take(1),
+      map((page) => Response.json(page, { headers: NOT_CACHED })),
+    );
+
+  const answers: Readonly<Record<string, Answer<C>>> = { GET: open, PUT: save, PATCH: rename, DELETE: remove };
+  return {
+    store,
+    answer(request, client, service) {
+      const { searchParams } = new URL(request.url);
+      const id = searchParams.get('chat');
+      const { method } = request;
+      if (id === null && method === 'GET') return list(client, searchParams.get('cursor') ?? undefined);
+      if (id === null || !isUnguessable(id))
+        throw new RequestError(400, 'Send the id of the chat as `?chat=`: a random UUID.');
+      const answer = answers[method];
+      if (!answer)
+        throw new RequestError(405, 'Send GET, PUT, PATCH or DELETE.', { allow: Object.keys(answers).join() });
+      return answer(id, client, request, service);
+    },
+  };
+}
+
+type Answer<C> = (id: string, client: Client<C>, request: Request, service: ChatService) => Observable<Response>;
+
+const NOT_CACHED = { 'cache-control': 'no-store' };
+
+const withoutContent = ({ record: { id, title, updated }, version }: StoredChat) => ({ id, title, updated, version });
+
+const conflict = (chat: StoredChat): Response =>
+  Response.json({ ...withoutContent(chat), saved: chat.record.saved }, { status: 409 });
+
+const notFound = () => new RequestError(404, 'There is no such chat.');
+const busy = () => new RequestError(409, 'Other requests changed the chat. Send the request again.');
+const tooMany = (max: number) => new RequestError(429, `You have ${max} chats. Delete one of them.`);

@@ -1,0 +1,38 @@
+import { isRecord } from '../../core/json/json.js';
+import { RequestError } from './requestError.js';
+
+/** Options that say which files a request may name. */
+export interface FileUrlOptions {
+  /**
+   * Whether the model's server may be sent the URL of a file that came in a request: in a prompt, or in a result that
+   * the browser has sent. That server fetches it, from its own network. A request with another URL is answered with
+   * 400. Default: only `https:`. The data of a file (`data:`) is not an address, and always allowed.
+   */
+  readonly allowFileUrl?: ((url: URL) => boolean) | undefined;
+}
+
+/**
+ * Checks the URLs of all files in a value of a request.
+ *
+ * @param value Messages, or results: files can be at any depth.
+ * @throws RequestError 400 if the model's server may not fetch one of them.
+ */
+export function requireFileUrls(value: unknown, { allowFileUrl = isHttps }: FileUrlOptions): void {
+  const rest: unknown[] = [value];
+  while (rest.length > 0) {
+    const next = rest.pop();
+    // Not `push(...values)`: a list can be longer than the arguments of a call.
+    if (typeof next === 'object' && next !== null) for (const inner of Object.values(next)) rest.push(inner);
+    const { type, mediaType, url } = isRecord(next) ? next : {};
+    if (type === 'file' && typeof mediaType === 'string' && typeof url === 'string' && !isAllowed(url, allowFileUrl))
+      throw new RequestError(400, 'Send files as data, or with URLs that this service allows (https).');
+  }
+}
+
+const isHttps = ({ protocol }: URL): boolean => protocol === 'https:';
+
+function isAllowed(text: string, allowFileUrl: (url: URL) => boolean): boolean {
+  if (!URL.canParse(text)) return false;
+  const url = new URL(text);
+  return url.protocol === 'data:' || allowFileUrl(url);
+}

@@ -1,0 +1,91 @@
+import { ConfigurationError } from '../../core/errors.js';
+import { RequestError } from './requestError.js';
+
+/** Options that say which pages may use a service. */
+export interface GateOptions {
+  /**
+   * The names of the hosts at which the service can be reached, without ports: `['chat.example.org']`. A request with
+   * another `Host` is answered with 421, so that no page of a stranger can reach a service on your machine by a name
+   * that it lets point there (DNS rebinding). Default: any host.
+   */
+  readonly allowedHosts?: readonly string[] | undefined;
+  /**
+   * The origins whose pages may use the service, besides its own: `['https://app.example.org']`. They get the CORS
+   * headers, also for a preflight, and may send the user's cookies. With this option, or with `allowedHosts`, a request
+   * of a page of another origin is answered with 403. Default: none, and no request is rejected for its origin.
+   */
+  readonly allowedOrigins?: readonly string[] | undefined;
+}
+
+/** Which requests are answered at all. */
+export interface Gate {
+  /**
+   * Answers a preflight; undefined for any other request.
+   *
+   * @throws RequestError 421 or 403 if the host or the origin is not allowed.
+   */
+  check(request: Request): Response | undefined;
+  /** Adds the CORS headers for a page of another origin. */
+  admit(request: Request, response: Response): Response;
+}
+
+/**
+ * Creates the check of `Host` and `Origin`.
+ *
+ * @throws ConfigurationError `options` if an origin is not one.
+ */
+export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate {
+  const hosts = allowedHosts && new Set(allowedHosts.map((name) => name.toLowerCase()));
+  const origins = new Set(allowedOrigins?.map(requireOrigin));
+  const isChecked = allowedHosts !== undefined || allowedOrigins !== undefined;
+  return {
+    check(request) {
+      const host = hostOf(request);
+      if (hosts && !hosts.has(hostName(host))) throw new RequestError(421, 'This service does not have that name.');
+      const origin = request.headers.get('origin');
+      if (origin === null) return undefined;
+      const isAllowed = origins.has(origin);
+      if (isChecked && !isAllowed && !isOwn(origin, host))
+        throw new RequestError(403, 'Pages of this origin may not use the service.');
+      const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method');
+      return isPreflight && isAllowed
+        ? new Response(null, { status: 204, headers: preflightHeaders(request) })
+        : undefined;
+    },
+    admit(request, response) {
+      if (origins.size === 0) return response;
+      response.headers.append('vary', 'origin');
+      const origin = request.headers.get('origin');
+      if (origin === null || !origins.has(origin)) return response;
+      response.headers.set('access-control-allow-origin', origin);
+      response.headers.set('access-control-allow-credentials', 'true');
+      response.headers.set('access-control-expose-headers', 'retry-after, x-vercel-ai-ui-message-stream');
+      return response;
+    },
+  };
+}
+
+/** The origin is allowed, so it may send the headers that it asks for: tokens have any name. */
+const preflightHeaders = ({ headers }: Request): Readonly<Record<string, string>> => ({
+  'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
+  'access-control-allow-headers': headers.get('access-control-request-headers') ?? 'content-type',
+  'access-control-max-age': '600',
+});
+
+/** A browser always sends `Host`. A server that has none puts it into the URL. */
+const hostOf = ({ headers, url }: Request): string => (headers.get('host') ?? new URL(url).host).toLowerCase();
+
+/** The name in `name:port`. */
+const hostName = (host: string): string => host.replace(/:\d*$/, '');
+
+/** Whether a page was loaded from the service. A page without an origin (`null`) was not. */
+const isOwn = (origin: string, host: string): boolean => URL.canParse(origin) && new URL(origin).host === host;
+
+function requireOrigin(origin: string): string {
+  if (URL.canParse(origin) && new URL(origin).origin === origin) return origin;
+  throw new ConfigurationError(
+    'options',
+    `The option \`allowedOrigins\` contains "${origin}", which is not an origin.`,
+    'Write the scheme, the host and the port without a path: https://app.example.org or http://localhost:4200.',
+  );
+}

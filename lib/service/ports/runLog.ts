@@ -1,0 +1,97 @@
+import type { Observable } from 'rxjs';
+import type { Decision } from '../../core/approval.js';
+import { RivuletError } from '../../core/errors.js';
+import type { StreamEvent } from '../../core/event.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import type { Message } from '../../core/message.js';
+import type { Envelope } from '../runs/lateReader.js';
+
+/** A message to the executor of a run, from anyone who may use the run. */
+export type RunMessage =
+  | { readonly type: 'stop' }
+  /** A decision about the call with this id. */
+  | { readonly type: 'decision'; readonly id: string; readonly decision: Decision }
+  /** The result of the call with this id, or its error. */
+  | { readonly type: 'result'; readonly id: string; readonly result?: JsonValue; readonly error?: string }
+  /** A prompt that joins the run. */
+  | { readonly type: 'prompt'; readonly input: readonly Message[] }
+  /** Cancels the call with this id. The run continues. */
+  | { readonly type: 'cancel'; readonly id: string };
+
+/** A message, and its position among those of its run. */
+export interface SentMessage {
+  readonly position: string;
+  readonly message: RunMessage;
+}
+
+/** How a run ended. */
+export interface RunEnd {
+  /** The description of the error, if the run failed. Default: it completed. */
+  readonly failure?: JsonObject | undefined;
+  /** Until when the events can be read, in milliseconds since 1970. Default: as the log decides. */
+  readonly expires?: number | undefined;
+}
+
+/**
+ * The events of the runs of a service, and the messages to these runs.
+ *
+ * All Observables are cold. `append`, `end` and `send` take effect in the order in which they are subscribed; a log may
+ * complete them late. `logContract` in `rivulet/testing` has the checks for an implementation.
+ */
+export interface RunLog {
+  /**
+   * Whether other processes read and write this log. If not, a service answers 503 to a request for a run that another
+   * process executes.
+   */
+  readonly isShared: boolean;
+  /**
+   * Appends events to a run, and completes when they are stored. The first call opens the run, even without events.
+   *
+   * @param attempt The number of the executor, from 1. It fails with a RunTakenError if a later one has appended, or if
+   * the run has ended.
+   */
+  append(run: string, attempt: number, events: readonly StreamEvent[]): Observable<never>;
+  /**
+   * The events of a run: those that are there, then each as it arrives. Consecutive deltas may be merged. It completes
+   * at the end of the run, and emits the events before the end to a late reader too.
+   *
+   * @param from The `id` of the last envelope that was read. Default: the start of the run.
+   * @returns The envelopes. It fails with a RunNotFoundError if there is no such run, with a RemoteRunError if the run
+   * failed, and with a ConfigurationError if `from` is not a position of the run.
+   */
+  read(run: string, from?: string): Observable<Envelope>;
+  /** Ends a run, and completes when the end is stored. It fails with a RunTakenError, as `append` does. */
+  end(run: string, attempt: number, end?: RunEnd): Observable<never>;
+  /** Sends a message to a run. Emits whether there is such a run that has not ended. */
+  send(run: string, message: RunMessage): Observable<boolean>;
+  /**
+   * The messages to a run, for its executor: those that are there, then each as it arrives. It completes at the end of
+   * the run, and fails with a RunNotFoundError if there is no such run.
+   *
+   * @param from The position of the last message that was handled. Default: all messages.
+   */
+  messages(run: string, from?: string): Observable<SentMessage>;
+}
+
+/** There is no run with this id: it never existed, or its events were removed. */
+export class RunNotFoundError extends RivuletError {
+  override readonly name = 'RunNotFoundError';
+  readonly code = 'run_not_found';
+  override readonly isPublic = true;
+
+  constructor() {
+    super('The run is not known: it ended some time ago, or the service has restarted. Ask again.');
+  }
+}
+
+/** Another process has taken the run over, since this one was presumed dead. Its writes are rejected. */
+export class RunTakenError extends RivuletError {
+  override readonly name = 'RunTakenError';
+  readonly code = 'run_taken';
+  override readonly retryable = true;
+  override readonly isPublic = true;
+
+  constructor() {
+    super('Another process executes this run. Join it there.');
+  }
+}

@@ -1,0 +1,101 @@
+import type { Observable } from 'rxjs';
+import type { CallAnswers } from '../../core/approval.js';
+import type { Checkpoint } from '../../core/checkpoint.js';
+import type { RunResult } from '../../core/event.js';
+import type { JsonObject } from '../../core/json/json.js';
+import type { Message } from '../../core/message.js';
+import type { Usage } from '../../core/usage.js';
+import type { EarlierRun } from '../../transport/earlierRun.js';
+
+/**
+ * The stored record of a run, for later runs and for pages that connect again. Plain JSON: a field that is undefined
+ * may be absent when the record is read.
+ */
+export interface RunRecord {
+  /** At most 1000 printable ASCII characters: letters, digits and `-_.~:%!'()*`. */
+  readonly id: string;
+  /** The owner of the run, from the option `owner` of the service. Empty: all users are one owner. */
+  readonly owner: string;
+  /** `waiting`: for decisions or results. `running`: until its process has ended it, see `executor`. */
+  readonly state: 'running' | 'waiting' | 'ended';
+  /** How many executors the run has had: 1 for the first one. A `RunLog` rejects writes of an older one. */
+  readonly attempt: number;
+  /**
+   * The process that executes the run, and the end of its lease, in milliseconds since 1970: the executor renews the
+   * lease. Absent if nobody executes the run.
+   */
+  readonly executor?: { readonly id: string; readonly until: number } | undefined;
+  /** When the store may remove the run, in milliseconds since 1970. Default: as the store decides. */
+  readonly expires?: number | undefined;
+  readonly input: readonly Message[];
+  /**
+   * The runs before it, oldest first. The input of a run that the store has is omitted. Absent when the run has a
+   * checkpoint or has ended.
+   */
+  readonly history?: readonly EarlierRun[] | undefined;
+  /** For a run that resumes another one: the id of that run. */
+  readonly resumes?: string | undefined;
+  /** For a run that resumes another one: how many of its messages that run had shown. */
+  readonly shown?: number | undefined;
+  /** For a run that resumes another one: the usage of the turns that had ended in that run. */
+  readonly shownUsage?: Usage | undefined;
+  /** The answers with which the checkpoint is resumed, until there is a later checkpoint. */
+  readonly answers?: CallAnswers | undefined;
+  /**
+   * The idempotency keys of the calls of `atMostOnce` tools that have begun in this run. With `checkpoints`, a key is
+   * written before its call is executed.
+   */
+  readonly begun?: readonly string[] | undefined;
+  /** For a run that waited: the id of the run that resumes it. */
+  readonly resumedBy?: string | undefined;
+  /** The checkpoint from which the run is resumed. */
+  readonly checkpoint?: Checkpoint | undefined;
+  /** The result, without its checkpoint. */
+  readonly result?: RunResult | undefined;
+  /** For a failed run: the messages that its reader had seen, and the description of the error. */
+  readonly failure?: { readonly messages: readonly Message[]; readonly error: JsonObject } | undefined;
+  /** Data that only the protocol of the run needs. */
+  readonly protocol?: JsonObject | undefined;
+}
+
+/** A record, and its version in the store. */
+export interface StoredRun {
+  readonly record: RunRecord;
+  /** 1 for a new record; each `put` adds 1. */
+  readonly version: number;
+}
+
+/** A page of a list. */
+export interface RunPage {
+  readonly runs: readonly StoredRun[];
+  /** Pass it to `list` for the next page. Absent after the last page. */
+  readonly next?: string | undefined;
+}
+
+/**
+ * Stores the runs of a service.
+ *
+ * Each function returns a cold Observable that emits one value. A store may answer late, and in any order; two services
+ * may use one store at the same time. `storeContract` in `rivulet/testing` has the checks for an implementation.
+ */
+export interface RunStore {
+  /** The record with an id; undefined if there is none. */
+  get(id: string): Observable<StoredRun | undefined>;
+  /**
+   * Writes a record if the store has exactly the named version of it, in one atomic step.
+   *
+   * @param record The record. It replaces the one with the same id.
+   * @param version The version that it replaces; 0: there must be none. The new version is `version + 1`. A record that
+   * was deleted and is created again begins at 1.
+   * @returns Whether it was written. False: another version is there.
+   */
+  put(record: RunRecord, version: number): Observable<boolean>;
+  /** Deletes a record if the store has this version of it. Returns whether it did. */
+  delete(id: string, version: number): Observable<boolean>;
+  /**
+   * The runs of an owner, in the order in which they were created.
+   *
+   * @param cursor `next` of the page before. Default: the first page.
+   */
+  list(owner: string, cursor?: string): Observable<RunPage>;
+}

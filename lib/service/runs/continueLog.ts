@@ -1,0 +1,97 @@
+import { catchError, concat, concatMap, defer, EMPTY, endWith, map, of, reduce, repeat, take, takeWhile } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { StreamEvent } from '../../core/event.js';
+import { asKnownEvent } from '../../core/eventGuards.js';
+import { addUsage } from '../../core/usage.js';
+import type { RunPlan } from './executeRun.js';
+import { replayRecord, seenBefore } from './replayRecord.js';
+import type { SeenTurns } from './replayRecord.js';
+import type { RunLog } from '../ports/runLog.js';
+import type { RunRecord, StoredRun } from '../ports/runStore.js';
+
+/** What a log has of a run. */
+interface LoggedRun {
+  readonly completeTurns: SeenTurns;
+  /** With the turn that was interrupted. */
+  readonly all: SeenTurns;
+}
+
+/**
+ * Continues the log of a run whose process has ended. A record is written before the events that lead to it, so the log
+ * may be behind.
+ *
+ * The turn that was interrupted is voided by a `retract` event. It has the number of the attempt, which tells where the
+ * events of the earlier attempts end.
+ *
+ * @param log A log that the processes share. The run is open for the next attempt.
+ * @param record The record before this attempt.
+ * @param replay Returns the events that the log does not have.
+ */
+export function continueLog(
+  log: RunLog,
+  record: RunRecord,
+  replay: (seen: SeenTurns) => Observable<StreamEvent>,
+): Observable<StreamEvent> {
+  const { id, attempt } = record;
+  const next = attempt + 1;
+  const before = seenBefore(record);
+  const logged = defer(() => log.read(id)).pipe(
+    map(({ event }) => asKnownEvent(event)),
+    takeWhile((event) => !(event.type === 'retract' && event.attempt === next)),
+    reduce(addEvent, { completeTurns: before, all: before } as LoggedRun),
+  );
+  return concat(
+    of({ type: 'retract', attempt: next } as const),
+    logged.pipe(concatMap(({ completeTurns }) => replay(completeTurns))),
+  );
+}
+
+/** Plans to complete the log of a run that has ended according to its record: up to its result, or its error. */
+export function completeLog(log: RunLog, stored: StoredRun): RunPlan {
+  const { record } = stored;
+  const { checkpoint } = record;
+  const result = record.result && { ...record.result, ...(checkpoint ? { checkpoint } : {}) };
+  const events = () => continueLog(log, record, (seen) => replayRecord({ ...record, result }, seen));
+  return { record, stored, state: record.state, events };
+}
+
+function addEvent({ completeTurns, all }: LoggedRun, event: ReturnType<typeof asKnownEvent>): LoggedRun {
+  switch (event.type) {
+    case 'thinking':
+      return { completeTurns, all: { ...all, thinking: all.thinking + event.text.length } };
+    case 'message':
+      return { completeTurns, all: { ...all, messages: all.messages + 1 } };
+    case 'retract':
+      return { completeTurns, all: completeTurns };
+    case 'turn': {
+      const ended = { ...all, turns: event.turn, usage: addUsage(all.usage, event.usage) };
+      return { completeTurns: ended, all: ended };
+    }
+    default:
+      return { completeTurns, all };
+  }
+}
+
+/** Emits whether a log still has the events of a run that has ended. */
+export const hasEvents = (log: RunLog, run: string): Observable<boolean> =>
+  log.read(run).pipe(
+    map(() => true),
+    catchError(() => EMPTY), // the record has the error of a run, too
+    endWith(false),
+    take(1),
+  );
+
+/** How long the log of a run may be open after its record says that the run has ended: 6 x 500 ms. */
+const END_CHECKS = 6;
+const END_INTERVAL = 500;
+
+/**
+ * Emits whether the log of a run has ended, or was removed, soon after the record says so. The log accepts
+ * a stop as long as it is open; the stop changes nothing, since the run has ended.
+ */
+export const hasEnded = (log: RunLog, run: string): Observable<boolean> =>
+  defer(() => log.send(run, { type: 'stop' })).pipe(
+    repeat({ count: END_CHECKS, delay: END_INTERVAL }),
+    takeWhile((isOpen) => isOpen, true),
+    reduce((_, isOpen) => !isOpen, true),
+  );

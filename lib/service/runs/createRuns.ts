@@ -1,0 +1,210 @@
+import { asyncScheduler, defer, finalize, ignoreElements } from 'rxjs';
+import { merge, onErrorResumeNext, ReplaySubject, Subject, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { StreamEvent } from '../../core/event.js';
+import type { Message } from '../../core/message.js';
+import { requireNumber } from '../../core/options.js';
+import { randomId } from '../../transport/randomId.js';
+import type { Envelope } from './lateReader.js';
+import { memoryLog } from '../stores/memory/memoryLog.js';
+import { RunNotFoundError } from '../ports/runLog.js';
+import type { RunLog } from '../ports/runLog.js';
+import { logRun } from './shareRun.js';
+import type { LoggedRun, SharedRun } from './shareRun.js';
+
+/** Options of `createRuns`. */
+export interface RunsOptions {
+  /**
+   * How long a run continues without a subscriber, in milliseconds. Then it is stopped, and ends with its result; if it
+   * ignores `stop`, it is unsubscribed after the same time again. Default: 60000.
+   */
+  readonly grace?: number | undefined;
+  /** How long a run can be joined after its end, in milliseconds. Default: 60000. */
+  readonly keep?: number | undefined;
+  /** Where the events of the runs, and the messages to them, are stored. Default: in memory. */
+  readonly log?: RunLog | undefined;
+}
+
+/** A run of a registry. */
+interface RegisteredRun<E extends StreamEvent = StreamEvent> {
+  /** Nobody can guess it, so a browser can join the run with nothing else. */
+  readonly id: string;
+  readonly run: SharedRun<E>;
+}
+
+/** The notifiers of a run: pass them as its options of these names. */
+export interface RunControls {
+  readonly stop: Observable<void>;
+  /** The ids of the calls to cancel. */
+  readonly cancel: Observable<string>;
+  /** The messages of the prompts that join the run, those of an earlier process first. */
+  readonly prompts: Observable<Message>;
+}
+
+/** The runs of a service, by their ids. */
+export interface Runs {
+  /**
+   * Starts a run, unless there is one with this id: a repeated request joins the run.
+   *
+   * @param create Creates the run. It receives the notifiers that `stop` and `cancel` trigger, and the prompts that
+   * arrive as messages of the log: pass them as the run's options `stop`, `cancel` and `prompts`.
+   * @param id The id of the run. Default: a random one.
+   * @param attempt The number of its executor, for a log that other processes share. Default: 1.
+   */
+  start<E extends StreamEvent>(
+    create: (stop: Observable<void>, cancel: Observable<string>, prompts: Observable<Message>) => Observable<E>,
+    id?: string,
+    attempt?: number,
+  ): RegisteredRun<E>;
+  /** The run with this id; undefined if there is none, or if it ended longer than `keep` ago. */
+  get(id: string): SharedRun | undefined;
+  /**
+   * The events of a run, with their ids.
+   *
+   * @param id The id of the run.
+   * @param after The id of the last event that was received. Default: the start of the run.
+   * @returns The envelopes. It fails with a RunNotFoundError if there is no such run.
+   */
+  attach(id: string, after?: string): Observable<Envelope>;
+  /** Stops a run: it ends with a result. Returns whether there is a run with this id. */
+  stop(id: string): boolean;
+  /**
+   * Cancels one call of a run, which continues. A call that the run does not have is ignored.
+   *
+   * @returns Whether there is a run with this id.
+   */
+  cancel(id: string, call: string): boolean;
+  /**
+   * Ends the service, for `SIGTERM`. Completes when all runs have ended; runs that are started later are stopped at
+   * once.
+   *
+   * @param how `finish`: waits for the runs; `stop`: stops each, so that it ends with a result; `abandon`: unsubscribes
+   * them, for runs that continue elsewhere from their checkpoints. Default: `stop`.
+   */
+  shutdown(how?: 'finish' | 'stop' | 'abandon'): Observable<never>;
+}
+
+/** How long a slow reader may continue to read after the end of a run, in milliseconds. */
+const READING_TIME = 600_000;
+
+/** How many messages may join a run: the rest is ignored. */
+const MAX_PROMPTS = 100;
+
+interface Entry {
+  readonly run: LoggedRun;
+  readonly stop: ReplaySubject<void>;
+  readonly cancel: Subject<string>;
+  /** Until when the run can be joined. Undefined while it runs. */
+  expires?: number;
+}
+
+/**
+ * Creates a registry of shared runs: a service starts them, and browsers join, leave and stop them by id.
+ *
+ * <span class="informal">Reload the page in the middle of an answer, and it continues.</span>
+ *
+ * ```ts
+ * const runs = createRuns({ grace: 30_000 });
+ * const { id } = runs.start((stop, cancel) => agent.stream('How warm is it in Oslo?', { stop, cancel }));
+ * runs.attach(id).pipe(toServerSentEvents());
+ * process.once('SIGTERM', () => runs.shutdown().subscribe({ complete: () => process.exit() }));
+ * ```
+ *
+ * @param options `grace` and `keep` in milliseconds (default: 60000 each), `log` (default: in memory).
+ * @returns The registry. It has the runs of this process.
+ */
+export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }: RunsOptions = {}): Runs {
+  requireNumber('keep', keep, 0);
+  const entries = new Map<string, Entry>();
+  /** The ids of the runs that have ended, oldest first. */
+  const ended = new Set<string>();
+  let isClosing = false;
+
+  const find = (id: string): Entry | undefined => {
+    for (const each of ended) {
+      if ((entries.get(each)?.expires ?? 0) > asyncScheduler.now()) break;
+      ended.delete(each);
+      entries.delete(each);
+    }
+    if (entries.get(id)?.run.isTaken) {
+      ended.delete(id);
+      entries.delete(id);
+    }
+    return entries.get(id);
+  };
+  const markEnded = (id: string, entry: Entry) => {
+    entry.expires = asyncScheduler.now() + keep;
+    ended.add(id);
+  };
+  const start = <E extends StreamEvent>(
+    create: (stop: Observable<void>, cancel: Observable<string>, prompts: Observable<Message>) => Observable<E>,
+    id = randomId(),
+    attempt?: number,
+  ) => {
+    const known = find(id);
+    if (known) return { id, run: known.run as SharedRun as SharedRun<E> };
+    const stop = new ReplaySubject<void>(1); // a run may subscribe to it late, after its store has written
+    const cancel = new Subject<string>();
+    const prompts = new ReplaySubject<Message>(MAX_PROMPTS);
+    let prompted = 0;
+    const source = defer(() => {
+      const listening = log.messages(id).subscribe({
+        next({ message }) {
+          if (message.type === 'stop') stop.next();
+          if (message.type === 'cancel') cancel.next(message.id);
+          if (message.type === 'prompt')
+            for (const prompt of message.input) if (prompted++ < MAX_PROMPTS) prompts.next(prompt);
+        },
+        error: () => stop.next(), // nobody could stop it later
+      });
+      return create(stop, cancel, prompts).pipe(
+        finalize(() => {
+          listening.unsubscribe();
+          markEnded(id, entry);
+        }),
+      );
+    });
+    const run = logRun(source, {
+      log,
+      id,
+      attempt,
+      grace,
+      stop: () => stop.next(),
+      keep: keep + READING_TIME,
+    });
+    const entry: Entry = { run, stop, cancel };
+    entries.set(id, entry);
+    if (isClosing) stop.next();
+    run.start();
+    return { id, run };
+  };
+  return {
+    start,
+    get: (id) => find(id)?.run,
+    attach: (id, after) => find(id)?.run.envelopes(after) ?? throwError(() => new RunNotFoundError()),
+    stop(id) {
+      const entry = find(id);
+      entry?.stop.next();
+      return entry !== undefined;
+    },
+    cancel(id, call) {
+      const entry = find(id);
+      entry?.cancel.next(call);
+      return entry !== undefined;
+    },
+    shutdown: (how = 'stop') =>
+      defer(() => {
+        isClosing = true;
+        const all = [...entries.values()];
+        const running = all.filter(({ run }) => run.status === 'running');
+        /** A run may have ended while its last events were being written: its log has no end yet. */
+        const unwritten = all.filter(({ run }) => run.status !== 'running').map(({ run }) => run.settled);
+        const ends = running.map(({ run }) => onErrorResumeNext(run.events$));
+        for (const { run, stop } of running) {
+          if (how === 'stop') stop.next();
+          if (how === 'abandon') run.leave();
+        }
+        return merge(...ends, ...unwritten).pipe(ignoreElements());
+      }),
+  };
+}

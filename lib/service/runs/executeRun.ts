@@ -1,0 +1,261 @@
+import { asyncScheduler, AsyncSubject, catchError, concat, concatMap, defaultIfEmpty, defer, EMPTY } from 'rxjs';
+import { exhaustMap, finalize, ignoreElements, interval, map, merge, of, retry, Subject, take, takeUntil } from 'rxjs';
+import { tap, timeout } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import type { RunResult, StreamEvent } from '../../core/event.js';
+import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
+import { failedRunOf, messagesOfFailed } from '../../core/failedRun.js';
+import type { JsonObject } from '../../core/json/json.js';
+import { createSemaphore } from '../../core/semaphore.js';
+import { randomId } from '../../transport/randomId.js';
+import type { RunControls } from './createRuns.js';
+import { onceOnly } from './onceOnly.js';
+import type { WrapTurn } from './wrapInnerRuns.js';
+import { lateStore, RequestError } from '../http/requestError.js';
+import type { RunAudience } from '../publicEvents.js';
+import { RunTakenError } from '../ports/runLog.js';
+import { failWith } from './settled.js';
+import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
+import { writeFirst } from './writeFirst.js';
+
+/** How long a lease in a record is valid, and how often it is renewed, in milliseconds. */
+const LEASE_TIME = 30_000;
+const RENEWAL_INTERVAL = 10_000;
+
+/** A run that this process is to execute. */
+export interface RunPlan extends RunAudience {
+  readonly record: Omit<RunRecord, 'state' | 'attempt' | 'executor'>;
+  /** The record that the store has under this id. Default: none. */
+  readonly stored?: StoredRun | undefined;
+  /**
+   * The state of the record meanwhile: that of a run that has ended if only its log is completed, so that it does not
+   * begin again if this process ends too. Default: `running`.
+   */
+  readonly state?: RunRecord['state'] | undefined;
+  /** The events of the run. Cold. With checkpoints, `wrapTurn` is an option of the run. */
+  readonly events: (controls: RunControls, wrapTurn: WrapTurn | undefined) => Observable<StreamEvent>;
+  /** Subscribed after the record is written, before the run begins. If it fails, the record is deleted. */
+  readonly begin?: Observable<never> | undefined;
+  /** Undoes `begin` if the run fails before it emits anything. */
+  readonly undo?: Observable<never> | undefined;
+  /** Whether the stored record is restored if the run fails before it emits anything. Default: false. */
+  readonly restores?: boolean | undefined;
+  /** Returns more fields for the record at the end of the run. Default: none. */
+  readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
+}
+
+/** Executes runs, and writes their records. */
+export interface Executor {
+  /** Returns where the run is executed, according to its record. */
+  locate(record: RunRecord): 'here' | 'elsewhere' | 'nowhere';
+  /**
+   * Takes a run over: its record says that this process executes it. Emits the events of the run once this is written.
+   * It fails with a RunTakenError if the store has another version of the record.
+   */
+  execute(plan: RunPlan): Observable<(controls: RunControls) => Observable<StreamEvent>>;
+  /** Completes when the records of the runs that were left say so. */
+  readonly released: Observable<never>;
+}
+
+/** What an executor needs of its service. */
+export interface ExecutorOptions {
+  /** Whether checkpoints are written. `calls`: only which calls of `atMostOnce` tools have begun. */
+  readonly checkpoints: boolean | 'calls';
+  /** Describes the error of a failed run to its readers. */
+  readonly describe: (thrown: unknown) => JsonObject;
+  /** Called if a record cannot be released, or the beginning of a run cannot be undone. */
+  readonly onError: (thrown: unknown) => void;
+}
+
+/** Creates the executor of this process. Its id is in the records of the runs that it executes. */
+export function createExecutor(store: RunStore, { checkpoints, describe, onError }: ExecutorOptions): Executor {
+  let executorId: string | undefined;
+  // Not before the first run: Cloudflare Workers refuse random values outside of a request.
+  const ownId = () => (executorId ??= randomId());
+  /** The records that are being released. */
+  const releasing = new Set<Observable<never>>();
+  const lease = () => ({ id: ownId(), until: asyncScheduler.now() + LEASE_TIME });
+
+  /** Clears the fields that only a run in progress needs. */
+  const cleared = { answers: undefined, history: undefined, begun: undefined };
+  const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({
+    state: checkpoint ? 'waiting' : 'ended',
+    executor: undefined,
+    ...cleared,
+    checkpoint,
+    result,
+    ...plan.ended?.({ checkpoint, ...result } as RunResult),
+  });
+  const changeAtFailure = (thrown: unknown): Partial<RunRecord> => ({
+    state: 'ended',
+    executor: undefined,
+    ...cleared,
+    checkpoint: undefined,
+    failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },
+  });
+
+  const report: MonoTypeOperatorFunction<never> = catchError((thrown: unknown) => {
+    onError(thrown);
+    return EMPTY;
+  });
+  /** Does the last write of a record. Only a shutdown waits for it. If it fails, the lease expires. */
+  const finish = (work: Observable<never>): void => {
+    const written = new AsyncSubject<never>();
+    releasing.add(written);
+    work
+      .pipe(
+        catchError(ignoreIfTaken),
+        report,
+        finalize(() => releasing.delete(written)),
+      )
+      .subscribe(written);
+  };
+  const release = (record: HeldRecord): void => finish(record.write({ executor: undefined }));
+  const run = (plan: RunPlan, record: HeldRecord, controls: RunControls): Observable<StreamEvent> => {
+    const hasLeft = new Subject<void>();
+    let hasBegun = false;
+    let hasEnded = false;
+    const write = (event: StreamEvent): Observable<never> | undefined => {
+      hasBegun = true;
+      if (isResult(event)) {
+        hasEnded = true;
+        return record.write(changeAtEnd(event.result, plan));
+      }
+      const checkpoint = checkpoints === true && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
+      return checkpoint && record.write({ checkpoint, answers: undefined, history: undefined, executor: lease() });
+    };
+    const fail = (thrown: unknown): Observable<never> => {
+      hasEnded = true;
+      const failed = failWith(thrown);
+      if (thrown instanceof RunTakenError) return failed;
+      if (hasBegun || failedRunOf(thrown)) return concat(record.write(changeAtFailure(thrown)).pipe(report), failed);
+      const restored = plan.restores ? plan.stored?.record : undefined;
+      return concat(plan.undo ?? EMPTY, record.write(restored ?? changeAtFailure(thrown)), failed);
+    };
+    const leave = () => {
+      hasLeft.next();
+      if (!hasEnded) release(record);
+    };
+    const renewals = interval(RENEWAL_INTERVAL).pipe(
+      exhaustMap(() => record.write({ executor: lease() }).pipe(catchError(ignoreUnlessTaken))),
+      takeUntil(hasLeft),
+    );
+    const wrapTurn = checkpoints ? onceOnly(plan.record.begun, (begun) => record.write({ begun })) : undefined;
+    return merge(
+      renewals, // first: the run may end at once
+      defer(() => plan.events(controls, wrapTurn)).pipe(writeFirst(write), catchError(fail), finalize(leave)),
+    );
+  };
+
+  return {
+    released: defer(() => merge(...releasing)),
+    locate({ executor }) {
+      if (!executor || executor.until <= asyncScheduler.now()) return 'nowhere';
+      return executor.id === ownId() ? 'here' : 'elsewhere';
+    },
+    execute: (plan) =>
+      defer(() => {
+        const { stored, begin = EMPTY, undo = EMPTY } = plan;
+        const attempt = (stored?.record.attempt ?? 0) + 1;
+        const taken: RunRecord = { ...plan.record, state: plan.state ?? 'running', attempt, executor: lease() };
+        const record = holdRecord(store, taken, stored?.version ?? 0);
+        /** What is still to be done with the record, if the run does not start: the request failed, or was too late. */
+        let cleanUp = () => finish(stored ? record.restore(stored.record) : record.delete());
+        const afterWrite = defer(() => {
+          cleanUp = () => release(record);
+          return EMPTY;
+        });
+        /** A request that was rejected has begun nothing. */
+        const undoBegin = (thrown: unknown) =>
+          concat(thrown instanceof RequestError ? EMPTY : undo, record.delete(), failWith(thrown));
+        return concat(
+          record.write({}).pipe(retryOnce()),
+          afterWrite,
+          begin.pipe(retryOnce(), catchError(undoBegin)),
+          defer(() => {
+            cleanUp = () => undefined;
+            return of((controls: RunControls) => run(plan, record, controls));
+          }),
+        ).pipe(finalize(() => cleanUp()));
+      }),
+  };
+}
+
+/** After an error, nobody knows whether the store has written: the same write again makes it certain. */
+const retryOnce = (): MonoTypeOperatorFunction<never> =>
+  retry({ count: 1, delay: (thrown) => (isRejection(thrown) ? failWith(thrown) : of(0)) });
+const isRejection = (thrown: unknown) => thrown instanceof RunTakenError || thrown instanceof RequestError;
+
+const ignoreIfTaken = (thrown: unknown): Observable<never> =>
+  thrown instanceof RunTakenError ? EMPTY : failWith(thrown);
+
+/** The store may be unreachable for a while. The lease says how long. */
+const ignoreUnlessTaken = (thrown: unknown): Observable<never> =>
+  thrown instanceof RunTakenError ? failWith(thrown) : EMPTY;
+
+/** A record that this process may change. */
+interface HeldRecord {
+  /** Writes a change. It fails with a RunTakenError if another process has written the record. */
+  write(change: Partial<RunRecord>): Observable<never>;
+  /** Writes the record that was there before. */
+  restore(before: RunRecord): Observable<never>;
+  delete(): Observable<never>;
+}
+
+/** Writes changes one by one, each to its end: after a write that was unsubscribed, the version would be unknown. */
+function holdRecord(store: RunStore, first: RunRecord, firstVersion: number): HeldRecord {
+  const oneByOne = createSemaphore(1);
+  let record = first;
+  let version = firstVersion;
+  /** After a write that failed: the store may have written it. */
+  let isUncertain = false;
+  const check = defer(() => (isUncertain ? store.get(first.id).pipe(take(1)) : of(undefined))).pipe(
+    tap((stored) => {
+      const isOurs = stored?.record.attempt === first.attempt && stored.record.executor?.id === first.executor?.id;
+      if (isOurs) version = stored.version;
+      isUncertain = false;
+    }),
+  );
+  const change = (work: () => Observable<boolean>, done: () => void): Observable<never> =>
+    defer(() => {
+      const result = new AsyncSubject<never>();
+      check
+        .pipe(
+          concatMap(work),
+          take(1),
+          timeout({ first: LEASE_TIME, with: () => failWith(lateStore()) }), // somebody else may have the run by then
+          defaultIfEmpty(false),
+          map((isDone) => {
+            if (!isDone) throw new RunTakenError();
+            done();
+          }),
+          catchError((thrown: unknown) => {
+            isUncertain = !(thrown instanceof RunTakenError);
+            return failWith(thrown);
+          }),
+          ignoreElements(),
+          oneByOne.limit(),
+        )
+        .subscribe(result);
+      return result;
+    });
+  const put = (toRecord: () => RunRecord) => {
+    let next: RunRecord;
+    return change(
+      () => store.put((next = toRecord()), version),
+      () => {
+        record = next;
+        version += 1;
+      },
+    );
+  };
+  return {
+    write: (changes) => put(() => ({ ...record, ...changes })),
+    restore: (before) => put(() => before),
+    delete: () =>
+      change(
+        () => store.delete(first.id, version),
+        () => undefined,
+      ),
+  };
+}

@@ -1,0 +1,68 @@
+import { catchError, concat, defer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { innerAgentOf } from '../../core/innerAgent.js';
+import { toolErrorTexts } from '../../core/message.js';
+import type { Tool } from '../../core/tool.js';
+import { ToolFailure } from '../../operators/execute/toolFailure.js';
+import { runTool } from '../../operators/execute/runTool.js';
+import { wrapInnerRuns } from './wrapInnerRuns.js';
+import type { WrapTurn } from './wrapInnerRuns.js';
+
+/**
+ * Wraps the turns of a run so that no call of an `atMostOnce` tool is executed twice, in whatever process: before a
+ * call begins, the record says so. A call that had begun in a process that has ended is answered with
+ * `outcome_unknown`. This holds for the calls of inner agents too.
+ *
+ * @param begun The idempotency keys of the calls that have begun and may have no stored result.
+ * @param begin Writes the keys, with that of the call that is about to begin.
+ */
+export function onceOnly(
+  begun: readonly string[] = [],
+  begin: (keys: readonly string[]) => Observable<never>,
+): WrapTurn {
+  const keys = new Set(begun);
+  const tools = new Map<Tool, Tool>();
+  const wrap = (tool: Tool): Tool => {
+    const known = tools.get(tool) ?? wrapOnce(tool);
+    tools.set(tool, known);
+    return known;
+  };
+  const wrapOnce = (tool: Tool): Tool => {
+    if (runsAtMostOnce(tool)) return wrapInnerRuns(tool, wrapTurn);
+    if (!isAtMostOnce(tool)) return tool;
+    const execute: Tool['execute'] = (args, context) =>
+      defer(() => {
+        const { idempotencyKey: key } = context;
+        if (keys.has(key)) throw new ToolFailure('outcome_unknown', unknownText);
+        keys.add(key); // before the write: another call may begin meanwhile
+        return concat(begin([...keys]).pipe(catchError(notBegun)), runTool(tool, args, context));
+      });
+    return { ...tool, execute };
+  };
+  const wrapTurn: WrapTurn = (turn) => (state, context) => {
+    const wrapped = context.tools.map(wrap);
+    const isAnyWrapped = wrapped.some((tool, index) => tool !== context.tools[index]);
+    // A call that began before the model's message is stored would have another id after a crash.
+    const options = isAnyWrapped ? { ...context.options, eagerTools: false } : context.options;
+    return turn(state, { ...context, tools: wrapped, options });
+  };
+  return wrapTurn;
+}
+
+/** Whether a tool runs an agent that has, at any depth, a tool of which no call is executed twice. */
+const runsAtMostOnce = (tool: Tool): boolean =>
+  innerAgentOf(tool)?.tools.some((inner) => isAtMostOnce(inner) || runsAtMostOnce(inner)) ?? false;
+
+function isAtMostOnce(tool: Tool): boolean {
+  if (!tool.execute) return false;
+  return tool.atMostOnce ?? Boolean(tool.needsApproval);
+}
+
+const unknownText =
+  'The outcome of the call is unknown: it had begun when its process ended, so it may have taken effect. It was not ' +
+  'executed again. Check what it has done before you call the tool again.';
+
+/** The store has failed, so the tool is not executed. */
+const notBegun = (): never => {
+  throw new ToolFailure('not_executed', toolErrorTexts.not_executed);
+};

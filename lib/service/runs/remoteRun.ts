@@ -1,0 +1,87 @@
+import { catchError, concatMap, defer, delayWhen, EMPTY, exhaustMap, filter, interval, map } from 'rxjs';
+import { retry, Subscription, take, takeUntil, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { RivuletError } from '../../core/errors.js';
+import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
+import { keepDescription } from './trustedDescription.js';
+import { RunNotFoundError } from '../ports/runLog.js';
+import type { RunLog } from '../ports/runLog.js';
+import type { RunRecord, RunStore } from '../ports/runStore.js';
+import { failWith } from './settled.js';
+import type { SharedRun } from './shareRun.js';
+
+/** How often a record is read, in milliseconds. */
+const CHECK_INTERVAL = 10_000;
+
+/**
+ * How long the log of a run may say that it has ended after its record, in milliseconds. On an overloaded machine, with
+ * more runs than connections, a second was too short: responses were closed without an end event.
+ */
+const END_TIME = 10_000;
+
+/** The process that executed a run has ended. The page comes back, and the run is resumed. */
+export class ExecutorLostError extends RivuletError {
+  override readonly name = 'ExecutorLostError';
+  readonly code = 'run_abandoned';
+  override readonly retryable = true;
+  override readonly isPublic = true;
+
+  constructor() {
+    super('The process that executed the run has ended. Join the run again.');
+  }
+}
+
+/**
+ * Watches the record of a run that another process executes.
+ *
+ * @param isExecuted Whether a process executes the run of a record: its lease is valid.
+ * @returns Fails with an ExecutorLostError when nobody executes the run any more.
+ */
+export const watchExecutor = (
+  store: RunStore,
+  id: string,
+  isExecuted: (record: RunRecord) => boolean,
+): Observable<never> =>
+  interval(CHECK_INTERVAL).pipe(
+    // The store may be unreachable for a while: it is asked again later.
+    exhaustMap(() =>
+      defer(() => store.get(id)).pipe(
+        take(1),
+        catchError(() => EMPTY),
+      ),
+    ),
+    filter((stored) => !stored || !isExecuted(stored.record)),
+    take(1),
+    delayWhen((stored) => timer(stored && stored.record.state !== 'running' ? END_TIME : 0)),
+    concatMap(() => failWith(new ExecutorLostError())),
+  );
+
+/** How long to wait until the log of a run may be open, in milliseconds. */
+const OPENING_TIME = 500;
+
+/** Whether an error may say that the log of a run is not open yet: nobody has read it. */
+const isNotOpen = (thrown: unknown, after: string | undefined): boolean =>
+  thrown instanceof RunNotFoundError && after === undefined;
+
+/**
+ * A run that another process executes, from the log that the processes share.
+ *
+ * @param lost Fails when nobody executes the run any more.
+ */
+export function remoteRun(log: RunLog, id: string, lost: Observable<never>): SharedRun {
+  const envelopes = (after?: string) =>
+    log.read(id, after).pipe(
+      // The record of a run is written before its log is opened.
+      retry({ delay: (thrown) => (isNotOpen(thrown, after) ? timer(OPENING_TIME) : failWith(thrown)) }),
+      catchError((thrown: unknown) => failWith(thrown instanceof RemoteRunError ? keepDescription(thrown) : thrown)),
+      takeUntil(lost),
+    );
+  return {
+    events$: envelopes().pipe(map(({ event }) => event)),
+    status: 'running',
+    envelopes,
+    hold: () => new Subscription(),
+    start: () => undefined,
+    unsubscribe: () => undefined,
+  };
+}

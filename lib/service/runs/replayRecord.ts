@@ -1,0 +1,150 @@
+import { concat, from, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { CallAnswers, WaitingCall } from '../../core/approval.js';
+import type { Checkpoint, OpenCalls } from '../../core/checkpoint.js';
+import type { FinishReason } from '../../core/chunk.js';
+import { eventOfPart } from '../../core/event.js';
+import type { RunEvent } from '../../core/event.js';
+import { hasToolResults, toolCallsOf } from '../../core/message.js';
+import type { Message } from '../../core/message.js';
+import { addUsage } from '../../core/usage.js';
+import type { Usage } from '../../core/usage.js';
+import { prefixAfterTools } from '../../operators/prefixAfterTools.js';
+import { describedError } from './trustedDescription.js';
+import { RunNotFoundError } from '../ports/runLog.js';
+import type { RunRecord } from '../ports/runStore.js';
+
+/** Returns the messages of a run, for the history of the next one. */
+export const messagesOfRecord = ({
+  input,
+  result,
+  failure,
+}: Pick<RunRecord, 'input' | 'result' | 'failure'>): readonly Message[] => [
+  ...input,
+  ...((result ?? failure)?.messages ?? []),
+];
+
+/**
+ * How many prompts have joined the run of a checkpoint: a log that has all messages to the run has them too.
+ *
+ * @param shown How many messages are those of the run that it resumes. Default: none.
+ */
+export const joinedPrompts = ({ emitted }: Checkpoint, shown = 0): number =>
+  emitted.messages.slice(shown).filter((message) => message.role === 'user' && !hasToolResults(message)).length;
+
+/** What a reader has of a run: its complete turns. */
+export interface SeenTurns {
+  readonly turns: number;
+  readonly messages: number;
+  /** The number of characters of the thinking. */
+  readonly thinking: number;
+  readonly usage: Usage;
+  /** Whether the run resumes another one, whose open turn the reader has. */
+  readonly isResumed: boolean;
+}
+
+/** What the reader of a run that resumes another one has seen in that run. */
+export const seenBefore = ({ shown = 0, shownUsage = {} }: Pick<RunRecord, 'shown' | 'shownUsage'>): SeenTurns => ({
+  turns: 0,
+  messages: shown,
+  thinking: 0,
+  usage: shownUsage,
+  isResumed: shown > 0,
+});
+
+/**
+ * Replays a run that has ended: each text is one delta, and all turns are one.
+ *
+ * @param seen What the reader has. Default: what the run that it resumes has shown.
+ */
+export function replayRecord(record: RunRecord, seen = seenBefore(record)): Observable<RunEvent> {
+  const { result, failure, checkpoint } = record;
+  if (failure)
+    return concat(
+      from(failure.messages.slice(seen.messages).flatMap(eventsOfMessage)).pipe(prefixAfterTools()),
+      throwError(() => describedError(failure.error)),
+    );
+  if (!result) return throwError(() => new RunNotFoundError());
+  const { thinking, messages, waiting = [], turns, finishReason, usage } = result;
+  const events: RunEvent[] = [
+    ...unseenThinking(thinking, seen),
+    ...messages.slice(seen.messages).flatMap(eventsOfMessage),
+    ...waitingEvents(waiting),
+    ...unseenNested(checkpoint?.open, seen),
+    ...(finishReason === 'waiting' ? [] : unseenTurnEnd(turns, finishReason, usage, seen)),
+    { type: 'result', result },
+  ];
+  return from(events).pipe(prefixAfterTools());
+}
+
+/**
+ * Replays a run up to a checkpoint.
+ *
+ * A call that waited is announced again. `resume` does not do it, since the reader of a run that it resumes knows the
+ * call; a reader who has only the replay would never learn that there is something to decide.
+ *
+ * @param seen What the reader has.
+ * @param answers The answers with which the run goes on.
+ */
+export function replayCheckpoint(
+  { state, emitted, open }: Checkpoint,
+  seen: SeenTurns,
+  answers?: CallAnswers,
+): Observable<RunEvent> {
+  const { thinking, messages } = emitted;
+  const events: RunEvent[] = [
+    ...unseenThinking(thinking, seen),
+    ...messages.slice(seen.messages).flatMap(eventsOfMessage), // of an open turn too
+    ...unseenTurnEnd(state.turn, 'toolCalls', state.usage, seen),
+    ...(open?.results ?? []),
+    ...waitingEvents((open?.waiting ?? []).filter(({ id }) => !hasAnswer(answers, id))),
+    ...unseenNested(open, seen),
+  ];
+  return from(events).pipe(prefixAfterTools());
+}
+
+const hasAnswer = ({ decisions, results, errors }: CallAnswers = {}, id: string): boolean =>
+  [decisions, results, errors].some((given) => given !== undefined && Object.hasOwn(given, id));
+
+/** The own calls of a run that wait. */
+const waitingEvents = (waiting: readonly WaitingCall[]): RunEvent[] =>
+  waiting.filter(({ path }) => !path).map((call) => ({ type: 'toolWaiting', ...call }));
+
+/** The inner runs of an open turn, up to their checkpoints. */
+const nestedEvents = (open: OpenCalls | undefined): RunEvent[] =>
+  Object.entries(open?.nested ?? {}).flatMap(([id, { emitted, open: inner }]) => {
+    const name = open?.messages.flatMap(toolCallsOf).find((call) => call.id === id)?.name ?? '';
+    const events: RunEvent[] = [
+      ...emitted.messages.flatMap(eventsOfMessage),
+      ...(inner?.results ?? []),
+      ...waitingEvents(inner?.waiting ?? []),
+      ...nestedEvents(inner),
+    ];
+    return events.map((event): RunEvent => ({ type: 'nested', id, name, event }));
+  });
+
+/** The inner runs that the reader does not have. */
+const unseenNested = (open: OpenCalls | undefined, seen: SeenTurns): RunEvent[] =>
+  seen.isResumed ? [] : nestedEvents(open);
+
+/** The thinking that the reader does not have, at the start. */
+function unseenThinking(thinking: string, seen: SeenTurns): RunEvent[] {
+  const text = seen.isResumed ? '' : thinking.slice(seen.thinking);
+  return text === '' ? [] : [{ type: 'thinking', text }];
+}
+
+/** One end for all turns that the reader does not have. */
+function unseenTurnEnd(turn: number, finishReason: FinishReason, usage: Usage, seen: SeenTurns): RunEvent[] {
+  if (seen.turns >= turn && turn > 0) return [];
+  return [{ type: 'turn', turn, finishReason, usage: addUsage(usage, negative(seen.usage)) }];
+}
+
+/** The counts below zero, so that `addUsage` subtracts them. */
+const negative = (usage: Usage): Usage =>
+  Object.fromEntries(Object.entries(usage).map(([count, tokens]: [string, number]) => [count, -tokens]));
+
+/** The events of a message. The text of a prompt, such as the one that asks for a repair, is not text of the run. */
+const eventsOfMessage = (message: Message): RunEvent[] => [
+  ...message.parts.filter(({ type }) => message.role === 'model' || type === 'toolResult').map(eventOfPart),
+  { type: 'message', message },
+];

@@ -1,0 +1,47 @@
+import { EMPTY } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { RunOptions } from '../../agent/createAgent.js';
+import { innerAgentOf } from '../../core/innerAgent.js';
+import type { Tool } from '../../core/tool.js';
+
+/** Wraps the turns of a run. */
+export type WrapTurn = NonNullable<RunOptions['wrapTurn']>;
+
+/** The functions of an agent that `agentTool` calls. */
+interface AgentFunctions {
+  readonly stream: (input: unknown, options: InnerRunOptions) => Observable<never>;
+  readonly resume?: (checkpoint: unknown, options: InnerRunOptions) => Observable<never>;
+}
+
+interface InnerRunOptions {
+  readonly wrapTurn?: WrapTurn | undefined;
+}
+
+/** Wraps the turns of the runs inside a tool that runs an agent. Another tool stays as it is. */
+export function wrapInnerRuns(tool: Tool, wrapTurn: WrapTurn): Tool {
+  if (!innerAgentOf(tool)) return tool;
+  const execute: Tool['execute'] = (args, context) => {
+    const { outer } = context;
+    if (outer) {
+      const { wrapAgent: wrapEarlier } = outer;
+      outer.wrapAgent = <A extends object>(agent: A): A => {
+        const earlier: object = wrapEarlier ? wrapEarlier(agent) : agent;
+        return wrapAgent(earlier as AgentFunctions, wrapTurn) as object as A;
+      };
+    }
+    return tool.execute?.(args, context);
+  };
+  return { ...tool, execute };
+}
+
+function wrapAgent(agent: AgentFunctions, wrapTurn: WrapTurn): AgentFunctions {
+  const wrapped = ({ wrapTurn: wrapOuter = (turn) => turn, ...options }: InnerRunOptions): InnerRunOptions => ({
+    ...options,
+    wrapTurn: (turn) => wrapOuter(wrapTurn(turn)),
+  });
+  return {
+    ...agent,
+    stream: (input, options) => agent.stream(input, wrapped(options)),
+    ...(agent.resume ? { resume: (checkpoint, options) => agent.resume?.(checkpoint, wrapped(options)) ?? EMPTY } : {}),
+  };
+}

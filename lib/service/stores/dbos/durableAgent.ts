@@ -1,0 +1,93 @@
+import { concat, concatMap, defer, EMPTY, from, ignoreElements, map, merge, of, switchMap, take } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { messagesOf } from '../../../core/input.js';
+import { isResult } from '../../../core/eventGuards.js';
+import type { StreamEvent } from '../../../core/event.js';
+import type { JsonValue } from '../../../core/json/json.js';
+import { handOver, recordOf } from '../../runs/handOver.js';
+import type { HandledAgent } from '../../handledAgent.js';
+import { remoteRun, watchExecutor } from '../../runs/remoteRun.js';
+import type { RunLog } from '../../ports/runLog.js';
+import type { RunRecord, RunStore } from '../../ports/runStore.js';
+import { randomId } from '../../../transport/randomId.js';
+import { DEFAULT_QUEUE, DEFAULT_VERSION, WORKFLOW } from './engine.js';
+import type { DurableNames, DurableQueue } from './engine.js';
+
+/** Options of `durableAgent`. */
+export interface DurableAgentOptions extends DurableNames {
+  /** The client of DBOS: what `DBOSClient.create` returns. */
+  readonly client: DurableQueue;
+  /** The store of the workers. */
+  readonly store: RunStore;
+  /** The log of the workers: one that the processes share. */
+  readonly log: RunLog;
+}
+
+/**
+ * An agent whose runs are executed by workers, and survive the process that executes them.
+ *
+ * <span class="informal">The counterpart of `durableWorker` in a front: enqueues runs, and reads their events.</span>
+ *
+ * Pass it to `agentHandler`, with the same store and log: any front then starts, joins, stops and answers any run. It
+ * has no model and no tools; those are the workers'. A run that waits for an approval has ended for DBOS, and its
+ * answer is another workflow, so a person may answer a week later.
+ *
+ * ```ts
+ * const client = await DBOSClient.create({ systemDatabaseUrl });
+ * const handler = agentHandler(durableAgent({ client, store, log }), { store, log, context, owner });
+ * ```
+ *
+ * @param options `client`, `store`, `log`; `queue` (default: `rivulet`), `version` (default: `1`).
+ * @returns An agent. The option `context` of its runs is stored as JSON. Leaving a run does not stop it; `stop` does.
+ */
+export function durableAgent<C extends JsonValue | undefined = undefined>(
+  options: DurableAgentOptions,
+): HandledAgent<C> {
+  const { client, store, log, queue = DEFAULT_QUEUE, version = DEFAULT_VERSION } = options;
+  const enqueue = (id: string, context: C): Observable<never> =>
+    defer(() => {
+      const names = { workflowName: WORKFLOW, queueName: queue, workflowID: id, appVersion: version };
+      return from(client.enqueue(names, ...([id, context ?? null] as never[])));
+    }).pipe(ignoreElements());
+
+  /** Enqueues a run, unless it is known, and follows it. */
+  const follow = (
+    record: Omit<RunRecord, 'state' | 'attempt'>,
+    context: C,
+    stop: Observable<void> = EMPTY,
+  ): Observable<StreamEvent> => {
+    const { id } = record;
+    const start = recordOf(store, id).pipe(
+      map((stored) => ({ record, stored })),
+      (known) => concat(known, of({ record, stored: undefined })),
+      take(1),
+      concatMap((plan) => handOver({ store, log }, { ...plan, events: () => EMPTY }, enqueue(id, context))),
+    );
+    const lost = watchExecutor(store, id, ({ state }) => state === 'running');
+    const stopping = stop.pipe(
+      take(1),
+      switchMap(() => log.send(id, { type: 'stop' })),
+      ignoreElements(),
+    );
+    const events = remoteRun(log, id, lost).events$.pipe(concatMap((event) => withCheckpoint(id, event)));
+    return concat(start, merge(stopping, events));
+  };
+  /** The log has no checkpoint, which is not meant for a browser: the record has it. */
+  const withCheckpoint = (id: string, event: StreamEvent): Observable<StreamEvent> => {
+    if (!isResult(event) || event.result.finishReason !== 'waiting') return of(event);
+    return recordOf(store, id).pipe(
+      map(({ record: { checkpoint } }) => ({
+        ...event,
+        result: { ...event.result, ...(checkpoint ? { checkpoint } : {}) },
+      })),
+    );
+  };
+
+  return {
+    durable: { enqueue },
+    stream: (input, { history, runId: id = randomId(), context, stop }) =>
+      follow({ id, owner: '', input: messagesOf(input), history: [{ id: '', input: history }] }, context, stop),
+    resume: (checkpoint, { runId: id = randomId(), context, stop, decisions, results, errors }) =>
+      follow({ id, owner: '', input: [], checkpoint, answers: { decisions, results, errors } }, context, stop),
+  };
+}

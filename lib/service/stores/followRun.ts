@@ -1,0 +1,139 @@
+import { catchError, concat, concatMap, defer, filter, finalize, Observable, of, ReplaySubject, share } from 'rxjs';
+import { startWith, Subject, takeWhile, tap, throttle, throwError } from 'rxjs';
+import type { OperatorFunction } from 'rxjs';
+import { ConfigurationError } from '../../core/errors.js';
+import type { StreamEvent } from '../../core/event.js';
+import type { JsonObject } from '../../core/json/json.js';
+import { createEventLog } from '../runs/eventLog.js';
+import type { EventLog } from '../runs/eventLog.js';
+import type { Envelope, LogReader } from '../runs/lateReader.js';
+import type { RunMessage, SentMessage } from '../ports/runLog.js';
+import { remoteRunError } from '../../transport/fromServerSentEvents.js';
+
+/** What a database has of a run after a position. */
+export interface Tail<T> {
+  readonly values: readonly T[];
+  /** The position after the values. */
+  readonly position: string;
+  /** Whether the database has more: the rest is read at once. */
+  readonly hasMore: boolean;
+  readonly hasEnded: boolean;
+  /** For a run that failed: the description of its error. */
+  readonly failure?: JsonObject | undefined;
+}
+
+/**
+ * Reads what is there, and what is new after each wake-up, until the run has ended.
+ *
+ * @param read Reads the tail after a position. It must answer asynchronously.
+ * @param wakes Emits when there may be more. A wake-up during a read causes one more read.
+ * @param from The position of the last value that was read. Default: the start of the run.
+ */
+export function followTail<T extends Tail<unknown>>(
+  read: (after: string) => Observable<T>,
+  wakes: Observable<unknown>,
+  from = '0',
+): Observable<T> {
+  return defer(() => {
+    let position = from;
+    const readRest: Observable<T> = defer(() => read(position)).pipe(
+      concatMap((tail) => {
+        position = tail.position;
+        return tail.hasMore ? concat(of(tail), readRest) : of(tail);
+      }),
+    );
+    const hasRead = new Subject<void>();
+    return wakes.pipe(
+      startWith(undefined),
+      throttle(() => hasRead, { leading: true, trailing: true }),
+      concatMap(() => readRest.pipe(finalize(() => hasRead.next()))),
+      takeWhile(({ hasMore, hasEnded }) => hasMore || !hasEnded, true),
+    );
+  });
+}
+
+/**
+ * Reads runs of a database. The readers of one run share a copy of it in memory, so that each event is read once for
+ * all of them, and merged and numbered as by a log in memory.
+ *
+ * @param follow Follows the events of a run from its start: the tails of `followTail`.
+ * @returns `RunLog.read`.
+ */
+export function createRunReader(
+  follow: (run: string) => Observable<Tail<StreamEvent>>,
+): (run: string, from?: string) => Observable<Envelope> {
+  const copies = new Map<string, Observable<EventLog<StreamEvent>>>();
+  const copyOf = (run: string): Observable<EventLog<StreamEvent>> =>
+    defer(() => {
+      const known = copies.get(run);
+      if (known) return known;
+      const copy = copyEvents(follow(run)).pipe(
+        finalize(() => copies.delete(run)),
+        share({ connector: () => new ReplaySubject(1) }),
+      );
+      copies.set(run, copy);
+      return copy;
+    });
+  return (run, from) =>
+    copyOf(run).pipe(
+      envelopesAfter(from),
+      // The position may be newer than the copy: the page has read it from another process.
+      catchError((thrown: unknown) => {
+        if (!(thrown instanceof ConfigurationError)) throw thrown;
+        return copyEvents(follow(run)).pipe(envelopesAfter(from));
+      }),
+    );
+}
+
+/** Emits a copy of a run when the existing events are read, and again each time it has grown. */
+const copyEvents = (tails: Observable<Tail<StreamEvent>>): Observable<EventLog<StreamEvent>> =>
+  defer(() => {
+    const log = createEventLog();
+    return tails.pipe(
+      tap(({ values }) => {
+        for (const event of values) log.append(event);
+      }),
+      filter(({ hasMore }) => !hasMore),
+      concatMap(({ failure }) =>
+        failure
+          ? concat(
+              of(log),
+              throwError(() => remoteRunError(failure)),
+            )
+          : of(log),
+      ),
+    );
+  });
+
+/** Emits the events after a position. It fails with a ConfigurationError if the run has no such position. */
+const envelopesAfter =
+  (from: string | undefined): OperatorFunction<EventLog<StreamEvent>, Envelope> =>
+  (logs) =>
+    defer(() => {
+      let reader: LogReader<StreamEvent> | undefined;
+      return logs.pipe(concatMap((log) => readAll((reader ??= log.reader(from)))));
+    });
+
+const readAll = (reader: LogReader<StreamEvent>): Observable<Envelope> =>
+  new Observable((out) => {
+    for (let envelope = reader.next(); envelope && !out.closed; envelope = reader.next()) out.next(envelope);
+    out.complete();
+  });
+
+/** Checks the position of a message, which comes from a user of the log. */
+export const requirePosition = (from: string): string => {
+  if (/^\d{1,9}$/.test(from)) return from;
+  throw new ConfigurationError(
+    'options',
+    `"${from.slice(0, 40)}" is not the position of a message.`,
+    'Pass the position of a message of this run, or omit it to read all.',
+  );
+};
+
+/** Reads what a log has stored of one write: its events, as JSON. */
+export const eventsOf = (text: string): readonly StreamEvent[] => JSON.parse(text) as StreamEvent[];
+
+/** Reads a stored message, which is JSON. */
+export const messageOf = (text: string, position: string): readonly SentMessage[] => [
+  { position, message: JSON.parse(text) as RunMessage },
+];

@@ -1,0 +1,42 @@
+import { defer, from, map } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { isRecord } from '../../../core/json/json.js';
+import { retryUnreachable } from '../retryUnreachable.js';
+
+/**
+ * A connection to PostgreSQL, or a pool of them. `Pool` and `Client` of `pg` and PGlite have this function; for
+ * postgres.js, pass `{ query: async (text, values) => ({ rows: await sql.unsafe(text, values) }) }`.
+ */
+export interface PostgresClient {
+  /** Runs one statement, whose parameters are `$1`, `$2` ... */
+  query(text: string, values?: unknown[]): PromiseLike<{ readonly rows: readonly object[] }>;
+}
+
+/** Options of `postgresStore`, `postgresLog` and `postgresChats`. */
+export interface PostgresOptions {
+  /** How long a run or a chat is kept after its last change, in milliseconds. Default: 30 days. */
+  readonly maxAge?: number | undefined;
+  /** How long a statement is tried again while the database cannot be reached, in milliseconds. Default: 30000. */
+  readonly retryTime?: number | undefined;
+}
+
+export const DEFAULT_MAX_AGE = 2_592_000_000;
+export const DEFAULT_RETRY_TIME = 30_000;
+
+/** Runs a statement at each subscription. Emits its rows. */
+export const rowsOf = <Row>(client: PostgresClient, text: string, values: unknown[]): Observable<readonly Row[]> =>
+  defer(() => from(client.query(text, values))).pipe(map(({ rows }) => rows as readonly Row[]));
+
+/** Subscribes again while the database cannot be reached. A statement that failed so may have been executed. */
+export const retryConnection = <T>(retryTime: number): MonoTypeOperatorFunction<T> =>
+  retryUnreachable(isUnreachable, retryTime);
+
+/** The SQLSTATE classes and codes of an error after which the same statement may succeed. */
+const transientStates = /^(08...|57P0[123]|53300|40001|40P01)$/;
+
+/** Whether an error has no SQLSTATE, so that it comes from the connection, or one that is transient. */
+function isUnreachable(thrown: unknown): boolean {
+  const code = isRecord(thrown) || thrown instanceof Error ? (thrown as { code?: unknown }).code : undefined;
+  const isState = typeof code === 'string' && /^(?=.*\d)[\dA-Z]{5}$/.test(code); // EPIPE has no digit
+  return isState ? transientStates.test(code) : !(thrown instanceof TypeError);
+}

@@ -1,0 +1,157 @@
+import { concat, concatMap, defer, ignoreElements, map, tap, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { JsonObject } from '../../../core/json/json.js';
+import { requireNumber } from '../../../core/options.js';
+import { RunNotFoundError, RunTakenError } from '../../ports/runLog.js';
+import type { RunLog } from '../../ports/runLog.js';
+import { createRunReader, eventsOf, followTail, messageOf, requirePosition } from '../followRun.js';
+import type { Tail } from '../followRun.js';
+import { createWakeUps } from '../wakeUps.js';
+import { evaluate, retryConnection } from './client.js';
+import type { RedisClient, Script } from './client.js';
+import { APPEND, END, READ, SEND } from './scripts.js';
+
+/** Options of `redisLog`. */
+export interface RedisLogOptions {
+  /**
+   * Emits the ids of runs that have changed: `redisNotifications`. Default: none, the readers of other processes only
+   * poll.
+   */
+  readonly notifications?: Observable<string> | undefined;
+  /**
+   * How often a reader polls, in milliseconds. Default: 5000 with notifications, which may be lost with their
+   * connection, and 250 without.
+   */
+  readonly pollInterval?: number | undefined;
+  /**
+   * The shortest time between two writes of one run, in milliseconds. The first event is written at once; the events
+   * that arrive in the meantime are one write. Default: 100.
+   */
+  readonly writeInterval?: number | undefined;
+  /** How long a run is kept after its last write, in milliseconds. Default: 24 hours. */
+  readonly maxAge?: number | undefined;
+  /** How long a command is tried again while Redis cannot be reached, in milliseconds. Default: 30000. */
+  readonly retryTime?: number | undefined;
+  /** The first part of the names of all keys. Default: `rivulet`. */
+  readonly prefix?: string | undefined;
+}
+
+/** How many entries are read at a time. */
+const PAGE_SIZE = 500;
+
+/** The default of `maxAge`: 24 hours. Redis keeps everything in memory. */
+const DEFAULT_MAX_AGE = 86_400_000;
+
+/** An entry of a stream: its id, for example `7-0`, and its only field. */
+type Entry = readonly [id: string, field: readonly [name: string, value: string]];
+
+/** What `READ` returns: whether the run has ended (1 or 0), its failure as JSON or empty, and the entries. */
+type Reply = readonly [ended: number, failure: string, entries: readonly Entry[]];
+
+/**
+ * Keeps the events of runs in Redis Streams, so that any process can read, join and stop a run that another one
+ * executes.
+ *
+ * The records stay in a `RunStore`, for example `postgresStore`: this log takes the many small writes from PostgreSQL.
+ * Each write is one entry with the events that arrived since the one before. A command is tried again while Redis
+ * cannot be reached, and no write is done twice. What Redis has acknowledged survives its crash only with
+ * `appendonly yes` and `appendfsync always`.
+ *
+ * @param client The connection.
+ * @param options `notifications` (default: none), `prefix` (default: `rivulet`), and in milliseconds: `pollInterval`
+ * (default: 5000, or 250 without notifications), `writeInterval` (default: 100), `maxAge` (default: 24 hours),
+ * `retryTime` (default: 30000).
+ */
+export function redisLog(client: RedisClient, options: RedisLogOptions = {}): RunLog {
+  const {
+    notifications,
+    maxAge = DEFAULT_MAX_AGE,
+    retryTime = 30_000,
+    writeInterval = 100,
+    prefix = 'rivulet',
+  } = options;
+  const { pollInterval = notifications ? 5000 : 250 } = options;
+  requireNumber('maxAge', maxAge, 1);
+  requireNumber('retryTime', retryTime, 0);
+  requireNumber('writeInterval', writeInterval, 0);
+  requireNumber('pollInterval', pollInterval, 1);
+  const wakeUps = createWakeUps(notifications, pollInterval);
+  /** The last write of each run that this process writes. */
+  const lastWrites = new Map<string, { readonly attempt: number; readonly number: number }>();
+
+  /** The keys of a run. Those in braces are on one node of a cluster: Redis hashes what the braces contain. */
+  const script = (text: string, run: string): Script => ({
+    text,
+    keys: ['state', 'events', 'messages'].map((name) => `${prefix}:{${run}}:${name}`),
+  });
+
+  /** Executes a script that writes as an attempt. Emits the number of the write. */
+  const write = (run: string, text: string, values: readonly (string | number)[]): Observable<number> =>
+    defer(() => {
+      let isUncertain = false; // whether an attempt has failed: Redis may have executed it
+      return defer(() => evaluate(client, script(text, run), [run, isUncertain ? 1 : 0, ...values])).pipe(
+        tap({ error: () => (isUncertain = true) }),
+        retryConnection(retryTime),
+        map((number) => {
+          if (number === null) throw new RunTakenError();
+          return Number(number);
+        }),
+        tap({ next: () => wakeUps.wake(run), error: () => lastWrites.delete(run) }),
+      );
+    });
+
+  /** Reads a stream after a position, and whether the run has ended. One step: the end is not seen before the rest. */
+  const readTail = <T>(
+    stream: 'events' | 'messages',
+    valuesOf: (text: string, position: string) => readonly T[],
+    run: string,
+    after: string,
+  ): Observable<Tail<T>> =>
+    evaluate(client, script(READ, run), [stream, after, PAGE_SIZE]).pipe(
+      retryConnection(retryTime),
+      map((reply) => {
+        if (reply === null) throw new RunNotFoundError();
+        const [ended, failure, entries] = reply as Reply;
+        const last = entries.at(-1);
+        return {
+          position: last ? positionOf(last) : after,
+          hasMore: entries.length === PAGE_SIZE,
+          hasEnded: ended === 1,
+          values: entries.flatMap((entry) => valuesOf(entry[1][1], positionOf(entry))),
+          failure: failure === '' ? undefined : (JSON.parse(failure) as JsonObject),
+        };
+      }),
+    );
+
+  return {
+    isShared: true,
+    append: (run, attempt, events) =>
+      defer(() => {
+        const known = lastWrites.get(run);
+        const last = known?.attempt === attempt ? known.number : '';
+        const text = events.length === 0 ? '' : JSON.stringify(events);
+        const written = write(run, APPEND, [attempt, last, text, maxAge]).pipe(
+          tap((number) => lastWrites.set(run, { attempt, number })),
+        );
+        return concat(written, text === '' ? [] : timer(writeInterval));
+      }).pipe(ignoreElements()),
+    end: (run, attempt, { failure, expires } = {}) =>
+      defer(() => {
+        lastWrites.delete(run);
+        const text = failure ? JSON.stringify(failure) : '';
+        return write(run, END, [attempt, text, expires ?? '', maxAge]);
+      }).pipe(ignoreElements()),
+    read: createRunReader((run) => followTail((after) => readTail('events', eventsOf, run, after), wakeUps.of(run))),
+    send: (run, message) =>
+      evaluate(client, script(SEND, run), [run, JSON.stringify(message), maxAge]).pipe(
+        map((position) => position !== null),
+        tap((isSent) => isSent && wakeUps.wake(run)),
+      ),
+    messages: (run, from = '0') =>
+      followTail((after) => readTail('messages', messageOf, run, after), wakeUps.of(run), requirePosition(from)).pipe(
+        concatMap(({ values }) => values),
+      ),
+  };
+}
+
+const positionOf = ([id]: Entry): string => id.replace('-0', '');

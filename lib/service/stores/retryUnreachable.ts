@@ -1,0 +1,30 @@
+import { asyncScheduler, defer, retry, timer } from 'rxjs';
+import type { MonoTypeOperatorFunction } from 'rxjs';
+import { failWith } from '../runs/settled.js';
+
+/** The longest delay between two attempts, in milliseconds. */
+const MAX_DELAY = 2000;
+
+/**
+ * Subscribes again while a database cannot be reached. A statement that failed so may have been executed.
+ *
+ * @param isUnreachable Whether an error says that another attempt may succeed.
+ * @param retryTime How long it is tried again, in milliseconds.
+ */
+export function retryUnreachable<T>(
+  isUnreachable: (thrown: unknown) => boolean,
+  retryTime: number,
+): MonoTypeOperatorFunction<T> {
+  return (source) =>
+    defer(() => {
+      const end = asyncScheduler.now() + retryTime;
+      return source.pipe(
+        retry({
+          delay: (thrown: unknown, attempt) =>
+            isUnreachable(thrown) && asyncScheduler.now() < end
+              ? timer(Math.min(50 * 2 ** attempt, MAX_DELAY))
+              : failWith(thrown),
+        }),
+      );
+    });
+}

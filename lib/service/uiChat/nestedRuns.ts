@@ -1,0 +1,58 @@
+import type { WaitingCall } from '../../core/approval.js';
+import { createViewFold } from '../../operators/view/viewFold.js';
+import type { ViewFold } from '../../operators/view/viewFold.js';
+import { emptyView } from '../../operators/view/view.js';
+import type { NestedEvent, StreamEvent } from '../../core/event.js';
+import { isNested, isToolResult, isToolStart, isToolWaiting } from '../../core/eventGuards.js';
+import type { JsonValue } from '../../core/json/json.js';
+import { nestedId } from '../../core/nested.js';
+import type { ToolChunks } from './toolChunks.js';
+
+/** The events that change a view too often to send it with each. */
+const deltas: ReadonlySet<string> = new Set(['text', 'thinking', 'metadata']);
+
+/**
+ * Translates the events of inner runs. `useChat` shows tool calls, but no runs within them: the view of an inner run is
+ * the preliminary output of its call. An inner call that waits becomes a call of the message, so that the browser can
+ * answer it.
+ */
+export class NestedRuns {
+  /** The views of the inner runs, by the ids of their calls. */
+  private readonly folds = new Map<string, ViewFold>();
+  private readonly views = new Map<string, JsonValue>();
+
+  constructor(private readonly tools: ToolChunks) {}
+
+  /** Returns the view of the inner run, if it is to be sent. */
+  add({ id, event }: NestedEvent): JsonValue | undefined {
+    const fold = this.folds.get(id) ?? createViewFold(emptyView, id);
+    this.folds.set(id, fold);
+    const view = fold.add(event) as unknown as JsonValue;
+    this.views.set(id, view);
+    this.addCall(withPath(id, event));
+    return deltas.has(innermost(event).type) ? undefined : view;
+  }
+
+  /** The calls whose inner run waits for an answer, with its view. */
+  waitingViews(waiting: readonly WaitingCall[]): ReadonlyMap<string, JsonValue> {
+    const outer = waiting.flatMap(({ path }) => path?.[0] ?? []);
+    return new Map(outer.map((id) => [id, this.views.get(id) ?? null]));
+  }
+
+  private addCall(event: StreamEvent): void {
+    if (isToolWaiting(event)) {
+      const { id, name, arguments: args } = event;
+      this.tools.addCall({ type: 'toolCall', id, name, arguments: args });
+      this.tools.addWaiting(event);
+    } else if (isToolStart(event)) this.tools.addStart(event);
+    else if (isToolResult(event) && this.tools.isOpen(event.id)) this.tools.addResult(event);
+  }
+}
+
+/** The innermost event, with the id that its call has in the outer run. */
+function withPath(outer: string, event: StreamEvent): StreamEvent {
+  if (isNested(event)) return withPath(nestedId(outer, event.id), event.event);
+  return 'id' in event ? ({ ...event, id: nestedId(outer, String(event.id)) } as StreamEvent) : event;
+}
+
+const innermost = (event: StreamEvent): StreamEvent => (isNested(event) ? innermost(event.event) : event);

@@ -1,0 +1,221 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { concatMap, defer, lastValueFrom, NEVER, of, toArray } from 'rxjs';
+import { createAgent } from '../../../lib/agent/createAgent.js';
+import { memoryChats } from '../../../lib/chats.js';
+import type { ChatStore } from '../../../lib/chats.js';
+import { agentHandler } from '../../../lib/service/http/agentHandler.js';
+import type { AgentHandler } from '../../../lib/service/http/agentHandler.js';
+import { scriptedModel } from '../../../lib/testing/index.js';
+import { createChatService, lateChats } from '../../support/chats.js';
+import type { ChatServiceOptions } from '../../support/chats.js';
+import { shutDown } from '../../support/services.js';
+
+const stores: readonly (readonly [string, () => ChatStore])[] = [
+  ['in memory', () => memoryChats()],
+  ['that answers late', () => lateChats()],
+];
+
+const handlers: AgentHandler[] = [];
+afterEach(() => handlers.splice(0).forEach(shutDown));
+
+function service(options: ChatServiceOptions = {}) {
+  const { handler, store } = createChatService(options);
+  handlers.push(handler);
+  const send = async (user: string, method: string, query: string, body?: unknown, headers = {}) => {
+    const content = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) };
+    const response = await handler(
+      new Request(`http://service.test/api/chat${query}`, {
+        method,
+        headers: { authorization: user, ...headers },
+        ...content,
+      }),
+    );
+    const text = await response.text();
+    const value: unknown = text.startsWith('{') ? JSON.parse(text) : text;
+    return { status: response.status, value };
+  };
+  return { handler, send, store };
+}
+
+const newId = () => crypto.randomUUID();
+const savedWith = (prompt: string, run: string = newId()) => {
+  const message = { role: 'user', parts: [{ type: 'text', text: prompt }] };
+  const view = { status: 'idle', messages: [], usage: {} };
+  return { version: 1, exchanges: [{ id: run, run, input: [message], messages: [], view }] };
+};
+
+describe('keepChats', () => {
+  it.each(stores)('writes, lists, opens, renames and deletes chats, with a store %s', async (_, create) => {
+    const { send } = service({ chats: create() });
+    const [id, other] = [newId(), newId()];
+    const saved = savedWith('  How warm is it in Oslo?\nAnd in Rome?');
+    expect(await send('ann', 'PUT', `?chat=${id}`, { version: 0, saved })).toMatchObject({
+      status: 200,
+      value: { id, title: 'How warm is it in Oslo?', version: 1 },
+    });
+    const long = savedWith('x'.repeat(90));
+    expect(await send('ann', 'PUT', `?chat=${other}`, { version: 0, saved: long })).toMatchObject({
+      value: { title: `${'x'.repeat(79)}…` },
+    });
+    const changed = savedWith('Other');
+    expect(await send('ann', 'PUT', `?chat=${id}`, { version: 1, saved: changed })).toMatchObject({
+      value: { version: 2 },
+    });
+    const list = await send('ann', 'GET', '');
+    expect((list.value as { chats: readonly object[] }).chats).toHaveLength(2);
+    expect(JSON.stringify(list.value)).not.toContain('exchanges');
+    expect(await send('ann', 'PATCH', `?chat=${id}`, { title: ' Weather\u0007 ' })).toMatchObject({
+      value: { title: 'Weather', version: 3 },
+    });
+    expect(await send('ann', 'GET', `?chat=${id}`)).toMatchObject({
+      status: 200,
+      value: { id, title: 'Weather', version: 3, saved: changed },
+    });
+    expect((await send('ann', 'DELETE', `?chat=${id}`)).status).toBe(204);
+    expect((await send('ann', 'DELETE', `?chat=${id}`)).status).toBe(404);
+    expect((await send('ann', 'GET', `?chat=${id}`)).status).toBe(404);
+    expect((await send('ann', 'PUT', `?chat=${id}`, { version: 3, saved })).status).toBe(404);
+    expect((await send('ann', 'GET', '')).value).toMatchObject({ chats: [{ id: other }] });
+  });
+
+  it.each(stores)('answers an old version with the newest one, with a store %s', async (_, create) => {
+    const { send } = service({ chats: create() });
+    const id = newId();
+    const writes = await Promise.all(
+      [1, 2, 3, 4].map((n) => send('ann', 'PUT', `?chat=${id}`, { version: 0, saved: savedWith(`Prompt ${n}`) })),
+    );
+    expect(writes.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
+    const { value } = await send('ann', 'GET', `?chat=${id}`);
+    for (const write of writes.filter(({ status }) => status === 409)) expect(write.value).toEqual(value);
+    expect((await send('ann', 'PUT', `?chat=${id}`, { version: 7, saved: savedWith('x') })).status).toBe(409);
+  });
+
+  it('answers nobody but the owner of a chat', async () => {
+    const { send } = service();
+    const id = newId();
+    await send('ann', 'PUT', `?chat=${id}`, { version: 0, saved: savedWith('Of Ann') });
+    expect((await send('eve', 'GET', '')).value).toEqual({ chats: [] });
+    for (const [method, body] of [
+      ['GET'],
+      ['PUT', { version: 1, saved: savedWith('Of Eve') }],
+      ['PUT', { version: 0, saved: savedWith('Of Eve') }],
+      ['PATCH', { title: 'Of Eve' }],
+      ['DELETE'],
+    ] as const)
+      expect((await send('eve', method, `?chat=${id}`, body)).status).toBe(404);
+    expect((await send('ann', 'GET', `?chat=${id}`)).value).toMatchObject({ title: 'Of Ann', version: 1 });
+  });
+
+  it('deletes the runs of a chat, and no run of another owner', async () => {
+    const { send, store } = service();
+    const ask = async (user: string, prompt: string) => {
+      const run = newId();
+      await send(user, 'POST', '', { input: prompt }, { 'x-run-id': run });
+      return run;
+    };
+    const [kept, own, ofBob] = [await ask('ann', 'Another chat'), await ask('ann', 'Mine'), await ask('bob', 'His')];
+    const resumed = newId();
+    const ended = store.records.get(own);
+    if (ended) store.records.set(resumed, { ...ended, record: { ...ended.record, id: resumed, resumes: own } });
+    const id = newId();
+    const { version, exchanges } = savedWith('Mine', resumed);
+    const forged = [...exchanges, ...savedWith('His', ofBob).exchanges, 7, { run: '../x' }];
+    await send('ann', 'PUT', `?chat=${id}`, { version: 0, saved: { version, exchanges: forged } });
+    expect((await send('ann', 'DELETE', `?chat=${id}`)).status).toBe(204);
+    expect([...store.records.keys()].sort()).toEqual([kept, ofBob].sort());
+  });
+
+  it('makes chats a part of the data of their owner', async () => {
+    const { handler, send } = service();
+    await send('ann', 'PUT', `?chat=${newId()}`, { version: 0, saved: savedWith('Of Ann') });
+    await send('bob', 'PUT', `?chat=${newId()}`, { version: 0, saved: savedWith('Of Bob') });
+    await send('ann', 'POST', '', { input: 'Of Ann' }, { 'x-run-id': newId() });
+    const exported = () => lastValueFrom(handler.exportData('ann').pipe(toArray()));
+    expect((await exported()).map(({ type }) => type)).toEqual(['run', 'chat']);
+    await lastValueFrom(handler.deleteData('ann'), { defaultValue: undefined });
+    expect(await exported()).toEqual([]);
+    expect((await send('bob', 'GET', '')).value).toMatchObject({ chats: [{ title: 'Of Bob' }] });
+  });
+
+  it('asks a function for the title, once; if it fails, the title is the first prompt', async () => {
+    const errors: unknown[] = [];
+    const title = jest.fn((prompt: string, user: string) =>
+      defer(() => {
+        if (prompt === 'fail') throw new Error('The model of the titles does not answer.');
+        return prompt === 'none' ? of('  ') : of(`${user}: ${prompt.toUpperCase()}`);
+      }),
+    );
+    const { send } = service({ title, onError: (thrown) => errors.push(thrown) });
+    const id = newId();
+    const write = async (chat: string, version: number, prompt: string) =>
+      (await send('ann', 'PUT', `?chat=${chat}`, { version, saved: savedWith(prompt) })).value;
+    expect(await write(id, 0, 'oslo')).toMatchObject({ title: 'ann: OSLO', version: 2 });
+    expect(await write(id, 2, 'rome')).toMatchObject({ title: 'ann: OSLO', version: 3 });
+    expect(title).toHaveBeenCalledTimes(1);
+    expect(await write(newId(), 0, 'fail')).toMatchObject({ title: 'fail', version: 1 });
+    expect(errors).toHaveLength(1);
+    expect(await write(newId(), 0, 'none')).toMatchObject({ title: 'none', version: 1 });
+  });
+
+  it('keeps the title that the user gave while the function was working', async () => {
+    const chats = memoryChats();
+    const id = newId();
+    const title = () =>
+      chats.get(id).pipe(
+        concatMap((stored) => (stored ? chats.put({ ...stored.record, title: 'Mine' }, 1) : NEVER)),
+        concatMap(() => of('Theirs')),
+      );
+    const { send } = service({ chats, title });
+    expect(await send('ann', 'PUT', `?chat=${id}`, { version: 0, saved: savedWith('Oslo') })).toMatchObject({
+      value: { title: 'Mine', version: 2 },
+    });
+  });
+
+  it('limits the size and the number of chats', async () => {
+    const { send } = service({ maxChats: 2, maxBytes: 2000 });
+    const put = async (user: string, id: string, version: number, prompt = 'x') =>
+      (await send(user, 'PUT', `?chat=${id}`, { version, saved: savedWith(prompt) })).status;
+    const first = newId();
+    expect(await put('ann', first, 0)).toBe(200);
+    expect(await put('ann', newId(), 0)).toBe(200);
+    expect(await put('ann', newId(), 0)).toBe(429);
+    expect(await put('ann', first, 1)).toBe(200);
+    expect(await put('ann', first, 2, 'x'.repeat(2000))).toBe(413);
+    expect(await put('bob', newId(), 0)).toBe(200);
+  });
+
+  it('answers bad requests with what is wrong', async () => {
+    const { send } = service();
+    const id = newId();
+    const saved = savedWith('x');
+    for (const [method, query, body, status] of [
+      ['PUT', `?chat=${id}`, 'no JSON', 400],
+      ['PUT', `?chat=${id}`, {}, 400],
+      ['PUT', `?chat=${id}`, { version: -1, saved }, 400],
+      ['PUT', `?chat=${id}`, { version: 0, saved: [] }, 400],
+      ['PUT', `?chat=${id}`, { version: 0, saved: { version: 1, exchanges: [] } }, 400],
+      ['PUT', '?chat=guessable', { version: 0, saved }, 400],
+      ['PUT', '', { version: 0, saved }, 400],
+      ['PATCH', `?chat=${id}`, { title: ' ' }, 400],
+      ['PATCH', `?chat=${id}`, { title: 'x' }, 404],
+      ['GET', `?chat=${id}`, undefined, 404],
+      ['POST', `?chat=${id}`, { input: 'x' }, 405],
+    ] as const) {
+      const answer = await send('ann', method, query, body);
+      expect([method, query, body, answer.status]).toEqual([method, query, body, status]);
+      expect(answer.value).toMatchObject({ error: { message: expect.stringMatching(/\.$/) as unknown } });
+    }
+    expect((await send('ann', 'GET', '?cursor=nonsense')).status).toBe(200);
+    const withoutChats = agentHandler(createAgent({ model: scriptedModel(['x']) }));
+    handlers.push(withoutChats);
+    expect((await withoutChats(new Request('http://service.test'))).status).toBe(405);
+  });
+
+  it('answers 503 if the store fails', async () => {
+    const list = () => defer(() => Promise.reject(new Error('The store is down.')));
+    const errors: unknown[] = [];
+    const { send } = service({ chats: { ...memoryChats(), list }, onError: (thrown) => errors.push(thrown) });
+    expect((await send('ann', 'GET', '')).status).toBe(503);
+    expect(errors).toHaveLength(1);
+  });
+});

@@ -1,0 +1,144 @@
+import { describe, expect, it } from '@jest/globals';
+import { TestScheduler } from 'rxjs/testing';
+import type { MemoryOptions } from '../../../../lib/service/stores/memory/memoryTable.js';
+import { memoryStore } from '../../../../lib/service/stores/memory/memoryStore.js';
+import type { RunRecord, RunStore } from '../../../../lib/service/ports/runStore.js';
+import { storeContract } from '../../../../lib/testing/index.js';
+import { observe } from '../../../support/observe.js';
+
+const sizeOf = (record: RunRecord) => JSON.stringify(record).length;
+const recordOf = (id: string, fields: Partial<RunRecord> = {}): RunRecord => ({
+  id,
+  owner: 'ann',
+  state: 'ended',
+  attempt: 1,
+  input: [],
+  ...fields,
+});
+/** A record of so many bytes. */
+function sized(bytes: number, id: string, fields: Partial<RunRecord> = {}): RunRecord {
+  const record = recordOf(id, { resumedBy: '', ...fields });
+  return { ...record, resumedBy: 'x'.repeat(bytes - sizeOf(record)) };
+}
+const leased = (until: number) => ({ state: 'running', executor: { id: 'e', until } }) as const;
+
+const put = (store: RunStore, record: RunRecord, version = 0) => observe(store.put(record, version)).values[0];
+const has = (store: RunStore, id: string) => observe(store.get(id)).values[0] !== undefined;
+const kept = (store: RunStore, ...ids: readonly string[]) => ids.filter((id) => has(store, id));
+const listed = (store: RunStore) =>
+  observe(store.list('ann')).values.flatMap(({ runs }) => runs.map(({ record }) => record.id));
+
+/** Does the work with a store at a virtual time. */
+const later = (options: MemoryOptions, steps: Readonly<Record<number, (store: RunStore) => void>>) =>
+  new TestScheduler(() => undefined).run(({ cold, flush }) => {
+    const store = memoryStore(options);
+    for (const [at, step] of Object.entries(steps)) cold(`${at}ms (a|)`).subscribe(() => step(store));
+    flush();
+  });
+
+describe('memoryStore', () => {
+  it.each(storeContract(() => memoryStore()))('memoryStore $title', ({ run }) => run());
+
+  it.each([
+    ['for 24 hours', {}, 86_400_000],
+    ['for `maxAge`', { maxAge: 1000 }, 1000],
+  ])('memoryStore keeps a record after its last change %s', (_, options, age) => {
+    const seen: unknown[] = [];
+    later(options, {
+      0: (store) => put(store, recordOf('a')),
+      10: (store) => put(store, recordOf('a'), 1),
+      [age + 9]: (store) => seen.push(listed(store), has(store, 'a')),
+      [age + 10]: (store) => seen.push(listed(store), has(store, 'a'), put(store, recordOf('a'))),
+    });
+    expect(seen).toEqual([['a'], true, [], false, true]);
+  });
+
+  it('memoryStore keeps a run in progress until its lease is over', () => {
+    const seen: boolean[] = [];
+    later(
+      { maxAge: 10 },
+      {
+        0: (store) => put(store, recordOf('a', leased(1000))),
+        500: (store) => put(store, recordOf('b')),
+        999: (store) => seen.push(has(store, 'a')),
+        1000: (store) => seen.push(has(store, 'a')),
+      },
+    );
+    expect(seen).toEqual([true, false]);
+  });
+
+  it('memoryStore removes what is too old before it removes what is not needed', () => {
+    let rest: unknown;
+    later(
+      { maxBytes: 300, maxAge: 1000 },
+      {
+        0: (store) => put(store, sized(200, 'old', { state: 'waiting' })),
+        1000(store) {
+          put(store, sized(200, 'new'));
+          rest = kept(store, 'old', 'new');
+        },
+      },
+    );
+    expect(rest).toEqual(['new']);
+  });
+
+  it('memoryStore uses `maxBytes`, and removes the run that was changed first', () => {
+    const store = memoryStore({ maxBytes: 600 });
+    for (const id of ['a', 'b', 'c']) put(store, sized(200, id));
+    expect(kept(store, 'a', 'b', 'c')).toEqual(['a', 'b', 'c']);
+    put(store, sized(200, 'a'), 1);
+    put(store, sized(200, 'd'));
+    expect(kept(store, 'a', 'b', 'c', 'd')).toEqual(['a', 'c', 'd']);
+  });
+
+  it('memoryStore removes the runs that have ended, then those that wait, and none in progress', () => {
+    const store = memoryStore({ maxBytes: 600 });
+    put(store, sized(200, 'running', leased(Infinity)));
+    put(store, sized(200, 'waiting', { state: 'waiting' }));
+    put(store, sized(200, 'ended'));
+    const rest = () => kept(store, 'running', 'waiting', 'ended', 'more', 'most', 'last');
+    put(store, sized(200, 'more', { state: 'waiting' }));
+    expect(rest()).toEqual(['running', 'waiting', 'more']);
+    put(store, sized(200, 'most', leased(Infinity)));
+    expect(rest()).toEqual(['running', 'more', 'most']);
+    put(store, sized(400, 'last', leased(Infinity)));
+    expect(rest()).toEqual(['running', 'most', 'last']);
+  });
+
+  it('memoryStore takes from the owner that uses most', () => {
+    const store = memoryStore({ maxBytes: 1000 });
+    for (const id of ['a1', 'a2', 'a3']) put(store, sized(170, id));
+    for (const id of ['b1', 'b2']) put(store, sized(170, id, { owner: 'bob' }));
+    put(store, sized(200, 'b3', { owner: 'bob' }));
+    expect(kept(store, 'a1', 'a2', 'a3', 'b1', 'b2', 'b3')).toEqual(['a1', 'a2', 'a3', 'b2', 'b3']);
+  });
+
+  it('memoryStore removes no more than it must, if two owners use the same', () => {
+    const store = memoryStore({ maxBytes: 600 });
+    for (const id of ['a1', 'a2']) put(store, sized(200, id));
+    for (const id of ['b1', 'b2']) put(store, sized(200, id, { owner: 'bob' }));
+    expect(kept(store, 'a1', 'a2', 'b1', 'b2')).toEqual(['a2', 'b1', 'b2']);
+  });
+
+  it('memoryStore takes nothing from an owner that uses its share, which former owners do not lower', () => {
+    const store = memoryStore({ maxBytes: 600 });
+    put(store, sized(200, 'e', { owner: 'eve' }));
+    observe(store.delete('e', 1));
+    put(store, sized(300, 'a'));
+    for (const id of ['b1', 'b2']) put(store, sized(200, id, { owner: 'bob', ...leased(Infinity) }));
+    expect(kept(store, 'a', 'b1', 'b2')).toEqual(['a', 'b1', 'b2']);
+  });
+
+  it('memoryStore lists 100 runs on one page', () => {
+    const store = memoryStore();
+    for (let n = 0; n < 100; n++) put(store, recordOf(`r${n}`));
+    expect(observe(store.list('ann')).values[0]?.next).toBeUndefined();
+    put(store, recordOf('r100'));
+    const [first] = observe(store.list('ann')).values;
+    expect([first?.runs.length, first?.next]).toEqual([100, '100']);
+  });
+
+  it.each(['maxBytes', 'maxAge'])('memoryStore rejects a `%s` below zero', (name) => {
+    expect(() => memoryStore({ [name]: -1 })).toThrow(`${name} is -1.`);
+  });
+});

@@ -1,0 +1,94 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createClient } from 'redis';
+import { concat, concatMap, firstValueFrom, ignoreElements, lastValueFrom, merge, timer, toArray } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { redisLog, redisNotifications } from '../../../../lib/service/stores/redis/index.js';
+import { logContract } from '../../../../lib/testing/index.js';
+import { startRedis } from '../../../support/redisServer.js';
+import type { RedisServer } from '../../../support/redisServer.js';
+import { expectSharedRun } from '../otherProcess.js';
+
+const done = (work: Observable<unknown>) => lastValueFrom(work, { defaultValue: undefined });
+
+describe('Redis', () => {
+  let server: RedisServer;
+  let client: ReturnType<typeof connection>;
+  const connection = () => createClient({ url: server.url });
+  const listeningLog = () => redisLog(client, { notifications: redisNotifications(connection) });
+
+  beforeAll(async () => {
+    server = await startRedis();
+    client = connection();
+    client.on('error', () => undefined); // the connection is lost when the server is killed
+    await client.connect();
+  });
+  afterAll(async () => {
+    client.destroy();
+    await server.remove();
+  });
+
+  it.each(logContract(() => redisLog(client, { writeInterval: 0 })))('redisLog, polling $title', ({ run }) => run());
+  it.each(logContract(listeningLog))('redisLog, with notifications $title', ({ run }) => run());
+
+  it('gives a reader of another process each event, and its executor the messages from there', () =>
+    expectSharedRun(listeningLog(), listeningLog()));
+
+  it('reads more entries than one page has', async () => {
+    const log = redisLog(client, { writeInterval: 0 });
+    const types = Array.from({ length: 700 }, (_, index) => `e${index}`);
+    await done(concat(...types.map((type) => log.append('long', 1, [{ type }])), log.end('long', 1)));
+    const read = await firstValueFrom(log.read('long').pipe(toArray()));
+    expect(read.map(({ event }) => event.type)).toEqual(types);
+  }, 30_000);
+
+  it('does each write once while the server is killed and started again', async () => {
+    const log = listeningLog();
+    const run = 'restart';
+    await done(log.append(run, 1, []));
+    const reading = firstValueFrom(log.read(run).pipe(toArray()));
+    const events = Array.from({ length: 40 }, (_, index) => ({ type: `e${index}` }));
+    const writing = concat(...events.map((event) => log.append(run, 1, [event])), log.end(run, 1));
+    const restart = timer(500).pipe(
+      concatMap(() => server.kill()),
+      concatMap(() => timer(1000)),
+      concatMap(() => server.start()),
+      ignoreElements(),
+    );
+    await done(merge(writing, restart));
+    expect((await reading).map(({ event }) => event.type)).toEqual(events.map(({ type }) => type));
+  }, 60_000);
+
+  it('does not repeat a write whose reply was lost', async () => {
+    const lossy = { losses: 0 };
+    const log = redisLog({
+      sendCommand: async (command: string[]) => {
+        const reply = await client.sendCommand(command);
+        if (command[1]?.includes('xadd') && lossy.losses++ % 2 === 0) throw new Error('The socket was closed.');
+        return reply;
+      },
+    });
+    const run = 'lost-replies';
+    await done(concat(...['a', 'b', 'c'].map((type) => log.append(run, 1, [{ type }])), log.end(run, 1)));
+    const read = await firstValueFrom(log.read(run).pipe(toArray()));
+    expect(read.map(({ event }) => event.type)).toEqual(['a', 'b', 'c']);
+    expect(lossy.losses).toBeGreaterThan(3);
+  });
+
+  it('fails at once for an error that another attempt does not mend', async () => {
+    await client.set('rivulet:{wrong}:state', 'a text');
+    await expect(done(redisLog(client).append('wrong', 1, []))).rejects.toThrow('WRONGTYPE');
+  });
+
+  it('keeps a run for its age, and an ended one until its end says', async () => {
+    const log = redisLog(client, { maxAge: 60_000, prefix: 'mine' });
+    await done(log.append('aged', 1, [{ type: 'a' }]));
+    for (const name of ['state', 'events']) {
+      const left = await client.pTTL(`mine:{aged}:${name}`);
+      expect(left).toBeGreaterThan(50_000);
+      expect(left).toBeLessThanOrEqual(60_000);
+    }
+    await done(log.end('aged', 1, { expires: Date.now() - 1 }));
+    expect(await client.exists(['mine:{aged}:state', 'mine:{aged}:events'])).toBe(0);
+    await expect(done(log.read('aged'))).rejects.toMatchObject({ code: 'run_not_found' });
+  });
+});

@@ -1,0 +1,234 @@
+import { createServer } from 'node:http';
+import type { IncomingMessage, RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import type { OAuthClientProvider, OAuthTokens } from '@modelcontextprotocol/client';
+import { createMcpHandler } from '@modelcontextprotocol/server';
+import { firstValueFrom, from, lastValueFrom, toArray } from 'rxjs';
+import { mcpSignIn, mcpTools } from '../../../lib/tools/mcp/index.js';
+import { createAgent, toView } from '../../../lib/index.js';
+import type { Checkpoint, RunEvent } from '../../../lib/index.js';
+import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
+import { named, newClient, newServer } from './servers.js';
+
+const closers: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function listen(listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  closers.push(() => {
+    server.closeAllConnections();
+    return new Promise((closed) => server.close(closed));
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+}
+
+/** A server of tools with bearer tokens, made with the official server package, and its authorisation server. */
+async function serve() {
+  const valid = { access: '', refresh: '' };
+  const calls: string[] = [];
+  const secrets: string[] = ['client-secret-1'];
+  const issue = (): OAuthTokens => {
+    valid.access = `access-secret-${secrets.length}`;
+    valid.refresh = `refresh-secret-${secrets.length}`;
+    secrets.push(valid.access, valid.refresh);
+    return { access_token: valid.access, refresh_token: valid.refresh, token_type: 'Bearer', expires_in: 3600 };
+  };
+  const handler = createMcpHandler(() =>
+    newServer({
+      list: () => ({ tools: [named('mail')] }),
+      call: ({ name }) => {
+        calls.push(name);
+        return { content: [{ type: 'text', text: 'Two mails.' }] };
+      },
+    }),
+  );
+  const url: string = await listen((request, response) => {
+    const json = (status: number, value: unknown, headers = {}) =>
+      response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(value));
+    const answer = async () => {
+      const { pathname } = new URL(request.url ?? '/', url);
+      if (pathname.startsWith('/.well-known/oauth-protected-resource'))
+        return json(200, { resource: `${url}/mcp`, authorization_servers: [url] });
+      if (pathname === '/.well-known/oauth-authorization-server')
+        return json(200, {
+          issuer: url,
+          authorization_endpoint: `${url}/authorize`,
+          token_endpoint: `${url}/token`,
+          response_types_supported: ['code'],
+          code_challenge_methods_supported: ['S256'],
+        });
+      const body = await textOf(request);
+      if (pathname === '/token') {
+        const form = new URLSearchParams(body);
+        const isRefresh = form.get('grant_type') === 'refresh_token';
+        const isGranted = isRefresh ? form.get('refresh_token') === valid.refresh : form.get('code') === 'code-secret';
+        return isGranted ? json(200, issue()) : json(400, { error: 'invalid_grant' });
+      }
+      if (pathname !== '/mcp') return json(404, {});
+      if (valid.access === '' || request.headers.authorization !== `Bearer ${valid.access}`)
+        return json(401, {}, { 'www-authenticate': 'Bearer error="invalid_token"' });
+      const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]);
+      const { method = 'GET' } = request;
+      const received = await handler.fetch(
+        new Request(`${url}/mcp`, { method, headers, ...(method === 'POST' ? { body } : {}) }),
+      );
+      response.writeHead(received.status, Object.fromEntries(received.headers));
+      return response.end(Buffer.from(await received.arrayBuffer()));
+    };
+    void answer();
+  });
+  return { url, calls, secrets, valid, issue };
+}
+
+/** What a service keeps of a user, outside of the run: shared by its processes. */
+interface Kept {
+  tokens?: OAuthTokens | undefined;
+  address?: URL;
+  verifier?: string;
+}
+
+const providerOf = (kept: Kept): OAuthClientProvider => ({
+  redirectUrl: 'http://127.0.0.1/callback',
+  clientMetadata: { redirect_uris: ['http://127.0.0.1/callback'] },
+  state: () => 'state-of-a-session',
+  clientInformation: () => ({ client_id: 'rivulet', client_secret: 'client-secret-1' }),
+  tokens: () => kept.tokens,
+  saveTokens: (tokens) => void (kept.tokens = tokens),
+  redirectToAuthorization: (address) => void (kept.address = address),
+  saveCodeVerifier: (verifier) => void (kept.verifier = verifier),
+  codeVerifier: () => kept.verifier ?? '',
+  invalidateCredentials: (scope) => {
+    if (scope === 'all' || scope === 'tokens') kept.tokens = undefined;
+  },
+});
+
+/** One process of the service: an agent with a client of its own. */
+async function startAgent(url: string, kept: Kept, callCount = 1) {
+  const client = newClient();
+  const signIn = mcpSignIn(providerOf(kept));
+  const { authProvider } = signIn;
+  await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { authProvider, fetch: signIn.fetch }));
+  closers.push(() => client.close());
+  const tools = await firstValueFrom(mcpTools(client, { signIn }));
+  const calls = Array.from({ length: callCount }, () => toolCall('mail'));
+  const model = scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : calls));
+  return createAgent({ model, tools, toolConcurrency: Infinity });
+}
+
+const typesOf = (events: readonly RunEvent[]) => events.map(({ type }) => type);
+
+/** A run whose tokens were revoked after the tools had been listed. */
+async function waitingRun() {
+  const server = await serve();
+  const kept: Kept = { tokens: server.issue() };
+  const agent = await startAgent(server.url, kept);
+  server.valid.access = '';
+  server.valid.refresh = '';
+  const events = await lastValueFrom(agent.stream('Read my mail.').pipe(toArray()));
+  const last = events.at(-1);
+  if (last?.type !== 'result') throw new Error('The run has no result.');
+  const { result } = last;
+  return { server, kept, events, result, checkpoint: JSON.stringify(result.checkpoint) };
+}
+
+describe('mcpTools with signIn', () => {
+  it('lets a call wait when the refresh token has expired, with the address to open', async () => {
+    const { server, kept, events, result, checkpoint } = await waitingRun();
+    expect(typesOf(events)).toContain('toolWaiting');
+    expect(typesOf(events)).not.toContain('toolStart');
+    expect(result.finishReason).toBe('waiting');
+    expect(kept.address?.href).toContain(`${server.url}/authorize?`);
+    expect(kept.address?.searchParams.get('state')).toBe('state-of-a-session');
+    expect(server.calls).toEqual([]);
+    const details = { signIn: kept.address?.href };
+    expect(events.find(({ type }) => type === 'toolWaiting')).toMatchObject({ name: 'mail', details });
+    expect(result.waiting).toMatchObject([{ name: 'mail', details }]);
+    expect((JSON.parse(checkpoint) as Checkpoint).open?.waiting).toMatchObject([{ name: 'mail', details }]);
+    const shown = await lastValueFrom(from(events).pipe(toView()));
+    expect(shown.messages.flatMap(({ parts }) => parts)).toContainEqual(
+      expect.objectContaining({ type: 'toolCall', status: 'waiting', details }),
+    );
+  });
+
+  it('executes the call with another client after the sign-in', async () => {
+    const { server, kept, events, result, checkpoint } = await waitingRun();
+    const callback = new StreamableHTTPClientTransport(new URL(`${server.url}/mcp`), {
+      authProvider: providerOf(kept),
+    });
+    await callback.finishAuth('code-secret');
+    const [id = ''] = (result.waiting ?? []).map((call) => call.id);
+    const agent = await startAgent(server.url, kept);
+    const resumed = await lastValueFrom(
+      agent.resume(JSON.parse(checkpoint) as Checkpoint, { decisions: { [id]: { approve: true } } }).pipe(toArray()),
+    );
+    expect(server.calls).toEqual(['mail']);
+    expect(resumed).toContainEqual(expect.objectContaining({ type: 'toolResult', result: 'Two mails.' }));
+    const seen = JSON.stringify([events, checkpoint, resumed]);
+    for (const secret of [...server.secrets, kept.verifier ?? '', 'code-secret']) {
+      expect(secret).not.toBe('');
+      expect(seen).not.toContain(secret);
+    }
+  });
+
+  it('reports a denied sign-in to the model', async () => {
+    const { server, result, checkpoint } = await waitingRun();
+    server.issue();
+    const agent = await startAgent(server.url, { tokens: { access_token: server.valid.access, token_type: 'Bearer' } });
+    const [id = ''] = (result.waiting ?? []).map((call) => call.id);
+    const decisions = { [id]: { approve: false, reason: 'The user did not sign in.' } as const };
+    const resumed = await lastValueFrom(
+      agent.resume(JSON.parse(checkpoint) as Checkpoint, { decisions }).pipe(toArray()),
+    );
+    expect(resumed).toContainEqual(expect.objectContaining({ type: 'toolResult', code: 'denied' }));
+    expect(server.calls).toEqual([]);
+  });
+
+  it.each([1, 5])('refreshes once for %d concurrent calls, if each refresh token is accepted once', async (count) => {
+    const server = await serve();
+    const kept: Kept = { tokens: server.issue() };
+    const agent = await startAgent(server.url, kept, count);
+    for (let expiry = 1; expiry <= 3; expiry++) {
+      server.valid.access = 'expired';
+      const before = server.secrets.length;
+      const { finishReason } = await lastValueFrom(agent.run('Read my mail.'));
+      expect(finishReason).toBe('stop');
+      expect(server.calls).toHaveLength(count * expiry);
+      expect(server.secrets.length - before).toBe(2); // one access token and one refresh token
+      expect(kept.tokens?.access_token).toBe(server.valid.access);
+    }
+  });
+
+  it('asks again if the approval comes before the sign-in, as an error for the model', async () => {
+    const { server, kept, result, checkpoint } = await waitingRun();
+    server.valid.access = kept.tokens?.access_token ?? 'none'; // so that the other process can list the tools
+    kept.tokens ??= { access_token: server.valid.access, token_type: 'Bearer' };
+    const agent = await startAgent(server.url, kept);
+    server.valid.access = 'revoked';
+    const [id = ''] = (result.waiting ?? []).map((call) => call.id);
+    const decisions = { [id]: { approve: true } as const };
+    const resumed = await lastValueFrom(
+      agent.resume(JSON.parse(checkpoint) as Checkpoint, { decisions }).pipe(toArray()),
+    );
+    expect(resumed).toContainEqual(expect.objectContaining({ type: 'toolResult', code: 'failed' }));
+    expect(server.calls).toEqual([]);
+  });
+
+  it('does not wait while the access token can be refreshed', async () => {
+    const server = await serve();
+    const agent = await startAgent(server.url, { tokens: server.issue() });
+    server.valid.access = 'expired';
+    const { finishReason, text } = await lastValueFrom(agent.run('Read my mail.'));
+    expect([finishReason, text, server.calls]).toEqual(['stop', 'Done.', ['mail']]);
+  });
+});
