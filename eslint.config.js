@@ -4,55 +4,36 @@ import { defineConfig } from 'eslint/config';
 import rxjsX from 'eslint-plugin-rxjs-x';
 import tseslint from 'typescript-eslint';
 
-/** The rooms behind the main entry point. */
-const mainRooms = [
-  'core',
-  'protocol',
-  'providers',
-  'operators',
-  'orchestrators',
-  'agent',
-  'models',
-  'tools',
-  'transport',
-  'service',
-  'chat',
-];
-
-/** Imports go one way: a room of lib/ may import itself and the rooms listed here. */
+/** Imports go one way: a room of lib/ may import itself and the rooms listed here (ARCHITECTURE.md, "Rooms"). */
 const rooms = {
   core: [],
-  protocol: ['core'],
   operators: ['core'],
+  protocol: ['core'],
   providers: ['core', 'protocol'],
-  registry: ['core', 'providers'],
-  orchestrators: ['core', 'operators'],
-  agent: ['core', 'operators', 'orchestrators'],
+  agent: ['core', 'operators'],
   models: ['core', 'operators', 'protocol'],
-  tools: ['core', 'operators'],
+  tools: ['core', 'operators', 'protocol'],
   transport: ['core', 'operators', 'protocol'],
-  service: ['core', 'operators', 'protocol', 'transport', 'agent'],
+  service: ['core', 'operators', 'protocol', 'transport', 'agent', 'service/stores'],
+  'service/stores': ['core', 'operators', 'protocol', 'transport', 'agent', 'service'],
   chat: ['core', 'operators', 'protocol', 'transport', 'agent'],
-  chats: ['core', 'transport', 'service', 'chat'],
-  recording: ['core', 'operators', 'orchestrators', 'agent', 'protocol'],
-  stores: ['core', 'operators', 'orchestrators', 'agent', 'transport', 'service'],
-  bridges: ['core', 'operators', 'orchestrators', 'protocol', 'agent', 'transport', 'service', 'chat'],
-  'bridges/angular': ['core', 'transport', 'chat'],
-  'bridges/mcp': ['core'],
-  'bridges/opentelemetry': ['core', 'operators', 'orchestrators', 'agent'],
-  testing: [...mainRooms, 'recording'],
-  'testing/server': ['core', 'testing', 'recording'],
-  cli: [...mainRooms, 'registry', 'recording', 'testing', 'testing/server'],
-  // The main entry point: no room imports it. registry, recording, stores, bridges and testing are separate entry points.
-  index: mainRooms,
+  observe: ['core', 'operators', 'protocol', 'agent'],
 };
+const allRooms = Object.keys(rooms);
+// The rooms of tools and programs, and the entry points beside them, see everything below.
+rooms.testing = allRooms.filter((room) => room !== 'service/stores');
+rooms['testing/server'] = ['core', 'testing', 'observe']; // it serves recordings
+rooms.cli = [...allRooms, 'testing', 'testing/server'];
+rooms.index = allRooms;
+rooms.agUi = allRooms;
+rooms.chats = allRooms;
 
 /** The dependencies at run time. */
 const packages = ['rxjs', 'rxjs/testing', 'nanoid/non-secure', 'eventsource-parser'];
 /** The packages that a room needs at run time: optional peer dependencies. */
 const peers = {
-  'bridges/angular': ['@angular/core', '@angular/core/rxjs-interop'],
-  'bridges/opentelemetry': ['@opentelemetry/api'],
+  chat: ['@angular/core', '@angular/core/rxjs-interop'],
+  observe: ['@opentelemetry/api'],
   cli: ['marked', 'marked-terminal'],
 };
 /** Packages that the user installs: lib/ imports their types only. */
@@ -77,7 +58,7 @@ const oneWay = {
     /** Returns why a module may not be imported, or undefined. */
     function problemOf(source, isType) {
       if (source.startsWith('node:'))
-        return ['testing/server', 'cli', 'stores'].includes(room)
+        return ['testing/server', 'cli', 'service/stores'].includes(room)
           ? undefined
           : 'Only lib/testing/server, lib/service/stores and lib/cli may import Node built-ins: the library runs in browsers.';
       if (!source.startsWith('.')) {
@@ -195,7 +176,8 @@ export default defineConfig(
   },
   { files: ['lib/index.ts'], rules: { 'max-lines': 'off' } }, // a list of names
   {
-    files: ['lib/{operators,transport,service,chat,bridges}/**'],
+    files: ['lib/{operators,transport,service,chat,observe/opentelemetry}/**'],
+    ignores: ['lib/service/stores/**'], // the clients of databases are no Observables
     rules: { 'no-restricted-syntax': ['error', zodByName, bareObservable] },
   },
   {

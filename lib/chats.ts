@@ -5,5 +5,6 @@ export type { KeepChatsOptions } from './service/chats/keepChats.js';
 export { memoryChats } from './service/stores/memory/memoryChats.js';
 export { remoteChats } from './chat/remoteChats.js';
 export type { OpenedChat, RemoteChats, RemoteChatsOptions } from './chat/remoteChats.js';
-export type { ChatPage, ChatRecord, ChatService, ChatStore, ChatSummary } from './service/chats/chatStore.js';
+export type { ChatRecord, ChatService, ChatStore } from './service/chats/chatStore.js';
 export type { ServiceChats, StoredChat } from './service/chats/chatStore.js';
+export type { ChatPage, ChatSummary } from './transport/chatSummary.js';

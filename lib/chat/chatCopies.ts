@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import { isSavedConversation } from './savedConversation.js';
 import { lockTab } from './tabLock.js';
 import { tryParseJson } from '../core/json/json.js';
-import type { ChatSummary } from '../service/chats/chatStore.js';
+import type { ChatSummary } from '../transport/chatSummary.js';
 import type { OpenedChat, RemoteChats } from './remoteChats.js';
 
 /** The copies of chats in a browser. */

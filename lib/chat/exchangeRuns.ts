@@ -32,7 +32,7 @@ import { answeredView, earlierRun, historyOf } from './exchanges.js';
 import type { Exchange, Exchanges } from './exchanges.js';
 import type { PageTools } from './pageTools.js';
 import type { TabLock } from './tabLock.js';
-import { isReconnecting } from './remoteAgent.js';
+import { isReconnecting } from '../core/connectionEvents.js';
 import { toView } from '../operators/toView.js';
 import { cancelView, failView, shownMessages, viewOf, waitAgain } from '../operators/view/view.js';
 import type { View } from '../operators/view/view.js';

@@ -18,24 +18,17 @@ import {
 } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { errorText, StreamInterruptedError } from '../core/errors.js';
+import type { ReconnectingEvent, Reconnection } from '../core/connectionEvents.js';
 import type { StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
 import { fromServerSentEvents, MAX_RETRY_DELAY, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
-import type { FromServerSentEventsOptions, Reconnection, RunRequest } from '../transport/fromServerSentEvents.js';
+import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromServerSentEvents.js';
 
 /** Options of `remoteAgent`. */
 export interface RemoteAgentOptions
   extends Omit<FromServerSentEventsOptions, 'onReconnect' | 'joins'>, Pick<RunRequest, 'headers'> {}
-
-/** A notice of `remoteAgent`: the connection has broken, and is opened again. The view has it as `reconnecting`. */
-export interface ReconnectingEvent extends Reconnection {
-  readonly type: 'reconnecting';
-}
-
-/** Whether an event is such a notice. */
-export const isReconnecting = (event: StreamEvent): event is ReconnectingEvent => event.type === 'reconnecting';
 
 /** The interval at which `stop` asks again for a run that the server does not know yet, in milliseconds. */
 const STOP_INTERVAL = 250;

@@ -5,7 +5,7 @@ import { isSavedConversation, unreadableConversation } from './savedConversation
 import type { SavedConversation } from './savedConversation.js';
 import { ConfigurationError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
-import type { ChatPage, ChatSummary } from '../service/chats/chatStore.js';
+import type { ChatPage, ChatSummary } from '../transport/chatSummary.js';
 import { delayBefore, statusError, unreachable } from '../transport/fromServerSentEvents.js';
 
 /** Options of `remoteChats`. */

@@ -8,11 +8,5 @@ export interface EarlierRun {
   readonly hasBegun?: boolean | undefined;
 }
 
-/**
- * The type of the first event of a run whose service has lost earlier runs, for example at a restart with the
- * default store. The model receives only the prompts of those runs. Its `runs` are their ids.
- */
-export const HISTORY_LOST_EVENT = 'historyLost';
-
 /** The maximum number of earlier runs in a request: the newest ones. */
 export const MAX_EARLIER_RUNS = 1000;

@@ -2,6 +2,7 @@ import { defer, filter, map, retry, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import { ConnectionError, HttpError, ProtocolError, RivuletError, StreamInterruptedError } from '../core/errors.js';
+import type { Reconnection } from '../core/connectionEvents.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
 import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { Fields, JsonObject } from '../core/json/json.js';
@@ -43,14 +44,6 @@ export interface FromServerSentEventsOptions {
   readonly joins?: boolean | undefined;
   /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
-}
-
-/** A connection that broke, and is opened again. */
-export interface Reconnection {
-  /** The number of the attempt since something was received, from 1. */
-  readonly attempt: number;
-  /** The delay before it, in milliseconds. */
-  readonly delay: number;
 }
 
 /** The run failed at the server, which reports `code` and `message`. */

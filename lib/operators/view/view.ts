@@ -13,7 +13,7 @@ import type {
 import type { ServerTool } from '../../core/metadata.js';
 import { nestedId } from '../../core/nested.js';
 import type { Usage } from '../../core/usage.js';
-import type { Reconnection } from '../../transport/fromServerSentEvents.js';
+import type { Reconnection } from '../../core/connectionEvents.js';
 
 /**
  * The state of a run, for a UI.

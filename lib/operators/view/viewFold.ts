@@ -21,9 +21,8 @@ import {
   withDelta,
   withoutNotices,
 } from './view.js';
-import { HISTORY_LOST_EVENT } from '../../transport/earlierRun.js';
+import { HISTORY_LOST_EVENT, isReconnecting } from '../../core/connectionEvents.js';
 import { createInnerFolds, withOuterId } from './innerFolds.js';
-import { isReconnecting } from '../../chat/remoteAgent.js';
 import type { MessageView, PartView, ToolCallView, View, ViewStatus } from './view.js';
 
 /** Builds a view from the events of a run. */

@@ -1,24 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { JsonObject } from '../../core/json/json.js';
+import type { ChatPage, ChatSummary } from '../../transport/chatSummary.js';
 import type { Client } from '../runs/runAccess.js';
-
-/** A chat in the list of its owner. */
-export interface ChatSummary {
-  readonly id: string;
-  readonly title: string;
-  /** When its content was last changed, in milliseconds since 1970. */
-  readonly updated: number;
-  /** 1 for a new chat; each change adds 1. */
-  readonly version: number;
-}
-
-/** A page of the list of chats. */
-export interface ChatPage {
-  /** The one that was changed last is the first. */
-  readonly chats: readonly ChatSummary[];
-  /** Pass it to `list` for the next page. Absent after the last page. */
-  readonly next?: string | undefined;
-}
 
 /** The stored record of a chat. Plain JSON. */
 export interface ChatRecord extends Omit<ChatSummary, 'version'> {

@@ -3,7 +3,7 @@ import type { Observable, ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { ServiceChats } from '../chats/chatStore.js';
 import type { StreamEvent } from '../../core/event.js';
-import { HISTORY_LOST_EVENT } from '../../transport/earlierRun.js';
+import { HISTORY_LOST_EVENT } from '../../core/connectionEvents.js';
 import type { EarlierRun } from '../../transport/earlierRun.js';
 import { RUN_ID_HEADER } from '../../transport/fromServerSentEvents.js';
 import { isUnguessable } from '../../transport/randomId.js';

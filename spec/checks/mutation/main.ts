@@ -10,14 +10,11 @@ import type { MutationReport } from './report.js';
 /** The lowest score of a room, in percent. Default: none. */
 const limits: Readonly<Record<string, number>> = {
   operators: 90,
-  orchestrators: 90,
+  agent: 90,
   models: 85,
   tools: 85,
   service: 85,
 };
-
-/** Specs that belong to a room besides those of its folder: `agentRun.ts` and others are parts of `lib/agent/createAgent.ts`. */
-const furtherSpecs: Readonly<Record<string, RegExp>> = { orchestrators: /^agent/ };
 
 /** Specs that start processes; and zone.js, which replaces Promise for all specs of the process. */
 const notInOneProcess = /\.(?:slow|database)\.spec\.ts$|\bzone\.spec\.ts$/;
@@ -42,11 +39,9 @@ const [room] = positionals;
 const isComplete = values.only === everyFile;
 if (room === undefined) throw new Error('Pass a room of lib/: npm run mutation -- tools');
 
-const further = furtherSpecs[room];
-const specs = [
-  ...readdirSync(`spec/${room}`, { recursive: true, encoding: 'utf8' }).map((name) => `spec/${room}/${name}`),
-  ...readdirSync('spec').flatMap((name) => (further?.test(name) ? [`spec/${name}`] : [])),
-].filter((name) => name.endsWith('.spec.ts') && !notInOneProcess.test(name));
+const specs = readdirSync(`spec/${room}`, { recursive: true, encoding: 'utf8' })
+  .map((name) => `spec/${room}/${name}`)
+  .filter((name) => name.endsWith('.spec.ts') && !notInOneProcess.test(name));
 const tests = `^(?!.*(${slowTests.join('|')}))`;
 
 const folder = import.meta.dirname;

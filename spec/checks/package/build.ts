@@ -22,5 +22,5 @@ async function linkDrawings(): Promise<void> {
 
 await linkDrawings();
 // The bridge to Angular has no CommonJS, as Angular has none.
-await rm(join(root, 'dist/cjs/bridges/angular'), { recursive: true });
+await rm(join(root, 'dist/cjs/chat/angular'), { recursive: true });
 await writeFile(join(root, 'dist/cjs/package.json'), `${JSON.stringify({ type: 'commonjs', sideEffects: false })}\n`);

@@ -7,27 +7,27 @@ import { root } from './shell.js';
 const lib = join(root, 'lib');
 
 /** Entry points without CommonJS: Angular has ES modules only. */
-const esmOnly = ['bridges/angular/index'];
+const esmOnly = ['chat/angular/index'];
 
 /** The entry points in the `exports` of package.json. */
 const entries = [
   ...esmOnly,
   'index',
-  'registry/index',
+  'providers/registry/index',
   'providers/openaiResponses/index',
   'providers/anthropic/index',
   'providers/google/index',
   'providers/kit',
   'providers/aiSdk/aiSdk',
-  'bridges/aiSdkUi/index',
-  'bridges/mcp/index',
-  'bridges/agUi/index',
-  'bridges/opentelemetry/index',
-  'stores/postgres/index',
-  'stores/redis/index',
-  'stores/dbos/index',
-  'chats/index',
-  'recording/index',
+  'service/uiChat/index',
+  'service/stores/postgres/index',
+  'service/stores/redis/index',
+  'service/stores/dbos/index',
+  'tools/mcp/index',
+  'agUi',
+  'chats',
+  'observe/opentelemetry/index',
+  'observe/recording/index',
   'testing/index',
   'testing/server/index',
   'cli/main',
@@ -60,22 +60,39 @@ const needsRxjs = (id: string, meta: ManualChunkMeta): boolean =>
     .getModuleInfo(id)
     ?.importedIds.some((to) => isRxjs(to) || (isOurs(to) && roomOf(to) === roomOf(id) && needsRxjs(to, meta))) ?? false;
 
-/** The output file of each room whose modules are one file. A page has what it shows and how that travels together. */
-const filesOfRooms: Readonly<Record<string, string>> = {
+/**
+ * The output file of each folder whose modules are one file; undefined: each entry point has them. A page has what it
+ * shows and how that travels together. The innermost folder of a module decides.
+ */
+const filesOfFolders: Readonly<Record<string, string | undefined>> = {
   core: 'core',
   protocol: 'protocol',
-  'agent.ts': 'orchestrators',
-  orchestrators: 'orchestrators',
+  agent: 'agent',
   models: 'wrappers',
   tools: 'wrappers',
-  recording: 'recording',
+  'tools/mcp': undefined,
+  observe: 'recording',
+  'observe/opentelemetry': undefined,
+  'operators/view': 'page',
   transport: 'page',
+  'transport/agUi': undefined,
   chat: 'page',
+  'chat/agUi': undefined,
+  'chat/angular': undefined,
   service: 'service',
+  'service/agUi': undefined,
+  'service/uiChat': undefined,
+  'service/chats': undefined,
+  'service/stores': undefined,
+  'service/stores/memory': 'service',
 };
 
 /** Modules that import other names of rxjs than the rest of their room, and are therefore not in its file. */
-const filesOfModules: Readonly<Record<string, string>> = {
+const filesOfModules: Readonly<Record<string, string | undefined>> = {
+  'operators/toView.ts': 'page',
+  'chat/remoteChats.ts': undefined, // only for rivulet/chats
+  'chat/chatCopies.ts': undefined,
+  'service/stores/memory/memoryChats.ts': undefined,
   'core/ignoreTeardownErrors.ts': 'coreOverRxjs',
   'core/notifier.ts': 'coreOverRxjs',
   'core/semaphore.ts': 'coreOverRxjs',
@@ -91,8 +108,12 @@ const filesOfModules: Readonly<Record<string, string>> = {
 function partOf(id: string, meta: ManualChunkMeta): string | undefined {
   const path = relative(lib, id).split(sep);
   const [room = '', inner = ''] = path;
-  const file = filesOfModules[path.join('/')] ?? filesOfRooms[room];
-  if (file !== undefined) return file;
+  const file = path.join('/');
+  if (file in filesOfModules) return filesOfModules[file];
+  for (let depth = path.length - 1; depth > 0; depth--) {
+    const folder = path.slice(0, depth).join('/');
+    if (folder in filesOfFolders) return isEntry(id) ? undefined : filesOfFolders[folder];
+  }
   if (room === 'providers' && isEntry(id)) return undefined;
   if (room === 'operators') return needsRxjs(id, meta) ? 'operatorsOverRxjs' : room;
   if (room === 'providers') return inner === 'aiSdk' ? undefined : inner === 'shared' ? 'providersShared' : room;

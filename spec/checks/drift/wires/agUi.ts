@@ -5,7 +5,7 @@ const core = "import('@ag-ui/core')";
 export const agUi: DriftWire = {
   name: 'agUi',
   sdk: '@ag-ui/core',
-  files: ['bridges/agUi'],
+  files: ['agUi.ts', 'transport/agUi', 'service/agUi', 'chat/agUi'],
   unions: [
     {
       what: 'events',

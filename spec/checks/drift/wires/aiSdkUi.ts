@@ -10,7 +10,7 @@ const leftOut = [
 export const aiSdkUi: DriftWire = {
   name: 'aiSdkUi',
   sdk: 'ai',
-  files: ['bridges/aiSdkUi'],
+  files: ['service/uiChat'],
   unions: [
     { what: 'chunks', type: `${ai}.UIMessageChunk['type']`, leftOut },
     { what: 'parts of a message', type: `${ai}.UIMessage['parts'][number]['type']`, leftOut },

@@ -1,0 +1,23 @@
+import type { StreamEvent } from './event.js';
+
+/** A connection that broke, and is opened again. */
+export interface Reconnection {
+  /** The number of the attempt since something was received, from 1. */
+  readonly attempt: number;
+  /** The delay before it, in milliseconds. */
+  readonly delay: number;
+}
+
+/** A notice of `remoteAgent`: the connection has broken, and is opened again. The view has it as `reconnecting`. */
+export interface ReconnectingEvent extends Reconnection {
+  readonly type: 'reconnecting';
+}
+
+/** Whether an event is such a notice. */
+export const isReconnecting = (event: StreamEvent): event is ReconnectingEvent => event.type === 'reconnecting';
+
+/**
+ * The type of the first event of a run whose service has lost earlier runs, for example at a restart with the
+ * default store. The model receives only the prompts of those runs. Its `runs` are their ids.
+ */
+export const HISTORY_LOST_EVENT = 'historyLost';
