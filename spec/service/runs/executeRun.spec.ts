@@ -66,7 +66,7 @@ describe('createExecutor', () => {
 
   it('createExecutor restores the record of a run whose request ended while it was taken over', () => {
     const store = mapStore();
-    const before: RunRecord = { ...started, state: 'running', attempt: 1 };
+    const before: RunRecord = { ...started, state: 'running', updated: 0, attempt: 1 };
     observe(store.put(before, 0));
     const stored = store.records.get('r');
     const answers: Subject<void>[] = [];

@@ -36,7 +36,7 @@ const PAGE_SIZE = 500;
 interface Written {
   readonly last_write: number;
 }
-interface LogState extends Written {
+interface WriteState extends Written {
   readonly attempt: number;
   readonly ended: boolean;
 }
@@ -81,11 +81,11 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
   const write = (
     run: string,
     statement: Observable<readonly Written[]>,
-    wasWritten: (state: LogState) => boolean,
+    wasWritten: (state: WriteState) => boolean,
   ): Observable<Written> =>
     defer(() => {
       let isUncertain = false;
-      const state = defer(() => (isUncertain ? query<LogState>(STATE, [run]) : of([])));
+      const state = defer(() => (isUncertain ? query<WriteState>(STATE, [run]) : of([])));
       return state.pipe(
         concatMap((states): Observable<readonly Written[]> => {
           const written = states.filter(wasWritten);
@@ -144,6 +144,11 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
         return write(run, query(END, values), (state) => state.ended && state.attempt === attempt);
       }).pipe(ignoreElements()),
     read: createRunReader((run) => followTail((after) => readTail(EVENTS, eventsOf, run, after), wakeUps.of(run))),
+    state: (run) =>
+      defer(() => query<WriteState>(`${STATE} and expires > $2`, [run, now()])).pipe(
+        retryConnection(retryTime),
+        map(([row]) => row && { attempt: row.attempt, hasEvents: row.last_write > 0, hasEnded: row.ended }),
+      ),
     send: (run, message) =>
       defer(() => query(SEND, [run, JSON.stringify(message)])).pipe(
         map(({ length }) => length > 0),

@@ -9,7 +9,7 @@ import type { Tail } from '../followRun.js';
 import { createWakeUps } from '../wakeUps.js';
 import { evaluate, retryConnection } from './client.js';
 import type { RedisClient, Script } from './client.js';
-import { APPEND, END, READ, SEND } from './scripts.js';
+import { APPEND, END, READ, SEND, STATE } from './scripts.js';
 
 /** Options of `redisLog`. */
 export interface RedisLogOptions {
@@ -52,7 +52,7 @@ type Reply = readonly [ended: number, failure: string, entries: readonly Entry[]
  * Keeps the events of runs in Redis Streams, so that any process can read, join and stop a run that another one
  * executes.
  *
- * The records stay in a `RunStore`, for example `postgresStore`: this log takes the many small writes from PostgreSQL.
+ * The records stay in a `RecordStore`, for example `postgresStore`: this log takes the many small writes from PostgreSQL.
  * Each write is one entry with the events that arrived since the one before. A command is tried again while Redis
  * cannot be reached, and no write is done twice. What Redis has acknowledged survives its crash only with
  * `appendonly yes` and `appendfsync always`.
@@ -142,6 +142,15 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
         return write(run, END, [attempt, text, expires ?? '', maxAge]);
       }).pipe(ignoreElements()),
     read: createRunReader((run) => followTail((after) => readTail('events', eventsOf, run, after), wakeUps.of(run))),
+    state: (run) =>
+      evaluate(client, script(STATE, run), []).pipe(
+        retryConnection(retryTime),
+        map((reply) => {
+          if (reply === null) return undefined;
+          const [attempt, written, ended] = reply as readonly [number, number, number];
+          return { attempt, hasEvents: written > 0, hasEnded: ended === 1 };
+        }),
+      ),
     send: (run, message) =>
       evaluate(client, script(SEND, run), [run, JSON.stringify(message), maxAge]).pipe(
         map((position) => position !== null),
