@@ -121,22 +121,27 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
       }),
     );
 
+  const append: RunLog['append'] = (run, attempt, events) =>
+    defer(() => {
+      const known = lastWrites.get(run);
+      const last = known?.attempt === attempt ? known.number : undefined;
+      // Only a write with a number can be told from one that was lost, and opening a run twice does no harm.
+      if (last === undefined && events.length > 0)
+        return concat(append(run, attempt, []), append(run, attempt, events));
+      const count = events.length > 0 ? 1 : 0;
+      const text = count === 0 ? null : JSON.stringify(events);
+      const values = [run, attempt, count, text, now() + maxAge, last ?? null];
+      const written = write(
+        run,
+        query(APPEND, values),
+        (state) => state.attempt === attempt && (last === undefined || state.last_write === last + count),
+      ).pipe(tap(({ last_write }) => lastWrites.set(run, { attempt, number: last_write })));
+      return concat(clean, written, count === 0 ? [] : timer(writeInterval));
+    }).pipe(ignoreElements());
+
   return {
     isShared: true,
-    append: (run, attempt, events) =>
-      defer(() => {
-        const known = lastWrites.get(run);
-        const last = known?.attempt === attempt ? known.number : undefined;
-        const count = events.length > 0 ? 1 : 0;
-        const text = count === 0 ? null : JSON.stringify(events);
-        const values = [run, attempt, count, text, now() + maxAge, last ?? null];
-        const written = write(
-          run,
-          query(APPEND, values),
-          (state) => state.attempt === attempt && (last === undefined || state.last_write === last + count),
-        ).pipe(tap(({ last_write }) => lastWrites.set(run, { attempt, number: last_write })));
-        return concat(clean, written, count === 0 ? [] : timer(writeInterval));
-      }).pipe(ignoreElements()),
+    append,
     end: (run, attempt, { failure, expires = now() + maxAge } = {}) =>
       defer(() => {
         lastWrites.delete(run);

@@ -93,10 +93,13 @@ export function postgresStore<K extends 'run' | 'chat' = 'run'>(
         retryConnection(retryTime),
       ),
     list: (search) =>
-      defer(() => query<ListRow>(...listStatement(kind, now(), search))).pipe(
-        retryConnection(retryTime),
-        map((rows) => pageOf(rows.map((row) => listedRecord<KindRecord<K>>(row)))),
-      ),
+      defer(() => {
+        const [text, values] = listStatement(kind, now(), search); // outside of the retry: a forged cursor fails at once
+        return query<ListRow>(text, values).pipe(
+          retryConnection(retryTime),
+          map((rows) => pageOf(rows.map((row) => listedRecord<KindRecord<K>>(row)))),
+        );
+      }),
   };
 }
 

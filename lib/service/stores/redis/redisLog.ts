@@ -123,18 +123,22 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
       }),
     );
 
+  const append: RunLog['append'] = (run, attempt, events) =>
+    defer(() => {
+      const known = lastWrites.get(run);
+      const last = known?.attempt === attempt ? known.number : '';
+      // Only a write with a number can be told from one that was lost, and opening a run twice does no harm.
+      if (last === '' && events.length > 0) return concat(append(run, attempt, []), append(run, attempt, events));
+      const text = events.length === 0 ? '' : JSON.stringify(events);
+      const written = write(run, APPEND, [attempt, last, text, maxAge]).pipe(
+        tap((number) => lastWrites.set(run, { attempt, number })),
+      );
+      return concat(written, text === '' ? [] : timer(writeInterval));
+    }).pipe(ignoreElements());
+
   return {
     isShared: true,
-    append: (run, attempt, events) =>
-      defer(() => {
-        const known = lastWrites.get(run);
-        const last = known?.attempt === attempt ? known.number : '';
-        const text = events.length === 0 ? '' : JSON.stringify(events);
-        const written = write(run, APPEND, [attempt, last, text, maxAge]).pipe(
-          tap((number) => lastWrites.set(run, { attempt, number })),
-        );
-        return concat(written, text === '' ? [] : timer(writeInterval));
-      }).pipe(ignoreElements()),
+    append,
     end: (run, attempt, { failure, expires } = {}) =>
       defer(() => {
         lastWrites.delete(run);
