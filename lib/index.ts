@@ -250,17 +250,10 @@ export type { HandledAgent } from './service/handledAgent.js';
 export type { ServiceOptions } from './service/serviceOptions.js';
 export { memoryStore } from './service/stores/memory/memoryStore.js';
 export type { MemoryOptions } from './service/stores/memory/memoryStore.js';
-export type {
-  ListedRecord,
-  RecordPage,
-  RecordQuery,
-  RecordStore,
-  StorableRecord,
-  Stored,
-} from './service/ports/recordStore.js';
+export type { ListedRecord, RecordStore, StorableRecord } from './service/ports/recordStore.js';
 export type { RunRecord } from './service/ports/runStore.js';
 export { memoryLog } from './service/stores/memory/memoryLog.js';
 export { RunNotFoundError, RunTakenError } from './service/ports/runLog.js';
-export type { LogState, RunLog, RunMessage, SentMessage } from './service/ports/runLog.js';
+export type { RunLog, RunMessage, SentMessage } from './service/ports/runLog.js';
 export { nodeListener } from './service/http/nodeListener.js';
 export type { ListenedRequest, ListenedResponse } from './service/http/nodeListener.js';
