@@ -5,4 +5,4 @@ export type { KeepChatsOptions } from './service/chats/keepChats.js';
 export { remoteChats } from './chat/remoteChats.js';
 export type { OpenedChat, RemoteChats, RemoteChatsOptions } from './chat/remoteChats.js';
 export type { ChatPage, ChatRecord, ChatService, ChatSummary } from './service/chats/chatStore.js';
-export type { ServiceChats, StoredChat } from './service/chats/chatStore.js';
+export type { ServiceChats } from './service/chats/chatStore.js';

@@ -63,7 +63,8 @@ const DELETES_AT_ONCE = 16;
  * });
  * ```
  *
- * @param store `memoryStore()`, `postgresStore(pool, { kind: 'chat' })` of `rivulet/postgres`, or your own `RecordStore`.
+ * @param store `memoryStore()`, `postgresStore(pool, { kind: 'chat' })` of `rivulet/postgres`, or a `RecordStore` of
+ * your own.
  * @param options `title` (default: of the first prompt), `maxBytes` of a chat (default: 4 MiB), `maxChats` of an owner
  * (default: 500).
  * @returns The value of the option `chats` of `agentHandler`.

@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, last, map, of, reduce, repeat, take, takeWhile } from 'rxjs';
+import { concat, concatMap, defer, map, of, reduce, repeat, take, takeLast, takeWhile } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
@@ -82,7 +82,7 @@ export const stateAtEnd = (log: RunLog, run: string): Observable<LogState | unde
     take(1),
     repeat({ count: END_CHECKS, delay: END_INTERVAL }),
     takeWhile(isOpen, true),
-    last(undefined, undefined),
+    takeLast(1),
   );
 
 /** Whether the end of a run is not in the log. A run that the log does not have was removed after its end. */

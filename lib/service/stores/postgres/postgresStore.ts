@@ -94,7 +94,7 @@ export function postgresStore<K extends 'run' | 'chat' = 'run'>(
       ),
     list: (search) =>
       defer(() => {
-        const [text, values] = listStatement(kind, now(), search); // outside of the retry: a forged cursor fails at once
+        const [text, values] = listStatement(kind, now(), search); // not retried: a forged cursor fails at once
         return query<ListRow>(text, values).pipe(
           retryConnection(retryTime),
           map((rows) => pageOf(rows.map((row) => listedRecord<KindRecord<K>>(row)))),

@@ -52,9 +52,9 @@ type Reply = readonly [ended: number, failure: string, entries: readonly Entry[]
  * Keeps the events of runs in Redis Streams, so that any process can read, join and stop a run that another one
  * executes.
  *
- * The records stay in a `RecordStore`, for example `postgresStore`: this log takes the many small writes from PostgreSQL.
- * Each write is one entry with the events that arrived since the one before. A command is tried again while Redis
- * cannot be reached, and no write is done twice. What Redis has acknowledged survives its crash only with
+ * The records stay in a `RecordStore`, for example `postgresStore`: this log takes the many small writes from
+ * PostgreSQL. Each write is one entry with the events that arrived since the one before. A command is tried again while
+ * Redis cannot be reached, and no write is done twice. What Redis has acknowledged survives its crash only with
  * `appendonly yes` and `appendfsync always`.
  *
  * @param client The connection.

@@ -43,7 +43,7 @@ end
 redis.call('publish', 'rivulet', run)
 return 1`;
 
-/** Returns the attempt, the number of the last write, and whether the run has ended; nothing if there is no such run. */
+/** Returns the attempt, the number of the last write, and 1 if the run has ended; nothing if there is no such run. */
 export const STATE = `local state = redis.call('hmget', KEYS[1], 'attempt', 'written', 'ended')
 if not state[1] then return false end
 return {tonumber(state[1]), tonumber(state[2] or 0), state[3] and 1 or 0}`;
