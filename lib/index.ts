@@ -250,8 +250,9 @@ export type { AgentHandler, AgentHandlerOptions } from './service/http/agentHand
 export type { HandledAgent } from './service/handledAgent.js';
 export type { ServiceOptions } from './service/serviceOptions.js';
 export { memoryStore } from './service/stores/memory/memoryStore.js';
-export type { MemoryOptions } from './service/stores/memory/memoryTable.js';
-export type { RunPage, RunRecord, RunStore, StoredRun } from './service/ports/runStore.js';
+export type { MemoryOptions } from './service/stores/memory/memoryStore.js';
+export type { ListedRecord, RecordStore, StorableRecord } from './service/ports/recordStore.js';
+export type { RunRecord } from './service/ports/runStore.js';
 export { memoryLog } from './service/stores/memory/memoryLog.js';
 export { RunNotFoundError, RunTakenError } from './service/ports/runLog.js';
 export type { RunLog, RunMessage, SentMessage } from './service/ports/runLog.js';

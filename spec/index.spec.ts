@@ -224,7 +224,6 @@ describe('the public names', () => {
       'migratePostgres',
       'pgNotifications',
       'pgliteNotifications',
-      'postgresChats',
       'postgresLog',
       'postgresMigrations',
       'postgresStore',
@@ -239,7 +238,7 @@ describe('the public names', () => {
   });
 
   it('rivulet/chats exports these names', () => {
-    expect(Object.keys(chats).sort()).toEqual(['chatCopies', 'keepChats', 'memoryChats', 'remoteChats']);
+    expect(Object.keys(chats).sort()).toEqual(['chatCopies', 'keepChats', 'remoteChats']);
   });
 
   it('rivulet/recording exports these names', () => {
@@ -261,7 +260,6 @@ describe('the public names', () => {
   });
   it('rivulet/testing exports these names', () => {
     expect(Object.keys(testing).sort()).toEqual([
-      'chatStoreContract',
       'drawInVirtualTime',
       'expectMarbles',
       'inVirtualTime',

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { lastValueFrom } from 'rxjs';
-import { migratePostgres, pgNotifications, postgresChats, postgresLog, postgresStore } from 'rivulet/postgres';
+import { migratePostgres, pgNotifications, postgresLog, postgresStore } from 'rivulet/postgres';
 
 /** The address of the database. A front and a worker read it from their environment. */
 export const databaseUrl = (): string => {
@@ -18,5 +18,10 @@ export async function openStorage(connections: number) {
   pool.on('error', ({ message }) => console.error(`The database has closed a connection: ${message}`));
   await lastValueFrom(migratePostgres(pool), { defaultValue: undefined });
   const log = postgresLog(pool, { notifications: pgNotifications(connect) });
-  return { store: postgresStore(pool), log, chats: postgresChats(pool), close: () => pool.end() };
+  return {
+    store: postgresStore(pool),
+    log,
+    chats: postgresStore(pool, { kind: 'chat' }),
+    close: () => pool.end(),
+  };
 }

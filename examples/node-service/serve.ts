@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { agentHandler, nodeListener } from 'rivulet';
+import { agentHandler, memoryStore, nodeListener } from 'rivulet';
 import type { Agent, AgentHandlerOptions } from 'rivulet';
-import { keepChats, memoryChats } from 'rivulet/chats';
+import { keepChats } from 'rivulet/chats';
 import { headersOf } from '../page/pageFile.js';
 import type { PageFile } from '../page/pageFile.js';
 
@@ -21,7 +21,7 @@ export interface ServeOptions extends AgentHandlerOptions {
  */
 export async function serve(agent: Agent, { port = 0, page, ...options }: ServeOptions) {
   const allowedHosts = ['127.0.0.1', 'localhost']; // no name of a stranger leads here
-  const chats = keepChats(memoryChats()); // for all devices of a user, until the service ends
+  const chats = keepChats(memoryStore()); // for all devices of a user, until the service ends
   const chat = agentHandler(agent, { allowedHosts, chats, ...options });
   const answer = nodeListener(chat);
   const files = await page();

@@ -1,7 +1,7 @@
 import { lastValueFrom } from 'rxjs';
 import type { AgentHandlerOptions } from 'rivulet';
 import { keepChats } from 'rivulet/chats';
-import { migratePostgres, pgliteNotifications, postgresChats, postgresLog, postgresStore } from 'rivulet/postgres';
+import { migratePostgres, pgliteNotifications, postgresLog, postgresStore } from 'rivulet/postgres';
 
 /** What a service needs to keep its chats. */
 export interface ChatStorage {
@@ -22,7 +22,7 @@ export async function openChats(folder: string): Promise<ChatStorage> {
     options: {
       store: postgresStore(database),
       log: postgresLog(database, { notifications: pgliteNotifications(database) }),
-      chats: keepChats(postgresChats(database)),
+      chats: keepChats(postgresStore(database, { kind: 'chat' })),
       checkpoints: true, // a run that was cut off by a crash goes on
     },
     close: () => database.close(),

@@ -1,7 +1,8 @@
-import { concat, concatMap, count, defer, EMPTY, filter, ignoreElements, map, mergeMap, take } from 'rxjs';
+import { concat, concatMap, count, defer, EMPTY, filter, ignoreElements, map, mergeMap, take, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { allPages } from './runs/allPages.js';
 import type { ChatRecord, ChatStore } from './chats/chatStore.js';
+import type { RecordStore, StorableRecord, Stored } from './ports/recordStore.js';
 import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
 
 /** A record of an owner. */
@@ -12,8 +13,8 @@ type OwnerRecord =
 /** What a service keeps of an owner, for a request of that person: to see the data, or to have it removed. */
 export interface OwnerData {
   /**
-   * Emits all records of an owner, as plain JSON: the runs, in the order in which they were created (prompts, messages
-   * and results), then the chats.
+   * Emits all records of an owner, as plain JSON: the runs (prompts, messages and results), then the chats. Of each,
+   * the one that was changed last comes first.
    *
    * @param owner What the option `owner` returns for the user.
    */
@@ -43,21 +44,14 @@ type StopRun = (id: string, owner: string) => Observable<unknown>;
  * @param stop Stops a run.
  */
 export function createOwnerData(store: RunStore, chats: ChatStore | undefined, stop: StopRun) {
-  const runsOf = (owner: string) => allPages((cursor) => store.list(owner, cursor)).pipe(concatMap(({ runs }) => runs));
-  const chatsOf = (owner: string) =>
-    chats
-      ? allPages((cursor) => chats.list(owner, cursor)).pipe(
-          concatMap((page) => page.chats),
-          concatMap(({ id }) => chats.get(id).pipe(take(1))),
-          filter((stored) => stored !== undefined),
-        )
-      : EMPTY;
   const deletions = (owner: string): Observable<unknown> =>
     concat(
-      runsOf(owner).pipe(mergeMap((run) => deleteStored(store, run, stop), DELETES_AT_ONCE)),
-      chatsOf(owner).pipe(
-        mergeMap(({ record, version }) => chats?.delete(record.id, version) ?? EMPTY, DELETES_AT_ONCE),
-      ),
+      recordsOf(store, owner).pipe(mergeMap((run) => deleteStored(store, run, stop), DELETES_AT_ONCE)),
+      chats
+        ? recordsOf(chats, owner).pipe(
+            mergeMap(({ record, version }) => chats.delete(record.id, version), DELETES_AT_ONCE),
+          )
+        : EMPTY,
     );
   const deleteAll = (owner: string, rounds: number): Observable<never> =>
     deletions(owner).pipe(
@@ -71,8 +65,8 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
   const ownerData: OwnerData = {
     exportData: (owner) =>
       concat(
-        runsOf(owner).pipe(map(({ record }) => ({ type: 'run', record }) as const)),
-        chatsOf(owner).pipe(map(({ record }) => ({ type: 'chat', record }) as const)),
+        allRecordsOf(store, owner).pipe(map(({ record }) => ({ type: 'run', record }) as const)),
+        chats ? allRecordsOf(chats, owner).pipe(map(({ record }) => ({ type: 'chat', record }) as const)) : EMPTY,
       ),
     deleteData: (owner) => deleteAll(owner, MAX_ROUNDS),
   };
@@ -98,6 +92,32 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
     deleteRun: (id: string, owner: string) => deleteRun(id, owner),
   };
 }
+
+/** The records of an owner, in the order of the list, without those whose ids were seen. */
+const recordsOf = <R extends StorableRecord>(
+  store: RecordStore<R>,
+  owner: string,
+  seen = new Set<string>(),
+): Observable<Stored<R>> =>
+  allPages((cursor) => store.list({ owner, cursor })).pipe(
+    concatMap(({ records }) => records),
+    filter(({ id }) => !seen.has(id)),
+    tap(({ id }) => seen.add(id)),
+    concatMap(({ id }) => store.get(id).pipe(take(1))),
+    filter((stored) => stored !== undefined),
+  );
+
+/** All records of an owner. One that is changed while the list is read moves to its start: it is read again. */
+const allRecordsOf = <R extends StorableRecord>(store: RecordStore<R>, owner: string): Observable<Stored<R>> =>
+  defer(() => {
+    const seen = new Set<string>();
+    const round = (before: number): Observable<Stored<R>> =>
+      concat(
+        recordsOf(store, owner, seen),
+        defer(() => (seen.size > before ? round(seen.size) : EMPTY)),
+      );
+    return round(0);
+  });
 
 /** Stops a run and deletes its record. Emits whether this version of it was there. */
 const deleteStored = (

@@ -1,4 +1,3 @@
-export { chatStoreContract } from './chatStoreContract.js';
 export { storeContract } from './storeContract.js';
 export { toolCall } from './script.js';
 export type { ScriptedOutput, Script, ScriptedTurn, ScriptRequest, Step } from './script.js';

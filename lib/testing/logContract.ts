@@ -129,6 +129,24 @@ export function logContract(create: () => RunLog | ObservableInput<RunLog>): rea
       );
     },
 
+    'says whether it has a run, its events and its end, and changes nothing': (log) => {
+      const [run, empty] = [newId(), newId()];
+      const state = (subject: string, id: string, expected: unknown) => expecting(subject, log.state(id), expected);
+      return concat(
+        state('a run that was not opened', run, undefined),
+        failing('read after it', log.read(run), 'run_not_found'),
+        log.append(run, 1, []),
+        state('a run without events', run, { attempt: 1, hasEvents: false, hasEnded: false }),
+        log.append(run, 2, [other('a')]),
+        state('a run of the second attempt', run, { attempt: 2, hasEvents: true, hasEnded: false }),
+        log.end(run, 3, { failure: { code: 'timeout', message: 'Too late.' } }),
+        state('a run that has failed', run, { attempt: 3, hasEvents: true, hasEnded: true }),
+        expecting('messages', log.messages(run).pipe(toArray()), []),
+        log.end(empty, 1),
+        state('a run that has ended without events', empty, { attempt: 1, hasEvents: false, hasEnded: true }),
+      );
+    },
+
     'gives the executor all messages in their order, and completes at the end': (log) => {
       const run = newId();
       const messages = [

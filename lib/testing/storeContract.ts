@@ -1,32 +1,50 @@
-import { asyncScheduler, concat, concatMap, defer, forkJoin, map, of } from 'rxjs';
-import type { Observable, ObservableInput } from 'rxjs';
-import type { RunRecord, RunStore } from '../service/ports/runStore.js';
-import { asJson, casesOf, expecting, expectSame, newId } from './portContract.js';
+import { asyncScheduler, concat, concatMap, defer, forkJoin, from, map, toArray } from 'rxjs';
+import type { ObservableInput } from 'rxjs';
+import { allPages } from '../service/runs/allPages.js';
+import type { ChatRecord } from '../service/chats/chatStore.js';
+import type { RecordStore, StorableRecord } from '../service/ports/recordStore.js';
+import type { RunRecord } from '../service/ports/runStore.js';
+import { asJson, casesOf, expecting, expectSame, failing, newId } from './portContract.js';
 import type { PortContractCase } from './portContract.js';
 
-const recordOf = (id: string, change: Partial<RunRecord> = {}): RunRecord => ({
-  id,
-  owner: 'ann',
-  state: 'running',
-  attempt: 1,
-  executor: { id: 'p1', until: asyncScheduler.now() + 60_000 },
-  input: [{ role: 'user', parts: [{ type: 'text', text: 'Ünïcode "quotes" \u2028 🙂' }] }],
-  ...change,
+/** A record with the fields of a run and of a chat: a store treats both in the same way. */
+type TestRecord = RunRecord & Pick<ChatRecord, 'title' | 'saved'>;
+
+const recordOf = (id: string, change: Partial<Omit<TestRecord, 'state'> & StorableRecord> = {}): TestRecord =>
+  ({
+    id,
+    owner: 'ann',
+    state: 'running',
+    updated: 1_700_000_000_000,
+    attempt: 1,
+    executor: { id: 'p1', until: asyncScheduler.now() + 60_000 },
+    input: [{ role: 'user', parts: [{ type: 'text', text: 'Ünïcode "quotes" \u2028 🙂' }] }],
+    title: 'Ünïcode "quotes" 🙂',
+    saved: { exchanges: ['\u0000'] },
+    ...change,
+  }) as TestRecord;
+
+const listed = ({ id, owner, state, title, updated }: TestRecord, version = 1) => ({
+  ...{ id, owner, state, title, updated },
+  version,
 });
 
 /**
- * Returns the checks that every store of runs must pass, one test case each.
+ * Returns the checks that every store of records must pass, one test case each.
  *
- * <span class="informal">Run them in the spec of your own `RunStore`.</span>
+ * <span class="informal">Run them in the spec of your own `RecordStore`.</span>
  *
  * ```ts
  * for (const { title, run } of storeContract(() => myStore(pool))) test(`myStore ${title}`, run);
  * ```
  *
- * @param create Returns the store. It may contain runs: each case uses ids of its own.
+ * @param create Returns the store. It may contain records: each case uses ids and owners of its own.
  */
-export function storeContract(create: () => RunStore | ObservableInput<RunStore>): readonly PortContractCase[] {
-  return casesOf<RunStore>(create, {
+export function storeContract<R extends StorableRecord>(
+  create: () => RecordStore<R> | ObservableInput<RecordStore<R>>,
+): readonly PortContractCase[] {
+  type Store = RecordStore<TestRecord>;
+  return casesOf<Store>(create as () => Store | ObservableInput<Store>, {
     'has no record before it is written': (store) => expecting('get', store.get(newId()), undefined),
 
     'returns a record as it was written, as JSON, with version 1': (store) => {
@@ -87,10 +105,21 @@ export function storeContract(create: () => RunStore | ObservableInput<RunStore>
       return concat(
         store.put(record, 0),
         expecting('delete of version 2', store.delete(record.id, 2), false),
+        expecting('get after it', store.get(record.id), { record: asJson(record), version: 1 }),
         expecting('delete of version 1', store.delete(record.id, 1), true),
-        expecting('delete of nothing', store.delete(record.id, 1), false),
         expecting('get', store.get(record.id), undefined),
         expecting('put of a new record', store.put(record, 0), true),
+        expecting('get after it was created again', store.get(record.id), { record: asJson(record), version: 1 }),
+      );
+    },
+
+    'deletes a record that it does not have, so that a call whose answer was lost can be repeated': (store) => {
+      const record = recordOf(newId());
+      return concat(
+        expecting('delete of nothing', store.delete(record.id, 1), true),
+        store.put(record, 0),
+        expecting('delete', store.delete(record.id, 1), true),
+        expecting('delete again', store.delete(record.id, 1), true),
       );
     },
 
@@ -116,23 +145,75 @@ export function storeContract(create: () => RunStore | ObservableInput<RunStore>
       );
     },
 
-    'lists each run of an owner once, in the order of creation, page by page': (store) => {
-      const owner = newId();
-      const ids = Array.from({ length: 250 }, newId);
-      const list = (cursor?: string): Observable<readonly string[]> =>
-        store.list(owner, cursor).pipe(
-          concatMap(({ runs, next }) => {
-            const page = runs.map(({ record }) => record.id);
-            return next === undefined ? of(page) : list(next).pipe(map((rest) => [...page, ...rest]));
-          }),
-        );
+    'keeps a record whose time is over until nobody executes it': (store) => {
+      const record = recordOf(newId(), { owner: newId(), expires: 1 });
       return concat(
-        ...ids.map((id) => store.put(recordOf(id, { owner }), 0)),
-        store.put(recordOf(ids[0] ?? '', { owner, state: 'ended' }), 1),
-        store.put(recordOf(newId(), { owner: `${owner}x` }), 0),
-        defer(() => expecting('ids of the list', list(), ids)),
-        expecting('runs of an unknown owner', store.list(newId()).pipe(map(({ runs }) => runs)), []),
+        expecting('put', store.put(record, 0), true),
+        expecting('get', store.get(record.id), { record: asJson(record), version: 1 }),
+        expecting('list', store.list({ owner: record.owner }), { records: [listed(record)] }),
+        expecting('put of version 1', store.put({ ...record, executor: undefined }, 1), true),
+        expecting('get when it is released', store.get(record.id), undefined),
+        expecting('list when it is released', store.list({ owner: record.owner }), { records: [] }),
       );
     },
+
+    'lists the records of an owner without their content, the one that was changed last first': (store) => {
+      const owner = newId();
+      const at = (updated: number) => recordOf(newId(), { owner, updated });
+      const [a, b, c] = [at(1), at(3), at(2)];
+      const changed = { ...a, updated: 4, title: 'Other' };
+      return concat(
+        ...[a, b, c, recordOf(newId(), { owner: `${owner}x` })].map((record) => store.put(record, 0)),
+        expecting('list', store.list({ owner }), { records: [listed(b), listed(c), listed(a)] }),
+        store.put(changed, 1),
+        expecting('list after a change', store.list({ owner }), {
+          records: [listed(changed, 2), listed(b), listed(c)],
+        }),
+        expecting('list of an unknown owner', store.list({ owner: newId() }), { records: [] }),
+      );
+    },
+
+    'lists the records in a state, of one owner or of all': (store) => {
+      const [owner, other, state] = [newId(), newId(), newId()];
+      const a = recordOf(newId(), { owner, state, updated: 1 });
+      const b = recordOf(newId(), { owner, state, updated: 2 });
+      const others = recordOf(newId(), { owner: other, state, updated: 3 });
+      return concat(
+        ...[a, b, others, recordOf(newId(), { owner })].map((record) => store.put(record, 0)),
+        expecting('list', store.list({ owner, state }), { records: [listed(b), listed(a)] }),
+        expecting('list of all owners', store.list({ owner: null, state }), {
+          records: [listed(others), listed(b), listed(a)],
+        }),
+        store.put(recordOf(b.id, { owner, state: 'ended' }), 1),
+        expecting('list after a change', store.list({ owner, state }), { records: [listed(a)] }),
+      );
+    },
+
+    'lists more records than a page has, each once, also if they were changed at the same time': (store) => {
+      const [owner, state] = [newId(), newId()];
+      const records = Array.from({ length: 250 }, (_, index) =>
+        recordOf(newId(), { owner, state, updated: index % 3 }),
+      );
+      const orders = [...records].sort((a, b) => b.updated - a.updated || (a.id < b.id ? 1 : -1)).map(({ id }) => id);
+      return concat(
+        from(records).pipe(concatMap((record) => store.put(record, 0))),
+        ...[{ owner }, { owner, state }, { owner: null, state }].map((query) =>
+          defer(() => allPages((cursor) => store.list({ ...query, cursor }))).pipe(
+            concatMap(({ records: page }) => page),
+            map(({ id }) => id),
+            toArray(),
+            (ids) => expecting(`ids of the list ${JSON.stringify(query)}`, ids, orders),
+          ),
+        ),
+      );
+    },
+
+    'fails for a cursor that is not one of a list': (store) =>
+      concat(
+        ...['', 'x', '1', '1:', ':x', '-1:x', '1.5:x', 'null:x', '99999999999999999999999:x', '1:\u0000'].map(
+          (cursor) =>
+            failing(`list after ${JSON.stringify(cursor)}`, store.list({ owner: 'ann', cursor }), 'configuration'),
+        ),
+      ),
   });
 }

@@ -135,6 +135,7 @@ describe('memoryStore', () => {
   const record = (id: string, owner: string, fields: Partial<RunRecord>): RunRecord => ({
     id,
     owner,
+    updated: 0,
     attempt: 1,
     input: [],
     state: 'waiting',
@@ -151,7 +152,7 @@ describe('memoryStore', () => {
     await firstValueFrom(store.put(record('mine', 'ann', {}), 0));
     for (let n = 0; n < 50; n++) await firstValueFrom(store.put(record(`e${n}`, 'eve', { ...fields, input: big }), 0));
     expect((await firstValueFrom(store.get('mine')))?.record.state).toBe('waiting');
-    const kept = (await firstValueFrom(store.list('eve'))).runs.length;
+    const kept = (await firstValueFrom(store.list({ owner: 'eve' }))).records.length;
     expect(kept).toBe('executor' in fields ? 50 : 8);
   });
 });
@@ -197,7 +198,7 @@ describe('the record of a run', () => {
   });
 
   it('is what it was before if the request ends while the run is taken over', () => {
-    const before: RunRecord = { id: 'r', owner: '', input: [], state: 'waiting', attempt: 1 };
+    const before: RunRecord = { id: 'r', owner: '', input: [], state: 'waiting', updated: 0, attempt: 1 };
     const store = mapStore();
     observe(store.put(before, 0));
     const written = new Subject<never>();

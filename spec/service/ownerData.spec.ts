@@ -3,8 +3,7 @@ import { EMPTY, lastValueFrom, of, Subject, toArray } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { agUiHandler } from '../../lib/agUi.js';
 import { uiChatHandler } from '../../lib/service/uiChat/index.js';
-import { memoryChats } from '../../lib/chats.js';
-import type { ChatStore } from '../../lib/chats.js';
+import type { ChatRecord, ChatStore } from '../../lib/service/chats/chatStore.js';
 import { userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
@@ -65,14 +64,39 @@ describe('the data of an owner', () => {
     const store = memoryStore();
     const handler = agentHandler(createAgent({ model: scriptedModel([]) }), { ...users, store });
     for (let n = 0; n < 110; n++) {
-      const record = { id: `run ${n}`, owner: 'ann', state: 'ended', attempt: 1 } as const;
+      const record = { id: `run ${n}`, owner: 'ann', state: 'ended', updated: n, attempt: 1 } as const;
       await lastValueFrom(store.put({ ...record, input: [userMessage(`Prompt ${n}`)] }, 0));
     }
     const prompts = (await exported(handler, 'ann')).map((entry) => JSON.stringify(entry));
     expect(prompts).toHaveLength(110);
-    expect(prompts[109]).toContain('Prompt 109');
+    expect([prompts[0], prompts[109]]).toEqual([
+      expect.stringContaining('Prompt 109"'),
+      expect.stringContaining('Prompt 0"'),
+    ]);
     await deleted(handler, 'ann');
     expect(await exported(handler, 'ann')).toEqual([]);
+  });
+
+  it('has a run that moves to the first page while the last one is read, and each run once', () => {
+    const store = mapStore();
+    for (const id of ['a', 'b', 'c'])
+      observe(store.put({ id, owner: 'ann', state: 'ended', updated: 0, attempt: 1, input: [] }, 0));
+    const pages = [['c'], ['b'], ['a', 'c'], ['b'], ['a', 'c'], ['b']];
+    let asked = 0;
+    const list: RunStore['list'] = () => {
+      const records = (pages[asked++] ?? []).flatMap((id) => store.records.get(id) ?? []);
+      return of({
+        records: records.map(({ record, version }) => ({ ...record, version })),
+        next: asked % 2 ? 'n' : undefined,
+      });
+    };
+    const { ownerData } = createOwnerData({ ...store, list }, undefined, () => EMPTY);
+    const exports = ownerData.exportData('ann');
+    for (let times = 0; times < 2; times++) {
+      asked = 0;
+      expect(observe(exports).values.map(({ record }) => record.id)).toEqual(['c', 'b', 'a']);
+      expect(asked).toBe(pages.length);
+    }
   });
 
   it.each([true, false])('includes a run that goes on, which is stopped (here: %s)', async (isHere) => {
@@ -122,7 +146,7 @@ describe('the data of an owner', () => {
 describe('the data of an owner: chats', () => {
   const chat = (id: string, owner: string) => ({ id, owner, title: id, updated: 1, saved: {} });
   const createChats = () => {
-    const chats = memoryChats();
+    const chats = memoryStore<ChatRecord>();
     for (const record of [chat('a', 'ann'), chat('b', 'bob'), chat('c', 'ann')]) observe(chats.put(record, 0));
     return chats;
   };
@@ -130,7 +154,7 @@ describe('the data of an owner: chats', () => {
 
   it('are exported after the runs, and deleted; those of others stay', () => {
     const [store, chats] = [mapStore(), createChats()];
-    observe(store.put({ id: 'r', owner: 'ann', state: 'ended', attempt: 1, input: [] }, 0));
+    observe(store.put({ id: 'r', owner: 'ann', state: 'ended', updated: 0, attempt: 1, input: [] }, 0));
     const { ownerData } = createOwnerData(store, chats, never);
     const entries = observe(ownerData.exportData('ann')).values.map(({ type, record }) => `${type} ${record.id}`);
     expect([entries[0], ...entries.slice(1).sort()]).toEqual(['run r', 'chat a', 'chat c']);
@@ -148,7 +172,7 @@ describe('the data of an owner: chats', () => {
 
   it('that return again and again are reported', () => {
     let rounds = 0;
-    const list: ChatStore['list'] = () => of({ chats: [{ ...chat('a', 'ann'), version: ++rounds }] });
+    const list: ChatStore['list'] = () => of({ records: [{ ...chat('a', 'ann'), version: ++rounds }] });
     const { ownerData } = createOwnerData(mapStore(), { ...createChats(), list, delete: () => of(true) }, never);
     expect(String(observe(ownerData.deleteData('ann')).error)).toContain('new data after 10 rounds');
     expect(rounds).toBe(11);
@@ -157,7 +181,7 @@ describe('the data of an owner: chats', () => {
 
 describe('deleteRun', () => {
   const run = (id: string, resumes?: string): RunRecord => ({
-    ...{ id, owner: 'ann', state: 'ended', attempt: 1, input: [] },
+    ...{ id, owner: 'ann', state: 'ended', updated: 0, attempt: 1, input: [] },
     resumes,
   });
   /** A store that another process writes to before each of the first deletions. */
@@ -211,7 +235,7 @@ it('a run of another process is stopped when the data of its owner is deleted', 
   const [store, log] = [mapStore(), { ...memoryLog(), isShared: true }];
   const executor = { id: 'other', until: Infinity };
   store.records.set('r', {
-    record: { id: 'r', owner: '', state: 'running', attempt: 1, input: [], executor },
+    record: { id: 'r', owner: '', state: 'running', updated: 0, attempt: 1, input: [], executor },
     version: 1,
   });
   observe(log.append('r', 1, []));

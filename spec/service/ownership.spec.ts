@@ -215,7 +215,7 @@ describe('a run that another process executes', () => {
     const store = mapStore();
     const headers = { 'x-run-id': newId() };
     const executor = { id: 'gone', until: Date.now() - 1 };
-    const record = { id: headers['x-run-id'], owner: '', state: 'running', attempt: 1, executor } as const;
+    const record = { id: headers['x-run-id'], owner: '', state: 'running', updated: 0, attempt: 1, executor } as const;
     const input = [{ role: 'user', parts: [{ type: 'text', text: 'Go.' }] }] as const;
     store.records.set(record.id, { record: { ...record, input, history: [] }, version: 1 });
     const handler = agentHandler(createAgent({ model: scriptedModel(['Done.']) }), { store, checkpoints: true });

@@ -69,6 +69,7 @@ class Process {
         append: (run, attempt, events) => this.write(concat(log.append(run, attempt, events), pause)),
         end: (run, attempt, end) => this.write(log.end(run, attempt, end)),
         read: (run, from) => this.read(log.read(run, from)),
+        state: (run) => this.read(log.state(run)),
         send: (run, message) => this.read(log.send(run, message)),
         messages: (run, from) => this.read(log.messages(run, from)),
       },

@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { concat, EMPTY, Subject } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
+import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
 import type { ServiceChats } from '../../lib/service/chats/chatStore.js';
-import { memoryChats } from '../../lib/chats.js';
 import { userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
@@ -49,7 +49,12 @@ function serve(script: Script<ScriptedRequest>, options: AgentHandlerOptions<nev
 /** A store with one record. */
 const storeOf = (record: Partial<RunRecord> & { readonly id: string }) =>
   mapStore(
-    new Map([[record.id, { record: { owner: '', state: 'running', attempt: 1, input: [], ...record }, version: 1 }]]),
+    new Map([
+      [
+        record.id,
+        { record: { owner: '', state: 'running', updated: 0, attempt: 1, input: [], ...record }, version: 1 },
+      ],
+    ]),
   );
 
 describe('agentHandler: the records of runs', () => {
@@ -175,7 +180,7 @@ describe('agentHandler: messages to runs', () => {
 });
 
 describe('agentHandler: requests for chats', () => {
-  const serveChats = (answer: ServiceChats<never>['answer']) => serve([], { chats: { store: memoryChats(), answer } });
+  const serveChats = (answer: ServiceChats<never>['answer']) => serve([], { chats: { store: memoryStore(), answer } });
   const request = (chat: string) => new Request(`${url}?chat=${chat}`, { method: 'DELETE' });
 
   it('are answered by the chats, one after the other for each chat', async () => {

@@ -1,22 +1,24 @@
 import { concatMap, of, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
-import { keepChats, memoryChats } from '../../lib/chats.js';
-import type { ChatStore, KeepChatsOptions } from '../../lib/chats.js';
+import { keepChats } from '../../lib/chats.js';
+import type { KeepChatsOptions } from '../../lib/chats.js';
+import type { ChatRecord, ChatStore } from '../../lib/service/chats/chatStore.js';
+import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import type { AgentHandler } from '../../lib/service/http/agentHandler.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import { mapStore } from './stores.js';
 
 /** A store of chats that receives requests late and answers late, in any order. */
-export function lateChats(chats: ChatStore = memoryChats()): ChatStore {
+export function lateChats(chats: ChatStore = memoryStore<ChatRecord>()): ChatStore {
   const pause = <T>(value: T) => timer(1 + Math.random() * 8).pipe(concatMap(() => of(value)));
   const late = <T>(work: () => Observable<T>) => pause(undefined).pipe(concatMap(work), concatMap(pause));
   return {
     get: (id) => late(() => chats.get(id)),
     put: (record, version) => late(() => chats.put(record, version)),
     delete: (id, version) => late(() => chats.delete(id, version)),
-    list: (owner, cursor) => late(() => chats.list(owner, cursor)),
+    list: (query) => late(() => chats.list(query)),
   };
 }
 
@@ -26,7 +28,7 @@ export interface ChatServiceOptions extends KeepChatsOptions<string> {
 }
 
 /** A service that keeps chats. Its users are the values of the header `authorization`. */
-export function createChatService({ chats = memoryChats(), onError, ...options }: ChatServiceOptions = {}) {
+export function createChatService({ chats = memoryStore<ChatRecord>(), onError, ...options }: ChatServiceOptions = {}) {
   const store = mapStore();
   const handler: AgentHandler = agentHandler<string>(createAgent({ model: scriptedModel(() => 'Hello.') }), {
     context: (request) => request.headers.get('authorization') ?? '',

@@ -15,7 +15,7 @@ export function lateStore(store: RunStore = memoryStore(), pause: () => number =
     get: (id) => late(() => store.get(id)),
     put: (record, version) => late(() => store.put(record, version)),
     delete: (id, version) => late(() => store.delete(id, version)),
-    list: (owner, cursor) => late(() => store.list(owner, cursor)),
+    list: (query) => late(() => store.list(query)),
   };
 }
 
@@ -27,6 +27,7 @@ export function lateLog(log: RunLog = memoryLog(), pause: () => number = randomD
     isShared: true,
     append: (run, attempt, events) => lateEnd(log.append(run, attempt, events)),
     end: (run, attempt, end) => lateEnd(log.end(run, attempt, end)),
+    state: (run) => late(log.state(run)),
     send: (run, message) => log.send(run, message).pipe(delay(pause())),
     read: (run, from) => late(log.read(run, from)),
     messages: (run, from) => late(log.messages(run, from)),
@@ -49,7 +50,15 @@ export function mapStore(
         records.set(record.id, { record: JSON.parse(JSON.stringify(record)) as RunRecord, version: version + 1 });
         return of(true);
       }),
-    delete: (id, version) => defer(() => of(isVersion(id, version) && records.delete(id))),
-    list: (owner) => defer(() => of({ runs: [...records.values()].filter(({ record }) => record.owner === owner) })),
+    delete: (id, version) =>
+      defer(() => {
+        if (isVersion(id, version)) records.delete(id);
+        return of(!records.has(id));
+      }),
+    list: ({ owner }) =>
+      defer(() => {
+        const own = [...records.values()].filter(({ record }) => owner === null || record.owner === owner);
+        return of({ records: own.map(({ record, version }) => ({ ...record, version })) });
+      }),
   };
 }

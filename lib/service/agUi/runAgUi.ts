@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
+import { asyncScheduler, concat, concatMap, defer, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
@@ -89,7 +89,8 @@ export function agUiRun<C>(
       .update(id, owner, (record): RunRecord | undefined => {
         if (record && service.executor.locate(record) !== 'nowhere') return undefined; // a run that was resumed
         const before = record ?? { id, owner, attempt: 1, input: [] };
-        return { ...before, state: checkpoint ? 'waiting' : 'ended', executor: undefined, checkpoint, protocol };
+        const state = checkpoint ? 'waiting' : 'ended';
+        return { ...before, state, updated: asyncScheduler.now(), executor: undefined, checkpoint, protocol };
       })
       .pipe(
         tap((isSaved) => {

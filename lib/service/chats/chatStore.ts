@@ -1,6 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { JsonObject } from '../../core/json/json.js';
-import type { ChatPage, ChatSummary } from '../../transport/chatSummary.js';
+import type { ChatSummary } from '../../transport/chatSummary.js';
+import type { RecordStore, Stored } from '../ports/recordStore.js';
 import type { Client } from '../runs/runAccess.js';
 
 /** The stored record of a chat. Plain JSON. */
@@ -11,40 +12,10 @@ export interface ChatRecord extends Omit<ChatSummary, 'version'> {
   readonly saved: JsonObject;
 }
 
-/** A record, and its version in the store. */
-export interface StoredChat {
-  readonly record: ChatRecord;
-  /** 1 for a new record; each `put` adds 1. */
-  readonly version: number;
-}
+export type StoredChat = Stored<ChatRecord>;
 
-/**
- * Stores the chats of a service.
- *
- * Each function returns a cold Observable that emits one value. A store may answer late, and in any order; two services
- * may use one store at the same time. `chatStoreContract` in `rivulet/testing` has the checks for an implementation.
- */
-export interface ChatStore {
-  /** The record with an id; undefined if there is none. */
-  get(id: string): Observable<StoredChat | undefined>;
-  /**
-   * Writes a record if the store has exactly the named version of it, in one atomic step.
-   *
-   * @param record The record. It replaces the one with the same id.
-   * @param version The version that it replaces; 0: there must be none. The new version is `version + 1`.
-   * @returns Whether it was written. False: another version is there.
-   */
-  put(record: ChatRecord, version: number): Observable<boolean>;
-  /** Deletes a record if the store has this version of it. Returns whether it did. */
-  delete(id: string, version: number): Observable<boolean>;
-  /**
-   * The chats of an owner, without their content: the one that was changed last comes first. A chat that is changed
-   * while the pages are read may be missing in them, since it moves to the first page.
-   *
-   * @param cursor `next` of the page before. Default: the first page.
-   */
-  list(owner: string, cursor?: string): Observable<ChatPage>;
-}
+/** Stores the chats of a service. */
+export type ChatStore = RecordStore<ChatRecord>;
 
 /** What the chats use of their service. */
 export interface ChatService {

@@ -1,9 +1,12 @@
 import { asyncScheduler, catchError, concat, concatMap, defer, EMPTY, from, map, mergeMap, of } from 'rxjs';
 import { reduce, take, throwIfEmpty, timeout } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
+import { ConfigurationError } from '../../core/errors.js';
 import { requireNumber } from '../../core/options.js';
 import { allPages } from '../runs/allPages.js';
-import type { ChatRecord, ChatService, ChatStore, ServiceChats, StoredChat } from './chatStore.js';
+import type { ChatPage } from '../../transport/chatSummary.js';
+import type { ChatRecord, ChatService, ChatStore } from './chatStore.js';
+import type { ServiceChats, StoredChat } from './chatStore.js';
 import { RequestError } from '../http/requestError.js';
 import type { Client } from '../runs/runAccess.js';
 import { settled } from '../runs/settled.js';
@@ -57,11 +60,12 @@ const DELETES_AT_ONCE = 16;
  * const handler = agentHandler<User>(agent, {
  *   context: (request) => userOf(request),
  *   owner: ({ id }) => id,
- *   chats: keepChats(memoryChats()),
+ *   chats: keepChats(memoryStore()),
  * });
  * ```
  *
- * @param store `memoryChats()`, `postgresChats(pool)` of `rivulet/postgres`, or your own `ChatStore`.
+ * @param store `memoryStore()`, `postgresStore(pool, { kind: 'chat' })` of `rivulet/postgres`, or a `RecordStore` of
+ * your own.
  * @param options `title` (default: of the first prompt), `maxBytes` of a chat (default: 4 MiB), `maxChats` of an owner
  * (default: 500).
  * @returns The value of the option `chats` of `agentHandler`.
@@ -107,8 +111,8 @@ export function keepChats<C = unknown>(store: ChatStore, options: KeepChatsOptio
     );
 
   const requireRoom = (owner: string): Observable<never> =>
-    allPages((cursor) => store.list(owner, cursor)).pipe(
-      reduce((chats, page) => chats + page.chats.length, 0),
+    allPages((cursor) => store.list({ owner, cursor })).pipe(
+      reduce((chats, page) => chats + page.records.length, 0),
       concatMap((chats) => {
         if (chats >= maxChats) throw tooMany(maxChats);
         return EMPTY;
@@ -206,9 +210,16 @@ export function keepChats<C = unknown>(store: ChatStore, options: KeepChatsOptio
     );
 
   const list = ({ owner }: Client<C>, cursor: string | undefined): Observable<Response> =>
-    defer(() => store.list(owner, cursor)).pipe(
+    defer(() => store.list({ owner, cursor })).pipe(
       take(1),
-      map((page) => Response.json(page, { headers: NOT_CACHED })),
+      map(({ records, next }) => {
+        const chats = records.map(({ id, title, updated, version }) => ({ id, title, updated, version }));
+        return Response.json({ chats, next } satisfies ChatPage, { headers: NOT_CACHED });
+      }),
+      catchError((thrown: unknown) => {
+        if (cursor === undefined || !(thrown instanceof ConfigurationError)) throw thrown;
+        throw new RequestError(400, 'Send `next` of the page before as `?cursor=`.');
+      }),
     );
 
   const answers: Readonly<Record<string, Answer<C>>> = { GET: open, PUT: save, PATCH: rename, DELETE: remove };

@@ -10,7 +10,7 @@ import { isUnguessable } from '../../transport/randomId.js';
 import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import { isForChats, readRequest, toRunMessage } from './agentRequest.js';
 import type { AgentRequest, ResumeRequest, StartRequest } from './agentRequest.js';
-import { completeLog, hasEnded, hasEvents } from '../runs/continueLog.js';
+import { completeLog, isOpen, stateAtEnd } from '../runs/continueLog.js';
 import type { Runs } from '../runs/createRuns.js';
 import type { RunPlan } from '../runs/executeRun.js';
 import { joinedPrompts, messagesOfRecord, replayCheckpoint, replayRecord, seenBefore } from '../runs/replayRecord.js';
@@ -306,12 +306,12 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
   const replay = (run: StoredRun, after: string | undefined): Observable<Response> => {
     const { id } = run.record;
     if (!log.isShared) return of(send(replayRecord(run.record)));
-    return hasEnded(log, id).pipe(
-      // Its process has ended between the last write of the record and that of the log.
-      concatMap((isComplete) => {
-        if (!isComplete) return launch(completeLog(log, run), after);
-        const isLogged = after === undefined ? hasEvents(log, id) : of(true);
-        return isLogged.pipe(map((has) => send(has ? service.runElsewhere(id) : replayRecord(run.record), after)));
+    return stateAtEnd(log, id).pipe(
+      concatMap((state) => {
+        // Its process has ended between the last write of the record and that of the log.
+        if (isOpen(state)) return launch(completeLog(log, run), after);
+        const isLogged = after !== undefined || state?.hasEvents === true;
+        return of(send(isLogged ? service.runElsewhere(id) : replayRecord(run.record), after));
       }),
     );
   };
@@ -321,8 +321,8 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     const { record } = run;
     const { id, state, checkpoint, input, history = [] } = record;
     if (state !== 'running')
-      return hasEnded(log, id).pipe(
-        filter((isComplete) => !isComplete),
+      return stateAtEnd(log, id).pipe(
+        filter(isOpen),
         map(() => completeLog(log, run)),
       );
     return checkpoint ? of(resumption(record, client, run)) : planStart(id, { input, history }, client, run);

@@ -32,6 +32,14 @@ export interface RunEnd {
   readonly expires?: number | undefined;
 }
 
+/** What a log has of a run. */
+export interface LogState {
+  /** The number of the last executor that has opened, appended or ended. */
+  readonly attempt: number;
+  readonly hasEvents: boolean;
+  readonly hasEnded: boolean;
+}
+
 /**
  * The events of the runs of a service, and the messages to these runs.
  *
@@ -62,6 +70,8 @@ export interface RunLog {
   read(run: string, from?: string): Observable<Envelope>;
   /** Ends a run, and completes when the end is stored. It fails with a RunTakenError, as `append` does. */
   end(run: string, attempt: number, end?: RunEnd): Observable<never>;
+  /** What the log has of a run; undefined if there is no such run. It changes nothing. */
+  state(run: string): Observable<LogState | undefined>;
   /** Sends a message to a run. Emits whether there is such a run that has not ended. */
   send(run: string, message: RunMessage): Observable<boolean>;
   /**

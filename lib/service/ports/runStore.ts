@@ -1,4 +1,3 @@
-import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { RunResult } from '../../core/event.js';
@@ -6,6 +5,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Usage } from '../../core/usage.js';
 import type { EarlierRun } from '../../transport/earlierRun.js';
+import type { RecordStore, Stored } from './recordStore.js';
 
 /**
  * The stored record of a run, for later runs and for pages that connect again. Plain JSON: a field that is undefined
@@ -18,6 +18,8 @@ export interface RunRecord {
   readonly owner: string;
   /** `waiting`: for decisions or results. `running`: until its process has ended it, see `executor`. */
   readonly state: 'running' | 'waiting' | 'ended';
+  /** When `state` was last changed, or another executor began, in milliseconds since 1970. */
+  readonly updated: number;
   /** How many executors the run has had: 1 for the first one. A `RunLog` rejects writes of an older one. */
   readonly attempt: number;
   /**
@@ -58,44 +60,7 @@ export interface RunRecord {
   readonly protocol?: JsonObject | undefined;
 }
 
-/** A record, and its version in the store. */
-export interface StoredRun {
-  readonly record: RunRecord;
-  /** 1 for a new record; each `put` adds 1. */
-  readonly version: number;
-}
+export type StoredRun = Stored<RunRecord>;
 
-/** A page of a list. */
-export interface RunPage {
-  readonly runs: readonly StoredRun[];
-  /** Pass it to `list` for the next page. Absent after the last page. */
-  readonly next?: string | undefined;
-}
-
-/**
- * Stores the runs of a service.
- *
- * Each function returns a cold Observable that emits one value. A store may answer late, and in any order; two services
- * may use one store at the same time. `storeContract` in `rivulet/testing` has the checks for an implementation.
- */
-export interface RunStore {
-  /** The record with an id; undefined if there is none. */
-  get(id: string): Observable<StoredRun | undefined>;
-  /**
-   * Writes a record if the store has exactly the named version of it, in one atomic step.
-   *
-   * @param record The record. It replaces the one with the same id.
-   * @param version The version that it replaces; 0: there must be none. The new version is `version + 1`. A record that
-   * was deleted and is created again begins at 1.
-   * @returns Whether it was written. False: another version is there.
-   */
-  put(record: RunRecord, version: number): Observable<boolean>;
-  /** Deletes a record if the store has this version of it. Returns whether it did. */
-  delete(id: string, version: number): Observable<boolean>;
-  /**
-   * The runs of an owner, in the order in which they were created.
-   *
-   * @param cursor `next` of the page before. Default: the first page.
-   */
-  list(owner: string, cursor?: string): Observable<RunPage>;
-}
+/** Stores the runs of a service. */
+export type RunStore = RecordStore<RunRecord>;

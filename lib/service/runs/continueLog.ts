@@ -1,4 +1,4 @@
-import { catchError, concat, concatMap, defer, EMPTY, endWith, map, of, reduce, repeat, take, takeWhile } from 'rxjs';
+import { concat, concatMap, defer, map, of, reduce, repeat, take, takeLast, takeWhile } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
@@ -6,7 +6,7 @@ import { addUsage } from '../../core/usage.js';
 import type { RunPlan } from './executeRun.js';
 import { replayRecord, seenBefore } from './replayRecord.js';
 import type { SeenTurns } from './replayRecord.js';
-import type { RunLog } from '../ports/runLog.js';
+import type { LogState, RunLog } from '../ports/runLog.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
 
 /** What a log has of a run. */
@@ -72,26 +72,18 @@ function addEvent({ completeTurns, all }: LoggedRun, event: ReturnType<typeof as
   }
 }
 
-/** Emits whether a log still has the events of a run that has ended. */
-export const hasEvents = (log: RunLog, run: string): Observable<boolean> =>
-  log.read(run).pipe(
-    map(() => true),
-    catchError(() => EMPTY), // the record has the error of a run, too
-    endWith(false),
-    take(1),
-  );
-
 /** How long the log of a run may be open after its record says that the run has ended: 6 x 500 ms. */
 const END_CHECKS = 6;
 const END_INTERVAL = 500;
 
-/**
- * Emits whether the log of a run has ended, or was removed, soon after the record says so. The log accepts
- * a stop as long as it is open; the stop changes nothing, since the run has ended.
- */
-export const hasEnded = (log: RunLog, run: string): Observable<boolean> =>
-  defer(() => log.send(run, { type: 'stop' })).pipe(
+/** Emits what a log has of a run whose record says that it has ended: its end may be written a little later. */
+export const stateAtEnd = (log: RunLog, run: string): Observable<LogState | undefined> =>
+  defer(() => log.state(run)).pipe(
+    take(1),
     repeat({ count: END_CHECKS, delay: END_INTERVAL }),
-    takeWhile((isOpen) => isOpen, true),
-    reduce((_, isOpen) => !isOpen, true),
+    takeWhile(isOpen, true),
+    takeLast(1),
   );
+
+/** Whether the end of a run is not in the log. A run that the log does not have was removed after its end. */
+export const isOpen = (state: LogState | undefined): boolean => state?.hasEnded === false;

@@ -24,7 +24,7 @@ const RENEWAL_INTERVAL = 10_000;
 
 /** A run that this process is to execute. */
 export interface RunPlan extends RunAudience {
-  readonly record: Omit<RunRecord, 'state' | 'attempt' | 'executor'>;
+  readonly record: Omit<RunRecord, 'state' | 'updated' | 'attempt' | 'executor'>;
   /** The record that the store has under this id. Default: none. */
   readonly stored?: StoredRun | undefined;
   /**
@@ -80,6 +80,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
   const cleared = { answers: undefined, history: undefined, begun: undefined };
   const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({
     state: checkpoint ? 'waiting' : 'ended',
+    updated: asyncScheduler.now(),
     executor: undefined,
     ...cleared,
     checkpoint,
@@ -88,6 +89,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
   });
   const changeAtFailure = (thrown: unknown): Partial<RunRecord> => ({
     state: 'ended',
+    updated: asyncScheduler.now(),
     executor: undefined,
     ...cleared,
     checkpoint: undefined,
@@ -157,7 +159,8 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
       defer(() => {
         const { stored, begin = EMPTY, undo = EMPTY } = plan;
         const attempt = (stored?.record.attempt ?? 0) + 1;
-        const taken: RunRecord = { ...plan.record, state: plan.state ?? 'running', attempt, executor: lease() };
+        const times = { updated: asyncScheduler.now(), executor: lease() };
+        const taken: RunRecord = { ...plan.record, state: plan.state ?? 'running', attempt, ...times };
         const record = holdRecord(store, taken, stored?.version ?? 0);
         /** What is still to be done with the record, if the run does not start: the request failed, or was too late. */
         let cleanUp = () => finish(stored ? record.restore(stored.record) : record.delete());

@@ -1,4 +1,16 @@
-import { catchError, concat, concatMap, defer, EMPTY, filter, ignoreElements, of, take, tap } from 'rxjs';
+import {
+  asyncScheduler,
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  ignoreElements,
+  of,
+  take,
+  tap,
+} from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
@@ -26,7 +38,9 @@ export function handOver(
   const { record, stored, begin = EMPTY, undo = EMPTY } = plan;
   const { id } = record;
   if (stored) return enqueue;
-  const written = defer(() => store.put({ ...record, state: 'running', attempt: 0 }, 0)).pipe(
+  const written = defer(() =>
+    store.put({ ...record, state: 'running', updated: asyncScheduler.now(), attempt: 0 }, 0),
+  ).pipe(
     take(1),
     concatMap((isDone) => (isDone ? EMPTY : failWith(new RunTakenError()))),
   );

@@ -1,4 +1,4 @@
-import { ignoreElements, map } from 'rxjs';
+import { asyncScheduler, ignoreElements, map } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { RequestError } from '../http/requestError.js';
 import type { RunAccess } from './runAccess.js';
@@ -21,7 +21,8 @@ export const takeCheckpoint = (
   access
     .update(waitingId, owner, (record) => {
       const isFree = record?.state === 'waiting' || record?.resumedBy === id;
-      return isFree ? { ...record, state: 'ended', checkpoint: undefined, resumedBy: id } : undefined;
+      const updated = asyncScheduler.now();
+      return isFree ? { ...record, state: 'ended', updated, checkpoint: undefined, resumedBy: id } : undefined;
     })
     .pipe(
       map((isUsed) => {
@@ -37,9 +38,12 @@ export const returnCheckpoint = (
   { id, owner, checkpoint }: Pick<RunRecord, 'id' | 'owner' | 'checkpoint'>,
 ): Observable<never> =>
   access
-    .update(waitingId, owner, (record) =>
-      record?.resumedBy === id ? { ...record, state: 'waiting', checkpoint, resumedBy: undefined } : undefined,
-    )
+    .update(waitingId, owner, (record) => {
+      const updated = asyncScheduler.now();
+      return record?.resumedBy === id
+        ? { ...record, state: 'waiting', updated, checkpoint, resumedBy: undefined }
+        : undefined;
+    })
     .pipe(ignoreElements());
 
 /** The error for an answer to a run that does not wait. */

@@ -41,7 +41,7 @@ const store: RunStore = {
   get: (...args) => ask({ method: 'get', args }),
   put: (...args) => ask({ method: 'put', args }),
   delete: (...args) => ask({ method: 'delete', args }),
-  list: (...args) => ask({ method: 'list', args: args as [string] }),
+  list: (...args) => ask({ method: 'list', args }),
 };
 
 /** A tool whose execution is noted by the store before it takes effect. */

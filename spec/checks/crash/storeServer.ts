@@ -3,6 +3,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { firstValueFrom, timer } from 'rxjs';
 import { memoryStore } from '../../../lib/service/stores/memory/memoryStore.js';
+import type { RecordQuery } from '../../../lib/service/ports/recordStore.js';
 import type { RunRecord, StoredRun } from '../../../lib/service/ports/runStore.js';
 import { createRandom } from '../attack/family.js';
 
@@ -11,7 +12,7 @@ export type StoreRequest =
   | { readonly method: 'get'; readonly args: readonly [id: string] }
   | { readonly method: 'put'; readonly args: readonly [record: RunRecord, version: number] }
   | { readonly method: 'delete'; readonly args: readonly [id: string, version: number] }
-  | { readonly method: 'list'; readonly args: readonly [owner: string, cursor?: string] }
+  | { readonly method: 'list'; readonly args: readonly [query: RecordQuery] }
   /** A tool begins to be executed. */
   | { readonly method: 'executed'; readonly args: readonly [tool: string, call: string] }
   /** The instance has seen what must not be. */

@@ -191,7 +191,7 @@ process.exit(problems.length === 0 ? 0 : 1);
 async function traceRuns(ids: readonly string[]) {
   for (const id of ids)
     for (const query of [
-      'select record, version from rivulet_runs where id = $1',
+      "select record, version from rivulet_records where kind = 'run' and id = $1",
       'select * from rivulet_logs where run = $1',
       'select position, events from rivulet_events where run = $1 order by position',
       'select executor_id, status, recovery_attempts, error from dbos.workflow_status where workflow_uuid = $1',

@@ -92,7 +92,6 @@ const filesOfModules: Readonly<Record<string, string | undefined>> = {
   'operators/toView.ts': 'page',
   'chat/remoteChats.ts': undefined, // only for rivulet/chats
   'chat/chatCopies.ts': undefined,
-  'service/stores/memory/memoryChats.ts': undefined,
   'core/ignoreTeardownErrors.ts': 'coreOverRxjs',
   'core/notifier.ts': 'coreOverRxjs',
   'core/semaphore.ts': 'coreOverRxjs',

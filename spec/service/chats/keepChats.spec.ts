@@ -1,17 +1,18 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { concatMap, defer, lastValueFrom, NEVER, of, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
-import { memoryChats } from '../../../lib/chats.js';
-import type { ChatStore } from '../../../lib/chats.js';
+import { memoryStore } from '../../../lib/service/stores/memory/memoryStore.js';
+import type { ChatRecord, ChatStore } from '../../../lib/service/chats/chatStore.js';
 import { agentHandler } from '../../../lib/service/http/agentHandler.js';
 import type { AgentHandler } from '../../../lib/service/http/agentHandler.js';
 import { scriptedModel } from '../../../lib/testing/index.js';
 import { createChatService, lateChats } from '../../support/chats.js';
 import type { ChatServiceOptions } from '../../support/chats.js';
+import { observe } from '../../support/observe.js';
 import { shutDown } from '../../support/services.js';
 
 const stores: readonly (readonly [string, () => ChatStore])[] = [
-  ['in memory', () => memoryChats()],
+  ['in memory', () => memoryStore<ChatRecord>()],
   ['that answers late', () => lateChats()],
 ];
 
@@ -158,7 +159,7 @@ describe('keepChats', () => {
   });
 
   it('keeps the title that the user gave while the function was working', async () => {
-    const chats = memoryChats();
+    const chats = memoryStore<ChatRecord>();
     const id = newId();
     const title = () =>
       chats.get(id).pipe(
@@ -200,21 +201,47 @@ describe('keepChats', () => {
       ['PATCH', `?chat=${id}`, { title: 'x' }, 404],
       ['GET', `?chat=${id}`, undefined, 404],
       ['POST', `?chat=${id}`, { input: 'x' }, 405],
+      ['GET', '?cursor=nonsense', undefined, 400],
+      ['GET', '?cursor=99999999999999999999999:x', undefined, 400],
+      ['GET', '?cursor=1:%00', undefined, 400],
     ] as const) {
       const answer = await send('ann', method, query, body);
       expect([method, query, body, answer.status]).toEqual([method, query, body, status]);
       expect(answer.value).toMatchObject({ error: { message: expect.stringMatching(/\.$/) as unknown } });
     }
-    expect((await send('ann', 'GET', '?cursor=nonsense')).status).toBe(200);
     const withoutChats = agentHandler(createAgent({ model: scriptedModel(['x']) }));
     handlers.push(withoutChats);
     expect((await withoutChats(new Request('http://service.test'))).status).toBe(405);
   });
 
+  it('lists the chats page by page, and reads one page of the store for each', async () => {
+    const chats = memoryStore<ChatRecord>();
+    let reads = 0;
+    const list: ChatStore['list'] = (query) => defer(() => (reads++, chats.list(query)));
+    const { send } = service({ chats: { ...chats, list } });
+    for (let n = 0; n < 250; n++)
+      observe(chats.put({ id: newId(), owner: 'ann', title: `${n}`, updated: n, saved: {} }, 0));
+    const titles: string[] = [];
+    let query = '';
+    for (let pages = 1; pages <= 3; pages++) {
+      const { value } = await send('ann', 'GET', query);
+      const { chats: page, next } = value as { chats: readonly Record<string, unknown>[]; next?: string };
+      expect(Object.keys(page[0] ?? {})).toEqual(['id', 'title', 'updated', 'version']);
+      titles.push(...page.map(({ title }) => String(title)));
+      query = `?cursor=${next}`;
+      expect([reads, page.length]).toEqual([pages, pages < 3 ? 100 : 50]);
+    }
+    expect(query).toBe('?cursor=undefined');
+    expect(titles).toEqual(Array.from({ length: 250 }, (_, index) => `${249 - index}`));
+  });
+
   it('answers 503 if the store fails', async () => {
     const list = () => defer(() => Promise.reject(new Error('The store is down.')));
     const errors: unknown[] = [];
-    const { send } = service({ chats: { ...memoryChats(), list }, onError: (thrown) => errors.push(thrown) });
+    const { send } = service({
+      chats: { ...memoryStore<ChatRecord>(), list },
+      onError: (thrown) => errors.push(thrown),
+    });
     expect((await send('ann', 'GET', '')).status).toBe(503);
     expect(errors).toHaveLength(1);
   });

@@ -520,7 +520,7 @@ describe('agentHandler: requests', () => {
   it('a run whose process ended is lost without `checkpoints`, and its model is not asked again', async () => {
     const store = mapStore();
     const id = runId();
-    const record: RunRecord = { id, owner: '', state: 'running', attempt: 1, input: [], history: [] };
+    const record: RunRecord = { id, owner: '', state: 'running', updated: 0, attempt: 1, input: [], history: [] };
     await firstValueFrom(store.put(record, 0));
     const model = scriptedModel(['One']);
     const lost = await post(agentHandler(createAgent({ model }), { store }), {}, { 'x-run-id': id });
@@ -530,7 +530,15 @@ describe('agentHandler: requests', () => {
 
   it('another engine has the checkpoints of a durable agent, and executes a run by its id', async () => {
     const store = mapStore();
-    const record: RunRecord = { id: 'r', owner: 'ann', state: 'running', attempt: 1, input: [], history: [] };
+    const record: RunRecord = {
+      id: 'r',
+      owner: 'ann',
+      state: 'running',
+      updated: 0,
+      attempt: 1,
+      input: [],
+      history: [],
+    };
     await firstValueFrom(store.put(record, 0));
     const seen: unknown[] = [];
     const result = { messages: [], text: 'Done.', usage: {}, turns: 1 };

@@ -2,13 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { asyncScheduler, EMPTY, timer } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { RunResult, StreamEvent } from '../../../lib/core/event.js';
-import { completeLog, continueLog, hasEnded, hasEvents } from '../../../lib/service/runs/continueLog.js';
+import { completeLog, continueLog, stateAtEnd } from '../../../lib/service/runs/continueLog.js';
 import { memoryLog } from '../../../lib/service/stores/memory/memoryLog.js';
 import type { SeenTurns } from '../../../lib/service/runs/replayRecord.js';
 import type { RunRecord } from '../../../lib/service/ports/runStore.js';
 import { observe } from '../../support/observe.js';
 
-const record: RunRecord = { id: 'r', owner: '', state: 'running', attempt: 2, input: [] };
+const record: RunRecord = { id: 'r', owner: '', state: 'running', updated: 0, attempt: 2, input: [] };
 const message = { type: 'message', message: { role: 'model', parts: [] } };
 const turn = { type: 'turn', turn: 1, finishReason: 'toolCalls', usage: { input: 3 } };
 const thinking = (text: string) => ({ type: 'thinking', text });
@@ -76,14 +76,16 @@ describe('the end of a log', () => {
       const end = () => observe(log.end('r', 1));
       if (endsAt === 0) end();
       else timer(endsAt).subscribe(end);
-      hasEnded(log, 'r').subscribe((isEnded) => seen.push(isEnded, asyncScheduler.now()));
+      const messages = observe(log.messages('r'));
+      stateAtEnd(log, 'r').subscribe((state) => seen.push(state?.hasEnded, asyncScheduler.now()));
       flush();
+      expect(messages.values).toEqual([]); // no message is sent to find the end
     });
     expect(seen).toEqual([expected, knownAt]);
   });
 
-  it('says nothing about events that were removed', () => {
-    expect(observe(hasEvents(logOf(message), 'r')).values).toEqual([true]);
-    expect(observe(hasEvents(logOf(message), 'other')).values).toEqual([false]);
+  it('of a run that was removed is not waited for', () => {
+    const log = logOf(message);
+    expect(observe(stateAtEnd(log, 'other'))).toMatchObject({ values: [undefined], completed: true });
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { concatMap, defer, EMPTY, NEVER, of, Subject } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, NEVER, of, Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { TestScheduler } from 'rxjs/testing';
 import type { StreamEvent } from '../../../lib/core/event.js';
 import { createExecutor } from '../../../lib/service/runs/executeRun.js';
 import type { ExecutorOptions, RunPlan } from '../../../lib/service/runs/executeRun.js';
@@ -50,6 +51,30 @@ describe('createExecutor', () => {
     expect(written.at(-1)).toMatchObject({ state: 'ended', result: { text: 'Done.' } });
   });
 
+  it('createExecutor writes when the state of a run was changed, and not when its lease was renewed', () => {
+    new TestScheduler(() => undefined).run(({ cold }) => {
+      const records: RunRecord[] = [];
+      const store = mapStore(new Map(), (record) => records.push(record));
+      const events = concat(cold('25s |'), of(result)) as Observable<StreamEvent>;
+      const controls = { stop: NEVER, cancel: NEVER, prompts: EMPTY };
+      create(store)
+        .execute(planOf(events))
+        .pipe(concatMap((run) => run(controls)))
+        .subscribe({
+          complete: () => {
+            const times = records.map(({ state, updated, executor }) => [state, updated, executor?.until]);
+            expect(times).toEqual([
+              ['running', 0, 30_000],
+              ['running', 0, 40_000],
+              ['running', 0, 50_000],
+              ['ended', 25_000, undefined],
+            ]);
+          },
+        });
+    });
+    expect.assertions(1);
+  });
+
   it('createExecutor does not execute a run that the store does not confirm', () => {
     const store: RunStore = { ...mapStore(), put: () => EMPTY };
     const { values, error } = observe(create(store).execute(planOf(of(result))));
@@ -66,7 +91,7 @@ describe('createExecutor', () => {
 
   it('createExecutor restores the record of a run whose request ended while it was taken over', () => {
     const store = mapStore();
-    const before: RunRecord = { ...started, state: 'running', attempt: 1 };
+    const before: RunRecord = { ...started, state: 'running', updated: 0, attempt: 1 };
     observe(store.put(before, 0));
     const stored = store.records.get('r');
     const answers: Subject<void>[] = [];

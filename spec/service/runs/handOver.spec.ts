@@ -36,21 +36,24 @@ describe('handOver', () => {
     );
     expect(give({ begin })).toMatchObject({ values: [], error: undefined, completed: true });
     expect(noted).toEqual(['begin', 'written: 1', 'log: none', 'enqueue']);
-    expect(store.records.get('r')).toEqual({ record: { ...record, state: 'running', attempt: 0 }, version: 1 });
+    expect(store.records.get('r')).toEqual({
+      record: { ...record, state: 'running', updated: expect.any(Number), attempt: 0 },
+      version: 1,
+    });
     expect(observe(log.read('r'))).toMatchObject({ values: [], error: undefined, completed: false });
     expect(observe(log.append('r', 1, [])).error).toBeUndefined(); // the first executor may write
   });
 
   it('a run that has a record is only enqueued', () => {
     const { store, noted, give } = front();
-    give({ stored: { record: { ...record, state: 'running', attempt: 0 }, version: 1 } });
+    give({ stored: { record: { ...record, state: 'running', updated: 0, attempt: 0 }, version: 1 } });
     expect(noted).toEqual(['enqueue']);
     expect(store.records.size).toBe(0);
   });
 
   it('a run that another front has written in the meantime is not enqueued', () => {
     const { store, noted, note, give } = front();
-    observe(store.put({ ...record, state: 'running', attempt: 0 }, 0));
+    observe(store.put({ ...record, state: 'running', updated: 0, attempt: 0 }, 0));
     expect(give({ begin: note('begin') }).error).toBeInstanceOf(RunTakenError);
     expect(noted).toEqual([]);
     expect(store.records.size).toBe(1);
@@ -74,7 +77,7 @@ describe('continueRun', () => {
     const log = memoryLog();
     observe(log.append('r', 1, logged));
     observe(log.append('r', 2, [{ type: 'retract', attempt: 2 } as StreamEvent]));
-    const before = { ...record, state: 'running', attempt } as const;
+    const before = { ...record, state: 'running', updated: 0, attempt } as const;
     return continueRun(log, before, of(...events), undefined, isDurable);
   };
 

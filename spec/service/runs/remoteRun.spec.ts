@@ -11,7 +11,7 @@ import { observe } from '../../support/observe.js';
 async function readRun(state: RunRecord['state'], endsAt?: number) {
   const store = memoryStore();
   const log = memoryLog();
-  await lastValueFrom(store.put({ id: 'r', owner: '', input: [], state, attempt: 1 }, 0));
+  await lastValueFrom(store.put({ id: 'r', owner: '', input: [], state, updated: 0, attempt: 1 }, 0));
   const states: { readonly thrown: unknown; readonly completed: boolean }[] = [];
   new TestScheduler(() => undefined).run(({ flush }) => {
     observe(log.append('r', 1, [{ type: 'a' }]));
@@ -49,7 +49,7 @@ describe('remoteRun', () => {
   it('remoteRun waits as long as a process executes the run, and fails if its record is gone', () => {
     new TestScheduler(() => undefined).run(({ cold, flush }) => {
       const store = memoryStore();
-      observe(store.put({ id: 'r', owner: '', input: [], state: 'running', attempt: 1 }, 0));
+      observe(store.put({ id: 'r', owner: '', input: [], state: 'running', updated: 0, attempt: 1 }, 0));
       const lost = (isExecuted: () => boolean) => watchExecutor(store, 'r', isExecuted);
       const seen: unknown[] = [];
       lost(() => asyncScheduler.now() < 25_000).subscribe({ error: () => seen.push(asyncScheduler.now()) });

@@ -30,7 +30,7 @@ const result = {
   usage,
   turns: 2,
 } as RunResult;
-const record: RunRecord = { id: 'r', owner: '', state: 'ended', attempt: 1, input: [userMessage('Hi')] };
+const record: RunRecord = { id: 'r', owner: '', state: 'ended', updated: 0, attempt: 1, input: [userMessage('Hi')] };
 /** What a reader sees of the events: the texts, and the types of the others. */
 const seenOf = (events: ReturnType<typeof replayRecord>) => {
   const { values, error } = observe(events);

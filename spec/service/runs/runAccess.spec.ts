@@ -6,7 +6,7 @@ import { returnCheckpoint, takeCheckpoint } from '../../../lib/service/runs/take
 import { observe } from '../../support/observe.js';
 import { mapStore } from '../../support/stores.js';
 
-const record: RunRecord = { id: 'r', owner: 'ann', state: 'waiting', attempt: 1, input: [] };
+const record: RunRecord = { id: 'r', owner: 'ann', state: 'waiting', updated: 0, attempt: 1, input: [] };
 const accessTo = (store: RunStore, maxBytes = Infinity) =>
   createRunAccess(
     store,

@@ -2,13 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import { uiChatHandler } from '../../../lib/service/uiChat/index.js';
 import type { UiMessage, UiMessageChunk } from '../../../lib/service/uiChat/index.js';
 import { memoryStore } from '../../../lib/service/stores/memory/memoryStore.js';
+import type { RunStore } from '../../../lib/service/ports/runStore.js';
 import { nestedAgents, removes } from '../../support/nestedAgents.js';
 import { readUiMessage } from './readUiMessage.js';
 
 const user = { id: 'u', role: 'user', parts: [{ type: 'text', text: 'Hi' }] };
 
 /** Posts the messages of a chat to another process, and returns its answer. */
-async function post(store: ReturnType<typeof memoryStore>, messages: readonly unknown[], before?: UiMessage) {
+async function post(store: RunStore, messages: readonly unknown[], before?: UiMessage) {
   const response = await uiChatHandler(nestedAgents([removes]), { store })(
     new Request('http://localhost/api/chat', {
       method: 'POST',

@@ -8,7 +8,8 @@ import { handOver, recordOf } from '../../runs/handOver.js';
 import type { HandledAgent } from '../../handledAgent.js';
 import { remoteRun, watchExecutor } from '../../runs/remoteRun.js';
 import type { RunLog } from '../../ports/runLog.js';
-import type { RunRecord, RunStore } from '../../ports/runStore.js';
+import type { RunPlan } from '../../runs/executeRun.js';
+import type { RunStore } from '../../ports/runStore.js';
 import { randomId } from '../../../transport/randomId.js';
 import { DEFAULT_QUEUE, DEFAULT_VERSION, WORKFLOW } from './engine.js';
 import type { DurableNames, DurableQueue } from './engine.js';
@@ -51,11 +52,7 @@ export function durableAgent<C extends JsonValue | undefined = undefined>(
     }).pipe(ignoreElements());
 
   /** Enqueues a run, unless it is known, and follows it. */
-  const follow = (
-    record: Omit<RunRecord, 'state' | 'attempt'>,
-    context: C,
-    stop: Observable<void> = EMPTY,
-  ): Observable<StreamEvent> => {
+  const follow = (record: RunPlan['record'], context: C, stop: Observable<void> = EMPTY): Observable<StreamEvent> => {
     const { id } = record;
     const start = recordOf(store, id).pipe(
       map((stored) => ({ record, stored })),

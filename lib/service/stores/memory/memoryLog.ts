@@ -6,8 +6,8 @@ import { remoteRunError } from '../../../transport/fromServerSentEvents.js';
 import { createEventLog } from '../../runs/eventLog.js';
 import type { EventLog } from '../../runs/eventLog.js';
 import type { Envelope } from '../../runs/lateReader.js';
-import { DEFAULT_MAX_AGE, DEFAULT_MAX_BYTES } from './memoryTable.js';
-import type { MemoryOptions } from './memoryTable.js';
+import { DEFAULT_MAX_AGE, DEFAULT_MAX_BYTES } from './memoryStore.js';
+import type { MemoryOptions } from './memoryStore.js';
 import { RunNotFoundError, RunTakenError } from '../../ports/runLog.js';
 import type { RunEnd, RunLog, SentMessage } from '../../ports/runLog.js';
 import { estimateSize } from '../../runs/estimateSize.js';
@@ -111,6 +111,12 @@ export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_A
         notify(run);
         prune();
         out.complete();
+      }),
+    state: (id) =>
+      defer(() => {
+        const run = find(id);
+        if (!run) return of(undefined);
+        return of({ attempt: run.attempt, hasEvents: run.log.size > 0, hasEnded: run.end !== undefined });
       }),
     send: (id, message) =>
       defer(() => {

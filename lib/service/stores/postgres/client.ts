@@ -12,7 +12,7 @@ export interface PostgresClient {
   query(text: string, values?: unknown[]): PromiseLike<{ readonly rows: readonly object[] }>;
 }
 
-/** Options of `postgresStore`, `postgresLog` and `postgresChats`. */
+/** Options of `postgresStore` and `postgresLog`. */
 export interface PostgresOptions {
   /** How long a run or a chat is kept after its last change, in milliseconds. Default: 30 days. */
   readonly maxAge?: number | undefined;

@@ -11,7 +11,7 @@ export interface PostgresMigration {
 }
 
 /**
- * The versions of the tables of `postgresStore`, `postgresLog` and `postgresChats`, oldest first: apply them with
+ * The versions of the tables of `postgresStore` and `postgresLog`, oldest first: apply them with
  * `migratePostgres`, or with a tool of your own.
  *
  * Times are milliseconds since 1970. Records and events are JSON as text, since `jsonb` rejects the character U+0000.
@@ -28,17 +28,22 @@ begin
     return;
   end if;
 
-  create table rivulet_runs (
-    id text primary key,
+  create table rivulet_records (
+    kind text not null,
+    id text collate "C" not null,
     owner text not null,
-    serial bigint generated always as identity,
+    state text,
+    title text,
+    updated bigint not null,
+    expires bigint not null,
+    leased_until bigint not null,
     version integer not null,
     record text not null,
-    expires bigint not null,
-    leased_until bigint not null
+    primary key (kind, id)
   );
-  create index rivulet_runs_owner on rivulet_runs (owner, serial);
-  create index rivulet_runs_expires on rivulet_runs (expires);
+  create index rivulet_records_owner on rivulet_records (kind, owner, updated, id);
+  create index rivulet_records_state on rivulet_records (kind, state, owner, updated, id);
+  create index rivulet_records_expires on rivulet_records (expires);
 
   create table rivulet_logs (
     run text primary key,
@@ -67,35 +72,10 @@ begin
 end
 $migration$`,
   },
-  {
-    version: 2,
-    sql: `do $migration$
-begin
-  perform pg_advisory_xact_lock(7245190842);
-  if exists (select from rivulet_schema where version = 2) then
-    return;
-  end if;
-
-  create table rivulet_chats (
-    id text primary key,
-    owner text not null,
-    version integer not null,
-    title text not null,
-    updated bigint not null,
-    saved text not null,
-    expires bigint not null
-  );
-  create index rivulet_chats_owner on rivulet_chats (owner, updated desc, id);
-  create index rivulet_chats_expires on rivulet_chats (expires);
-
-  insert into rivulet_schema values (2);
-end
-$migration$`,
-  },
 ];
 
 /**
- * Creates the tables of `postgresStore`, `postgresLog` and `postgresChats`, or brings them to the newest version. Call
+ * Creates the tables of `postgresStore` and `postgresLog`, or brings them to the newest version. Call
  * it before the first request, in every process.
  *
  * @param client The database.

@@ -36,7 +36,7 @@ const PAGE_SIZE = 500;
 interface Written {
   readonly last_write: number;
 }
-interface LogState extends Written {
+interface WriteState extends Written {
   readonly attempt: number;
   readonly ended: boolean;
 }
@@ -81,11 +81,11 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
   const write = (
     run: string,
     statement: Observable<readonly Written[]>,
-    wasWritten: (state: LogState) => boolean,
+    wasWritten: (state: WriteState) => boolean,
   ): Observable<Written> =>
     defer(() => {
       let isUncertain = false;
-      const state = defer(() => (isUncertain ? query<LogState>(STATE, [run]) : of([])));
+      const state = defer(() => (isUncertain ? query<WriteState>(STATE, [run]) : of([])));
       return state.pipe(
         concatMap((states): Observable<readonly Written[]> => {
           const written = states.filter(wasWritten);
@@ -121,22 +121,27 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
       }),
     );
 
+  const append: RunLog['append'] = (run, attempt, events) =>
+    defer(() => {
+      const known = lastWrites.get(run);
+      const last = known?.attempt === attempt ? known.number : undefined;
+      // Only a write with a number can be told from one that was lost, and opening a run twice does no harm.
+      if (last === undefined && events.length > 0)
+        return concat(append(run, attempt, []), append(run, attempt, events));
+      const count = events.length > 0 ? 1 : 0;
+      const text = count === 0 ? null : JSON.stringify(events);
+      const values = [run, attempt, count, text, now() + maxAge, last ?? null];
+      const written = write(
+        run,
+        query(APPEND, values),
+        (state) => state.attempt === attempt && (last === undefined || state.last_write === last + count),
+      ).pipe(tap(({ last_write }) => lastWrites.set(run, { attempt, number: last_write })));
+      return concat(clean, written, count === 0 ? [] : timer(writeInterval));
+    }).pipe(ignoreElements());
+
   return {
     isShared: true,
-    append: (run, attempt, events) =>
-      defer(() => {
-        const known = lastWrites.get(run);
-        const last = known?.attempt === attempt ? known.number : undefined;
-        const count = events.length > 0 ? 1 : 0;
-        const text = count === 0 ? null : JSON.stringify(events);
-        const values = [run, attempt, count, text, now() + maxAge, last ?? null];
-        const written = write(
-          run,
-          query(APPEND, values),
-          (state) => state.attempt === attempt && (last === undefined || state.last_write === last + count),
-        ).pipe(tap(({ last_write }) => lastWrites.set(run, { attempt, number: last_write })));
-        return concat(clean, written, count === 0 ? [] : timer(writeInterval));
-      }).pipe(ignoreElements()),
+    append,
     end: (run, attempt, { failure, expires = now() + maxAge } = {}) =>
       defer(() => {
         lastWrites.delete(run);
@@ -144,6 +149,11 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
         return write(run, query(END, values), (state) => state.ended && state.attempt === attempt);
       }).pipe(ignoreElements()),
     read: createRunReader((run) => followTail((after) => readTail(EVENTS, eventsOf, run, after), wakeUps.of(run))),
+    state: (run) =>
+      defer(() => query<WriteState>(`${STATE} and expires > $2`, [run, now()])).pipe(
+        retryConnection(retryTime),
+        map(([row]) => row && { attempt: row.attempt, hasEvents: row.last_write > 0, hasEnded: row.ended }),
+      ),
     send: (run, message) =>
       defer(() => query(SEND, [run, JSON.stringify(message)])).pipe(
         map(({ length }) => length > 0),

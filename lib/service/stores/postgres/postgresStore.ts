@@ -1,21 +1,30 @@
 import { asyncScheduler, concatMap, defer, map, of, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { requireNumber } from '../../../core/options.js';
-import type { RunRecord, RunStore, StoredRun } from '../../ports/runStore.js';
+import type { ChatRecord } from '../../chats/chatStore.js';
+import { PAGE_SIZE, pageOf, placeOf } from '../recordPage.js';
+import type { ListedRecord, RecordQuery, RecordStore, StorableRecord } from '../../ports/recordStore.js';
+import type { RunRecord } from '../../ports/runStore.js';
 import { DEFAULT_MAX_AGE, DEFAULT_RETRY_TIME, retryConnection, rowsOf } from './client.js';
 import type { PostgresClient, PostgresOptions } from './client.js';
 import { removeExpired } from './removeExpired.js';
 
-/** How many runs a page of a list has. */
-const PAGE_SIZE = 100;
-
-interface RunRow {
+interface RecordRow {
   readonly record: string;
   readonly version: number;
 }
 
+interface ListRow {
+  readonly id: string;
+  readonly owner: string;
+  readonly state: string | null;
+  readonly title: string | null;
+  readonly updated: number;
+  readonly version: number;
+}
+
 /**
- * Stores the runs of a service in PostgreSQL. Any number of processes may use it at the same time.
+ * Stores the runs or the chats of a service in PostgreSQL. Any number of processes may use it at the same time.
  *
  * The tables are those of `migratePostgres`. A statement is tried again while the database cannot be reached, so a run
  * survives a restart of it.
@@ -23,16 +32,26 @@ interface RunRow {
  * ```ts
  * const pool = new Pool({ connectionString: process.env.DATABASE_URL });
  * await lastValueFrom(migratePostgres(pool), { defaultValue: undefined });
- * const handler = agentHandler(agent, { store: postgresStore(pool), log: postgresLog(pool) });
+ * const handler = agentHandler(agent, {
+ *   store: postgresStore(pool),
+ *   log: postgresLog(pool),
+ *   chats: keepChats(postgresStore(pool, { kind: 'chat' })),
+ * });
  * ```
  *
+ * A chat should be kept as long as its runs: give both stores the same `maxAge`.
+ *
  * @param client The database.
- * @param options `maxAge` (default: 30 days), `retryTime` (default: 30 s), in milliseconds.
+ * @param options `kind` (default: `run`); `maxAge` (default: 30 days), `retryTime` (default: 30 s), in milliseconds.
  */
-export function postgresStore(
+export function postgresStore<K extends 'run' | 'chat' = 'run'>(
   client: PostgresClient,
-  { maxAge = DEFAULT_MAX_AGE, retryTime = DEFAULT_RETRY_TIME }: PostgresOptions = {},
-): RunStore {
+  options: PostgresOptions & {
+    /** What it stores: the runs of a service, or the chats for `keepChats` of `rivulet/chats`. Default: `run`. */
+    readonly kind?: K | undefined;
+  } = {},
+): RecordStore<KindRecord<K>> {
+  const { kind = 'run', maxAge = DEFAULT_MAX_AGE, retryTime = DEFAULT_RETRY_TIME } = options;
   requireNumber('maxAge', maxAge, 0);
   requireNumber('retryTime', retryTime, 0);
   const query = <Row>(text: string, values: unknown[]) => rowsOf<Row>(client, text, values);
@@ -40,18 +59,18 @@ export function postgresStore(
   const now = () => asyncScheduler.now();
 
   /** The statement that replaces a version of a record. It returns a row if the table had this version. */
-  const write = (record: RunRecord, text: string, version: number): Observable<readonly object[]> => {
-    const { id, owner, executor, expires = now() + maxAge } = record;
-    const values = [id, owner, text, expires, executor?.until ?? 0, now()];
+  const write = (record: StorableRecord, text: string, version: number): Observable<readonly object[]> => {
+    const { id, owner, state = null, title = null, updated, expires = now() + maxAge, executor } = record;
+    const values = [kind, id, now(), owner, state, title, updated, expires, executor?.until ?? 0, text];
     return version === 0 ? query(INSERT, values) : query(UPDATE, [...values, version]);
   };
-  const find = (id: string) => query<RunRow>(SELECT, [id, now()]).pipe(map(([row]) => row));
+  const find = (id: string) => query<RecordRow>(SELECT, [kind, id, now()]).pipe(map(([row]) => row));
 
   return {
     get: (id) =>
       defer(() => find(id)).pipe(
         retryConnection(retryTime),
-        map((row) => row && storedRun(row)),
+        map((row) => row && { record: JSON.parse(row.record) as KindRecord<K>, version: row.version }),
       ),
     put: (record, version) =>
       defer(() => {
@@ -69,41 +88,62 @@ export function postgresStore(
         );
       }),
     delete: (id, version) =>
-      query('delete from rivulet_runs where id = $1 and version = $2 returning id', [id, version]).pipe(
+      query(DELETE, [kind, id, version]).pipe(
+        concatMap(({ length }) => (length > 0 ? of(true) : find(id).pipe(map((row) => row === undefined)))),
         retryConnection(retryTime),
-        map(({ length }) => length > 0),
       ),
-    list: (owner, cursor = '0') =>
-      defer(() => query<RunRow & { readonly cursor: string }>(LIST, [owner, cursor, now(), PAGE_SIZE + 1])).pipe(
-        retryConnection(retryTime),
-        map((rows) => {
-          const page = rows.slice(0, PAGE_SIZE);
-          return { runs: page.map(storedRun), next: rows.length > PAGE_SIZE ? page.at(-1)?.cursor : undefined };
-        }),
-      ),
+    list: (search) =>
+      defer(() => {
+        const [text, values] = listStatement(kind, now(), search); // not retried: a forged cursor fails at once
+        return query<ListRow>(text, values).pipe(
+          retryConnection(retryTime),
+          map((rows) => pageOf(rows.map((row) => listedRecord<KindRecord<K>>(row)))),
+        );
+      }),
   };
 }
 
-const storedRun = ({ record, version }: RunRow): StoredRun => ({ record: JSON.parse(record) as RunRecord, version });
+/** A record of a kind. */
+type KindRecord<K> = K extends 'chat' ? ChatRecord : RunRecord;
+
+const listedRecord = <R extends StorableRecord>({ state, title, ...row }: ListRow) =>
+  ({ ...row, state: state ?? undefined, title: title ?? undefined }) as ListedRecord<R>;
 
 /** A record that is executed is kept after its time. */
-const SELECT = `select record, version from rivulet_runs
-where id = $1 and (expires > $2 or leased_until > $2)`;
+const SELECT = `select record, version from rivulet_records
+where kind = $1 and id = $2 and (expires > $3 or leased_until > $3)`;
 
 /** A record whose time is over is replaced as if it were not there. */
-const INSERT = `insert into rivulet_runs as run (id, owner, version, record, expires, leased_until)
-values ($1, $2, 1, $3, $4, $5)
-on conflict (id) do update
-  set owner = excluded.owner, version = 1, record = excluded.record, expires = excluded.expires,
-    leased_until = excluded.leased_until, serial = default
-  where run.expires <= $6 and run.leased_until <= $6
+const INSERT = `insert into rivulet_records as old
+  (kind, id, owner, state, title, updated, expires, leased_until, record, version)
+values ($1, $2, $4, $5, $6, $7, $8, $9, $10, 1)
+on conflict (kind, id) do update
+  set owner = excluded.owner, state = excluded.state, title = excluded.title, updated = excluded.updated,
+    expires = excluded.expires, leased_until = excluded.leased_until, record = excluded.record, version = 1
+  where old.expires <= $3 and old.leased_until <= $3
 returning version`;
 
-const UPDATE = `update rivulet_runs
-set owner = $2, version = version + 1, record = $3, expires = $4, leased_until = $5
-where id = $1 and version = $7 and (expires > $6 or leased_until > $6)
+const UPDATE = `update rivulet_records
+set owner = $4, state = $5, title = $6, updated = $7, expires = $8, leased_until = $9, record = $10,
+  version = version + 1
+where kind = $1 and id = $2 and version = $11 and (expires > $3 or leased_until > $3)
 returning version`;
 
-const LIST = `select record, version, serial::text as cursor from rivulet_runs
-where owner = $1 and serial > $2 and (expires > $3 or leased_until > $3)
-order by serial limit $4`;
+const DELETE = 'delete from rivulet_records where kind = $1 and id = $2 and version = $3 returning version';
+
+/** The statement of a list, and its values. It has only the conditions that the query has, so that an index fits it. */
+function listStatement(kind: string, now: number, { owner, state, cursor }: RecordQuery): [string, unknown[]] {
+  const after = cursor === undefined ? undefined : placeOf(cursor);
+  const values: unknown[] = [kind, now, PAGE_SIZE + 1];
+  const bind = (value: unknown) => `$${values.push(value)}`;
+  const conditions = [
+    'kind = $1',
+    ...(owner === null ? [] : [`owner = ${bind(owner)}`]),
+    ...(state === undefined ? [] : [`state = ${bind(state)}`]),
+    ...(after ? [`(updated, id) < (${bind(after.updated)}, ${bind(after.id)})`] : []),
+    '(expires > $2 or leased_until > $2)',
+  ];
+  const text = `select id, owner, state, title, updated::float8 as updated, version from rivulet_records
+where ${conditions.join(' and ')} order by rivulet_records.updated desc, id desc limit $3`;
+  return [text, values];
+}

@@ -8,12 +8,10 @@ const INTERVAL = 60_000;
 
 /** At most 1000 rows at a time, and none that another process removes at this moment: no request waits long for it. */
 const STATEMENTS = [
-  `delete from rivulet_runs where id in (
-    select id from rivulet_runs where expires <= $1 and leased_until <= $1 limit 1000 for update skip locked)`,
+  `delete from rivulet_records where (kind, id) in (
+    select kind, id from rivulet_records where expires <= $1 and leased_until <= $1 limit 1000 for update skip locked)`,
   `delete from rivulet_logs where run in (
     select run from rivulet_logs where expires <= $1 limit 1000 for update skip locked)`,
-  `delete from rivulet_chats where id in (
-    select id from rivulet_chats where expires <= $1 limit 1000 for update skip locked)`,
 ];
 
 /**

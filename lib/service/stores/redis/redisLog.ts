@@ -9,7 +9,7 @@ import type { Tail } from '../followRun.js';
 import { createWakeUps } from '../wakeUps.js';
 import { evaluate, retryConnection } from './client.js';
 import type { RedisClient, Script } from './client.js';
-import { APPEND, END, READ, SEND } from './scripts.js';
+import { APPEND, END, READ, SEND, STATE } from './scripts.js';
 
 /** Options of `redisLog`. */
 export interface RedisLogOptions {
@@ -52,9 +52,9 @@ type Reply = readonly [ended: number, failure: string, entries: readonly Entry[]
  * Keeps the events of runs in Redis Streams, so that any process can read, join and stop a run that another one
  * executes.
  *
- * The records stay in a `RunStore`, for example `postgresStore`: this log takes the many small writes from PostgreSQL.
- * Each write is one entry with the events that arrived since the one before. A command is tried again while Redis
- * cannot be reached, and no write is done twice. What Redis has acknowledged survives its crash only with
+ * The records stay in a `RecordStore`, for example `postgresStore`: this log takes the many small writes from
+ * PostgreSQL. Each write is one entry with the events that arrived since the one before. A command is tried again while
+ * Redis cannot be reached, and no write is done twice. What Redis has acknowledged survives its crash only with
  * `appendonly yes` and `appendfsync always`.
  *
  * @param client The connection.
@@ -123,18 +123,22 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
       }),
     );
 
+  const append: RunLog['append'] = (run, attempt, events) =>
+    defer(() => {
+      const known = lastWrites.get(run);
+      const last = known?.attempt === attempt ? known.number : '';
+      // Only a write with a number can be told from one that was lost, and opening a run twice does no harm.
+      if (last === '' && events.length > 0) return concat(append(run, attempt, []), append(run, attempt, events));
+      const text = events.length === 0 ? '' : JSON.stringify(events);
+      const written = write(run, APPEND, [attempt, last, text, maxAge]).pipe(
+        tap((number) => lastWrites.set(run, { attempt, number })),
+      );
+      return concat(written, text === '' ? [] : timer(writeInterval));
+    }).pipe(ignoreElements());
+
   return {
     isShared: true,
-    append: (run, attempt, events) =>
-      defer(() => {
-        const known = lastWrites.get(run);
-        const last = known?.attempt === attempt ? known.number : '';
-        const text = events.length === 0 ? '' : JSON.stringify(events);
-        const written = write(run, APPEND, [attempt, last, text, maxAge]).pipe(
-          tap((number) => lastWrites.set(run, { attempt, number })),
-        );
-        return concat(written, text === '' ? [] : timer(writeInterval));
-      }).pipe(ignoreElements()),
+    append,
     end: (run, attempt, { failure, expires } = {}) =>
       defer(() => {
         lastWrites.delete(run);
@@ -142,6 +146,15 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
         return write(run, END, [attempt, text, expires ?? '', maxAge]);
       }).pipe(ignoreElements()),
     read: createRunReader((run) => followTail((after) => readTail('events', eventsOf, run, after), wakeUps.of(run))),
+    state: (run) =>
+      evaluate(client, script(STATE, run), []).pipe(
+        retryConnection(retryTime),
+        map((reply) => {
+          if (reply === null) return undefined;
+          const [attempt, written, ended] = reply as readonly [number, number, number];
+          return { attempt, hasEvents: written > 0, hasEnded: ended === 1 };
+        }),
+      ),
     send: (run, message) =>
       evaluate(client, script(SEND, run), [run, JSON.stringify(message), maxAge]).pipe(
         map((position) => position !== null),

@@ -43,6 +43,11 @@ end
 redis.call('publish', 'rivulet', run)
 return 1`;
 
+/** Returns the attempt, the number of the last write, and 1 if the run has ended; nothing if there is no such run. */
+export const STATE = `local state = redis.call('hmget', KEYS[1], 'attempt', 'written', 'ended')
+if not state[1] then return false end
+return {tonumber(state[1]), tonumber(state[2] or 0), state[3] and 1 or 0}`;
+
 /** Sends a message. ARGV: run, message, age. Returns its number, or nothing if no such run is open. */
 export const SEND = `local run, message, age = unpack(ARGV)
 local state = redis.call('hmget', KEYS[1], 'attempt', 'ended')

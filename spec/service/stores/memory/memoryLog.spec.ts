@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { TestScheduler } from 'rxjs/testing';
 import type { StreamEvent } from '../../../../lib/core/event.js';
-import type { MemoryOptions } from '../../../../lib/service/stores/memory/memoryTable.js';
+import type { MemoryOptions } from '../../../../lib/service/stores/memory/memoryStore.js';
 import { memoryLog } from '../../../../lib/service/stores/memory/memoryLog.js';
 import type { RunEnd, RunLog, RunMessage } from '../../../../lib/service/ports/runLog.js';
 import { logContract } from '../../../../lib/testing/index.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { TestScheduler } from 'rxjs/testing';
-import type { MemoryOptions } from '../../../../lib/service/stores/memory/memoryTable.js';
+import type { MemoryOptions } from '../../../../lib/service/stores/memory/memoryStore.js';
 import { memoryStore } from '../../../../lib/service/stores/memory/memoryStore.js';
 import type { RunRecord, RunStore } from '../../../../lib/service/ports/runStore.js';
 import { storeContract } from '../../../../lib/testing/index.js';
@@ -11,6 +11,7 @@ const recordOf = (id: string, fields: Partial<RunRecord> = {}): RunRecord => ({
   id,
   owner: 'ann',
   state: 'ended',
+  updated: 0,
   attempt: 1,
   input: [],
   ...fields,
@@ -26,7 +27,7 @@ const put = (store: RunStore, record: RunRecord, version = 0) => observe(store.p
 const has = (store: RunStore, id: string) => observe(store.get(id)).values[0] !== undefined;
 const kept = (store: RunStore, ...ids: readonly string[]) => ids.filter((id) => has(store, id));
 const listed = (store: RunStore) =>
-  observe(store.list('ann')).values.flatMap(({ runs }) => runs.map(({ record }) => record.id));
+  observe(store.list({ owner: 'ann' })).values.flatMap(({ records }) => records.map(({ id }) => id));
 
 /** Does the work with a store at a virtual time. */
 const later = (options: MemoryOptions, steps: Readonly<Record<number, (store: RunStore) => void>>) =>
@@ -132,10 +133,10 @@ describe('memoryStore', () => {
   it('memoryStore lists 100 runs on one page', () => {
     const store = memoryStore();
     for (let n = 0; n < 100; n++) put(store, recordOf(`r${n}`));
-    expect(observe(store.list('ann')).values[0]?.next).toBeUndefined();
+    expect(observe(store.list({ owner: 'ann' })).values[0]?.next).toBeUndefined();
     put(store, recordOf('r100'));
-    const [first] = observe(store.list('ann')).values;
-    expect([first?.runs.length, first?.next]).toEqual([100, '100']);
+    const [first] = observe(store.list({ owner: 'ann' })).values;
+    expect([first?.records.length, first?.next]).toEqual([100, '0:r1']); // the ids from the highest
   });
 
   it.each(['maxBytes', 'maxAge'])('memoryStore rejects a `%s` below zero', (name) => {

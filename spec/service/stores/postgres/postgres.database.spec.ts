@@ -1,23 +1,30 @@
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { concat, concatMap, firstValueFrom, forkJoin, ignoreElements, lastValueFrom, map } from 'rxjs';
+import {
+  catchError,
+  concat,
+  concatMap,
+  EMPTY,
+  firstValueFrom,
+  forkJoin,
+  ignoreElements,
+  lastValueFrom,
+  map,
+} from 'rxjs';
 import { merge, of, take, tap, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../../../lib/core/event.js';
+import type { ChatRecord } from '../../../../lib/service/chats/chatStore.js';
 import type { RunRecord } from '../../../../lib/service/ports/runStore.js';
 import {
   migratePostgres,
   pgliteNotifications,
   pgNotifications,
 } from '../../../../lib/service/stores/postgres/index.js';
-import {
-  postgresChats,
-  postgresLog,
-  postgresMigrations,
-  postgresStore,
-} from '../../../../lib/service/stores/postgres/index.js';
-import { chatStoreContract, logContract, storeContract } from '../../../../lib/testing/index.js';
+import { postgresLog, postgresMigrations, postgresStore } from '../../../../lib/service/stores/postgres/index.js';
+import type { PostgresClient } from '../../../../lib/service/stores/postgres/index.js';
+import { logContract, storeContract } from '../../../../lib/testing/index.js';
 import { startPostgres } from '../../../support/postgresServer.js';
 import type { PostgresServer } from '../../../support/postgresServer.js';
 import { expectSharedRun } from '../otherProcess.js';
@@ -49,7 +56,9 @@ describe('PostgreSQL', () => {
   });
 
   it.each(storeContract(() => postgresStore(pool)))('postgresStore $title', ({ run }) => run());
-  it.each(chatStoreContract(() => postgresChats(pool)))('postgresChats $title', ({ run }) => run());
+  it.each(storeContract(() => postgresStore(pool, { kind: 'chat' })))('postgresStore of chats $title', ({ run }) =>
+    run(),
+  );
   it.each(logContract(() => postgresLog(pool, { writeInterval: 0 })))('postgresLog, polling $title', ({ run }) =>
     run(),
   );
@@ -88,7 +97,7 @@ describe('PostgreSQL', () => {
   it('does each write once while the database is killed and started again', async () => {
     const [store, log] = [postgresStore(pool), listeningLog()];
     const run = 'restart';
-    const record: RunRecord = { id: run, owner: 'ann', state: 'running', attempt: 1, input: [] };
+    const record: RunRecord = { id: run, owner: 'ann', state: 'running', updated: 0, attempt: 1, input: [] };
     await done(concat(store.put(record, 0), log.append(run, 1, [])));
     const reading = firstValueFrom(log.read(run).pipe(toArray()));
     const events = Array.from({ length: 40 }, (_, index) => ({ type: `e${index}` }));
@@ -113,23 +122,31 @@ describe('PostgreSQL', () => {
   }, 60_000);
 
   it('fails at once for an error that another attempt does not mend', async () => {
-    const broken = postgresStore({ query: (statement) => pool.query(statement.replace('rivulet_runs', 'missing')) });
+    const broken = postgresStore({ query: (statement) => pool.query(statement.replace('rivulet_records', 'missing')) });
     await expect(done(broken.get('x'))).rejects.toMatchObject({ code: '42P01' });
   });
 
   it('removes what is too old, and nothing that is executed', async () => {
     const store = postgresStore(pool);
-    const record: RunRecord = { id: 'old', owner: 'bob', state: 'ended', attempt: 1, input: [], expires: 1 };
+    const record: RunRecord = {
+      id: 'old',
+      owner: 'bob',
+      state: 'ended',
+      updated: 0,
+      attempt: 1,
+      input: [],
+      expires: 1,
+    };
     const executor = { id: 'p', until: Date.now() + 60_000 };
     await done(concat(store.put(record, 0), store.put({ ...record, id: 'held', executor }, 0)));
     expect(await firstValueFrom(store.get('old'))).toBeUndefined();
     expect(await firstValueFrom(store.get('held'))).toMatchObject({ version: 1 });
     expect(await firstValueFrom(store.put(record, 0))).toBe(true); // as if it were not there
     const chat = { id: 'old', owner: 'bob', title: 'Old', updated: 1, saved: {} };
-    await done(postgresChats(pool, { maxAge: 0 }).put(chat, 0));
-    expect(await firstValueFrom(postgresChats(pool).get('old'))).toBeUndefined();
+    await done(postgresStore(pool, { kind: 'chat', maxAge: 0 }).put(chat, 0));
+    expect(await firstValueFrom(postgresStore(pool, { kind: 'chat' }).get('old'))).toBeUndefined();
     await done(postgresStore(pool).put({ ...record, id: 'new', expires: undefined }, 0)); // a new process cleans
-    const { rows } = await pool.query("select id from rivulet_runs where owner = 'bob' order by id");
+    const { rows } = await pool.query("select id from rivulet_records where owner = 'bob' order by id");
     expect(rows).toEqual([{ id: 'held' }, { id: 'new' }]);
   });
 });
@@ -144,6 +161,118 @@ describe('PGlite', () => {
 
   const log = () => postgresLog(database, { notifications: pgliteNotifications(database), writeInterval: 0 });
   it.each(storeContract(() => postgresStore(database)))('postgresStore $title', ({ run }) => run());
-  it.each(chatStoreContract(() => postgresChats(database)))('postgresChats $title', ({ run }) => run());
   it.each(logContract(log))('postgresLog $title', ({ run }) => run());
+
+  const record = (id: string): RunRecord => ({ id, owner: 'ann', state: 'ended', updated: 0, attempt: 1, input: [] });
+  const chat = (id: string): ChatRecord => ({ id, owner: 'ann', title: 'Chat', updated: 1, saved: {} });
+
+  it('keeps a run and a chat apart which have one id and one owner', async () => {
+    const [runs, chats] = [postgresStore(database), postgresStore(database, { kind: 'chat' })];
+    const id = 'both';
+    expect(await firstValueFrom(runs.put(record(id), 0))).toBe(true);
+    expect(await firstValueFrom(chats.put(chat(id), 0))).toBe(true);
+    expect(await firstValueFrom(chats.get(id))).toEqual({ record: chat(id), version: 1 });
+    expect((await firstValueFrom(chats.list({ owner: 'ann' }))).records).toEqual([
+      { id, owner: 'ann', title: 'Chat', updated: 1, version: 1 },
+    ]);
+    expect(await firstValueFrom(chats.delete(id, 1))).toBe(true);
+    expect(await firstValueFrom(runs.get(id))).toEqual({ record: record(id), version: 1 });
+  });
+
+  /** A client that loses the answer of each statement once, after or before the database has executed it. */
+  const losing = (isExecuted: boolean): PostgresClient & { readonly lost: string[] } => {
+    const lost: string[] = [];
+    return {
+      lost,
+      async query(text, values) {
+        const isFirst = !lost.includes(text);
+        lost.push(text);
+        const answer = isFirst && !isExecuted ? undefined : await database.query<object>(text, values);
+        if (isFirst || !answer) throw Object.assign(new Error('Connection terminated'), { code: 'ECONNRESET' });
+        return answer;
+      },
+    };
+  };
+  const store = (client: PostgresClient, id: string) => ({
+    put: postgresStore(client).put({ ...record(id), attempt: 2 }, 1),
+    create: postgresStore(client).put(record(`${id} new`), 0),
+    delete: postgresStore(client).delete(id, 1),
+    'delete of another version': postgresStore(client).delete(id, 2),
+    get: postgresStore(client)
+      .get(id)
+      .pipe(map((each) => each?.version)),
+    list: postgresStore(client)
+      .list({ owner: id })
+      .pipe(map(({ records }) => records.length)),
+    append: postgresLog(client, { writeInterval: 0 }).append(id, 1, [{ type: 'b' }]),
+    end: postgresLog(client).end(id, 1),
+    state: postgresLog(client)
+      .state(id)
+      .pipe(map((state) => state?.hasEvents)),
+  });
+  const lostAnswers = {
+    put: [true],
+    create: [true],
+    delete: [true],
+    'delete of another version': [false],
+    get: [1],
+    list: [0],
+    append: [],
+    end: [],
+    state: [true],
+  } as const;
+  const names = Object.keys(lostAnswers) as (keyof typeof lostAnswers)[];
+  it.each(names.flatMap((name) => [true, false].map((isExecuted) => [name, isExecuted] as const)))(
+    'answers %s as if nothing had happened when its answer was lost (executed: %s)',
+    async (name, isExecuted) => {
+      const id = `lost ${name} ${isExecuted}`;
+      await done(concat(postgresStore(database).put(record(id), 0), log().append(id, 1, [{ type: 'a' }])));
+      const client = losing(isExecuted);
+      const values = await lastValueFrom(concat(store(client, id)[name]).pipe(toArray()));
+      expect(values).toEqual(lostAnswers[name]);
+      expect(client.lost.length).toBeGreaterThan(1);
+      const events = name === 'append' ? ['a', 'b'] : ['a'];
+      await done(
+        log()
+          .end(id, 2)
+          .pipe(catchError(() => EMPTY)),
+      );
+      expect(
+        await firstValueFrom(
+          log()
+            .read(id)
+            .pipe(
+              map(({ event }) => event.type),
+              toArray(),
+            ),
+        ),
+      ).toEqual(events);
+      const stored = await firstValueFrom(postgresStore(database).get(id));
+      expect(stored?.version).toBe(
+        { put: 2, delete: undefined }[name as string] ?? (name === 'delete' ? undefined : 1),
+      );
+    },
+  );
+
+  it.each([
+    [{ owner: 'ann' }, 'rivulet_records_owner'],
+    [{ owner: 'ann', cursor: '5:x' }, 'rivulet_records_owner'],
+    [{ owner: 'ann', state: 'waiting' }, 'rivulet_records_state'],
+    [{ owner: 'ann', state: 'waiting', cursor: '5:x' }, 'rivulet_records_state'],
+    [{ owner: null, state: 'dead' }, 'rivulet_records_state'],
+  ])('lists %j by the index %s', async (query, index) => {
+    const plans: string[] = [];
+    const explaining: PostgresClient = {
+      async query(text, values) {
+        const { rows } = await database.query<Record<string, string>>(`explain ${text}`, values);
+        plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'));
+        return { rows: [] };
+      },
+    };
+    await database.query('set enable_seqscan = off');
+    await done(postgresStore(explaining).list(query));
+    await database.query('reset enable_seqscan');
+    expect(plans.join()).toContain(index);
+    if (query.owner !== null) expect(plans.join()).not.toContain('Sort');
+  });
 });
