@@ -51,6 +51,11 @@ export interface ModelRequest extends RequestSettings {
   readonly toolChoice?: ToolChoice;
   /** The JSON Schema that the output has to match. */
   readonly output?: JsonSchema;
+  /**
+   * Ends the response with its first value: the model aborts its request, emits what it holds back, and then a `finish`
+   * with the reason `stopped` and the usage so far. A model that does not know it is unsubscribed by `stopResponse`.
+   */
+  readonly stop?: Observable<unknown> | undefined;
 }
 
 /** The capabilities of a model. An omitted capability is unknown. */

@@ -134,8 +134,4 @@ class TextFilterHandlers<E extends StreamEvent> implements OperatorHandlers<E> {
     this.filter.release();
     this.out.complete();
   }
-
-  release(): void {
-    this.filter.release();
-  }
 }

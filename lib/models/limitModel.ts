@@ -2,7 +2,6 @@ import { defer, mergeMap, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { callModelWrapper } from '../core/callWrapper.js';
-import { releaseThrough } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { requireNumber } from '../core/options.js';
@@ -121,9 +120,9 @@ export function limitModel(...args: readonly unknown[]) {
     args,
     (limiter: Limiter) => (model) =>
       deriveModel(model, (request) =>
-        releaseThrough(
+        limiter.admit(
+          request,
           defer(() => model.stream(request)),
-          (chunks) => limiter.admit(request, chunks),
         ),
       ),
   );

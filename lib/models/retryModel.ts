@@ -2,7 +2,6 @@ import { defer, startWith } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { callModelWrapper } from '../core/callWrapper.js';
-import { releaseThrough } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
@@ -83,7 +82,7 @@ function retried({ count = 3, delay, when = isTransient }: RetryModelOptions = {
         attempt++;
         const retry = { attempt, delay: delayBefore(error, attempt), error: errorToJson(error) };
         const next = announceRetry(model.stream(request), retry);
-        return next && hasEmitted ? releaseThrough(next, startWith<Chunk>(retraction(error))) : next;
+        return next && hasEmitted ? next.pipe(startWith<Chunk>(retraction(error))) : next;
       };
       return model.stream(request).pipe(continueAfterError(() => startOver));
     });

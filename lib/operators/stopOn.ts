@@ -1,11 +1,11 @@
-import type { ObservableInput, OperatorFunction } from 'rxjs';
-import type { FinishChunk } from '../core/chunk.js';
+import { defer, merge, NEVER, Subject } from 'rxjs';
+import type { Observable, ObservableInput, OperatorFunction } from 'rxjs';
+import type { Chunk, FinishChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 import { isFinish } from '../core/eventGuards.js';
+import type { Model, ModelRequest } from '../core/model.js';
 import { onFirstValue } from '../core/notifier.js';
-import { sumUsages } from '../core/usage.js';
-import type { Usage } from '../core/usage.js';
 
 /**
  * Replaces the rest of a model's stream by a `finish` with the reason `stopped`, when a notifier emits.
@@ -46,26 +46,49 @@ import type { Usage } from '../core/usage.js';
  */
 export function stopOn<E extends StreamEvent>(notifier: ObservableInput<unknown>): OperatorFunction<E, E | FinishChunk>;
 export function stopOn(notifier: ObservableInput<unknown>): OperatorFunction<StreamEvent, StreamEvent> {
-  return finishOn(notifier, { type: 'finish', reason: 'stopped' });
+  return finishOn(notifier, stoppedFinish);
 }
+
+const stoppedFinish: FinishChunk = { type: 'finish', reason: 'stopped' };
 
 /** The `finish` of a response that a prompt has interrupted. Calls that `eager` has begun run to their end. */
 export const interruptedFinish: FinishChunk = { type: 'finish', reason: 'stopped', rawReason: 'prompt' };
 
-/** As `stopOn`, with another `finish`. */
-export function finishOn(
+/**
+ * The response of a model, until a notifier or the request's own `stop` emits. The model is asked to end its response
+ * (`request.stop`), so that its operators emit what they hold before its `finish`. If it does not know `stop`, or waits
+ * for a retry, it is unsubscribed, and the `finish` has no usage.
+ *
+ * @param finish The finish reason. Default: `stopped`.
+ */
+export function stopResponse(
+  model: Model,
+  request: ModelRequest,
+  notifier: ObservableInput<unknown> | undefined = request.stop,
+  finish: FinishChunk = stoppedFinish,
+): Observable<Chunk> {
+  if (!notifier) return model.stream(request);
+  return defer(() => {
+    const stop = new Subject<void>();
+    const both = notifier === request.stop ? notifier : merge(notifier, request.stop ?? NEVER);
+    return model.stream({ ...request, stop }).pipe(finishOn(both, finish, stop) as OperatorFunction<Chunk, Chunk>);
+  });
+}
+
+/** As `stopOn`, with another `finish`. `ask` asks the source to end first. */
+function finishOn(
   notifier: ObservableInput<unknown>,
   finish: FinishChunk,
+  ask?: Subject<void>,
 ): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out, source) => {
-    let usage: Usage | undefined;
     let isStopped = false; // the notifier has emitted
     let isFinished = false; // the source has emitted its own `finish`
     let isFinishing = false; // the `finish` is being emitted: a handler of what it causes may stop the run
     onFirstValue(out, notifier, () => {
       isStopped = true;
       if (isFinishing) return;
-      usage = sumUsages(source.release());
+      ask?.next(); // a source that knows `stop` ends now, with its own `finish`
       source.unsubscribe();
     });
     return {
@@ -75,12 +98,12 @@ export function finishOn(
           return;
         }
         isFinished = isFinishing = true;
-        out.next(event);
+        out.next(isStopped && event.reason === 'stopped' ? { ...event, ...finish } : event);
         isFinishing = false;
         if (isStopped) source.unsubscribe();
       },
       afterTeardown() {
-        if (isStopped && !isFinished) out.next(usage ? ({ ...finish, usage } as FinishChunk) : finish);
+        if (isStopped && !isFinished) out.next(finish);
         out.complete();
       },
     };

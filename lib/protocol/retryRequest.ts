@@ -1,7 +1,6 @@
 import { concat, ignoreElements, of, timer } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
 import type { RetryChunk } from '../core/chunk.js';
-import { releaseThrough } from '../core/createOperator.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import { MAX_TIMER_DELAY } from '../core/options.js';
@@ -89,5 +88,5 @@ export function announceRetry<T>(
 ): Observable<T | RetryChunk> | undefined {
   if (delay === undefined) return undefined;
   const notice = of<RetryChunk>({ type: 'retry', delay, ...retry });
-  return releaseThrough(source, (next) => concat(notice, timer(delay).pipe(ignoreElements()), next));
+  return concat(notice, timer(delay).pipe(ignoreElements()), source);
 }

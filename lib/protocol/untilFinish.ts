@@ -1,10 +1,12 @@
 import { asyncScheduler } from 'rxjs';
-import type { OperatorFunction, Subscriber } from 'rxjs';
+import type { Observable, OperatorFunction, Subscriber } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
-import type { OperatorHandlers } from '../core/createOperator.js';
+import type { OperatorHandlers, OperatorSource } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
+import { onFirstValue } from '../core/notifier.js';
 import { setUsageOfError } from '../core/usageOfError.js';
+import { hasCounts } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 
 /**
@@ -45,14 +47,20 @@ export interface ChunkDecoder<In> {
  *
  * @param provider The model's provider, for errors.
  * @param start Called at each subscription with the output; returns the decoder.
+ * @param stop Ends the response with its first value: a `finish` with the reason `stopped`. Default: never.
  * @returns Chunks. Fails with StreamInterruptedError when the source completes without a `finish`, with what the
  * decoder throws, and with the source's errors, both as mapped by the decoder.
  */
 export function untilFinish<In>(
   provider: string,
   start: (output: ChunkOutput) => ChunkDecoder<In>,
+  stop?: Observable<unknown>,
 ): OperatorFunction<In, Chunk> {
-  return createOperator((out) => new UntilFinish(provider, out, start));
+  return createOperator((out, source) => {
+    const handlers = new UntilFinish(provider, out, source, start);
+    if (stop) onFirstValue(out, stop, () => handlers.stop());
+    return handlers;
+  });
 }
 
 /** Forwards the chunks of a decoder until the `finish`, and then waits for the end of the source. */
@@ -60,11 +68,13 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
   private finished = false;
   /** Whether the source has completed. */
   private ended = false;
+  private isStopped = false;
   private readonly decoder: ChunkDecoder<In>;
 
   constructor(
     private readonly provider: string,
     private readonly out: Subscriber<Chunk>,
+    private readonly source: OperatorSource,
     start: (output: ChunkOutput) => ChunkDecoder<In>,
   ) {
     this.decoder = start(this);
@@ -106,8 +116,17 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
     if (this.finished) this.out.complete();
   }
 
-  usageSoFar(): Usage | undefined {
-    return this.finished ? undefined : this.decoder.usage?.();
+  stop(): void {
+    if (this.finished) return;
+    this.isStopped = true;
+    this.source.unsubscribe();
+  }
+
+  afterTeardown(): void {
+    if (!this.isStopped) return;
+    const usage = this.decoder.usage?.();
+    this.emit({ type: 'finish', reason: 'stopped', ...(hasCounts(usage) && { usage }) } as Chunk);
+    this.out.complete();
   }
 
   private fail(thrown: unknown): void {

@@ -7,7 +7,7 @@ import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { usageOfError } from '../../lib/core/usageOfError.js';
 import { tool } from '../../lib/core/tool.js';
-import { stopOn } from '../../lib/operators/stopOn.js';
+import { stopResponse } from '../../lib/operators/stopOn.js';
 import { anthropic } from '../../lib/providers/anthropic/anthropic.js';
 import { google } from '../../lib/providers/google/google.js';
 import { openai } from '../../lib/providers/openai.js';
@@ -36,17 +36,14 @@ async function stopAtText(model: Model, tools = {}) {
   const stop = new Subject<void>();
   const chunks: Chunk[] = [];
   await new Promise<void>((resolve, reject) =>
-    model
-      .stream({ messages: [userMessage('Hi')], ...tools })
-      .pipe(stopOn<Chunk>(stop))
-      .subscribe({
-        next(chunk) {
-          chunks.push(chunk);
-          if (chunk.type === 'text') queueMicrotask(() => stop.next());
-        },
-        error: reject,
-        complete: resolve,
-      }),
+    stopResponse(model, { messages: [userMessage('Hi')], ...tools }, stop).subscribe({
+      next(chunk) {
+        chunks.push(chunk);
+        if (chunk.type === 'text') queueMicrotask(() => stop.next());
+      },
+      error: reject,
+      complete: resolve,
+    }),
   );
   return chunks.filter(({ type }) => type !== 'metadata');
 }
@@ -106,10 +103,11 @@ describe('a response that is stopped', () => {
     const held = open({ choices: [{ delta: { content: ' <thi' } }] });
     const stop = new Subject<void>();
     const chunks: Chunk[] = [];
-    openaiCompatible({ name: 'local', baseUrl: 'http://local' })('any', { fetch: held.fetch, thinkTags: true })
-      .stream({ messages: [userMessage('Hi')] })
-      .pipe(stopOn<Chunk>(stop))
-      .subscribe((chunk) => chunks.push(chunk));
+    const tagged = openaiCompatible({ name: 'local', baseUrl: 'http://local' })('any', {
+      fetch: held.fetch,
+      thinkTags: true,
+    });
+    stopResponse(tagged, { messages: [userMessage('Hi')] }, stop).subscribe((chunk) => chunks.push(chunk));
     for (let ticks = 0; ticks < 20; ticks++) await Promise.resolve();
     stop.next();
     expect(chunks.slice(-2)).toEqual([
@@ -124,10 +122,7 @@ describe('a response that is stopped', () => {
     const stop = new Subject<void>();
     const chunks: Chunk[] = [];
     const tools = [{ name: 'look', description: '', parameters: { type: 'object' } }];
-    model
-      .stream({ messages: [userMessage('Hi')], tools })
-      .pipe(stopOn<Chunk>(stop))
-      .subscribe((chunk) => chunks.push(chunk));
+    stopResponse(model, { messages: [userMessage('Hi')], tools }, stop).subscribe((chunk) => chunks.push(chunk));
     for (let ticks = 0; ticks < 20; ticks++) await Promise.resolve();
     stop.next();
     expect(chunks.slice(-2)).toEqual([

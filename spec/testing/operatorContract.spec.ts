@@ -127,7 +127,6 @@ function lateText(
         flush();
         out.complete();
       },
-      release: flush,
       ...handlers,
     };
   });
@@ -142,7 +141,6 @@ const broken: Readonly<Record<string, Operator>> = {
       next: (event) => out.next(event.type === 'finish' ? ({ ...event, count } as StreamEvent) : (count++, event)),
     };
   }),
-  'loses no text that it holds when a stop ends its source': lateText(() => ({ release: () => undefined })),
   'loses no text that it holds when its source fails': lateText((_flush, out) => ({
     error: (thrown) => out.error(thrown),
   })),
@@ -240,16 +238,15 @@ describe('operatorContract', () => {
   );
 
   it.each([
-    ['loses no text that it holds when a stop ends its source', 'at a stop, but "o" at a completion', '`release`'],
     [
       'loses no text that it holds when its source fails',
-      'at an error, but "o" at a stop',
+      'at an error, but "o" at a completion',
       '`error`, before the error',
     ],
-    ['loses no text that it holds when its source completes', 'at a completion, but "o" at a stop', '`complete`'],
+    ['loses no text that it holds when its source completes', 'at a completion, but "o" at an error', '`complete`'],
     [
       'keeps the order of text and other content',
-      'at an event "source", but "o" at a stop',
+      'at an event "source", but "o" at a completion',
       '`next`, before an event with a position in the text',
     ],
   ])(

@@ -1,7 +1,6 @@
-import { NEVER, Subject, concat, from, throwError } from 'rxjs';
+import { NEVER, concat, from, throwError } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
-import { stopOn } from '../../operators/stopOn.js';
 import { inVirtualTime } from '../inVirtualTime.js';
 import { expectSame, fail, record } from './record.js';
 
@@ -34,15 +33,6 @@ const notices: readonly AnyEvent[] = [
 
 /** What can follow a text, and where an operator emits the text that it holds then. */
 const endings = {
-  'a stop': {
-    emit: '`release`',
-    textAfter: (operator: TextOperator, events: Events) => {
-      const stop = new Subject<void>();
-      const { values } = record(concat(from(events), NEVER).pipe(operator, stopOn(stop)));
-      stop.next();
-      return textOf(values);
-    },
-  },
   'a completion': {
     emit: '`complete`',
     textAfter: (operator: TextOperator, events: Events) => textOf(record(from(events).pipe(operator)).values),
@@ -94,7 +84,6 @@ export function textCases(operator: TextOperator, turn: Events): Readonly<Record
   };
 
   return {
-    'loses no text that it holds when a stop ends its source': losesNothingAt('a stop'),
     'loses no text that it holds when its source fails': losesNothingAt('an error'),
     'loses no text that it holds when its source completes': losesNothingAt('a completion'),
 
