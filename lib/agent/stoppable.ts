@@ -2,7 +2,7 @@ import { concatWith, defer, from, NEVER, ReplaySubject, take, using } from 'rxjs
 import type { Observable, ObservableInput, Subject } from 'rxjs';
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model } from '../core/model.js';
-import { interruptedFinish, stopResponse } from '../operators/stopOn.js';
+import { interruptedFinish, openResponse, stopResponse } from '../core/response.js';
 
 /** Options that end a run, or one of its calls, early. */
 export interface StopOptions {
@@ -69,7 +69,7 @@ export const subscribeBefore = <V, T>(
 
 /** A model whose streams end at a stop. Unlike an operator inside a turn, it works in any orchestrator. */
 export const stoppable = (model: Model, stop: Observable<unknown> | undefined): Model =>
-  stop ? deriveModel(model, (request) => stopResponse(model, request, stop)) : model;
+  deriveModel(model, (request) => (stop ? stopResponse(model, request, stop) : openResponse(model, request)));
 
 /** A model whose streams end at a prompt, as at a stop. Tools are not interrupted. */
 export const interruptible = (model: Model, prompts: Observable<unknown>): Model =>

@@ -81,9 +81,8 @@ export function fallback(
         const model = order[errors.length];
         if (!model) throw combinedError(order, errors);
         asked = model;
-        const retract = hasEmitted ? of(retraction(error)) : EMPTY;
         const notice = isSkipped(error) ? EMPTY : createNotice(error, ++attempt, model);
-        return concat(retract, notice, streamOf(model, request));
+        return concat(retraction(error, hasEmitted), notice, streamOf(model, request));
       };
       return streamOf(asked, request).pipe(continueAfterError(() => next));
     }),

@@ -4,6 +4,7 @@ import type { Chunk } from '../core/chunk.js';
 import { callModelWrapper } from '../core/callWrapper.js';
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model, ModelRequest } from '../core/model.js';
+import { openResponse } from '../core/response.js';
 import { requireNumber } from '../core/options.js';
 import { RateLimitError } from '../core/rateLimitError.js';
 import { createSemaphore } from '../core/semaphore.js';
@@ -122,7 +123,7 @@ export function limitModel(...args: readonly unknown[]) {
       deriveModel(model, (request) =>
         limiter.admit(
           request,
-          defer(() => model.stream(request)),
+          defer(() => openResponse(model, request)),
         ),
       ),
   );

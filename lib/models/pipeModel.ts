@@ -3,7 +3,7 @@ import type { Chunk } from '../core/chunk.js';
 import { callModelWrapper } from '../core/callWrapper.js';
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model } from '../core/model.js';
-import { stopResponse } from '../operators/stopOn.js';
+import { stopResponse } from '../core/response.js';
 
 /**
  * A model whose streams pass through operators.

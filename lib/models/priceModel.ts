@@ -4,6 +4,7 @@ import { createOperator } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
+import { openResponse } from '../core/response.js';
 import { costOf } from '../core/prices.js';
 import type { Prices } from '../core/prices.js';
 import { hasCounts } from '../core/usage.js';
@@ -44,7 +45,7 @@ export function priceModel(...args: readonly unknown[]) {
   return callModelWrapper(
     args,
     (prices: Prices | Readonly<Record<string, Prices>>) => (model) =>
-      deriveModel(model, (request) => model.stream(request).pipe(addCosts(model, prices))),
+      deriveModel(model, (request) => openResponse(model, request).pipe(addCosts(model, prices))),
   );
 }
 

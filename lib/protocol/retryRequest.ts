@@ -3,7 +3,7 @@ import type { Observable, OperatorFunction } from 'rxjs';
 import type { RetryChunk } from '../core/chunk.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
-import { MAX_TIMER_DELAY } from '../core/options.js';
+import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 import { continueAfterError } from './continueAfterError.js';
 
 /** How a failed request is retried. */
@@ -43,13 +43,15 @@ export interface RetryOptions {
  * @returns The source's values, and the `retry` chunks. Fails with the last error.
  */
 export function retryRequest<T>(options: RetryOptions = {}): OperatorFunction<T, T | RetryChunk> {
-  const { count = 3 } = options;
+  const { count = 3, initialDelay = 0, maxDelay = 0, jitter = 0 } = options;
+  const limits = { count, initialDelay, maxDelay, jitter };
+  for (const [name, value] of Object.entries(limits)) requireNumber(`retry.${name}`, value, 0);
   return (source: Observable<T | RetryChunk>) =>
     source.pipe(
       continueAfterError(() => {
         let retries = 0;
         return (error, hasEmitted) => {
-          if (hasEmitted || retries === count || !isRetryable(error)) return undefined;
+          if (hasEmitted || retries >= count || !isRetryable(error)) return undefined;
           const delay = retryDelay(error, retries, options);
           return announceRetry(source, { attempt: ++retries, delay, error: errorToJson(error) });
         };

@@ -5,6 +5,7 @@ import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers, OperatorSource } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import { onFirstValue } from '../core/notifier.js';
+import { announceFinish, stoppedFinish } from '../core/response.js';
 import { setUsageOfError } from '../core/usageOfError.js';
 import { hasCounts } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
@@ -32,7 +33,9 @@ export interface ChunkDecoder<In> {
    * left.
    */
   end?: () => void;
-  /** Maps an error before the `finish`, and emits what was held back until now. Default: the error stays as it is. */
+  /** The stream is stopped, or has failed, before the `finish`: emits what was held back. Default: nothing was. */
+  interrupt?: () => void;
+  /** Maps an error before the `finish`. Default: the error stays as it is. */
   error?: (thrown: unknown) => unknown;
   /** Returns the usage that was reported so far, for a stream that is stopped or fails. Default: none. */
   usage?: () => Usage | undefined;
@@ -58,7 +61,7 @@ export function untilFinish<In>(
 ): OperatorFunction<In, Chunk> {
   return createOperator((out, source) => {
     const handlers = new UntilFinish(provider, out, source, start);
-    if (stop) onFirstValue(out, stop, () => handlers.stop());
+    if (stop) onFirstValue(out, stop, () => handlers.stop() || announceFinish(stop));
     return handlers;
   });
 }
@@ -116,21 +119,25 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
     if (this.finished) this.out.complete();
   }
 
-  stop(): void {
-    if (this.finished) return;
-    this.isStopped = true;
-    this.source.unsubscribe();
+  /** Returns whether the stop ends the response: not after its `finish`. */
+  stop(): boolean {
+    this.isStopped = !this.finished;
+    if (this.isStopped) this.source.unsubscribe();
+    return this.isStopped;
   }
 
   afterTeardown(): void {
     if (!this.isStopped) return;
+    this.ended = true;
+    this.decoder.interrupt?.();
     const usage = this.decoder.usage?.();
-    this.emit({ type: 'finish', reason: 'stopped', ...(hasCounts(usage) && { usage }) } as Chunk);
+    this.emit({ ...stoppedFinish, ...(hasCounts(usage) && { usage }) });
     this.out.complete();
   }
 
   private fail(thrown: unknown): void {
     if (this.finished) return;
+    this.decoder.interrupt?.();
     const error = this.decoder.error ? this.decoder.error(thrown) : thrown;
     setUsageOfError(error, this.decoder.usage?.());
     this.out.error(error);

@@ -8,7 +8,7 @@ import { smooth } from '../../lib/operators/smooth.js';
 import type { SmoothOptions } from '../../lib/operators/smooth.js';
 import { pipeModel } from '../../lib/models/pipeModel.js';
 import { scriptedModel } from '../../lib/testing/index.js';
-import { stopResponse } from '../../lib/operators/stopOn.js';
+import { stopResponse } from '../../lib/core/response.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';

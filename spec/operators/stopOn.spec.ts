@@ -30,7 +30,8 @@ import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js'
 import { consolidate } from '../../lib/operators/consolidate.js';
 import { endTurn } from '../../lib/operators/endTurn.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
-import { stopOn, stopResponse } from '../../lib/operators/stopOn.js';
+import { stopResponse } from '../../lib/core/response.js';
+import { stopOn } from '../../lib/operators/stopOn.js';
 import { runTurns } from '../../lib/agent/runTurns.js';
 import type { TurnPosition } from '../../lib/agent/runTurns.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';

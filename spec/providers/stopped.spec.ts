@@ -7,7 +7,7 @@ import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { usageOfError } from '../../lib/core/usageOfError.js';
 import { tool } from '../../lib/core/tool.js';
-import { stopResponse } from '../../lib/operators/stopOn.js';
+import { stopResponse } from '../../lib/core/response.js';
 import { anthropic } from '../../lib/providers/anthropic/anthropic.js';
 import { google } from '../../lib/providers/google/google.js';
 import { openai } from '../../lib/providers/openai.js';

@@ -4,6 +4,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import { repairHistory } from '../../core/history.js';
 import type { Chunk } from '../../core/chunk.js';
 import type { Capabilities, Model } from '../../core/model.js';
+import { obeyStop } from '../../core/response.js';
 import { idleTimeout } from '../../protocol/idleTimeout.js';
 import type { IdleTimeoutOptions } from '../../protocol/idleTimeout.js';
 import { secretsOf } from '../../protocol/secrets.js';
@@ -94,7 +95,7 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
   const { provider } = description;
   return {
     ...description,
-    stream: (request) =>
+    stream: obeyStop((request) =>
       defer(() => {
         requireCapabilities(description, request, capabilityTable);
         const call = encodeCall(
@@ -112,6 +113,7 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
           options.retry === false ? identity : retryRequest<Chunk>(options.retry),
         );
       }),
+    ),
   };
 }
 

@@ -76,8 +76,10 @@ const filesOfRooms: Readonly<Record<string, string>> = {
 
 /** Modules that import other names of rxjs than the rest of their room, and are therefore not in its file. */
 const filesOfModules: Readonly<Record<string, string>> = {
+  'core/deriveModel.ts': 'coreOverRxjs',
   'core/ignoreTeardownErrors.ts': 'coreOverRxjs',
   'core/notifier.ts': 'coreOverRxjs',
+  'core/response.ts': 'coreOverRxjs',
   'core/semaphore.ts': 'coreOverRxjs',
   'core/timeLimit.ts': 'protocol',
 };
