@@ -2,10 +2,10 @@ import { defer, from, isObservable, map, merge, Subject, take, throwError } from
 import type { Observable, ObservableInput, OperatorFunction } from 'rxjs';
 import type { Chunk, FinishChunk } from './chunk.js';
 import { createOperator } from './createOperator.js';
-import { ConfigurationError } from './errors.js';
 import type { StreamEvent } from './event.js';
 import { isFinish } from './eventGuards.js';
 import type { Model, ModelRequest } from './model.js';
+import { notObservable } from './notObservable.js';
 import { onEachValue } from './notifier.js';
 
 /** The `finish` of a response that is stopped. */
@@ -26,16 +26,8 @@ export function announceFinish(stop: Observable<unknown> | undefined): void {
 export function openResponse(model: Pick<Model, 'stream'>, request: ModelRequest): Observable<Chunk> {
   const chunks: unknown = model.stream(request);
   if (isObservable(chunks)) return chunks as Observable<Chunk>;
-  const { provider = 'a model', name = '' } = model as Partial<Model>;
-  const kind = typeof chunks === 'object' && chunks ? (chunks.constructor?.name ?? 'object') : String(chunks);
-  return throwError(
-    () =>
-      new ConfigurationError(
-        'model',
-        `\`stream\` of ${`${provider} ${name}`.trim()} returned no Observable of RxJS, but: ${kind}.`,
-        'Return an Observable of chunks: `from(chunks)` for an array or an iterable, `defer(() => ...)` for a Promise.',
-      ),
-  );
+  const { provider = '', name = '' } = model as Partial<Model>;
+  return throwError(() => notObservable('model', `What \`stream\` of the model ${provider} ${name} returned`, chunks));
 }
 
 /**
@@ -106,7 +98,7 @@ export function finishOn(
           return;
         }
         isFinished = isFinishing = true;
-        out.next(event.reason === 'stopped' ? { ...event, ...stopped } : event);
+        out.next(stopped && event.reason === 'stopped' ? { ...event, ...stopped } : event);
         isFinishing = false;
         if (stopped) source.unsubscribe();
       },

@@ -141,6 +141,9 @@ const broken: Readonly<Record<string, Operator>> = {
       next: (event) => out.next(event.type === 'finish' ? ({ ...event, count } as StreamEvent) : (count++, event)),
     };
   }),
+  'loses no text that it holds when a stop ends its source': lateText(() => ({
+    isContent: (type) => type !== 'finish' && !notices.includes(type) && type !== 'retract',
+  })),
   'loses no text that it holds when its source fails': lateText((_flush, out) => ({
     error: (thrown) => out.error(thrown),
   })),
@@ -239,14 +242,19 @@ describe('operatorContract', () => {
 
   it.each([
     [
+      'loses no text that it holds when a stop ends its source',
+      'at a stop, but "o" at a completion',
+      '`next`, before the `finish`',
+    ],
+    [
       'loses no text that it holds when its source fails',
-      'at an error, but "o" at a completion',
+      'at an error, but "o" at a stop',
       '`error`, before the error',
     ],
-    ['loses no text that it holds when its source completes', 'at a completion, but "o" at an error', '`complete`'],
+    ['loses no text that it holds when its source completes', 'at a completion, but "o" at a stop', '`complete`'],
     [
       'keeps the order of text and other content',
-      'at an event "source", but "o" at a completion',
+      'at an event "source", but "o" at a stop',
       '`next`, before an event with a position in the text',
     ],
   ])(

@@ -14,6 +14,7 @@ const LONG_TEXT = 5000;
 type AnyEvent = StreamEvent & Readonly<Record<string, unknown>>;
 
 const finish: AnyEvent = { type: 'finish', reason: 'stop' };
+const stopped: AnyEvent = { type: 'finish', reason: 'stopped' };
 const source: AnyEvent = { type: 'source', source: { type: 'source', url: 'https://example.org' } };
 
 /** Events that have a position in the text. */
@@ -33,6 +34,14 @@ const notices: readonly AnyEvent[] = [
 
 /** What can follow a text, and where an operator emits the text that it holds then. */
 const endings = {
+  'a stop': {
+    emit: '`next`, before the `finish`',
+    textAfter: (operator: TextOperator, events: Events) => {
+      const { values } = record(from([...events, stopped]).pipe(operator));
+      const end = values.findIndex(({ type }) => type === 'finish');
+      return textOf(end < 0 ? values : values.slice(0, end));
+    },
+  },
   'a completion': {
     emit: '`complete`',
     textAfter: (operator: TextOperator, events: Events) => textOf(record(from(events).pipe(operator)).values),
@@ -84,6 +93,7 @@ export function textCases(operator: TextOperator, turn: Events): Readonly<Record
   };
 
   return {
+    'loses no text that it holds when a stop ends its source': losesNothingAt('a stop'),
     'loses no text that it holds when its source fails': losesNothingAt('an error'),
     'loses no text that it holds when its source completes': losesNothingAt('a completion'),
 
