@@ -52,10 +52,10 @@ export interface ModelRequest extends RequestSettings {
   /** The JSON Schema that the output has to match. */
   readonly output?: JsonSchema;
   /**
-   * Ends the response with its first value: the model aborts its request, emits what it holds back, and then a `finish`
-   * with the reason `stopped` and the usage so far. All models of Rivulet do so, at any time. A run unsubscribes a model
-   * that does not know it; without a run, `stopOn` does. It is the one field that is not data: it is never recorded,
-   * compared or sent. Default: never.
+   * Ends the response with its first value: the model aborts its request, emits what it holds back, and then a
+   * `finish` with the reason `stopped` and the usage so far. All models of Rivulet do so, at any time. A run
+   * unsubscribes a model that does not know it; without a run, `stopOn` does. The only field that is not data: it is
+   * never recorded, compared or sent. Default: never.
    */
   readonly stop?: Observable<unknown> | undefined;
 }

@@ -1,8 +1,8 @@
 import { ConfigurationError } from './errors.js';
 
-/** Creates the error for what JavaScript has passed in place of an Observable: a Promise, an array, one of the platform. */
+/** Creates the error for what is not an Observable of RxJS: a Promise, an array, an Observable of the platform. */
 export function notObservable(subject: 'model' | 'options', what: string, value: unknown): ConfigurationError {
-  const kind = typeof value === 'object' && value ? (value.constructor?.name ?? 'object') : typeof value;
+  const kind = Object.prototype.toString.call(value).slice(8, -1); // `Promise`, `Array`, `Undefined`
   return new ConfigurationError(
     subject,
     `${what} is not an Observable of RxJS (it is: ${kind}).`,

@@ -11,15 +11,34 @@ import { onEachValue } from './notifier.js';
 /** The `finish` of a response that is stopped. */
 export const stoppedFinish: FinishChunk = { type: 'finish', reason: 'stopped' };
 
-/** The stop of a request whose response is ended by who asks, if the model does not end it. */
-export class ResponseStop extends Subject<void> {
-  /** Whether the response was about to end when it was stopped: its own `finish` follows. */
-  isEnding = false;
+/** What a stop emits for the model, which may answer that its own `finish` follows: it is already on its way. */
+class StopCall {
+  isAnswered = false;
 }
 
-/** Tells who stops a response that its own `finish` follows. */
-export function announceFinish(stop: Observable<unknown> | undefined): void {
-  if (stop instanceof ResponseStop) stop.isEnding = true;
+/** The stops of responses that the asker ends, if the model does not. */
+const enforcedStops = /* @__PURE__ */ new WeakSet<Observable<unknown>>();
+
+/** The stop of one response, for who then ends it: the request has `notifier`. */
+export class ResponseStop {
+  private readonly calls = new Subject<StopCall>();
+  readonly notifier: Observable<unknown> = this.calls.asObservable();
+
+  constructor() {
+    enforcedStops.add(this.notifier);
+  }
+
+  /** Asks the model to end its response. Returns whether its own `finish` follows. */
+  ask(): boolean {
+    const call = new StopCall();
+    this.calls.next(call);
+    return call.isAnswered;
+  }
+}
+
+/** Answers a stop: the `finish` of the response follows. */
+export function announceFinish(call: unknown): void {
+  if (call instanceof StopCall) call.isAnswered = true;
 }
 
 /** The response of a model, as an Observable: in JavaScript, `stream` may return anything. */
@@ -48,10 +67,11 @@ export function stopResponse(
   const { stop } = request;
   return defer(() => {
     const ask = new ResponseStop();
-    const own = from(notifier).pipe(map(() => finish));
-    const stops = stop && stop !== notifier ? merge(own, stop.pipe(map(() => stoppedFinish))) : own;
-    const ended = finishOn(stops, { ask, stop }) as OperatorFunction<Chunk, Chunk>;
-    return openResponse(model, { ...request, stop: ask }).pipe(ended);
+    const own = from(notifier).pipe(map((call): Ending => ({ finish, call })));
+    const outer = stop?.pipe(map((call): Ending => ({ finish: stoppedFinish, call })));
+    const endings = outer && stop !== notifier ? merge(own, outer) : own;
+    const ended = finishOn(endings, ask) as OperatorFunction<Chunk, Chunk>;
+    return openResponse(model, { ...request, stop: ask.notifier }).pipe(ended);
   });
 }
 
@@ -62,33 +82,29 @@ export function stopResponse(
 export const obeyStop =
   (stream: Model['stream']): Model['stream'] =>
   (request) =>
-    request.stop instanceof ResponseStop ? stream(request) : stopResponse({ stream }, request);
+    request.stop && !enforcedStops.has(request.stop) ? stopResponse({ stream }, request) : stream(request);
 
-/** How a stop is passed on. */
-interface StopPath {
-  /** Asks the source to end its response. */
-  readonly ask?: ResponseStop;
-  /** The stop of the request itself, which may be that of an outer response. */
-  readonly stop?: Observable<unknown> | undefined;
+/** How a response is ended: with this `finish`, after this call of a stop. */
+interface Ending {
+  readonly finish: FinishChunk;
+  readonly call?: unknown;
 }
 
 /**
- * Replaces the rest of a response by the first `finish` of a notifier, after what the source emits when it is asked to
- * end.
+ * Replaces the rest of a response by a `finish`, after what the source emits when it is asked to end.
+ *
+ * @param endings The first one counts.
+ * @param stop Asks the source. Default: it is not asked.
  */
-export function finishOn(
-  notifier: Observable<FinishChunk>,
-  { ask, stop }: StopPath = {},
-): OperatorFunction<StreamEvent, StreamEvent> {
+export function finishOn(endings: Observable<Ending>, stop?: ResponseStop): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out, source) => {
-    let stopped: FinishChunk | undefined; // the notifier has emitted it
+    let stopped: FinishChunk | undefined;
     let isFinished = false; // the source has emitted its own `finish`
     let isFinishing = false; // the `finish` is being emitted: a handler of what it causes may stop the run
-    onEachValue(out, notifier.pipe(take(1)), (finish) => {
+    onEachValue(out, endings.pipe(take(1)), ({ finish, call }) => {
       stopped = finish;
-      if (!isFinishing) ask?.next();
       // A filter emits the text that it holds before the `finish`: the usage would be lost.
-      if (isFinishing || (ask?.isEnding && !isFinished)) announceFinish(stop);
+      if (isFinishing || (stop?.ask() && !isFinished)) announceFinish(call);
       else source.unsubscribe();
     });
     return {

@@ -75,8 +75,9 @@ export class TextFilter {
  *
  * A reader receives the text of a turn, emits what is decided, and holds back the rest. The operator calls `release`
  * before an event that has a position in the text (a tool call, thinking, a source, the `finish`, an unknown event),
- * before an error and the completion. Metadata, provider data and retries pass. `retract` drops the held text: each attempt at a turn has a new reader. If the reader does not emit the
- * chunk as it is, its `providerData` is emitted with an empty text, since the provider needs it back.
+ * and before an error and the completion. Metadata, provider data and retries pass. `retract` drops the held text: each
+ * attempt at a turn has a new reader. If the reader does not emit the chunk as it is, its `providerData` is emitted
+ * with an empty text, since the provider needs it back.
  *
  * ```ts
  * const address = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;

@@ -1,10 +1,10 @@
-import { asyncScheduler, Observable, Subscription } from 'rxjs';
+import { asyncScheduler, Observable, Subscription, take } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { subscribeUntilClosed } from '../core/createOperator.js';
 import type { OperatorSource } from '../core/createOperator.js';
 import type { Model, ModelRequest } from '../core/model.js';
-import { onFirstValue } from '../core/notifier.js';
+import { onEachValue } from '../core/notifier.js';
 import { announceFinish, ResponseStop, stoppedFinish, stopResponse } from '../core/response.js';
 import { sumUsages } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
@@ -89,7 +89,7 @@ export function firstToAnswer(
       };
       sources[index] = subscribeUntilClosed(
         out,
-        streamOf(model, stop ? { ...request, stop: stop.ask } : request, stopResponse),
+        streamOf(model, stop ? { ...request, stop: stop.notifier } : request, stopResponse),
         handlers,
       );
     };
@@ -117,16 +117,16 @@ export function firstToAnswer(
 
 /** The stop of several models. Before one of them has answered, the usage of all of them counts. */
 class CommonStop {
+  private readonly each = new ResponseStop();
   /** The stop of each model's request. */
-  readonly ask = new ResponseStop();
+  readonly notifier = this.each.notifier;
   /** The usages of the models that were stopped before one of them had answered. */
   private usages: (Usage | undefined)[] | undefined;
 
   constructor(out: Subscriber<Chunk>, stop: Observable<unknown>, hasAnswer: () => boolean) {
-    onFirstValue(out, stop, () => {
+    onEachValue(out, stop.pipe(take(1)), (call) => {
       if (!hasAnswer()) this.usages = [];
-      this.ask.next(); // each model ends its response, or is unsubscribed, and emits a `finish`
-      if (this.ask.isEnding) announceFinish(stop);
+      if (this.each.ask()) announceFinish(call); // each model emits a `finish`
       if (!this.usages) return;
       const usage = sumUsages(this.usages);
       out.next({ ...stoppedFinish, ...(usage && { usage }) });

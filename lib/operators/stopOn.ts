@@ -1,5 +1,5 @@
 import { from, isObservable, map, Observable, ReplaySubject, take } from 'rxjs';
-import type { ObservableInput, OperatorFunction } from 'rxjs';
+import type { ObservableInput, OperatorFunction, Subscriber } from 'rxjs';
 import type { FinishChunk } from '../core/chunk.js';
 import type { StreamEvent } from '../core/event.js';
 import { finishOn, stoppedFinish } from '../core/response.js';
@@ -46,20 +46,24 @@ import { finishOn, stoppedFinish } from '../core/response.js';
  */
 export function stopOn<E extends StreamEvent>(notifier: ObservableInput<unknown>): OperatorFunction<E, E | FinishChunk>;
 export function stopOn(notifier: ObservableInput<unknown>): OperatorFunction<StreamEvent, StreamEvent> {
-  return (source) =>
-    new Observable((out) => {
-      if (out.closed) return;
-      const stop = new ReplaySubject<FinishChunk>(1);
-      const finishes = from(notifier).pipe(
-        take(1),
-        map(() => stoppedFinish),
-      );
-      const listen = () => finishes.subscribe(stop);
-      const before = listen();
-      out.add(before);
-      out.add(finishOn(stop)(source).subscribe(out));
-      if (out.closed || !isObservable(notifier)) return;
-      out.add(listen());
-      before.unsubscribe();
-    });
+  return (source) => new Observable((out) => subscribeStopped(out, source, notifier));
+}
+
+function subscribeStopped(
+  out: Subscriber<StreamEvent>,
+  source: Observable<StreamEvent>,
+  notifier: ObservableInput<unknown>,
+): void {
+  const isOpen = () => !out.closed;
+  const stop = new ReplaySubject<{ readonly finish: FinishChunk }>(1);
+  const endings = from(notifier).pipe(
+    take(1),
+    map(() => ({ finish: stoppedFinish })),
+  );
+  const before = isOpen() ? endings.subscribe(stop) : undefined;
+  out.add(before);
+  out.add(finishOn(stop)(source).subscribe(out));
+  if (!isOpen() || !isObservable(notifier)) return;
+  out.add(endings.subscribe(stop));
+  before?.unsubscribe();
 }

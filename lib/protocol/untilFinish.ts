@@ -1,10 +1,10 @@
-import { asyncScheduler } from 'rxjs';
+import { asyncScheduler, take } from 'rxjs';
 import type { Observable, OperatorFunction, Subscriber } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers, OperatorSource } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
-import { onFirstValue } from '../core/notifier.js';
+import { onEachValue } from '../core/notifier.js';
 import { announceFinish, stoppedFinish } from '../core/response.js';
 import { setUsageOfError } from '../core/usageOfError.js';
 import { hasCounts } from '../core/usage.js';
@@ -61,7 +61,7 @@ export function untilFinish<In>(
 ): OperatorFunction<In, Chunk> {
   return createOperator((out, source) => {
     const handlers = new UntilFinish(provider, out, source, start);
-    if (stop) onFirstValue(out, stop, () => handlers.stop() || announceFinish(stop));
+    if (stop) onEachValue(out, stop.pipe(take(1)), (call) => handlers.stop() || announceFinish(call));
     return handlers;
   });
 }

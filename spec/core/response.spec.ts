@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { from, Observable } from 'rxjs';
+import { from } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import type { Chunk } from '../../lib/core/chunk.js';
@@ -60,7 +61,7 @@ describe('a stream that is no Observable of RxJS', () => {
   it('is refused where a model returns nothing', () => {
     const model = { provider: 'p', name: 'm', stream: () => undefined } as unknown as Model;
     expect(observe(createAgent({ model }).run('Hi')).error).toMatchObject({
-      message: expect.stringContaining('(it is: undefined)') as unknown,
+      message: expect.stringContaining('(it is: Undefined)') as unknown,
     });
   });
 

@@ -170,7 +170,7 @@ export function problemsOf(row: StopCase): readonly string[] {
     const problems: string[] = [];
     if (open.count !== 0) problems.push(`${open.count} streams are open`);
     if (late > 0) problems.push(`${late} events after the run was left`);
-    if (!isLeft && !log.completed && log.error === undefined) problems.push('the run never ends');
+    if (!log.closed()) problems.push('the run never ends');
     return [...problems, ...wrongContent(row, log.values)].map((problem) => `${operator}, ${kind}, ${end}: ${problem}`);
   });
 }

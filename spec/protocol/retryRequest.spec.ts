@@ -36,6 +36,22 @@ const notice = (attempt: number, delay: number, error: RivuletError = lost) => (
 });
 
 describe('retryRequest', () => {
+  it.each(
+    (['count', 'initialDelay', 'maxDelay', 'jitter'] as const).flatMap((name) => [
+      [name, NaN] as const,
+      [name, -1] as const,
+    ]),
+  )('retryRequest refuses %s: %d', (name, value) => {
+    expect(() => retryRequest({ [name]: value })).toThrow(`retry.${name} is ${value}.`);
+  });
+
+  it('retryRequest ends after as many retries as fit into a count that is no integer', () => {
+    run(({ cold, expectObservable }) => {
+      const source = cold('#', undefined, lost);
+      expectObservable(source.pipe(silently({ ...noJitter, count: 1.5 }))).toBe('3s #', undefined, lost);
+    });
+  });
+
   it('retryRequest retries three times, after 1, 2 and 4 s, and then emits the last error', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('#', undefined, lost);
