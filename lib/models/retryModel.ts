@@ -83,7 +83,7 @@ function retried({ count = 3, delay, when = isTransient }: RetryModelOptions = {
         if (attempt >= count || !when(error)) return undefined;
         attempt++;
         const retry = { attempt, delay: delayBefore(error, attempt), error: errorToJson(error) };
-        const next = announceRetry(openResponse(model, request), retry);
+        const next = announceRetry(openResponse(model, request), retry, request.stop);
         return next && concat(retraction(error, hasEmitted), next);
       };
       return openResponse(model, request).pipe(continueAfterError(() => startOver));

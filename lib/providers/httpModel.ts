@@ -7,7 +7,6 @@ import { repairHistory } from '../core/history.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
-import { obeyStop } from '../core/response.js';
 import { requireOptions } from '../core/requireOptions.js';
 import type { OptionKinds } from '../core/requireOptions.js';
 import { deferCall } from '../core/deferCall.js';
@@ -131,7 +130,7 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
     message.providerOptions?.[provider] !== undefined || (wire.isUnmergeable?.(message) ?? false);
   const model = { provider, name, ...(Object.keys(capabilities).length > 0 ? { capabilities } : {}) };
   const settings = { definition, options, model, isSeparate };
-  return { ...model, stream: obeyStop((request) => deferCall(openStream, settings, request)) };
+  return { ...model, stream: (request) => deferCall(openStream, settings, request) };
 }
 
 interface ModelSettings {
@@ -204,7 +203,7 @@ function streamResponse(call: HttpCall): Observable<Chunk> {
   const response = resume ? defer(() => resume(wire, read, retry)) : read(wire);
   return response.pipe(
     definition.readText?.(request) ?? identity,
-    retry === false ? identity : retryRequest<Chunk>(retry),
+    retry === false ? identity : retryRequest<Chunk>(retry, request.stop),
   );
 }
 

@@ -4,7 +4,6 @@ import { ConfigurationError } from '../../core/errors.js';
 import { repairHistory } from '../../core/history.js';
 import type { Chunk } from '../../core/chunk.js';
 import type { Capabilities, Model } from '../../core/model.js';
-import { obeyStop } from '../../core/response.js';
 import { idleTimeout } from '../../protocol/idleTimeout.js';
 import type { IdleTimeoutOptions } from '../../protocol/idleTimeout.js';
 import { secretsOf } from '../../protocol/secrets.js';
@@ -95,7 +94,7 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
   const { provider } = description;
   return {
     ...description,
-    stream: obeyStop((request) =>
+    stream: (request) =>
       defer(() => {
         requireCapabilities(description, request, capabilityTable);
         const call = encodeCall(
@@ -110,10 +109,9 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
             conversation: () => conversationTexts(request),
             debug: options.debug,
           })),
-          options.retry === false ? identity : retryRequest<Chunk>(options.retry),
+          options.retry === false ? identity : retryRequest<Chunk>(options.retry, request.stop),
         );
       }),
-    ),
   };
 }
 
