@@ -6,6 +6,6 @@ export function notObservable(subject: 'model' | 'options', what: string, value:
   return new ConfigurationError(
     subject,
     `${what} is not an Observable of RxJS (it is: ${kind}).`,
-    'Use `from(value)` for a Promise or an iterable, and `new Observable((out) => ...)` around anything else.',
+    'Convert it: `from(value)`.',
   );
 }

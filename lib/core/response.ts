@@ -127,4 +127,4 @@ export function finishOn(endings: Observable<Ending>, stop?: ResponseStop): Oper
 }
 
 /** The `finish` of a response that a prompt has interrupted. Calls that `eager` has begun run to their end. */
-export const interruptedFinish: FinishChunk = { ...stoppedFinish, rawReason: 'prompt' };
+export const interruptedFinish: FinishChunk = { type: 'finish', reason: 'stopped', rawReason: 'prompt' };

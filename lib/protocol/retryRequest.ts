@@ -1,4 +1,4 @@
-import { concat, concatAll, map, NEVER, of, race, take, timer } from 'rxjs';
+import { concat, concatAll, defaultIfEmpty, map, NEVER, of, takeUntil, timer } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
 import type { FinishChunk, RetryChunk } from '../core/chunk.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
@@ -96,6 +96,9 @@ export function announceRetry<T>(
 ): Observable<T | RetryChunk | FinishChunk> | undefined {
   if (delay === undefined) return undefined;
   const notice = of<RetryChunk>({ type: 'retry', delay, ...retry });
-  const next = race(timer(delay).pipe(map(() => source)), stop.pipe(map(() => of(stoppedFinish))));
-  return concat(notice, next.pipe(take(1), concatAll()));
+  const waited = timer(delay).pipe(
+    takeUntil(stop),
+    map(() => source),
+  );
+  return concat(notice, waited.pipe(defaultIfEmpty(of(stoppedFinish)), concatAll()));
 }

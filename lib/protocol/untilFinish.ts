@@ -61,7 +61,7 @@ export function untilFinish<In>(
 ): OperatorFunction<In, Chunk> {
   return createOperator((out, source) => {
     const handlers = new UntilFinish(provider, out, source, start);
-    if (stop) onEachValue(out, stop.pipe(take(1)), (call) => handlers.stop() || announceFinish(call));
+    if (stop) onEachValue(out, stop.pipe(take(1)), (call) => handlers.stop(call));
     return handlers;
   });
 }
@@ -71,7 +71,6 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
   private finished = false;
   /** Whether the source has completed. */
   private ended = false;
-  private isStopped = false;
   private readonly decoder: ChunkDecoder<In>;
 
   constructor(
@@ -119,16 +118,13 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
     if (this.finished) this.out.complete();
   }
 
-  /** Returns whether the stop ends the response: not after its `finish`. */
-  stop(): boolean {
-    this.isStopped = !this.finished;
-    if (this.isStopped) this.source.unsubscribe();
-    return this.isStopped;
+  stop(call: unknown): void {
+    if (this.finished) announceFinish(call);
+    else this.source.unsubscribe();
   }
 
+  /** Only after a stop: the output is closed when the source has ended. */
   afterTeardown(): void {
-    if (!this.isStopped) return;
-    this.ended = true;
     this.decoder.interrupt?.();
     const usage = this.decoder.usage?.();
     this.emit({ ...stoppedFinish, ...(hasCounts(usage) && { usage }) });
