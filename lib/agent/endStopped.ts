@@ -28,7 +28,6 @@ export function endStopped(state: RunState, stop: Observable<unknown>): MonoType
       out.add(
         asapScheduler.schedule(() => {
           isOverdue = true;
-          source.release();
           source.unsubscribe();
         }),
       );

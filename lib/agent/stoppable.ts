@@ -1,9 +1,8 @@
 import { concatWith, defer, from, NEVER, ReplaySubject, take, using } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable, ObservableInput, Subject } from 'rxjs';
-import type { Chunk } from '../core/chunk.js';
+import type { Observable, ObservableInput, Subject } from 'rxjs';
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model } from '../core/model.js';
-import { finishOn, interruptedFinish, stopOn } from '../operators/stopOn.js';
+import { interruptedFinish, openResponse, stopResponse } from '../core/response.js';
 
 /** Options that end a run, or one of its calls, early. */
 export interface StopOptions {
@@ -70,10 +69,8 @@ export const subscribeBefore = <V, T>(
 
 /** A model whose streams end at a stop. Unlike an operator inside a turn, it works in any orchestrator. */
 export const stoppable = (model: Model, stop: Observable<unknown> | undefined): Model =>
-  stop ? deriveModel(model, (request) => model.stream(request).pipe(stopOn<Chunk>(stop))) : model;
+  deriveModel(model, (request) => (stop ? stopResponse(model, request, stop) : openResponse(model, request)));
 
 /** A model whose streams end at a prompt, as at a stop. Tools are not interrupted. */
 export const interruptible = (model: Model, prompts: Observable<unknown>): Model =>
-  deriveModel(model, (request) =>
-    model.stream(request).pipe(finishOn(prompts, interruptedFinish) as MonoTypeOperatorFunction<Chunk>),
-  );
+  deriveModel(model, (request) => stopResponse(model, request, prompts, interruptedFinish));

@@ -17,6 +17,7 @@ import { messagesOf } from '../core/input.js';
 import type { Input } from '../core/input.js';
 import { tryParseJson } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
+import { notObservable } from '../core/notObservable.js';
 import { randomId } from '../transport/randomId.js';
 import { createCommand, createCommandQueue } from './commandQueue.js';
 import type { Command, QueuedPrompt, WhenBusy } from './commandQueue.js';
@@ -120,6 +121,7 @@ export interface Conversation {
  * @param options `whenBusy` (default: `concat`), `saved` (default: a new conversation), `tools` that are executed here
  * (`pageTools`; default: none), `context` for a local agent.
  * @returns The conversation.
+ * @throws ConfigurationError `options` if `prompts$` is another stream than an Observable of RxJS.
  */
 export function conversation(
   agent: ConversationAgent,
@@ -132,10 +134,14 @@ export function conversation(
   prompts$: Observable<Input> | ConversationOptions = NEVER,
   options: ConversationOptions = {},
 ): Conversation {
-  return isObservable(prompts$)
-    ? createConversation(agent, prompts$, options)
-    : createConversation(agent, NEVER, prompts$);
+  if (isObservable(prompts$)) return createConversation(agent, prompts$, options);
+  if (isStream(prompts$)) throw notObservable('options', 'prompts$', prompts$);
+  return createConversation(agent, NEVER, prompts$);
 }
+
+/** Whether a value that is no Observable of RxJS is not options either, but another stream. */
+const isStream = (value: object): boolean =>
+  ['subscribe', 'then', Symbol.iterator, Symbol.asyncIterator].some((key) => key in value);
 
 function createConversation(
   agent: ConversationAgent,

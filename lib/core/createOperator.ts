@@ -1,6 +1,5 @@
 import { Observable } from 'rxjs';
 import type { Observer, OperatorFunction, Subscriber } from 'rxjs';
-import type { Usage } from './usage.js';
 
 /** The handlers for the notifications of an operator's source. Without a handler, a notification is passed on. */
 export interface OperatorHandlers<In> {
@@ -13,13 +12,6 @@ export interface OperatorHandlers<In> {
    * output is closed.
    */
   afterTeardown?: () => void;
-  /**
-   * Called before a stop (`stopOn`) unsubscribes the source: emit what is held back. The operators before this one have
-   * released what they hold, which has arrived in `next`. Default: nothing is held back.
-   */
-  release?: () => void;
-  /** Returns the usage of the response that no event contains yet, when a stop ends it. Default: none is known. */
-  usageSoFar?: () => Usage | undefined;
 }
 
 /** The source of an operator. */
@@ -29,13 +21,6 @@ export interface OperatorSource {
    * is not subscribed yet is never subscribed.
    */
   unsubscribe(): void;
-  /**
-   * Calls `release` of the operators before this one, the first operator first: the released values arrive in `next`.
-   * An operator of RxJS ends the chain, unless `pipeModel` applies it.
-   *
-   * @returns The usages that the providers have reported so far.
-   */
-  release(): readonly Usage[];
 }
 
 /**
@@ -111,53 +96,12 @@ export function subscribeUntilClosed<T>(
   return observer;
 }
 
-/** A source that a stop asks for the values that it holds back. */
-interface Releasable {
-  /** Releases the values that the operators of the source hold back, and adds the usages that they know. */
-  releaseAll(usages: Usage[]): void;
-}
-
-/**
- * The sources of each subscriber. An operator subscribes its source with a subscriber, which the operator before it
- * receives as its output. So a stop finds the operators of its own subscription, and no others.
- */
-const sourcesOf = /* @__PURE__ */ new WeakMap<object, Set<Releasable>>();
-
-function addSource(out: Subscriber<unknown>, source: Releasable): void {
-  const sources = sourcesOf.get(out);
-  if (sources) sources.add(source);
-  else sourcesOf.set(out, new Set([source]));
-}
-
-function releaseSources(out: Subscriber<unknown> | undefined, usages: Usage[]): void {
-  if (out) sourcesOf.get(out)?.forEach((source) => source.releaseAll(usages));
-}
-
-/**
- * Applies an operator of RxJS in such a way that a release passes through it.
- *
- * @param source The source.
- * @param operator Any operator. An operator of `createOperator` needs no adapter, and is applied unchanged.
- */
-export function releaseThrough<In, Out>(source: Observable<In>, operator: OperatorFunction<In, Out>): Observable<Out> {
-  return new Observable<Out>((out) => {
-    let input: Subscriber<In> | undefined;
-    const passage: Releasable = { releaseAll: (usages) => releaseSources(input, usages) };
-    const passed = new Observable<In>((subscriber) => {
-      input = subscriber;
-      if (!sourcesOf.get(out)?.size) addSource(out, passage);
-      return source.subscribe(subscriber);
-    });
-    return operator(passed).subscribe(out);
-  });
-}
-
 /**
  * Receives the notifications of a source, for its handlers.
  *
  * A class, and not closures: see "State and cost" in ARCHITECTURE.md.
  */
-class SourceObserver<T> implements Observer<T>, OperatorSource, Releasable {
+class SourceObserver<T> implements Observer<T>, OperatorSource {
   private handlers: SourceHandlers<T> | undefined;
   private subscriber: Subscriber<T> | undefined;
   /** Whether the first `subscribe` has returned. */
@@ -179,7 +123,6 @@ class SourceObserver<T> implements Observer<T>, OperatorSource, Releasable {
     this.subscriber = subscriber;
     // First, so that the source is torn down before anything that is added to the output later (`finalize`).
     this.out.add(subscriber);
-    addSource(this.out, this);
     try {
       this.source.subscribe(subscriber);
     } catch (thrown) {
@@ -223,20 +166,7 @@ class SourceObserver<T> implements Observer<T>, OperatorSource, Releasable {
     this.tearDown();
   }
 
-  release(): readonly Usage[] {
-    const usages: Usage[] = [];
-    releaseSources(this.subscriber, usages);
-    return usages;
-  }
-
-  releaseAll(usages: Usage[]): void {
-    releaseSources(this.subscriber, usages);
-    this.call('release');
-    const usage = this.handlers?.usageSoFar?.();
-    if (usage) usages.push(usage);
-  }
-
-  private call(name: Exclude<keyof SourceHandlers<T>, 'next' | 'usageSoFar'>, argument?: unknown): void {
+  private call(name: Exclude<keyof SourceHandlers<T>, 'next'>, argument?: unknown): void {
     try {
       this.handlers?.[name]?.(argument);
     } catch (thrown) {
@@ -251,7 +181,6 @@ class SourceObserver<T> implements Observer<T>, OperatorSource, Releasable {
 
   private tearDown(): void {
     if (!this.ended || !this.isSubscribed) return;
-    sourcesOf.get(this.out)?.delete(this); // a run has many turns, one after the other
     try {
       // RxJS would unsubscribe only after this notification, and in the order in which teardowns were added, so a
       // source that was subscribed later would still be open.

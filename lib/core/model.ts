@@ -51,6 +51,13 @@ export interface ModelRequest extends RequestSettings {
   readonly toolChoice?: ToolChoice;
   /** The JSON Schema that the output has to match. */
   readonly output?: JsonSchema;
+  /**
+   * Ends the response with its first value: the model aborts its request, emits what it holds back, and then a
+   * `finish` with the reason `stopped` and the usage so far. All models of Rivulet do so, at any time. A run
+   * unsubscribes a model that does not know it; without a run, `stopOn` does. The only field that is not data: it is
+   * never recorded, compared or sent. Default: never.
+   */
+  readonly stop?: Observable<unknown> | undefined;
 }
 
 /** The capabilities of a model. An omitted capability is unknown. */

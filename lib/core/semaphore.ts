@@ -1,5 +1,6 @@
-import { AsyncSubject, finalize, mergeMap, using } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable, Unsubscribable } from 'rxjs';
+import { AsyncSubject, mergeMap, Observable, using } from 'rxjs';
+import type { MonoTypeOperatorFunction, Unsubscribable } from 'rxjs';
+import { subscribeUntilClosed } from './createOperator.js';
 
 /**
  * Limits how many Observables run at a time, in all places where the semaphore is used. The others wait in the order in
@@ -18,6 +19,16 @@ interface Place extends Unsubscribable {
   /** Frees the place. It is called after the teardown of the source. */
   release(): void;
 }
+
+/**
+ * Frees the place when the source is torn down. `finalize` would not wait for what its source subscribes later (in a
+ * `mergeMap`): that is added to the same subscriber, behind it.
+ */
+const occupied = <T>(place: Place, source: Observable<T>): Observable<T> =>
+  new Observable((out) => {
+    subscribeUntilClosed(out, source, { next: (value) => out.next(value) });
+    out.add(() => place.release());
+  });
 
 /** @param places The number of places; `Infinity` is allowed. */
 export function createSemaphore(places: number): Semaphore {
@@ -63,7 +74,7 @@ export function createSemaphore(places: number): Semaphore {
     limit: () => (source) =>
       using(createPlace, (resource) => {
         const place = resource as Place;
-        return place.granted.pipe(mergeMap(() => source.pipe(finalize(() => place.release()))));
+        return place.granted.pipe(mergeMap(() => occupied(place, source)));
       }),
     get isFull() {
       return taken >= places;

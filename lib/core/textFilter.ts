@@ -13,7 +13,7 @@ export interface TextReader {
    */
   read(chunk: TextChunk): boolean;
   /**
-   * Emits the held text, and forgets it. `next` is the event that follows; undefined at an error, a stop, or the end.
+   * Emits the held text, and forgets it. `next` is the event that follows; undefined at an error, or the end.
    */
   release(next?: StreamEvent): void;
 }
@@ -75,9 +75,9 @@ export class TextFilter {
  *
  * A reader receives the text of a turn, emits what is decided, and holds back the rest. The operator calls `release`
  * before an event that has a position in the text (a tool call, thinking, a source, the `finish`, an unknown event),
- * before an error and the completion, and when `stopOn` stops the response. Metadata, provider data and
- * retries pass. `retract` drops the held text: each attempt at a turn has a new reader. If the reader does not emit the
- * chunk as it is, its `providerData` is emitted with an empty text, since the provider needs it back.
+ * and before an error and the completion. Metadata, provider data and retries pass. `retract` drops the held text: each
+ * attempt at a turn has a new reader. If the reader does not emit the chunk as it is, its `providerData` is emitted
+ * with an empty text, since the provider needs it back.
  *
  * ```ts
  * const address = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
@@ -133,9 +133,5 @@ class TextFilterHandlers<E extends StreamEvent> implements OperatorHandlers<E> {
   complete(): void {
     this.filter.release();
     this.out.complete();
-  }
-
-  release(): void {
-    this.filter.release();
   }
 }

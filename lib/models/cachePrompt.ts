@@ -6,6 +6,7 @@ import type { JsonObject } from '../core/json/json.js';
 import { messageText } from '../core/message.js';
 import type { Message, ProviderOptions } from '../core/message.js';
 import type { Model, ModelRequest } from '../core/model.js';
+import { openResponse } from '../core/response.js';
 import { requireOptions } from '../core/requireOptions.js';
 import type { ToolDefinition } from '../core/tool.js';
 
@@ -64,7 +65,7 @@ export function cachePrompt(...args: readonly unknown[]) {
       const settings = openRouterSettings(model, options);
       return deriveModel(model, (request) => {
         const cached = { ...openAiSettings(request, options), ...settings };
-        return model.stream({
+        return openResponse(model, {
           ...withBreakpoints(request),
           providerOptions: mergeOptions(cached, request.providerOptions),
         });

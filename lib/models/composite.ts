@@ -8,6 +8,7 @@ import { ConfigurationError } from '../core/errors.js';
 import { AllModelsFailedError } from '../core/runErrors.js';
 import { setUsageOfError, usageOfError } from '../core/usageOfError.js';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
+import { obeyStop, openResponse } from '../core/response.js';
 
 /**
  * The first of several models.
@@ -35,7 +36,7 @@ export function firstModel(kind: string, [first]: readonly Model[]): Model {
  */
 export function compositeModel(first: Model, models: readonly Model[], stream: Model['stream']): Model {
   const { provider, name } = first;
-  return markComposite({ provider, name, capabilities: commonCapabilities(models), stream });
+  return markComposite({ provider, name, capabilities: commonCapabilities(models), stream: obeyStop(stream) });
 }
 
 function commonCapabilities(models: readonly Model[]): Capabilities {
@@ -53,12 +54,13 @@ function commonCapabilities(models: readonly Model[]): Capabilities {
  * The chunks of one of several models. Metadata before its first chunk says which one it is:
  * `{ answeredBy: { provider, name } }`.
  *
+ * @param open Opens the response. Default: as the request says.
  * @returns The chunks. Fails with ConfigurationError `capability`, without a request, if the model cannot serve it.
  */
-export function streamOf(model: Model, request: ModelRequest): Observable<Chunk> {
+export function streamOf(model: Model, request: ModelRequest, open = openResponse): Observable<Chunk> {
   return defer(() => {
     requireServable(model, request);
-    return model.stream(request).pipe(announceModel(model));
+    return open(model, request).pipe(announceModel(model));
   });
 }
 
@@ -82,10 +84,18 @@ function announceModel({ provider, name }: Model): MonoTypeOperatorFunction<Chun
   });
 }
 
-/** The error of a request for which no model remains: that of the only model, or one with the errors of all. */
-export function combinedError(models: readonly Model[], errors: readonly unknown[]): unknown {
+/**
+ * The error of a request for which no model remains: that of the only model, or one with the errors of all.
+ *
+ * @param last The last one to fail: its usage is in no `retract`. Default: the last in the list.
+ */
+export function combinedError(
+  models: readonly Model[],
+  errors: readonly unknown[],
+  last: unknown = errors.at(-1),
+): unknown {
   if (errors.length === 1) return errors[0];
   const combined = new AllModelsFailedError(models, errors);
-  setUsageOfError(combined, usageOfError(errors.at(-1)));
+  setUsageOfError(combined, usageOfError(last));
   return combined;
 }

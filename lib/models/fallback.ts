@@ -1,7 +1,6 @@
 import { asyncScheduler, concat, defer, EMPTY, of } from 'rxjs';
 import type { Observable, TimestampProvider } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
-import { releaseThrough } from '../core/createOperator.js';
 import { errorToJson } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
@@ -82,9 +81,8 @@ export function fallback(
         const model = order[errors.length];
         if (!model) throw combinedError(order, errors);
         asked = model;
-        const retract = hasEmitted ? of(retraction(error)) : EMPTY;
         const notice = isSkipped(error) ? EMPTY : createNotice(error, ++attempt, model);
-        return releaseThrough(streamOf(model, request), (chunks) => concat(retract, notice, chunks));
+        return concat(retraction(error, hasEmitted), notice, streamOf(model, request));
       };
       return streamOf(asked, request).pipe(continueAfterError(() => next));
     }),

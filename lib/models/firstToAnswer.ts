@@ -1,8 +1,13 @@
-import { asyncScheduler, Observable, Subscription } from 'rxjs';
+import { asyncScheduler, Observable, Subscription, take } from 'rxjs';
+import type { Subscriber } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { subscribeUntilClosed } from '../core/createOperator.js';
 import type { OperatorSource } from '../core/createOperator.js';
 import type { Model, ModelRequest } from '../core/model.js';
+import { onEachValue } from '../core/notifier.js';
+import { announceFinish, ResponseStop, stoppedFinish, stopResponse } from '../core/response.js';
+import { sumUsages } from '../core/usage.js';
+import type { Usage } from '../core/usage.js';
 import { isAnswerContent } from '../protocol/decodeFrames.js';
 import { MAX_TIMER_DELAY } from '../core/options.js';
 import { combinedError, streamOf } from './composite.js';
@@ -38,7 +43,9 @@ export function firstToAnswer(
     let winner: number | undefined; // its index
     let asked = 0;
     let wait = Subscription.EMPTY;
-    const isOver = () => winner !== undefined || out.closed;
+    const hasAnswer = () => winner !== undefined;
+    const stop = request.stop && new CommonStop(out, request.stop, hasAnswer);
+    const isOver = () => hasAnswer() || out.closed || stop?.isStopped;
     out.add(() => wait.unsubscribe());
 
     const askNext = () => {
@@ -60,6 +67,7 @@ export function firstToAnswer(
       };
       const handlers = {
         next(chunk: Chunk) {
+          if (stop?.takes(chunk)) return;
           if (winner === index || chunk.type === 'retry') {
             out.next(chunk);
             return;
@@ -70,6 +78,7 @@ export function firstToAnswer(
         },
         error: (error: unknown) => failures.set(index, { model, error }),
         complete() {
+          if (stop?.isStopped) return;
           if (winner === undefined) win(); // without content only if the model breaks its contract
           out.complete();
         },
@@ -78,7 +87,11 @@ export function firstToAnswer(
           if (failure) replace(failure, winner === index);
         },
       };
-      sources[index] = subscribeUntilClosed(out, streamOf(model, request), handlers);
+      sources[index] = subscribeUntilClosed(
+        out,
+        streamOf(model, stop ? { ...request, stop: stop.notifier } : request, stopResponse),
+        handlers,
+      );
     };
     /** Continues after a failure: with the next model, or, after the one that was answering, with all that remain. */
     const replace = ({ error }: Failure, isWinner: boolean) => {
@@ -89,13 +102,45 @@ export function firstToAnswer(
           combinedError(
             all.map(({ model }) => model),
             all.map((failure) => failure.error),
+            error,
           ),
         );
-      } else if (isWinner) {
-        out.next(retraction(error));
-        firstToAnswer(others, request, after, all).subscribe(out);
-      } else askNext();
+        return;
+      }
+      for (const chunk of retraction(error, isWinner)) out.next(chunk);
+      if (isWinner) firstToAnswer(others, request, after, all).subscribe(out);
+      else askNext();
     };
     askNext();
   });
+}
+
+/** The stop of several models. Before one of them has answered, the usage of all of them counts. */
+class CommonStop {
+  private readonly each = new ResponseStop();
+  /** The stop of each model's request. */
+  readonly notifier = this.each.notifier;
+  /** The usages of the models that were stopped before one of them had answered. */
+  private usages: (Usage | undefined)[] | undefined;
+
+  constructor(out: Subscriber<Chunk>, stop: Observable<unknown>, hasAnswer: () => boolean) {
+    onEachValue(out, stop.pipe(take(1)), (call) => {
+      if (!hasAnswer()) this.usages = [];
+      if (this.each.ask()) announceFinish(call); // each model emits a `finish`
+      if (!this.usages) return;
+      const usage = sumUsages(this.usages);
+      out.next({ ...stoppedFinish, ...(usage && { usage }) });
+      out.complete();
+    });
+  }
+
+  get isStopped(): boolean {
+    return this.usages !== undefined;
+  }
+
+  /** Takes the chunks of a model that was stopped before it had answered. */
+  takes(chunk: Chunk): boolean {
+    if (chunk.type === 'finish') this.usages?.push(chunk.usage);
+    return this.isStopped;
+  }
 }

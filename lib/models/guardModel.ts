@@ -1,3 +1,4 @@
+import { defer, Subject } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { callModelWrapper } from '../core/callWrapper.js';
 import { createOperator } from '../core/createOperator.js';
@@ -7,9 +8,9 @@ import type { Model } from '../core/model.js';
 import { requireNumber } from '../core/options.js';
 import { setUsageOfError } from '../core/usageOfError.js';
 import { GuardError } from '../core/runErrors.js';
-import { sumUsages } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 import { ToolCallAccumulator } from '../operators/accumulate/accumulator.js';
+import { stopResponse } from '../core/response.js';
 
 /** The text of a response so far. */
 export interface GuardedText {
@@ -77,71 +78,78 @@ type IsAllowed = (content: GuardedText | GuardedCall) => boolean;
 
 function guarded(isAllowed: IsAllowed, { whenRejected = 'end', window = 10_000 }: GuardModelOptions = {}) {
   requireNumber('window', window, 1);
-  const check = createOperator<Chunk, Chunk>((out, source) => {
-    const calls = new ToolCallAccumulator();
-    let usage: Usage | undefined;
-    let tail = '';
-    let length = 0;
-    let rejection: GuardedText | GuardedCall | undefined;
-
-    const textSoFar = (delta: string): GuardedText => {
-      length += delta.length;
-      tail = (tail + delta).slice(-window);
-      return { type: 'text', text: tail, delta, length };
-    };
-    const toGuarded = ({ type, name, arguments: args }: ToolCallEvent): GuardedCall => ({
-      type,
-      name,
-      arguments: args,
+  const check = (reject: Subject<void>) =>
+    createOperator<Chunk, Chunk>((out, source) => {
+      const content = new GuardedContent(window);
+      let usage: Usage | undefined;
+      let rejection: GuardedText | GuardedCall | undefined;
+      return {
+        next(chunk) {
+          const wasRejected = rejection !== undefined;
+          rejection ??= content.completedBy(chunk).find((each) => !isAllowed(each));
+          if (!rejection) {
+            out.next(chunk);
+          } else if (chunk.type === 'finish') {
+            ({ usage } = chunk);
+            source.unsubscribe();
+          } else if (!wasRejected) reject.next(); // the response ends with a `finish`, which has the usage
+        },
+        afterTeardown() {
+          if (rejection && whenRejected === 'fail') {
+            const error = new GuardError(rejection.type === 'text' ? undefined : rejection.name);
+            setUsageOfError(error, usage);
+            out.error(error);
+            return;
+          }
+          if (rejection && whenRejected === 'retract') out.next({ type: 'retract' });
+          if (rejection)
+            out.next({ type: 'finish', reason: 'contentFilter', rawReason: 'guard', ...(usage && { usage }) });
+          out.complete();
+        },
+      };
     });
-    /** The content that a chunk completes. */
-    const completedContent = (chunk: Chunk): readonly (GuardedText | GuardedCall)[] => {
-      switch (chunk.type) {
-        case 'text':
-          return chunk.text === '' ? [] : [textSoFar(chunk.text)];
-        case 'toolCallFragment':
-          calls.addFragment(chunk);
-          return calls.takeDone().map(toGuarded);
-        case 'finish':
-          return calls.finish(chunk.reason).map(toGuarded);
-        case 'retract':
-          calls.retract();
-          [tail, length] = ['', 0];
-          return [];
-        default:
-          return [];
-      }
-    };
-    return {
-      next(chunk) {
-        if (rejection) return; // text that a filter before the guard has released
-        rejection = completedContent(chunk).find((content) => !isAllowed(content));
-        if (!rejection) {
-          out.next(chunk);
-          return;
-        }
-        const known = source.release();
-        usage = chunk.type === 'finish' ? chunk.usage : sumUsages(known);
-        source.unsubscribe();
-      },
-      afterTeardown() {
-        if (rejection && whenRejected === 'fail') {
-          const error = new GuardError(rejection.type === 'text' ? undefined : rejection.name);
-          setUsageOfError(error, usage);
-          out.error(error);
-          return;
-        }
-        if (rejection && whenRejected === 'retract') out.next({ type: 'retract' });
-        if (rejection)
-          out.next({
-            type: 'finish',
-            reason: 'contentFilter',
-            rawReason: 'guard',
-            ...(usage ? { usage } : {}),
-          });
-        out.complete();
-      },
-    };
-  });
-  return (model: Model) => deriveModel(model, (request) => model.stream(request).pipe(check));
+  return (model: Model) =>
+    deriveModel(model, (request) =>
+      defer(() => {
+        const reject = new Subject<void>();
+        return stopResponse(model, request, reject).pipe(check(reject));
+      }),
+    );
 }
+
+/** The content of a response, as a guard receives it. */
+class GuardedContent {
+  private readonly calls = new ToolCallAccumulator();
+  private tail = '';
+  private length = 0;
+
+  constructor(private readonly window: number) {}
+
+  /** The content that a chunk completes. */
+  completedBy(chunk: Chunk): readonly (GuardedText | GuardedCall)[] {
+    switch (chunk.type) {
+      case 'text':
+        return chunk.text === '' ? [] : [this.textWith(chunk.text)];
+      case 'toolCallFragment':
+        this.calls.addFragment(chunk);
+        return this.calls.takeDone().map(toGuarded);
+      case 'finish':
+        return this.calls.finish(chunk.reason).map(toGuarded);
+      case 'retract':
+        this.calls.retract();
+        this.tail = '';
+        this.length = 0;
+        return [];
+      default:
+        return [];
+    }
+  }
+
+  private textWith(delta: string): GuardedText {
+    this.length += delta.length;
+    this.tail = (this.tail + delta).slice(-this.window);
+    return { type: 'text', text: this.tail, delta, length: this.length };
+  }
+}
+
+const toGuarded = ({ type, name, arguments: args }: ToolCallEvent): GuardedCall => ({ type, name, arguments: args });

@@ -23,7 +23,8 @@ export interface HedgeOptions {
  * turn starts over with the models that have not failed.
  *
  * The events say which model answers: metadata `{ answeredBy: { provider, name } }` precedes its first chunk. The
- * providers may charge for the requests of the other models; `usage` does not contain them.
+ * providers may charge for the requests of the other models; `usage` does not contain them. A stop before the first
+ * content ends all of them, and `usage` is their sum.
  *
  * ```ts
  * const model = hedge([openai('gpt-6.1-terra'), openai('gpt-6.1-terra', { baseUrl: backupUrl })], { after: 2000 });

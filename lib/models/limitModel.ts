@@ -2,9 +2,9 @@ import { defer, mergeMap, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { callModelWrapper } from '../core/callWrapper.js';
-import { releaseThrough } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model, ModelRequest } from '../core/model.js';
+import { openResponse } from '../core/response.js';
 import { requireNumber } from '../core/options.js';
 import { RateLimitError } from '../core/rateLimitError.js';
 import { createSemaphore } from '../core/semaphore.js';
@@ -121,9 +121,9 @@ export function limitModel(...args: readonly unknown[]) {
     args,
     (limiter: Limiter) => (model) =>
       deriveModel(model, (request) =>
-        releaseThrough(
-          defer(() => model.stream(request)),
-          (chunks) => limiter.admit(request, chunks),
+        limiter.admit(
+          request,
+          defer(() => openResponse(model, request)),
         ),
       ),
   );

@@ -1,9 +1,9 @@
-import type { Observable, OperatorFunction } from 'rxjs';
+import type { OperatorFunction } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { callModelWrapper } from '../core/callWrapper.js';
-import { releaseThrough } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model } from '../core/model.js';
+import { stopResponse } from '../core/response.js';
 
 /**
  * A model whose streams pass through operators.
@@ -35,7 +35,9 @@ export function pipeModel(...args: readonly unknown[]) {
     args,
     (...operators: readonly ChunkOperator[]) =>
       (model) =>
-        deriveModel(model, (request) => operators.reduce<Observable<Chunk>>(releaseThrough, model.stream(request))),
+        deriveModel(model, (request) =>
+          operators.reduce((chunks, operator) => operator(chunks), stopResponse(model, request)),
+        ),
   );
 }
 

@@ -4,9 +4,10 @@ import { createOperator } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
+import { openResponse } from '../core/response.js';
 import { costOf } from '../core/prices.js';
 import type { Prices } from '../core/prices.js';
-import { hasCounts, sumUsages } from '../core/usage.js';
+import { hasCounts } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 import { setUsageOfError, usageOfError } from '../core/usageOfError.js';
 
@@ -44,7 +45,7 @@ export function priceModel(...args: readonly unknown[]) {
   return callModelWrapper(
     args,
     (prices: Prices | Readonly<Record<string, Prices>>) => (model) =>
-      deriveModel(model, (request) => model.stream(request).pipe(addCosts(model, prices))),
+      deriveModel(model, (request) => openResponse(model, request).pipe(addCosts(model, prices))),
   );
 }
 
@@ -52,7 +53,7 @@ const isOfOneModel = (prices: Prices | Readonly<Record<string, Prices>>): prices
   typeof prices.input === 'number';
 
 const addCosts = (model: ModelId, prices: Prices | Readonly<Record<string, Prices>>) =>
-  createOperator<Chunk, Chunk>((out, source) => {
+  createOperator<Chunk, Chunk>((out) => {
     let answering = model;
     const priced = (usage: Usage | undefined): Usage | undefined => {
       const { provider, name } = answering;
@@ -70,11 +71,6 @@ const addCosts = (model: ModelId, prices: Prices | Readonly<Record<string, Price
       error(thrown) {
         setUsageOfError(thrown, priced(usageOfError(thrown)));
         out.error(thrown);
-      },
-      usageSoFar() {
-        const usage = sumUsages(source.release()); // the operators before this one have reported it without its cost
-        const cost = usage?.cost === undefined ? priced(usage)?.cost : undefined;
-        return cost === undefined ? undefined : { cost };
       },
     };
   });

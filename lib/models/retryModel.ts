@@ -1,13 +1,13 @@
-import { defer, startWith } from 'rxjs';
+import { concat, defer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { callModelWrapper } from '../core/callWrapper.js';
-import { releaseThrough } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
+import { openResponse } from '../core/response.js';
 import { continueAfterError } from '../protocol/continueAfterError.js';
 import { announceRetry, retryDelay } from '../protocol/retryRequest.js';
 import { retraction } from './retraction.js';
@@ -69,6 +69,7 @@ export function retryModel(...args: readonly unknown[]) {
 }
 
 function retried({ count = 3, delay, when = isTransient }: RetryModelOptions = {}) {
+  requireNumber('count', count, 0);
   const delayBefore = (error: unknown, attempt: number): number | undefined => {
     const milliseconds = typeof delay === 'function' ? delay(error, attempt) : delay;
     if (milliseconds === undefined) return retryDelay(error, attempt - 1);
@@ -82,10 +83,10 @@ function retried({ count = 3, delay, when = isTransient }: RetryModelOptions = {
         if (attempt >= count || !when(error)) return undefined;
         attempt++;
         const retry = { attempt, delay: delayBefore(error, attempt), error: errorToJson(error) };
-        const next = announceRetry(model.stream(request), retry);
-        return next && hasEmitted ? releaseThrough(next, startWith<Chunk>(retraction(error))) : next;
+        const next = announceRetry(openResponse(model, request), retry, request.stop);
+        return next && concat(retraction(error, hasEmitted), next);
       };
-      return model.stream(request).pipe(continueAfterError(() => startOver));
+      return openResponse(model, request).pipe(continueAfterError(() => startOver));
     });
   return (model: Model) => deriveModel(model, (request) => stream(model, request));
 }

@@ -6,6 +6,7 @@ import type { KeepRecentOptions } from '../core/keepRecent.js';
 import { systemMessage, userMessage } from '../core/message.js';
 import type { Message, Part } from '../core/message.js';
 import type { Model, ModelRequest } from '../core/model.js';
+import { openResponse } from '../core/response.js';
 import { requireNumber } from '../core/options.js';
 import { estimateTokens } from '../core/tokens.js';
 import type { CountTokens } from '../core/tokens.js';
@@ -115,7 +116,7 @@ interface Written {
 }
 
 function summaryBy(model: Model, request: ModelRequest): Observable<Written> {
-  return model.stream(request).pipe(
+  return openResponse(model, request).pipe(
     reduce<Chunk, Written>(
       (written, chunk) => {
         switch (chunk.type) {

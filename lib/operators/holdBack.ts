@@ -19,8 +19,8 @@ export interface HoldBackOptions {
  *
  * A function receives the text that was held back and the next delta, as one text, and returns how many characters of
  * it are decided. They are emitted; the rest waits for more text. It is released before an event that has a position
- * among the text (a tool call, a file, a source, thinking, the `finish`), before an error and the completion, and when
- * `stopOn` stops the response. Metadata passes. `retract` drops it.
+ * among the text (a tool call, a file, a source, thinking, the `finish`), and before an error and the completion.
+ * Metadata passes. `retract` drops it.
  *
  * A `map` after it sees only complete words. Put both around the model, so that the message, the history and the result
  * contain what was shown:

@@ -111,7 +111,6 @@ export function smooth<E extends StreamEvent>({
         flush();
         out.complete();
       },
-      release: flush,
     };
   });
 }

@@ -1,11 +1,8 @@
-import type { ObservableInput, OperatorFunction } from 'rxjs';
+import { from, isObservable, map, Observable, ReplaySubject, take } from 'rxjs';
+import type { ObservableInput, OperatorFunction, Subscriber } from 'rxjs';
 import type { FinishChunk } from '../core/chunk.js';
-import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
-import { isFinish } from '../core/eventGuards.js';
-import { onFirstValue } from '../core/notifier.js';
-import { sumUsages } from '../core/usage.js';
-import type { Usage } from '../core/usage.js';
+import { finishOn, stoppedFinish } from '../core/response.js';
 
 /**
  * Replaces the rest of a model's stream by a `finish` with the reason `stopped`, when a notifier emits.
@@ -14,24 +11,27 @@ import type { Usage } from '../core/usage.js';
  *
  * ![](../../marbles/stopOn.svg)
  *
- * Text that the operators before it hold back is emitted first (see `release` of `createOperator`). Then the source is
- * unsubscribed, which aborts its request, its retries and its delays, and the `finish` follows, with the usage that the
- * provider has reported so far. The operators after it end the turn as usual: with a message that contains the partial
- * text, and without incomplete tool calls. An operator of RxJS ends the chain of operators that release text: place
- * `stopOn` directly after the model's stream, or apply the operators with `pipeModel`.
+ * The source is unsubscribed, which aborts its request, its retries and its delays, and the `finish` follows. The
+ * operators after it end the turn as usual: with the text that they held back, with a message that contains the partial
+ * text, and without incomplete tool calls.
+ *
+ * What is held before it, only the model can emit: the text that a `pipeModel` holds back, and the usage that the
+ * provider has reported so far. So the request carries the same notifier (`ModelRequest.stop`), at which the model ends
+ * its response itself; `stopOn` then ends one that does not know it. Place `stopOn` directly after the model's stream.
  *
  * If the notifier emits when it is subscribed, the source is not subscribed, so no request is sent. After the source's
  * own `finish`, the notifier has no effect. As with `takeUntil`, an error of the notifier is emitted, and its
- * completion is ignored.
+ * completion is ignored. It is subscribed before the source and again after it, so that the model is asked first: pass
+ * a Subject, or share what has side effects.
  *
- * The agent's option `stop` applies it to each turn of a run. To stop the turns of a loop of your own, pass a notifier
- * that remembers its value, so that a value between two turns counts:
+ * The agent's option `stop` does all this for each turn of a run. To stop the turns of a loop of your own, pass a
+ * notifier that remembers its value, so that a value between two turns counts:
  *
  * ```ts
  * const stop$ = new ReplaySubject<void>(1);
  * const turn = (state: RunState, { last }: TurnPosition) =>
  *   model
- *     .stream({ messages: state.messages })
+ *     .stream({ messages: state.messages, stop: stop$ })
  *     .pipe(
  *       stopOn(stop$),
  *       accumulateToolCalls(),
@@ -46,43 +46,24 @@ import type { Usage } from '../core/usage.js';
  */
 export function stopOn<E extends StreamEvent>(notifier: ObservableInput<unknown>): OperatorFunction<E, E | FinishChunk>;
 export function stopOn(notifier: ObservableInput<unknown>): OperatorFunction<StreamEvent, StreamEvent> {
-  return finishOn(notifier, { type: 'finish', reason: 'stopped' });
+  return (source) => new Observable((out) => subscribeStopped(out, source, notifier));
 }
 
-/** The `finish` of a response that a prompt has interrupted. Calls that `eager` has begun run to their end. */
-export const interruptedFinish: FinishChunk = { type: 'finish', reason: 'stopped', rawReason: 'prompt' };
-
-/** As `stopOn`, with another `finish`. */
-export function finishOn(
+function subscribeStopped(
+  out: Subscriber<StreamEvent>,
+  source: Observable<StreamEvent>,
   notifier: ObservableInput<unknown>,
-  finish: FinishChunk,
-): OperatorFunction<StreamEvent, StreamEvent> {
-  return createOperator<StreamEvent, StreamEvent>((out, source) => {
-    let usage: Usage | undefined;
-    let isStopped = false; // the notifier has emitted
-    let isFinished = false; // the source has emitted its own `finish`
-    let isFinishing = false; // the `finish` is being emitted: a handler of what it causes may stop the run
-    onFirstValue(out, notifier, () => {
-      isStopped = true;
-      if (isFinishing) return;
-      usage = sumUsages(source.release());
-      source.unsubscribe();
-    });
-    return {
-      next(event) {
-        if (!isFinish(event)) {
-          out.next(event);
-          return;
-        }
-        isFinished = isFinishing = true;
-        out.next(event);
-        isFinishing = false;
-        if (isStopped) source.unsubscribe();
-      },
-      afterTeardown() {
-        if (isStopped && !isFinished) out.next(usage ? ({ ...finish, usage } as FinishChunk) : finish);
-        out.complete();
-      },
-    };
-  });
+): void {
+  const isOpen = () => !out.closed;
+  const stop = new ReplaySubject<{ readonly finish: FinishChunk }>(1);
+  const endings = from(notifier).pipe(
+    take(1),
+    map(() => ({ finish: stoppedFinish })),
+  );
+  const before = isOpen() ? endings.subscribe(stop) : undefined;
+  out.add(before);
+  out.add(finishOn(stop)(source).subscribe(out));
+  if (!isOpen() || !isObservable(notifier)) return;
+  out.add(endings.subscribe(stop));
+  before?.unsubscribe();
 }

@@ -1,4 +1,4 @@
-import type { OperatorFunction } from 'rxjs';
+import type { Observable, OperatorFunction } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { ProtocolError } from '../core/errors.js';
 import { isJsonObject, isTooDeepJson } from '../core/json/json.js';
@@ -15,6 +15,8 @@ import type { Decoder, Frame, FrameReader, FramingOptions, Wire } from './wire.j
 
 /** How a response is read. */
 export interface DecodeOptions extends FramingOptions {
+  /** Ends the response with its first value. Default: never. */
+  readonly stop?: Observable<unknown> | undefined;
   /** Returns the texts that an error must not reveal. Called when there is an error. Default: keys by their shape. */
   readonly redaction?: (() => Redaction) | undefined;
   /** Called at the first content, which metadata is not. Default: nothing. */
@@ -43,7 +45,7 @@ export interface DecodeOptions extends FramingOptions {
  * throws.
  */
 export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFunction<Uint8Array, Chunk> {
-  return untilFinish(options.provider, (output) => new FrameDecoder(wire, options, output));
+  return untilFinish(options.provider, (output) => new FrameDecoder(wire, options, output), options.stop);
 }
 
 /** Decodes the bytes of one response. */

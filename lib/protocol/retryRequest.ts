@@ -1,10 +1,10 @@
-import { concat, ignoreElements, of, timer } from 'rxjs';
+import { concat, concatAll, defaultIfEmpty, map, NEVER, of, takeUntil, timer } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
-import type { RetryChunk } from '../core/chunk.js';
-import { releaseThrough } from '../core/createOperator.js';
+import type { FinishChunk, RetryChunk } from '../core/chunk.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
 import { MAX_TIMER_DELAY } from '../core/options.js';
+import { stoppedFinish } from '../core/response.js';
 import { continueAfterError } from './continueAfterError.js';
 
 /** How a failed request is retried. */
@@ -41,18 +41,22 @@ export interface RetryOptions {
  * server would refuse an earlier request. Time runs on RxJS's schedulers, so it can be virtual.
  *
  * @param options How often, and after which delays.
+ * @param stop Ends a delay with its first value: a `finish` takes the place of the retry. Default: never.
  * @returns The source's values, and the `retry` chunks. Fails with the last error.
  */
-export function retryRequest<T>(options: RetryOptions = {}): OperatorFunction<T, T | RetryChunk> {
+export function retryRequest<T>(
+  options: RetryOptions = {},
+  stop?: Observable<unknown>,
+): OperatorFunction<T, T | RetryChunk | FinishChunk> {
   const { count = 3 } = options;
-  return (source: Observable<T | RetryChunk>) =>
+  return (source: Observable<T | RetryChunk | FinishChunk>) =>
     source.pipe(
       continueAfterError(() => {
         let retries = 0;
         return (error, hasEmitted) => {
-          if (hasEmitted || retries === count || !isRetryable(error)) return undefined;
+          if (hasEmitted || !(retries < count) || !isRetryable(error)) return undefined; // `NaN` is no count: no retry
           const delay = retryDelay(error, retries, options);
-          return announceRetry(source, { attempt: ++retries, delay, error: errorToJson(error) });
+          return announceRetry(source, { attempt: ++retries, delay, error: errorToJson(error) }, stop);
         };
       }),
     );
@@ -82,12 +86,19 @@ export function requestedDelay(error: unknown): number | undefined {
 /**
  * Emits a `retry` chunk, waits for its delay, and subscribes to the source. Returns undefined if there is no delay: the
  * server asks for a longer one than is allowed.
+ *
+ * @param stop Ends the delay: a `finish` takes the place of the source. Default: never.
  */
 export function announceRetry<T>(
   source: Observable<T>,
   { delay, ...retry }: Omit<RetryChunk, 'type' | 'delay'> & { readonly delay: number | undefined },
-): Observable<T | RetryChunk> | undefined {
+  stop: Observable<unknown> = NEVER,
+): Observable<T | RetryChunk | FinishChunk> | undefined {
   if (delay === undefined) return undefined;
   const notice = of<RetryChunk>({ type: 'retry', delay, ...retry });
-  return releaseThrough(source, (next) => concat(notice, timer(delay).pipe(ignoreElements()), next));
+  const waited = timer(delay).pipe(
+    takeUntil(stop),
+    map(() => source),
+  );
+  return concat(notice, waited.pipe(defaultIfEmpty(of(stoppedFinish)), concatAll()));
 }

@@ -1,10 +1,13 @@
-import { asyncScheduler } from 'rxjs';
-import type { OperatorFunction, Subscriber } from 'rxjs';
+import { asyncScheduler, take } from 'rxjs';
+import type { Observable, OperatorFunction, Subscriber } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
-import type { OperatorHandlers } from '../core/createOperator.js';
+import type { OperatorHandlers, OperatorSource } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
+import { onEachValue } from '../core/notifier.js';
+import { announceFinish, stoppedFinish } from '../core/response.js';
 import { setUsageOfError } from '../core/usageOfError.js';
+import { hasCounts } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 
 /**
@@ -30,7 +33,9 @@ export interface ChunkDecoder<In> {
    * left.
    */
   end?: () => void;
-  /** Maps an error before the `finish`, and emits what was held back until now. Default: the error stays as it is. */
+  /** The stream is stopped, or has failed, before the `finish`: emits what was held back. Default: nothing was. */
+  interrupt?: () => void;
+  /** Maps an error before the `finish`. Default: the error stays as it is. */
   error?: (thrown: unknown) => unknown;
   /** Returns the usage that was reported so far, for a stream that is stopped or fails. Default: none. */
   usage?: () => Usage | undefined;
@@ -45,14 +50,20 @@ export interface ChunkDecoder<In> {
  *
  * @param provider The model's provider, for errors.
  * @param start Called at each subscription with the output; returns the decoder.
+ * @param stop Ends the response with its first value: a `finish` with the reason `stopped`. Default: never.
  * @returns Chunks. Fails with StreamInterruptedError when the source completes without a `finish`, with what the
  * decoder throws, and with the source's errors, both as mapped by the decoder.
  */
 export function untilFinish<In>(
   provider: string,
   start: (output: ChunkOutput) => ChunkDecoder<In>,
+  stop?: Observable<unknown>,
 ): OperatorFunction<In, Chunk> {
-  return createOperator((out) => new UntilFinish(provider, out, start));
+  return createOperator((out, source) => {
+    const handlers = new UntilFinish(provider, out, source, start);
+    if (stop) onEachValue(out, stop.pipe(take(1)), (call) => handlers.stop(call));
+    return handlers;
+  });
 }
 
 /** Forwards the chunks of a decoder until the `finish`, and then waits for the end of the source. */
@@ -65,6 +76,7 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
   constructor(
     private readonly provider: string,
     private readonly out: Subscriber<Chunk>,
+    private readonly source: OperatorSource,
     start: (output: ChunkOutput) => ChunkDecoder<In>,
   ) {
     this.decoder = start(this);
@@ -106,12 +118,22 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
     if (this.finished) this.out.complete();
   }
 
-  usageSoFar(): Usage | undefined {
-    return this.finished ? undefined : this.decoder.usage?.();
+  stop(call: unknown): void {
+    if (this.finished) announceFinish(call);
+    else this.source.unsubscribe();
+  }
+
+  /** Only after a stop: the output is closed when the source has ended. */
+  afterTeardown(): void {
+    this.decoder.interrupt?.();
+    const usage = this.decoder.usage?.();
+    this.emit({ ...stoppedFinish, ...(hasCounts(usage) && { usage }) });
+    this.out.complete();
   }
 
   private fail(thrown: unknown): void {
     if (this.finished) return;
+    this.decoder.interrupt?.();
     const error = this.decoder.error ? this.decoder.error(thrown) : thrown;
     setUsageOfError(error, this.decoder.usage?.());
     this.out.error(error);

@@ -193,7 +193,7 @@ function streamResponse(call: HttpCall): Observable<Chunk> {
     conversation: () => conversationTexts(request),
     debug,
   });
-  const decoding = { provider, redaction, maxEventLength };
+  const decoding = { provider, redaction, maxEventLength, stop: request.stop };
   const resumeUrl = (path: string) => joinUrl(options.baseUrl ?? baseUrl, path);
   const read = (current: Wire, resumePath?: string) => {
     const changed = resumePath === undefined ? {} : { url: resumeUrl(resumePath), body: undefined };
@@ -203,7 +203,7 @@ function streamResponse(call: HttpCall): Observable<Chunk> {
   const response = resume ? defer(() => resume(wire, read, retry)) : read(wire);
   return response.pipe(
     definition.readText?.(request) ?? identity,
-    retry === false ? identity : retryRequest<Chunk>(retry),
+    retry === false ? identity : retryRequest<Chunk>(retry, request.stop),
   );
 }
 

@@ -30,7 +30,7 @@ export interface OperatorContractOptions<In extends StreamEvent> {
  * The cases cover what a spec of the operator's function tends to miss:
  * - unknown events pass through, unchanged and in order;
  * - text that is held back is emitted before an event that has a position in the text, such as a tool call or the
- *   `finish`; before an error and the completion; and before a stop ends the source (`release`);
+ *   `finish` (which a stop is, too), and before an error and the completion;
  * - metadata, provider data and retries do not cut that text, its `providerData` is kept, and not all of it waits for
  *   the end of the turn;
  * - `retract` starts the turn over;

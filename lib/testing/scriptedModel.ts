@@ -1,5 +1,6 @@
 import { defer } from 'rxjs';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
+import { obeyStop } from '../core/response.js';
 import { outputFor, play } from './script.js';
 import type { Script, ScriptRequest } from './script.js';
 
@@ -23,7 +24,7 @@ export interface ScriptedModelOptions {
 
 /** A model that follows a script. */
 export interface ScriptedModel extends Model {
-  /** The requests so far, oldest first: one per subscription. */
+  /** The requests so far, oldest first: one per subscription, without its `stop`. */
   readonly requests: readonly ModelRequest[];
   /**
    * The turns of the script that no request has received, by their numbers from 1. Empty for a function. A spec that
@@ -63,12 +64,14 @@ export function scriptedModel(script: Script<ScriptedRequest>, options: Scripted
       const count = typeof script === 'function' ? 0 : script.length;
       return Array.from({ length: Math.max(0, count - turns) }, (_, index) => turns + index + 1);
     },
-    stream: (request) =>
+    stream: obeyStop((request) =>
       defer(() => {
         const turn = ++turns;
-        requests.push(request);
+        const { stop: _, ...sent } = request;
+        requests.push(sent);
         if (requests.length > keep) requests.shift();
-        return play(outputFor(script, { ...request, turn }), turn);
+        return play(outputFor(script, { ...sent, turn }), turn);
       }),
+    ),
   };
 }

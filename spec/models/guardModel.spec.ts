@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { NEVER, map, merge, of } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { createOperator } from '../../lib/core/createOperator.js';
@@ -12,6 +13,7 @@ import { guardModel } from '../../lib/models/guardModel.js';
 import type { GuardedCall, GuardedText, GuardModelOptions } from '../../lib/models/guardModel.js';
 import { pipeModel } from '../../lib/models/pipeModel.js';
 import { retryModel } from '../../lib/models/retryModel.js';
+import { holdBack } from '../../lib/operators/holdBack.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { diagram } from '../support/diagram.js';
@@ -164,19 +166,31 @@ describe('guardModel', () => {
     expect(run(modelOf('m', [late]), noKey).values.at(-1)).toEqual({ ...filtered, usage: chunks.f.usage });
   });
 
-  it('guardModel sums the usage of all operators before it, when it ends a response', () => {
-    const reporting = (input: number) =>
-      createOperator<Chunk, Chunk>((out) => ({ next: (chunk) => out.next(chunk), usageSoFar: () => ({ input }) }));
-    const model = pipeModel(modelOf('m', ['KEY']), reporting(1), reporting(2));
-    expect(run(model, noKey).values.at(-1)).toEqual({ ...filtered, usage: { input: 3 } });
+  it('guardModel reports the usage so far, when it ends a response', () => {
+    const model: Model = {
+      ...modelOf('m', []),
+      stream: ({ stop = NEVER }) =>
+        merge(
+          stop.pipe(map((): Chunk => ({ type: 'finish', reason: 'stopped', usage: { input: 3 } }))),
+          of<Chunk>({ type: 'text', text: 'KEY' }),
+        ),
+    };
+    const piped = pipeModel(
+      model,
+      holdBack(() => 0, { limit: 1 }),
+    );
+    expect(run(piped, noKey).values.at(-1)).toEqual({ ...filtered, usage: { input: 3 } });
   });
 
   it('guardModel emits no text that an operator before it has held back until the rejection', () => {
     const holding = createOperator<Chunk, Chunk>((out) => {
       const held: Chunk[] = [];
       return {
-        next: (chunk) => (chunk.type === 'text' ? held.push(chunk) : out.next(chunk)),
-        release: () => held.forEach((chunk) => out.next(chunk)),
+        next(chunk) {
+          if (chunk.type === 'finish') held.forEach((text) => out.next(text));
+          if (chunk.type === 'text') held.push(chunk);
+          else out.next(chunk);
+        },
       };
     });
     const call: Chunk = { type: 'toolCallFragment', id: 'c1', name: 'delete_all', arguments: '{}', done: true };

@@ -1,5 +1,20 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { concat, defer, EMPTY, from, map, merge, mergeMap, NEVER, of, range, throwError, timer, toArray } from 'rxjs';
+import {
+  concat,
+  defer,
+  EMPTY,
+  finalize,
+  from,
+  map,
+  merge,
+  mergeMap,
+  NEVER,
+  of,
+  range,
+  throwError,
+  timer,
+  toArray,
+} from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
@@ -321,4 +336,24 @@ describe('limitModel', () => {
       message: expect.stringContaining('The estimate of tokens is NaN.'),
     });
   });
+
+  it.each([{}, { requestsPerMinute: 2 }, { tokensPerMinute: 5 }])(
+    'limitModel frees a place when the resources of its request are gone, also after it has waited (%j)',
+    (limits) =>
+      virtual(({ flush }) => {
+        const limiter = createLimiter({ ...limits, concurrency: 1 });
+        let [open, most] = [0, 0];
+        const model = modelOf(() =>
+          defer(() => {
+            most = Math.max(most, ++open);
+            const failing = timer(20_000).pipe(mergeMap(() => throwError(() => new Error('down'))));
+            return failing.pipe(finalize(() => open--));
+          }),
+        );
+        for (const at of [0, 0, 1, 61_000, 61_000])
+          timer(at).subscribe(() => observe(limitModel(model, limiter).stream(request)));
+        flush();
+        expect([open, most]).toEqual([0, 1]);
+      }),
+  );
 });

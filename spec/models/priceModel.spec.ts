@@ -1,15 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { NEVER, Subject, throwError } from 'rxjs';
+import { NEVER, Subject, from, map, take, throwError } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
-import { createOperator } from '../../lib/core/createOperator.js';
 import { StreamInterruptedError } from '../../lib/core/errors.js';
 import { failedRunOf } from '../../lib/core/failedRun.js';
 import type { Model } from '../../lib/core/model.js';
+import type { Usage } from '../../lib/core/usage.js';
 import { tool } from '../../lib/core/tool.js';
 import { setUsageOfError } from '../../lib/core/usageOfError.js';
 import { fallback } from '../../lib/models/fallback.js';
-import { pipeModel } from '../../lib/models/pipeModel.js';
 import { priceModel } from '../../lib/models/priceModel.js';
 import { costBudget } from '../../lib/agent/stopWhen.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
@@ -27,6 +26,16 @@ const finish = (reason: 'stop' | 'toolCalls' = 'stop'): Chunk => ({
   usage: { input: million, output: million },
 });
 const resultOf = (agent: ReturnType<typeof createAgent>) => observe(agent.run('Hi')).values[0];
+
+/** A model that reports a usage when it is stopped. */
+const reportingModel = (usage: Usage): Model => ({
+  ...scriptedModel([]),
+  stream: ({ stop = NEVER }) =>
+    from(stop).pipe(
+      take(1),
+      map((): Chunk => ({ type: 'finish', reason: 'stopped', usage })),
+    ),
+});
 
 describe('priceModel', () => {
   it('priceModel adds the cost to the usage, as in its diagram', () =>
@@ -81,12 +90,8 @@ describe('priceModel', () => {
   });
 
   it('priceModel counts what a stopped response and a failed run have cost', () => {
-    const reporting = createOperator<Chunk, Chunk>((out) => ({
-      next: (chunk) => out.next(chunk),
-      usageSoFar: () => ({ input: million }),
-    }));
     const stop = new Subject<void>();
-    const open = priceModel(pipeModel(scriptedModel([NEVER]), reporting), prices);
+    const open = priceModel(reportingModel({ input: million }), prices);
     const stopped = observe(createAgent({ model: open }).run('Hi', { stop }));
     stop.next();
     expect(stopped.values).toMatchObject([{ cost: 1, usage: { input: million }, finishReason: 'stopped' }]);
@@ -111,11 +116,7 @@ describe('priceModel', () => {
     const unknown = stoppedRun(priceModel(scriptedModel([NEVER]), prices));
     expect(unknown).toMatchObject({ usage: {} });
     expect(unknown).not.toHaveProperty('cost');
-    const reporting = createOperator<Chunk, Chunk>((out) => ({
-      next: (chunk) => out.next(chunk),
-      usageSoFar: () => ({ input: million }),
-    }));
-    const open = pipeModel(scriptedModel([NEVER]), reporting);
+    const open = reportingModel({ input: million });
     expect(stoppedRun(priceModel(priceModel(open, prices), prices))).toMatchObject({ cost: 1 });
   });
 

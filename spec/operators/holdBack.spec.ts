@@ -5,6 +5,7 @@ import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { pipeModel } from '../../lib/models/pipeModel.js';
 import { holdBack } from '../../lib/operators/holdBack.js';
+import { stopResponse } from '../../lib/core/response.js';
 import { stopOn } from '../../lib/operators/stopOn.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
@@ -91,7 +92,8 @@ describe('holdBack', () => {
     const expected = [text('one '), text('tw'), { type: 'finish', reason: 'stopped' }];
     const source = new Subject<Chunk>();
     const stop = new Subject<void>();
-    const inside = observe(source.pipe(holdBack<Chunk>(endOfLastWord), stopOn(stop)));
+    const held = pipeModel(scriptedModel([source]), holdBack(endOfLastWord));
+    const inside = observe(stopResponse(held, { messages: [] }, stop));
     const outside = observe(source.pipe(stopOn<Chunk>(stop), holdBack<Chunk>(endOfLastWord)));
     source.next(text('one tw'));
     stop.next();

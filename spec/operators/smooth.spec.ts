@@ -6,7 +6,9 @@ import { TestScheduler } from 'rxjs/testing';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { smooth } from '../../lib/operators/smooth.js';
 import type { SmoothOptions } from '../../lib/operators/smooth.js';
-import { stopOn } from '../../lib/operators/stopOn.js';
+import { pipeModel } from '../../lib/models/pipeModel.js';
+import { scriptedModel } from '../../lib/testing/index.js';
+import { stopResponse } from '../../lib/core/response.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
@@ -225,10 +227,10 @@ describe('smooth', () => {
     }
   });
 
-  it('smooth leaves the rest of the text to stopOn when the response is stopped', () => {
+  it('smooth emits the rest of the text when the response is stopped', () => {
     const source = new Subject<Chunk>();
     const stop = new Subject<void>();
-    const { values } = observe(source.pipe(smooth<Chunk>(), stopOn(stop)));
+    const { values } = observe(stopResponse(pipeModel(scriptedModel([source]), smooth()), { messages: [] }, stop));
     source.next(text('abc'));
     stop.next();
     expect(values).toEqual([text('a'), text('bc'), { type: 'finish', reason: 'stopped' }]);

@@ -30,7 +30,7 @@ import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js'
 import { consolidate } from '../../lib/operators/consolidate.js';
 import { endTurn } from '../../lib/operators/endTurn.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
-import { holdBack } from '../../lib/operators/holdBack.js';
+import { stopResponse } from '../../lib/core/response.js';
 import { stopOn } from '../../lib/operators/stopOn.js';
 import { runTurns } from '../../lib/agent/runTurns.js';
 import type { TurnPosition } from '../../lib/agent/runTurns.js';
@@ -125,6 +125,8 @@ describe('stopOn', () => {
       return {
         next(chunk) {
           if (chunk.type !== 'text') {
+            if (held !== '') out.next(text(held));
+            held = '';
             out.next(chunk);
             return;
           }
@@ -132,38 +134,8 @@ describe('stopOn', () => {
           held = content.slice(-1);
           out.next(text(content.slice(0, -1)));
         },
-        release: () => out.next(text(held)),
       };
     });
-  const reporting = (input: number) =>
-    createOperator<Chunk, Chunk>((out) => ({ next: (chunk) => out.next(chunk), usageSoFar: () => ({ input }) }));
-
-  it('emits the text that operators held back, through those after them, and the usage that was reported', () => {
-    const [chunks, stop] = [new Subject<Chunk>(), new Subject<void>()];
-    const log = observe(chunks.pipe(reporting(7), holdLast(), holdLast(), stopOn(stop)));
-    chunks.next(text('abcd'));
-    stop.next();
-    expect(log.values).toEqual([text('ab'), text('c'), text('d'), { ...stopped, usage: { input: 7 } }]);
-    expect(chunks.observed).toBe(false);
-  });
-
-  it('releases the text of its own response only, when the stop unsubscribes another one', () => {
-    const [first, second, stop] = [new Subject<Chunk>(), new Subject<Chunk>(), new Subject<void>()];
-    const words = () => holdBack<Chunk>((value) => value.lastIndexOf(' ') + 1);
-    const other = observe(second.pipe(words()));
-    const log = observe(
-      first.pipe(
-        finalize(() => other.subscription.unsubscribe()),
-        words(),
-        stopOn(stop),
-      ),
-    );
-    first.next(text('of A'));
-    second.next(text('of B'));
-    stop.next();
-    expect(log.values).toEqual([text('of '), text('A'), stopped]);
-    expect([second.observed, other.values]).toEqual([false, [text('of ')]]);
-  });
 
   it('passes what an operator releases through the operators of pipeModel', () => {
     const [chunks, stop] = [new Subject<Chunk>(), new Subject<void>()];
@@ -174,7 +146,7 @@ describe('stopOn', () => {
       filter(({ type }) => type !== 'metadata'),
       upper,
     );
-    const log = observe(model.stream({ messages: [] }).pipe(stopOn(stop)));
+    const log = observe(stopResponse(model, { messages: [] }, stop));
     chunks.next(text('ab'));
     stop.next();
     expect(log.values).toEqual([text('A'), text('B'), stopped]);
@@ -189,18 +161,10 @@ describe('stopOn', () => {
   ])('keeps the text that is held back inside %s', (_, around) => {
     const [chunks, stop] = [new Subject<Chunk>(), new Subject<void>()];
     const model = around(pipeModel(scriptedModel([chunks]), holdLast()));
-    const log = observe(model.stream({ messages: [userMessage('Hi')] }).pipe(stopOn(stop)));
+    const log = observe(stopResponse(model, { messages: [userMessage('Hi')] }, stop));
     chunks.next(text('ab'));
     stop.next();
     expect(log.values.slice(-3)).toEqual([text('a'), text('b'), stopped]);
-  });
-
-  it('sums the usage of all requests that a stop ends', () => {
-    const stop = new Subject<void>();
-    const models = [1, 2].map((input) => pipeModel(scriptedModel([NEVER]), reporting(input)));
-    const log = observe(hedge(models, { after: 0 }).stream({ messages: [] }).pipe(stopOn(stop)));
-    stop.next();
-    expect(log.values).toEqual([{ ...stopped, usage: { input: 3 } }]);
   });
 
   it('forwards what follows the finish of the source, if the notifier has not emitted', () => {

@@ -36,6 +36,20 @@ const notice = (attempt: number, delay: number, error: RivuletError = lost) => (
 });
 
 describe('retryRequest', () => {
+  it.each([NaN, -1])('retryRequest never retries with %d as its count', (count) => {
+    run(({ cold, expectObservable }) => {
+      const source = cold('#', undefined, lost);
+      expectObservable(source.pipe(silently({ ...noJitter, count }))).toBe('#', undefined, lost);
+    });
+  });
+
+  it('retryRequest ends after as many retries as fit into a count that is no integer', () => {
+    run(({ cold, expectObservable }) => {
+      const source = cold('#', undefined, lost);
+      expectObservable(source.pipe(silently({ ...noJitter, count: 1.5 }))).toBe('3s #', undefined, lost);
+    });
+  });
+
   it('retryRequest retries three times, after 1, 2 and 4 s, and then emits the last error', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('#', undefined, lost);

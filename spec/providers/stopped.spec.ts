@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Subject, filter, firstValueFrom } from 'rxjs';
+import { ReplaySubject, Subject, filter, firstValueFrom } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import type { RunResult } from '../../lib/core/event.js';
@@ -7,12 +7,13 @@ import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { usageOfError } from '../../lib/core/usageOfError.js';
 import { tool } from '../../lib/core/tool.js';
-import { stopOn } from '../../lib/operators/stopOn.js';
+import { stopResponse } from '../../lib/core/response.js';
 import { anthropic } from '../../lib/providers/anthropic/anthropic.js';
 import { google } from '../../lib/providers/google/google.js';
 import { openai } from '../../lib/providers/openai.js';
 import { openaiCompatible } from '../../lib/providers/openaiCompatible.js';
 import { serveModel } from '../../lib/testing/server/index.js';
+import { acme } from './aiSdk/acme.js';
 
 const encoder = new TextEncoder();
 
@@ -36,17 +37,14 @@ async function stopAtText(model: Model, tools = {}) {
   const stop = new Subject<void>();
   const chunks: Chunk[] = [];
   await new Promise<void>((resolve, reject) =>
-    model
-      .stream({ messages: [userMessage('Hi')], ...tools })
-      .pipe(stopOn<Chunk>(stop))
-      .subscribe({
-        next(chunk) {
-          chunks.push(chunk);
-          if (chunk.type === 'text') queueMicrotask(() => stop.next());
-        },
-        error: reject,
-        complete: resolve,
-      }),
+    stopResponse(model, { messages: [userMessage('Hi')], ...tools }, stop).subscribe({
+      next(chunk) {
+        chunks.push(chunk);
+        if (chunk.type === 'text') queueMicrotask(() => stop.next());
+      },
+      error: reject,
+      complete: resolve,
+    }),
   );
   return chunks.filter(({ type }) => type !== 'metadata');
 }
@@ -106,10 +104,11 @@ describe('a response that is stopped', () => {
     const held = open({ choices: [{ delta: { content: ' <thi' } }] });
     const stop = new Subject<void>();
     const chunks: Chunk[] = [];
-    openaiCompatible({ name: 'local', baseUrl: 'http://local' })('any', { fetch: held.fetch, thinkTags: true })
-      .stream({ messages: [userMessage('Hi')] })
-      .pipe(stopOn<Chunk>(stop))
-      .subscribe((chunk) => chunks.push(chunk));
+    const tagged = openaiCompatible({ name: 'local', baseUrl: 'http://local' })('any', {
+      fetch: held.fetch,
+      thinkTags: true,
+    });
+    stopResponse(tagged, { messages: [userMessage('Hi')] }, stop).subscribe((chunk) => chunks.push(chunk));
     for (let ticks = 0; ticks < 20; ticks++) await Promise.resolve();
     stop.next();
     expect(chunks.slice(-2)).toEqual([
@@ -124,10 +123,7 @@ describe('a response that is stopped', () => {
     const stop = new Subject<void>();
     const chunks: Chunk[] = [];
     const tools = [{ name: 'look', description: '', parameters: { type: 'object' } }];
-    model
-      .stream({ messages: [userMessage('Hi')], tools })
-      .pipe(stopOn<Chunk>(stop))
-      .subscribe((chunk) => chunks.push(chunk));
+    stopResponse(model, { messages: [userMessage('Hi')], tools }, stop).subscribe((chunk) => chunks.push(chunk));
     for (let ticks = 0; ticks < 20; ticks++) await Promise.resolve();
     stop.next();
     expect(chunks.slice(-2)).toEqual([
@@ -174,4 +170,39 @@ describe('a run over a real socket that is stopped', () => {
       await server.close();
     }
   });
+
+  it('of the AI SDK is aborted, with the source that it holds until the end of a text', async () => {
+    const { model, asked, seen } = acme(
+      [
+        { type: 'text-start', id: 't' },
+        { type: 'source', sourceType: 'url', id: 's', url: 'https://example.org' },
+        { type: 'text-delta', id: 't', delta: 'Once' },
+      ],
+      'hang',
+    );
+    const chunks = await stopAtText(model);
+    expect(chunks).toMatchObject([
+      text,
+      { type: 'source', source: { url: 'https://example.org' } },
+      { type: 'finish', reason: 'stopped' },
+    ]);
+    expect([asked[0]?.abortSignal?.aborted, seen.cancelled]).toEqual([true, true]);
+  });
+
+  it.each([false, true])(
+    'of the AI SDK sends no request if it was stopped before, and none after it (%s)',
+    async (late) => {
+      const down = acme([], new Error('down'), { retry: { count: 1, initialDelay: 10_000, jitter: 0 } });
+      const stop = new ReplaySubject<void>(1);
+      if (!late) stop.next();
+      const chunks: Chunk[] = [];
+      const running = down.model
+        .stream({ messages: [userMessage('Hi')], stop })
+        .subscribe((chunk) => chunks.push(chunk));
+      for (let ticks = 0; late && chunks.length === 0 && ticks < 1000; ticks++) await Promise.resolve();
+      if (late) stop.next();
+      expect(chunks.map(({ type }) => type)).toEqual(late ? ['retry', 'finish'] : ['finish']);
+      expect([running.closed, down.asked.length]).toEqual([true, late ? 1 : 0]);
+    },
+  );
 });

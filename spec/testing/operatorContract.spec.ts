@@ -127,7 +127,6 @@ function lateText(
         flush();
         out.complete();
       },
-      release: flush,
       ...handlers,
     };
   });
@@ -142,7 +141,9 @@ const broken: Readonly<Record<string, Operator>> = {
       next: (event) => out.next(event.type === 'finish' ? ({ ...event, count } as StreamEvent) : (count++, event)),
     };
   }),
-  'loses no text that it holds when a stop ends its source': lateText(() => ({ release: () => undefined })),
+  'loses no text that it holds when a stop ends its source': lateText(() => ({
+    isContent: (type) => type !== 'finish' && !notices.includes(type) && type !== 'retract',
+  })),
   'loses no text that it holds when its source fails': lateText((_flush, out) => ({
     error: (thrown) => out.error(thrown),
   })),
@@ -240,7 +241,11 @@ describe('operatorContract', () => {
   );
 
   it.each([
-    ['loses no text that it holds when a stop ends its source', 'at a stop, but "o" at a completion', '`release`'],
+    [
+      'loses no text that it holds when a stop ends its source',
+      'at a stop, but "o" at a completion',
+      '`next`, before the `finish`',
+    ],
     [
       'loses no text that it holds when its source fails',
       'at an error, but "o" at a stop',

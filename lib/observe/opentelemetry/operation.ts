@@ -2,7 +2,7 @@ import { context, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Attributes, Context, Span, SpanKind } from '@opentelemetry/api';
 import { asyncScheduler, defer, finalize, Observable } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
-import { createOperator, releaseThrough } from '../../core/createOperator.js';
+import { createOperator } from '../../core/createOperator.js';
 import { errorMessage, errorType } from './errors.js';
 import type { Telemetry } from './telemetry.js';
 
@@ -135,8 +135,8 @@ export function runOperation<T>(operation: Operation, observed: Observed<T>): Mo
     },
   };
   return (source) =>
-    releaseThrough(
-      source.pipe(inContext(operation.context, observedWithFailure)),
+    source.pipe(
+      inContext(operation.context, observedWithFailure),
       finalize(() => {
         observed.teardown?.();
         operation.cancel();

@@ -7,6 +7,7 @@ import { omit } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Model, ModelRequest } from '../../core/model.js';
+import { openResponse } from '../../core/response.js';
 import type { RecordedOutcome, RequestEntry } from './entries.js';
 import { RecordingOutput } from './recordingOutput.js';
 import type { RecordingOptions, RecordingSink } from './recordingOutput.js';
@@ -60,7 +61,7 @@ export class RequestLog {
       const number = ++this.requests;
       const recorder = this.recorder();
       recorder.write(this.entryOf(model, request, recorder, number));
-      return model.stream(request).pipe(
+      return openResponse(model, request).pipe(
         recordStream({
           before: (chunk) => recorder.chunk(number, chunk),
           after: () => recorder.settle(),
@@ -78,7 +79,7 @@ export class RequestLog {
   ): RequestEntry {
     const { messages, tools } = request;
     const earlier = sharedMessages(this.previous?.messages ?? [], messages);
-    const settings = omit(request as unknown as JsonObject, 'messages', 'tools');
+    const settings = omit(request as unknown as JsonObject, 'messages', 'tools', 'stop');
     const isSameTools = sameItems(tools ?? [], this.previous?.tools ?? []);
     this.previous = request;
     return {

@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
 import { ConfigurationError, StreamInterruptedError } from '../../core/errors.js';
 import { nonEmptyString } from '../../core/json/json.js';
+import { obeyStop } from '../../core/response.js';
 import type { RunEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Model } from '../../core/model.js';
@@ -104,12 +105,13 @@ export function replayModel(run: RecordedRun, clock: ReplayClock): Model {
   return {
     provider,
     name,
-    stream: () =>
+    stream: obeyStop(() =>
       defer(() => {
         const request = run.requests[sent++];
         const steps = request && played.get(request.entry.request);
         return steps ? playRequest(request, steps, clock) : throwError(() => noRequest(run.requests.length, sent));
       }),
+    ),
   };
 }
 

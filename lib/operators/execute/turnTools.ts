@@ -15,7 +15,7 @@ import { onEachValue, onFirstValue } from '../../core/notifier.js';
 import { requireNumber } from '../../core/options.js';
 import { newRunId } from '../../core/runId.js';
 import type { Tool } from '../../core/tool.js';
-import { interruptedFinish } from '../stopOn.js';
+import { interruptedFinish } from '../../core/response.js';
 import { CallRound } from './callRound.js';
 import type { RoundObserver, RoundSettings } from './callRound.js';
 

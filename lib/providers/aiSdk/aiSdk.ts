@@ -109,7 +109,7 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
             conversation: () => conversationTexts(request),
             debug: options.debug,
           })),
-          options.retry === false ? identity : retryRequest<Chunk>(options.retry),
+          options.retry === false ? identity : retryRequest<Chunk>(options.retry, request.stop),
         );
       }),
   };

@@ -21,56 +21,58 @@ import { hasMetadata } from './providerData.js';
  * `flush`, which a cancelled stream never calls. Everything after the `finish` is ignored, including errors.
  *
  * @param provider The model's provider.
- * @param request The request. The client runs only calls of tools that it offers.
+ * @param request The request. The client runs only calls of tools that it offers. Its `stop` ends the response.
  * @param redaction Returns what errors must not contain; called for an error. Default: only keys known by their shape.
  * @returns Chunks. Fails with ProviderError for an `error` part, with ProtocolError `frame` for a part that cannot be
  * read, with StreamInterruptedError if the stream ends without a `finish`, and with the source's errors.
  */
 export function decodeParts(
   provider: string,
-  { tools = [] }: ModelRequest,
+  { tools = [], stop }: ModelRequest,
   redaction: () => Redaction = () => ({ provider }),
 ): OperatorFunction<SdkPart, Chunk> {
   const offered = new Set(tools.map(({ name }) => name));
-  return untilFinish(provider, (output) => {
-    const emitter = new ChunkEmitter(provider, (chunk) => output.emit(chunk));
-    const content = createContentDecoder(provider, offered, (chunk) => emitter.emit(chunk));
-    const decode = (part: SdkPart) => {
-      checkPart(part);
-      switch (part.type) {
-        case 'stream-start':
-          if (part.warnings.length > 0) emitter.addMetadata('warnings', toJson(part.warnings));
-          break;
-        case 'response-metadata':
-          emitter.addMetadata('responseId', nonEmptyString(part.id));
-          emitter.addMetadata('model', nonEmptyString(part.modelId));
-          break;
-        case 'error':
-          throw partError(provider, part.error);
-        case 'finish': {
-          const finish = toFinish(provider, part, content.hasOpenCall);
-          content.end(finish.reason === 'paused');
-          if (hasMetadata(part.providerMetadata))
-            emitter.emit({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });
-          emitter.emit(finish);
-          break;
+  return untilFinish(
+    provider,
+    (output) => {
+      const emitter = new ChunkEmitter(provider, (chunk) => output.emit(chunk));
+      const content = createContentDecoder(provider, offered, (chunk) => emitter.emit(chunk));
+      const decode = (part: SdkPart) => {
+        checkPart(part);
+        switch (part.type) {
+          case 'stream-start':
+            if (part.warnings.length > 0) emitter.addMetadata('warnings', toJson(part.warnings));
+            break;
+          case 'response-metadata':
+            emitter.addMetadata('responseId', nonEmptyString(part.id));
+            emitter.addMetadata('model', nonEmptyString(part.modelId));
+            break;
+          case 'error':
+            throw partError(provider, part.error);
+          case 'finish': {
+            const finish = toFinish(provider, part, content.hasOpenCall);
+            content.end(finish.reason === 'paused');
+            if (hasMetadata(part.providerMetadata))
+              emitter.emit({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });
+            emitter.emit(finish);
+            break;
+          }
+          default:
+            content.add(part);
         }
-        default:
-          content.add(part);
-      }
-    };
-    return {
-      next(part) {
-        try {
-          decode(part);
-        } catch (thrown) {
-          throw isRivuletError(thrown) ? thrown : unreadablePart(provider, part, thrown);
-        }
-      },
-      error(thrown) {
-        content.interrupt();
-        return redactThrown(thrown, redaction());
-      },
-    };
-  });
+      };
+      return {
+        next(part) {
+          try {
+            decode(part);
+          } catch (thrown) {
+            throw isRivuletError(thrown) ? thrown : unreadablePart(provider, part, thrown);
+          }
+        },
+        interrupt: content.interrupt,
+        error: (thrown) => redactThrown(thrown, redaction()),
+      };
+    },
+    stop,
+  );
 }

@@ -1,7 +1,6 @@
-import { NEVER, Subject, concat, from, throwError } from 'rxjs';
+import { NEVER, concat, from, throwError } from 'rxjs';
 import type { OperatorFunction } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
-import { stopOn } from '../../operators/stopOn.js';
 import { inVirtualTime } from '../inVirtualTime.js';
 import { expectSame, fail, record } from './record.js';
 
@@ -15,6 +14,7 @@ const LONG_TEXT = 5000;
 type AnyEvent = StreamEvent & Readonly<Record<string, unknown>>;
 
 const finish: AnyEvent = { type: 'finish', reason: 'stop' };
+const stopped: AnyEvent = { type: 'finish', reason: 'stopped' };
 const source: AnyEvent = { type: 'source', source: { type: 'source', url: 'https://example.org' } };
 
 /** Events that have a position in the text. */
@@ -35,12 +35,11 @@ const notices: readonly AnyEvent[] = [
 /** What can follow a text, and where an operator emits the text that it holds then. */
 const endings = {
   'a stop': {
-    emit: '`release`',
+    emit: '`next`, before the `finish`',
     textAfter: (operator: TextOperator, events: Events) => {
-      const stop = new Subject<void>();
-      const { values } = record(concat(from(events), NEVER).pipe(operator, stopOn(stop)));
-      stop.next();
-      return textOf(values);
+      const { values } = record(from([...events, stopped]).pipe(operator));
+      const end = values.findIndex(({ type }) => type === 'finish');
+      return textOf(end < 0 ? values : values.slice(0, end));
     },
   },
   'a completion': {

@@ -92,8 +92,10 @@ const filesOfModules: Readonly<Record<string, string | undefined>> = {
   'operators/toView.ts': 'page',
   'chat/remoteChats.ts': undefined, // only for rivulet/chats
   'chat/chatCopies.ts': undefined,
+  'core/deriveModel.ts': 'coreOverRxjs',
   'core/ignoreTeardownErrors.ts': 'coreOverRxjs',
   'core/notifier.ts': 'coreOverRxjs',
+  'core/response.ts': 'coreOverRxjs',
   'core/semaphore.ts': 'coreOverRxjs',
   'core/timeLimit.ts': 'protocol',
 };

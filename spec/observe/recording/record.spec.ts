@@ -34,6 +34,17 @@ const textIn = (lines: readonly string[]) =>
     .join('');
 
 describe('record', () => {
+  it('record writes no stop of a request', () => {
+    const lines: string[] = [];
+    const model = scriptedModel(['a']);
+    record(model, (line) => lines.push(line))
+      .stream({ ...request, temperature: 1, stop: NEVER })
+      .subscribe();
+    expect(entriesOf(lines)[2]).toMatchObject({ type: 'request', settings: { temperature: 1 } });
+    expect(lines.join('')).not.toContain('"stop":');
+    expect(model.requests).toEqual([{ ...request, temperature: 1 }]);
+  });
+
   it('record writes one line of JSON per entry, with deltas together and times in milliseconds', () => {
     const lines = recordOutput([{ delay: 20 }, 'a', { delay: 3 }, 'b', toolCall('x'), { delay: 5 }, 'c']);
     expect(entriesOf(lines)).toEqual([
