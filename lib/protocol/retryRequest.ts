@@ -97,8 +97,8 @@ export function announceRetry<T>(
   if (delay === undefined) return undefined;
   const notice = of<RetryChunk>({ type: 'retry', delay, ...retry });
   const waited = timer(delay).pipe(
-    takeUntil(stop),
     map(() => source),
+    takeUntil(stop),
   );
   return concat(notice, waited.pipe(defaultIfEmpty(of(stoppedFinish)), concatAll()));
 }
