@@ -148,6 +148,14 @@ describe('runProgram, without a terminal', () => {
     });
   });
 
+  it('runProgram speaks Responses to OpenAI, and Chat Completions to another server', async () => {
+    expect((await start(['Hello'])).out).toContain('for a real model of openai-responses.');
+    const server = await serveModel(['A river.']);
+    await start(['--base-url', server.url, 'Hello']);
+    await server.close();
+    expect(server.requests.map(({ path }) => path)).toEqual(['/v1/chat/completions']);
+  });
+
   it('runProgram sends no authorization when there is only --base-url', async () => {
     const server = await serveModel(['A lake.']);
     const { code, out } = await start(['--base-url', server.url, 'Name one.']);
