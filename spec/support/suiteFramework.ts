@@ -1,5 +1,4 @@
 import { createRequire } from 'node:module';
-import type { BufferedConsole } from '@jest/console';
 import type { JestEnvironment } from '@jest/environment';
 import type { TestResult } from '@jest/test-result';
 import type { Circus, Config } from '@jest/types';
@@ -22,9 +21,14 @@ interface SpecFile {
   readonly block: Circus.DescribeBlock;
   start: number;
   end: number;
-  console?: BufferedConsole extends { getBuffer(): infer Buffer } ? Buffer : never;
+  console?: NonNullable<TestResult['console']>;
   /** Why the file fails besides its tests: an exception while it was loaded, or what it has left behind. */
   problem?: Error;
+}
+
+/** The console of an environment, if Jest prints what it receives with the results. */
+interface Printed {
+  getBuffer(): NonNullable<TestResult['console']> | undefined;
 }
 
 /** What the files of a suite share. */
@@ -96,7 +100,7 @@ const isErrorLike = (value: unknown): value is Error => typeof value === 'object
 /** Observes the events of jest-circus: a file leaves nothing behind that changes or outlives the next one. */
 function watchFiles(suite: Suite): (event: Circus.Event | Circus.AsyncEvent, state: Circus.State) => Promise<void> {
   const { environment, runtime, files } = suite;
-  const output = () => (environment.global.console as Partial<BufferedConsole>).getBuffer?.() ?? [];
+  const output = () => (environment.global.console as Partial<Printed>).getBuffer?.() ?? [];
   const mayChangeVariables = suite.testPath.endsWith('.alone.spec.ts'); // `suiteRunner.ts` runs it alone
   let resources = watchResources();
   let variables = watchVariables(environment);
