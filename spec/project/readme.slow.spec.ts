@@ -153,7 +153,7 @@ describe('the code of the documents', () => {
         write.mockRestore();
       }
     },
-    30_000,
+    60_000,
   );
 });
 

@@ -92,7 +92,7 @@ describe('runProgram, without a terminal', () => {
         // eslint-disable-next-line no-control-regex
         expect(out).not.toMatch(/[\r\u001b⠋]/);
       },
-      30_000, // all providers run at once
+      120_000, // all providers run at once
     );
   });
 
