@@ -19,8 +19,8 @@ const limits: Readonly<Record<string, number>> = {
 /** Specs that belong to a room besides those of its folder: `agentRun.ts` and others are parts of `lib/agent/createAgent.ts`. */
 const furtherSpecs: Readonly<Record<string, RegExp>> = { orchestrators: /^agent/ };
 
-/** Specs that start processes; and zone.js, which replaces Promise for all specs of the process. */
-const notInOneProcess = /\.(?:slow|database)\.spec\.ts$|\bzone\.spec\.ts$/;
+/** Specs that start processes, and those that change what others use, as zone.js replaces Promise. */
+const notInOneProcess = /\.(?:slow|database|alone)\.spec\.ts$/;
 
 /** Tests that measure how cost or memory grow, or that run at every event: they take a second for each mutant. */
 const slowTests = [
