@@ -115,8 +115,8 @@ const bareObservable = {
 };
 
 /**
- * Rules that oxlint does not have, or decides differently: ESLint checks them in lib/ for `npm run lint`, and in all
- * files for `npm run lint:all`. oxlint checks all others (oxlint.config.js).
+ * Rules that oxlint does not have, or decides differently: ESLint checks them for `npm run lint:all`. oxlint checks all
+ * others (oxlint.config.js) for `npm run lint`.
  */
 export const eslintOnly =
   /^(rxjs-x\/.*|house\/.*|max-len|no-octal|no-dupe-args|no-restricted-(globals|syntax)|no-unsafe-optional-chaining|@typescript-eslint\/(prefer-optional-chain|no-unsafe-(class-instance|enum)-assignment))$/;
@@ -131,6 +131,7 @@ export default defineConfig(
       'coverage',
       'spec/checks/package/consumers',
       'spec/.readme',
+      'spec/.suites',
       'spec/checks/bench/peers',
       'spec/checks/guides/out',
       'spec/checks/bench/out',

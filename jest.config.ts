@@ -43,12 +43,18 @@ const database = '\\.database\\.spec\\.ts$';
 
 const config: Config = {
   maxWorkers: '100%',
+  // A busy machine takes its time to end a process without a leak.
+  workerGracefulExitTimeout: 10_000,
+  // For a test that never ends. On a busy machine, the default of 5 seconds ends others.
+  testTimeout: 60_000,
   projects: [
-    // `npm run specs`: specs that run in one process, in virtual time or over loopback sockets.
+    // `npm run specs`: specs in virtual time or over loopback sockets. Those of a room share a process and their modules;
+    // `*.alone.spec.ts` are for what would change others: mocks of modules, patches of global classes.
     {
       ...shared,
       displayName: 'fast',
-      testEnvironment: '<rootDir>/spec/support/exitEnvironment.ts',
+      runner: '<rootDir>/spec/support/suiteRunner.ts',
+      testRunner: '<rootDir>/spec/support/suiteFramework.ts',
       testMatch: ['**/*.spec.ts'],
       testPathIgnorePatterns: [slow, database],
     },

@@ -39,10 +39,10 @@ export const help = `An agent in the terminal, with four tools: weather, calcula
   npm start -- --web --data ./chats         the same; the chats are still there after a restart
 
 Options
-  --provider NAME   the provider (default: openai)
+  --provider NAME   the provider (default: openai-responses; openai with --base-url, which most servers speak)
   --model NAME      the model (default: the provider's, see below)
   --fallback NAME   the provider that answers when the first one fails, with its default model
-  --base-url URL    another server with the provider's API, for example http://localhost:11434/v1 for openai
+  --base-url URL    another server with the provider's API, for example http://localhost:11434/v1
   --no-thinking     request no thinking, for models that do not support it
   --web             serve the chat as a page on this machine, until Ctrl-C
   --data FOLDER     with --web: keep the chats in this folder, in an embedded PostgreSQL (PGlite). It starts in some
@@ -90,7 +90,9 @@ export function parseOptions(args: readonly string[]): Options {
   const port = textOf(values.port);
   if ((data ?? port) !== undefined && !values.web) throw new Error('--data and --port belong to --web.');
   if (port !== undefined && !/^\d{1,5}$/.test(port)) throw new Error(`--port "${port}" is not a number like 3000.`);
-  const provider = findProvider(textOf(values.provider) ?? 'openai').name;
+  const provider = findProvider(
+    textOf(values.provider) ?? (baseUrl === undefined ? 'openai-responses' : 'openai'),
+  ).name;
   return {
     prompt: textOf(positionals.join(' ')),
     provider,

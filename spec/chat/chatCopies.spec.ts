@@ -6,9 +6,10 @@ import { createChatService } from '../support/chats.js';
 import { shutDown } from '../support/services.js';
 
 const handlers: AgentHandler[] = [];
-const work = new Subscription();
+let work = new Subscription();
 afterEach(() => {
   work.unsubscribe();
+  work = new Subscription();
   handlers.splice(0).forEach(shutDown);
 });
 

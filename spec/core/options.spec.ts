@@ -30,7 +30,10 @@ function failing() {
 
 describe('MAX_TIMER_DELAY', () => {
   beforeEach(() => void jest.useFakeTimers());
-  afterEach(() => void jest.useRealTimers());
+  afterEach(() => {
+    jest.restoreAllMocks(); // before the timers that it may have spied on
+    jest.useRealTimers();
+  });
 
   it.each<[string, () => () => unknown, unknown]>([
     [

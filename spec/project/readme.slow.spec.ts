@@ -133,7 +133,10 @@ describe('the code of the documents', () => {
       const before = server.requests.length;
       try {
         await import(fileOf(name));
-        if (/openai(Compatible)?\(|modelByName\(/.test(code) && !code.includes('serveModel'))
+        if (
+          /openai(Compatible)?\(|modelByName\(|openaiResponses\([^)]*\)[^]*\.(stream|run)\(/.test(code) &&
+          !/serveModel|webSocket/.test(code)
+        )
           await settled(server, before + (code.includes('tool({') ? 2 : 1));
         const expected = expectedOutput(code);
         const printed = () =>
@@ -150,7 +153,7 @@ describe('the code of the documents', () => {
         write.mockRestore();
       }
     },
-    30_000,
+    60_000,
   );
 });
 

@@ -51,6 +51,7 @@ describe('TemplateParser', () => {
       fc.property(shaped, ([rest, values]) => {
         expectSame(values.map(([a, b]) => JSON.stringify({ id: 'one', a, list: [{ rest, b }, 7], last: 'end' })));
       }),
+      { numRuns: 20 }, // templateParser.slow.spec.ts tries more
     );
   });
 

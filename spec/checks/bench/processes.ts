@@ -28,7 +28,7 @@ export type Outcome =
   | { readonly failure: string; readonly finding?: never };
 
 /** The milliseconds of a client process: the floor takes less than three seconds. */
-const limit = 150_000;
+const limit = 600_000;
 
 /** Runs one task in a new process. `node` is its program. */
 export function runClient(task: Task, node = process.execPath, flags: readonly string[] = []): Promise<Outcome> {

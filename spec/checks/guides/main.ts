@@ -53,7 +53,7 @@ async function run(file: string, code: string): Promise<string | undefined> {
   try {
     const { stdout } = await promisify(execFile)(isOld ? packed : process.execPath, args, {
       cwd: root,
-      timeout: 30_000,
+      timeout: 300_000,
       env,
     });
     return wrongOutput(expectedOutput(code), stdout);

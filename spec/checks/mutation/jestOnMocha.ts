@@ -8,10 +8,15 @@ import { ModuleMocker } from 'jest-mock';
 
 type Body = () => unknown;
 
+/** A running test of Mocha. */
+interface Runnable {
+  timeout(milliseconds: number): unknown;
+}
+
 /** What Mocha puts on the global object while it loads a file. */
 interface Mocha {
   readonly describe: (title: string, body: Body) => unknown;
-  readonly it: ((title: string, body?: Body) => unknown) & {
+  readonly it: ((title: string, body?: (this: Runnable) => unknown) => unknown) & {
     readonly skip: (title: string, body?: Body) => unknown;
   };
   readonly before: (body: Body) => unknown;
@@ -22,8 +27,22 @@ interface Mocha {
 
 const mocha = globalThis as unknown as Mocha;
 
+/** The variables of Stryker: the changed place of the code, if there is one. */
+const stryker = () => (globalThis as { readonly __stryker__?: { readonly activeMutant?: string } }).__stryker__;
+
+/** A test that waits for what a mutant prevents fails after this time, in milliseconds. */
+const MUTANT_TIMEOUT = 2500;
+
 // Mocha passes `done` to a function with a parameter; Jest's specs return Promises.
-const test = (title: string, body?: Body) => mocha.it(title, body && (() => body()));
+const test = (title: string, body?: Body) =>
+  mocha.it(
+    title,
+    body &&
+      function (this: Runnable) {
+        if (stryker()?.activeMutant !== undefined) this.timeout(MUTANT_TIMEOUT);
+        return body();
+      },
+  );
 const suite = (title: string, body: Body) => mocha.describe(title, body);
 
 const skip = (title: string, body?: Body) => mocha.it.skip(title, body);

@@ -16,8 +16,8 @@ const limits: Readonly<Record<string, number>> = {
   service: 85,
 };
 
-/** Specs that start processes; and zone.js, which replaces Promise for all specs of the process. */
-const notInOneProcess = /\.(?:slow|database)\.spec\.ts$|\bzone\.spec\.ts$/;
+/** Specs that start processes, and those that change what others use, as zone.js replaces Promise. */
+const notInOneProcess = /\.(?:slow|database|alone)\.spec\.ts$/;
 
 /** Tests that measure how cost or memory grow, or that run at every event: they take a second for each mutant. */
 const slowTests = [

@@ -92,7 +92,7 @@ describe('runProgram, without a terminal', () => {
         // eslint-disable-next-line no-control-regex
         expect(out).not.toMatch(/[\r\u001b⠋]/);
       },
-      30_000, // all providers run at once
+      120_000, // all providers run at once
     );
   });
 
@@ -146,6 +146,14 @@ describe('runProgram, without a terminal', () => {
       model: 'm',
       messages: [{ role: 'system' }, { role: 'user', content: 'Name one.' }],
     });
+  });
+
+  it('runProgram speaks Responses to OpenAI, and Chat Completions to another server', async () => {
+    expect((await start(['Hello'])).out).toContain('for a real model of openai-responses.');
+    const server = await serveModel(['A river.']);
+    await start(['--base-url', server.url, 'Hello']);
+    await server.close();
+    expect(server.requests.map(({ path }) => path)).toEqual(['/v1/chat/completions']);
   });
 
   it('runProgram sends no authorization when there is only --base-url', async () => {

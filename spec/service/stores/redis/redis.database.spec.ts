@@ -39,7 +39,7 @@ describe('Redis', () => {
     await done(concat(...types.map((type) => log.append('long', 1, [{ type }])), log.end('long', 1)));
     const read = await firstValueFrom(log.read('long').pipe(toArray()));
     expect(read.map(({ event }) => event.type)).toEqual(types);
-  }, 30_000);
+  }, 60_000);
 
   it('does each write once while the server is killed and started again', async () => {
     const log = listeningLog();
