@@ -46,6 +46,7 @@ const BODY_TIMEOUT = 5_000;
  * @param response The response; its body is read through `bytes`.
  * @param bytes The body.
  * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
+ * @param keyAdvice What to do about a refused key. Default: to check it.
  * @returns Fails with an HttpError, or with a ContextLengthError when the provider reports that the context is too
  * long.
  */
@@ -54,8 +55,9 @@ export function statusError(
   response: Response,
   bytes: Observable<Uint8Array>,
   patterns?: readonly RegExp[],
+  keyAdvice?: string,
 ): Observable<never> {
-  return failWithBody(bytes, (body) => httpError(provider, response, body, patterns));
+  return failWithBody(bytes, (body) => httpError(provider, response, body, patterns, keyAdvice));
 }
 
 /**
@@ -126,6 +128,7 @@ function httpError(
   { status, statusText, headers, url }: Response,
   body: string,
   patterns: readonly RegExp[] | undefined,
+  keyAdvice = 'Check the API key and its permissions.',
 ): RivuletError {
   const json = readJson(eventData(body));
   const { message, codes } = errorDetails(json);
@@ -136,7 +139,7 @@ function httpError(
   const known = { provider, status, body, providerCode, requestId };
   return (
     contextLengthError(what, { message: message ?? excerpt(body), codes }, known, patterns) ??
-    new HttpError(`${what} ${nextStep(status, headers.get('location'), url)}`, {
+    new HttpError(`${what} ${nextStep(status, headers.get('location'), url, keyAdvice)}`, {
       ...known,
       retryable: isRetryableStatus(status),
       retryAfter: retryAfter(headers, json),
@@ -164,11 +167,11 @@ function eventData(body: string): string {
 }
 
 /** The advice to the user for a status. */
-function nextStep(status: number, location: string | null, url: string): string {
+function nextStep(status: number, location: string | null, url: string, keyAdvice: string): string {
   switch (status) {
     case 401:
     case 403:
-      return 'Check the API key and its permissions.';
+      return keyAdvice;
     case 402:
       return 'Check the credit of the account.';
     case 404:
@@ -229,9 +232,10 @@ function retryDelay(json: unknown): number | undefined {
  * The errors of a model's provider: they tell the reason that the provider gave, and what to do next.
  *
  * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
+ * @param keyAdvice What to do about a refused key. Default: to check it.
  */
-export const providerFailures = (patterns?: readonly RegExp[]): RequestFailures => ({
+export const providerFailures = (patterns?: readonly RegExp[], keyAdvice?: string): RequestFailures => ({
   connection: connectionError,
-  status: (provider, response, bytes) => statusError(provider, response, bytes, patterns),
+  status: (provider, response, bytes) => statusError(provider, response, bytes, patterns, keyAdvice),
   contentType: (provider, response, bytes, accept) => contentTypeError(provider, response, bytes, accept, patterns),
 });

@@ -36,7 +36,7 @@ export function mistral(name: string, options: OpenModelOptions = {}): Model {
       provider: 'mistral',
       name,
       baseUrl: 'https://api.mistral.ai/v1',
-      apiKey: { variable: 'MISTRAL_API_KEY' },
+      apiKey: { variable: 'MISTRAL_API_KEY', domains: ['mistral.ai'] }, // regions: api.eu.mistral.ai
       wire: chatCompletions(name, mistralDialect(name)),
       readText: readOpenText(options),
       capabilities: { tools: true, multiToolCalls: true, typedOutput: true, thinking: true, vision: true, files: true },
