@@ -26,7 +26,9 @@ import {
   primaryCode,
   providerError,
 } from './errorDetails.js';
+import type { ErrorDetails } from './errorDetails.js';
 import { connectionError } from './connectionError.js';
+import { permanentAdvice } from './permanentErrors.js';
 import type { RequestFailures } from './post.js';
 import { displayUrl } from './secrets.js';
 
@@ -137,14 +139,30 @@ function httpError(
   const reason = (message ?? (excerpt(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
   const what = `${provider} answered ${status}: ${reason}${inParentheses(providerCode)}.`;
   const known = { provider, status, body, providerCode, requestId };
+  const details = { message: message ?? excerpt(body), codes };
+  const advice =
+    isRetryableStatus(status) && !asksToWait(headers, details) ? permanentAdvice(details, json) : undefined;
   return (
-    contextLengthError(what, { message: message ?? excerpt(body), codes }, known, patterns) ??
-    new HttpError(`${what} ${nextStep(status, headers.get('location'), url, keyAdvice)}`, {
+    contextLengthError(what, details, known, patterns) ??
+    new HttpError(`${what} ${advice ?? nextStep(status, headers.get('location'), url, keyAdvice)}`, {
       ...known,
-      retryable: isRetryableStatus(status),
+      retryable: advice === undefined && (shouldRetry(headers) ?? isRetryableStatus(status)),
       retryAfter: retryAfter(headers, json),
     })
   );
+}
+
+/**
+ * Whether a limit of a day slides, so that a wait cures it: Groq's and OpenAI's do, and their header has the delay (the
+ * one in Google's body does not help).
+ */
+const asksToWait = (headers: Headers, { message }: ErrorDetails): boolean =>
+  headers.has('retry-after') && /\bper day\b/i.test(message ?? '');
+
+/** The server's own word, which the SDKs of OpenAI and Anthropic obey. */
+function shouldRetry(headers: Headers): boolean | undefined {
+  const header = headers.get('x-should-retry');
+  return header === 'true' || header === 'false' ? header === 'true' : undefined;
 }
 
 /** The first string under one of these keys, even if the text ends inside the string. */

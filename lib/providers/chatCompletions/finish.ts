@@ -139,7 +139,7 @@ export function readError(
   const details = { provider, providerCode: codes[0], data: frame };
   return (
     contextLengthError(`${text}.`, { message, codes }, details, contextLengthPatterns) ??
-    new ProviderError(provider, text, { ...details, retryable: isTransient(codes) })
+    new ProviderError(provider, text, { ...details, retryable: isTransient({ message, codes }, frame) })
   );
 }
 
