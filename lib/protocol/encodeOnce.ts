@@ -49,15 +49,16 @@ const stringify = (value: JsonValue) => encodeJson(value) as string | undefined;
 
 /**
  * Encodes a value as `JSON.stringify` does, but as well-formed text: half of a surrogate pair, which any cut of a text
- * can leave, becomes U+FFFD. Anthropic answers 400 to a request with one ("no low surrogate in string"), and every later
- * request has the same history (anthropics/claude-code#60394).
+ * can leave, becomes U+FFFD. Anthropic answers 400 to a request with one ("no low surrogate in string"), and every
+ * later request has the same history (anthropics/claude-code#60394).
  *
  * JSON inside a text, such as a call's arguments, is encoded with it, too: its escapes are text for the outer one.
  */
 export function encodeJson(value: JsonValue): string {
-  const text = JSON.stringify(value) as string | undefined;
+  const text = JSON.stringify(value);
   // Only half a pair is encoded as an escape. A backslash of the text itself is doubled.
-  return (text?.includes('\\ud') ? text.replace(/(?<!\\)((?:\\\\)*)\\ud[\da-f]{3}/g, '$1\ufffd') : text) as string;
+  const mayBeCut = typeof text === 'string' && text.includes('\\ud'); // undefined has no text
+  return mayBeCut ? text.replace(/(?<!\\)((?:\\\\)*)\\ud[\da-f]{3}/g, '$1\ufffd') : text;
 }
 
 /**
