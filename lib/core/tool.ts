@@ -15,6 +15,7 @@ import type { JsonObject, JsonSchema } from './json/json.js';
 import type { JsonOf } from './json/toJson.js';
 import type { Message, ProviderOptions, ToolCallPart } from './message.js';
 import type { OuterRun } from './nested.js';
+import { objectRoot } from './objectRoot.js';
 import { requireOptions } from './requireOptions.js';
 import type { OptionKinds } from './requireOptions.js';
 import { toJsonSchema } from './schema.js';
@@ -320,7 +321,7 @@ function createDefinition({ name, description, parameters, providerOptions }: To
       "Pass z.object({ ... }), or a JSON Schema with type: 'object'.",
     );
   }
-  return { name, description, parameters: schema, ...(providerOptions ? { providerOptions } : {}) };
+  return { name, description, parameters: objectRoot(schema), ...(providerOptions ? { providerOptions } : {}) };
 }
 
 const describesObject = (schema: JsonSchema): boolean =>
