@@ -30,6 +30,7 @@ import type { Credentials, CredentialSources, PerRequest } from './shared/apiKey
 import { capabilityTable } from './shared/capabilityTable.js';
 import { conversationTexts } from './shared/conversationTexts.js';
 import type { OpenTextOptions } from './shared/openText.js';
+import { normalizeFiles } from './shared/normalizeFiles.js';
 import { placeResultFiles } from './shared/resultFiles.js';
 
 /** The options of all models that use HTTP. */
@@ -157,7 +158,7 @@ function openStream(settings: ModelSettings, request: ModelRequest): Observable<
   requireOptions(owner, options, optionKinds);
   requireCapabilities(model, request, capabilityTable);
   try {
-    const repaired = repairHistory(request.messages, isSeparate);
+    const repaired = normalizeFiles(repairHistory(request.messages, isSeparate));
     const messages = placeResultFiles(repaired, definition.wire, model.capabilities ?? {});
     const encoded = definition.wire.encode({ ...request, messages });
     return send({ ...settings, request, encoded }).pipe(timeLimit('turn', options.timeout?.turn));
