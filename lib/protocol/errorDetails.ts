@@ -52,6 +52,7 @@ export const errorTextFields = [
   'status_msg',
   'msg',
   'errors',
+  'base_resp', // MiniMax
 ] as const;
 
 /**
@@ -113,6 +114,17 @@ const absentErrors: ReadonlySet<unknown> = new Set([undefined, null, false, ''])
 export function hasErrorField(json: unknown): boolean {
   if (Array.isArray(json)) return hasErrorField(json[0]);
   return isRecord(json) && !absentErrors.has(json['error']);
+}
+
+/**
+ * Whether a JSON document that came in place of a stream is an error: it has an `error`, MiniMax's `base_resp`, or only
+ * a message with its code.
+ */
+export function isErrorDocument(json: unknown): boolean {
+  if (hasErrorField(json)) return true;
+  if (!isRecord(json)) return false;
+  const { message, codes } = errorDetails(isRecord(json['base_resp']) ? json['base_resp'] : json);
+  return message !== undefined && codes.some((code) => !/^(?:0|200|ok|success)$/i.test(code));
 }
 
 /**

@@ -20,7 +20,7 @@ import {
   errorDetails,
   excerpt,
   quoted,
-  hasErrorField,
+  isErrorDocument,
   inParentheses,
   isRetryableStatus,
   primaryCode,
@@ -82,7 +82,7 @@ export function contentTypeError(
 ): Observable<never> {
   return failWithBody(bytes, (body) => {
     const json = tryParseJson(body);
-    if (hasErrorField(json)) return providerError(provider, json, patterns);
+    if (isErrorDocument(json)) return providerError(provider, json, patterns);
     const type = response.headers.get('content-type') ?? 'no content type';
     return new ProtocolError(
       provider,

@@ -108,7 +108,7 @@ function isReasoningSeparate(input = 0, completion = 0, reasoning = 0, total?: n
 
 /**
  * Reads the error that a frame reports, if any. After status 200, servers report errors in many ways: `error` as an
- * object or a string at the top level (OpenAI, OpenRouter) or in the choice (OpenRouter), `event: error`,
+ * object or a string at the top level (OpenAI, OpenRouter), in the choice (OpenRouter) or in `x_groq` (Groq), `event: error`,
  * `"object": "error"` (vLLM), or a bare `{ "detail" }` or `{ "message", "code" }` (FastAPI, gateways).
  *
  * @param dialect The provider's name, for the error, and the messages of a context that is too long.
@@ -144,8 +144,9 @@ export function readError(
 }
 
 function reportedError(frame: JsonObject, choice: JsonObject | undefined): unknown {
-  if (!frame['error'] && !choice?.['error']) return undefined; // nearly every frame
-  return [frame['error'], choice?.['error']].find((error) => hasContent(error));
+  const { x_groq: groq } = frame;
+  if (!frame['error'] && !choice?.['error'] && !groq) return undefined; // nearly every frame
+  return [frame['error'], choice?.['error'], objectOrEmpty(groq)['error']].find((error) => hasContent(error));
 }
 
 /** How much of an error without a message is quoted, in characters. */
