@@ -236,7 +236,8 @@ const definitionKinds: OptionKinds<Tool & { progress: unknown }> = {
 export function requireTool(definition: unknown): void {
   const name = isRecord(definition) && typeof definition['name'] === 'string' ? definition['name'] : '';
   requireOptions(name === '' ? 'a tool' : `the tool "${name}"`, definition, definitionKinds);
-  if (/^\S+$/.test(name)) return;
+  // Google also accepts dots and colons, Anthropic up to 128 characters.
+  if (/^[\w.:-]{1,128}$/.test(name)) return;
   throw new ConfigurationError(
     'tools',
     `No provider accepts a tool with the name "${name}".`,

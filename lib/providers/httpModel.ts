@@ -27,6 +27,7 @@ import type { RetryOptions } from '../protocol/retryRequest.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
 import { adviceWithoutKey, withCredentials } from './shared/apiKey.js';
 import type { Credentials, CredentialSources, PerRequest } from './shared/apiKey.js';
+import { mapCallNames } from './shared/callNames.js';
 import { capabilityTable } from './shared/capabilityTable.js';
 import { conversationTexts } from './shared/conversationTexts.js';
 import type { OpenTextOptions } from './shared/openText.js';
@@ -158,8 +159,9 @@ function openStream(settings: ModelSettings, request: ModelRequest): Observable<
   requireOptions(owner, options, optionKinds);
   requireCapabilities(model, request, capabilityTable);
   try {
-    const repaired = normalizeFiles(repairHistory(request.messages, isSeparate));
-    const messages = placeResultFiles(repaired, definition.wire, model.capabilities ?? {});
+    const repaired = repairHistory(request.messages, isSeparate);
+    const accepted = mapCallNames(normalizeFiles(repaired), request.tools);
+    const messages = placeResultFiles(accepted, definition.wire, model.capabilities ?? {});
     const encoded = definition.wire.encode({ ...request, messages });
     return send({ ...settings, request, encoded }).pipe(timeLimit('turn', options.timeout?.turn));
   } catch (thrown) {
