@@ -52,6 +52,7 @@ export function mistralDialect(model: string): Dialect {
     provider: 'mistral',
     streamUsage: false, // `stream_options` is rejected as an unknown field; usage always arrives with the finish reason
     callId: mistralCallId,
+    wholeCalls: true, // guide "Function calling", on streams: a call is in one chunk
     file: mistralFile,
     resultFiles: true, // `ToolMessage`: its content is a list of `ContentChunk`, as in a user message
     thinking: (thinking) => mistralThinking(model, thinking),
