@@ -81,6 +81,9 @@ export const deprecatedModels: readonly string[] = [
   'gpt-3.5-turbo-1106',
   'claude-sonnet-4-5',
   'claude-sonnet-4-5-20250929',
+  'claude-mythos-preview',
+  'claude-opus-4-5',
+  'claude-opus-4-5-20251101',
   'gemini-2.5-flash',
 ];
 
