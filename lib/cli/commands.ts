@@ -18,7 +18,7 @@ export const usage = `npx rivulet COMMAND
 
   chat [PROMPT]      asks a model: a chat in a terminal, or one prompt, also from a pipe
       --model NAME   provider:model (default: RIVULET_MODEL, or the first provider whose key is set)
-      --base-url URL another server with the API of the provider
+      --base-url URL another server with the API of the provider (its key: RIVULET_API_KEY)
       --system TEXT  the instructions
       --json         prints each event as a line of JSON
 

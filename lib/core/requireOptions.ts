@@ -8,8 +8,8 @@ import { isRecord } from './json/json.js';
  */
 type Kind = 'string' | 'number' | 'boolean' | 'function' | 'object' | 'array' | 'Observable' | 'AbortSignal' | 'any';
 
-/** The options of a function, and what each value has to be. */
-export type OptionKinds<Options> = Readonly<Record<keyof Options, Kind>>;
+/** The options of a function, and what each value has to be; one of several kinds. */
+export type OptionKinds<Options> = Readonly<Record<keyof Options, Kind | readonly Kind[]>>;
 
 /** What other libraries call some options. */
 const otherNames: Readonly<Record<string, string>> = {
@@ -35,19 +35,20 @@ const otherNames: Readonly<Record<string, string>> = {
 export function requireOptions(owner: string, options: unknown, kinds: OptionKinds<Readonly<Record<string, unknown>>>) {
   if (!isRecord(options)) throw wrongKind(`The options of ${owner} are`, options, 'object');
   for (const [name, value] of Object.entries(options)) {
-    const kind = kinds[name];
+    const accepted = [kinds[name] ?? []].flat();
+    const [kind] = accepted;
     const meant = kind ? undefined : nearestName(name, Object.keys(kinds));
     if (meant !== undefined)
       throw new ConfigurationError('options', `${owner}: there is no option "${name}".`, `Did you mean "${meant}"?`);
-    if (kind && kind !== 'any' && value !== undefined && !isOfKind(value, kind))
-      throw wrongKind(`${owner}: "${name}" is`, value, kind);
+    if (kind && kind !== 'any' && value !== undefined && !accepted.some((each) => isOfKind(value, each)))
+      throw wrongKind(`${owner}: "${name}" is`, value, kind, accepted.join(' or '));
   }
 }
 
-function wrongKind(what: string, value: unknown, kind: Kind): ConfigurationError {
+function wrongKind(what: string, value: unknown, kind: Kind, expected: string = kind): ConfigurationError {
   const isShown = typeof value === 'number' || kind === 'number';
   const shown = isShown ? JSON.stringify(value) : `of the type ${kindOf(value)}`;
-  return new ConfigurationError('options', `${what} ${shown}.`, `Pass a value of the type ${kind}.`);
+  return new ConfigurationError('options', `${what} ${shown}.`, `Pass a value of the type ${expected}.`);
 }
 
 function isOfKind(value: unknown, kind: Kind): boolean {

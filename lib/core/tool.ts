@@ -15,6 +15,7 @@ import type { JsonObject, JsonSchema } from './json/json.js';
 import type { JsonOf } from './json/toJson.js';
 import type { Message, ProviderOptions, ToolCallPart } from './message.js';
 import type { OuterRun } from './nested.js';
+import { objectRoot } from './objectRoot.js';
 import { requireOptions } from './requireOptions.js';
 import type { OptionKinds } from './requireOptions.js';
 import { toJsonSchema } from './schema.js';
@@ -235,7 +236,8 @@ const definitionKinds: OptionKinds<Tool & { progress: unknown }> = {
 export function requireTool(definition: unknown): void {
   const name = isRecord(definition) && typeof definition['name'] === 'string' ? definition['name'] : '';
   requireOptions(name === '' ? 'a tool' : `the tool "${name}"`, definition, definitionKinds);
-  if (/^\S+$/.test(name)) return;
+  // Google also accepts dots and colons, Anthropic up to 128 characters.
+  if (/^[\w.:-]{1,128}$/.test(name)) return;
   throw new ConfigurationError(
     'tools',
     `No provider accepts a tool with the name "${name}".`,
@@ -320,7 +322,7 @@ function createDefinition({ name, description, parameters, providerOptions }: To
       "Pass z.object({ ... }), or a JSON Schema with type: 'object'.",
     );
   }
-  return { name, description, parameters: schema, ...(providerOptions ? { providerOptions } : {}) };
+  return { name, description, parameters: objectRoot(schema), ...(providerOptions ? { providerOptions } : {}) };
 }
 
 const describesObject = (schema: JsonSchema): boolean =>

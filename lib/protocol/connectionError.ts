@@ -81,11 +81,14 @@ export function describeThrown(thrown: unknown): string {
   }
 }
 
-/** `fetch` reports the value of an invalid header, and not its name. */
+/**
+ * `fetch` reports the value of an invalid header, and not its name. `Headers` accepts control characters, which `fetch`
+ * rejects in Node.
+ */
 function isValidHeader(name: string, value: string): boolean {
   try {
     new Headers([[name, value]]);
-    return true;
+    return !/[^\t -~\x80-\xff]/.test(value);
   } catch {
     return false;
   }

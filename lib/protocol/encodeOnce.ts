@@ -12,7 +12,7 @@ export function markImmutable(object: JsonObject): void {
 }
 
 /**
- * Encodes a request's body as JSON, exactly as `JSON.stringify` does. The text of a marked object in one of its arrays
+ * Encodes a request's body as JSON, as `encodeJson` does. The text of a marked object in one of its arrays
  * (the messages and the tools) is cached: every turn of a run sends all of them again, so that encoding them each time
  * would cost the square of the run's length.
  *
@@ -24,7 +24,7 @@ export function encodeOnce(body: JsonObject): string {
   for (const name of Object.keys(body)) {
     const value = body[name] as JsonValue;
     const text = Array.isArray(value) ? arrayText(value) : stringify(value);
-    if (text !== undefined) fields += `${fields === '' ? '' : ','}${JSON.stringify(name)}:${text}`;
+    if (text !== undefined) fields += `${fields === '' ? '' : ','}${encodeJson(name)}:${text}`;
   }
   return `{${fields}}`;
 }
@@ -45,7 +45,21 @@ function elementText(value: JsonValue): string {
 }
 
 /** `undefined` has no text: in plain JavaScript, a request's own fields may contain it. */
-const stringify = (value: JsonValue) => JSON.stringify(value) as string | undefined;
+const stringify = (value: JsonValue) => encodeJson(value) as string | undefined;
+
+/**
+ * Encodes a value as `JSON.stringify` does, but as well-formed text: half of a surrogate pair, which any cut of a text
+ * can leave, becomes U+FFFD. Anthropic answers 400 to a request with one ("no low surrogate in string"), and every
+ * later request has the same history (anthropics/claude-code#60394).
+ *
+ * JSON inside a text, such as a call's arguments, is encoded with it, too: its escapes are text for the outer one.
+ */
+export function encodeJson(value: JsonValue): string {
+  const text = JSON.stringify(value);
+  // Only half a pair is encoded as an escape. A backslash of the text itself is doubled.
+  const mayBeCut = typeof text === 'string' && text.includes('\\ud'); // undefined has no text
+  return mayBeCut ? text.replace(/(?<!\\)((?:\\\\)*)\\ud[\da-f]{3}/g, '$1\ufffd') : text;
+}
 
 /**
  * Memoizes an encoding for the lifetime of each message: messages are immutable, and every turn of a run sends all

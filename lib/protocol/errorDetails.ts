@@ -3,6 +3,7 @@ import type { ContextLengthDetails } from '../core/contextLengthError.js';
 import { ProviderError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, nonEmptyString, tryParseJson } from '../core/json/json.js';
 import { isContextLengthCode, readContextLength } from './contextLength.js';
+import { normalizeCode, permanentAdvice } from './permanentErrors.js';
 
 /** The details of an error in a provider's JSON. */
 export interface ErrorDetails {
@@ -33,16 +34,11 @@ const transientCodes = [
   'aborted',
 ];
 
-/** Parts of the codes for an empty account. They arrive with 429, but a retry does not help. */
-const permanentCodes = ['insufficientquota', 'billing', 'insufficientbalance'];
-
-/** Whether the same request may succeed later, by the codes of its error. */
-export function isTransient(codes: readonly string[]): boolean {
-  const normalized = codes.map((code) => code.toLowerCase().replace(/[^a-z0-9]/g, ''));
-  const includesAny = (parts: readonly string[]) =>
-    normalized.some((code) => parts.some((part) => code.includes(part)));
-  if (includesAny(permanentCodes)) return false;
-  return includesAny(transientCodes) || normalized.some((code) => isRetryableStatus(Number(code)));
+/** Whether the same request may succeed later, by the error that a provider reported in a response with status 200. */
+export function isTransient(error: ErrorDetails, json?: unknown): boolean {
+  if (permanentAdvice(error, json) !== undefined) return false;
+  const codes = error.codes.map(normalizeCode);
+  return codes.some((code) => transientCodes.some((part) => code.includes(part)) || isRetryableStatus(Number(code)));
 }
 
 /** Fields in which servers put the message of an error: as text, or as an object or array that contains it. */
@@ -56,6 +52,7 @@ export const errorTextFields = [
   'status_msg',
   'msg',
   'errors',
+  'base_resp', // MiniMax
 ] as const;
 
 /**
@@ -120,6 +117,17 @@ export function hasErrorField(json: unknown): boolean {
 }
 
 /**
+ * Whether a JSON document that came in place of a stream is an error: it has an `error`, MiniMax's `base_resp`, or only
+ * a message with its code.
+ */
+export function isErrorDocument(json: unknown): boolean {
+  if (hasErrorField(json)) return true;
+  if (!isRecord(json)) return false;
+  const { message, codes } = errorDetails(isRecord(json['base_resp']) ? json['base_resp'] : json);
+  return message !== undefined && codes.some((code) => !/^(?:0|200|ok|success)$/i.test(code));
+}
+
+/**
  * An error in a field of its own, `error: {...}`, as llama.cpp wrote it until September 2025
  * (ggml-org/llama.cpp#16109).
  */
@@ -164,7 +172,7 @@ export function providerError(
   const text = `${provider} reported an error: ${message ?? 'no explanation'}${inParentheses(providerCode)}`;
   return (
     contextLengthError(`${text}.`, details, { provider, providerCode, data: json }, patterns) ??
-    new ProviderError(provider, text, { retryable: isTransient(codes), providerCode, data: json })
+    new ProviderError(provider, text, { retryable: isTransient(details, json), providerCode, data: json })
   );
 }
 
@@ -189,7 +197,8 @@ export function contextLengthError(
   const { status } = details;
   const hasCode = codes.some(isContextLengthCode);
   // A limit of tokens per minute is reported in similar words, with status 413 or 429 and the code of a rate limit.
-  if (status === 429 || (!hasCode && (isTransient(codes) || !contextLengthStatuses.includes(status)))) return undefined;
+  if (status === 429 || (!hasCode && (isTransient({ message, codes }) || !contextLengthStatuses.includes(status))))
+    return undefined;
   const context = readContextLength(message, codes, patterns);
   return context && new ContextLengthError(text, { ...details, ...context });
 }
@@ -199,12 +208,18 @@ export const inParentheses = (text: string | undefined): string => (text === und
 
 /**
  * The beginning of a text that a server sent in place of a response, for an error message: one line of at most 200
- * characters. Empty for JSON: it may be the request, or what the model wrote.
+ * characters, without markup; for a page, its title. Empty for JSON: it may be the request, or what the model wrote.
  */
 export function excerpt(text: string): string {
-  const beginning = text.slice(0, 1000).replace(/\s+/g, ' ').trim();
+  const beginning = withoutMarkup(text.slice(0, 4000)).slice(0, 1000).replace(/\s+/g, ' ').trim();
   if (/^[[{]|\{ ?"/.test(beginning)) return '';
   return beginning.length > 200 ? `${beginning.slice(0, 200)}...` : beginning;
+}
+
+function withoutMarkup(text: string): string {
+  if (!/^\s*</.test(text)) return text;
+  const title = /<title[^>]*>([^<]+)/i.exec(text)?.[1];
+  return title ?? text.replace(/<(style|script)\b.*?(?:<\/\1>|$)/gis, ' ').replace(/<[^>]*(?:>|$)/g, ' ');
 }
 
 /** The `excerpt` of a text after a colon, in quotes; empty where there is none. */

@@ -20,13 +20,15 @@ import {
   errorDetails,
   excerpt,
   quoted,
-  hasErrorField,
+  isErrorDocument,
   inParentheses,
   isRetryableStatus,
   primaryCode,
   providerError,
 } from './errorDetails.js';
+import type { ErrorDetails } from './errorDetails.js';
 import { connectionError } from './connectionError.js';
+import { permanentAdvice } from './permanentErrors.js';
 import type { RequestFailures } from './post.js';
 import { displayUrl } from './secrets.js';
 
@@ -46,6 +48,7 @@ const BODY_TIMEOUT = 5_000;
  * @param response The response; its body is read through `bytes`.
  * @param bytes The body.
  * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
+ * @param keyAdvice What to do about a refused key. Default: to check it.
  * @returns Fails with an HttpError, or with a ContextLengthError when the provider reports that the context is too
  * long.
  */
@@ -54,8 +57,9 @@ export function statusError(
   response: Response,
   bytes: Observable<Uint8Array>,
   patterns?: readonly RegExp[],
+  keyAdvice?: string,
 ): Observable<never> {
-  return failWithBody(bytes, (body) => httpError(provider, response, body, patterns));
+  return failWithBody(bytes, (body) => httpError(provider, response, body, patterns, keyAdvice));
 }
 
 /**
@@ -78,7 +82,7 @@ export function contentTypeError(
 ): Observable<never> {
   return failWithBody(bytes, (body) => {
     const json = tryParseJson(body);
-    if (hasErrorField(json)) return providerError(provider, json, patterns);
+    if (isErrorDocument(json)) return providerError(provider, json, patterns);
     const type = response.headers.get('content-type') ?? 'no content type';
     return new ProtocolError(
       provider,
@@ -126,6 +130,7 @@ function httpError(
   { status, statusText, headers, url }: Response,
   body: string,
   patterns: readonly RegExp[] | undefined,
+  keyAdvice = 'Check the API key and its permissions.',
 ): RivuletError {
   const json = readJson(eventData(body));
   const { message, codes } = errorDetails(json);
@@ -134,14 +139,30 @@ function httpError(
   const reason = (message ?? (excerpt(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
   const what = `${provider} answered ${status}: ${reason}${inParentheses(providerCode)}.`;
   const known = { provider, status, body, providerCode, requestId };
+  const details = { message: message ?? excerpt(body), codes };
+  const advice =
+    isRetryableStatus(status) && !asksToWait(headers, details) ? permanentAdvice(details, json) : undefined;
   return (
-    contextLengthError(what, { message: message ?? excerpt(body), codes }, known, patterns) ??
-    new HttpError(`${what} ${nextStep(status, headers.get('location'), url)}`, {
+    contextLengthError(what, details, known, patterns) ??
+    new HttpError(`${what} ${advice ?? nextStep(status, headers.get('location'), url, keyAdvice)}`, {
       ...known,
-      retryable: isRetryableStatus(status),
+      retryable: advice === undefined && (shouldRetry(headers) ?? isRetryableStatus(status)),
       retryAfter: retryAfter(headers, json),
     })
   );
+}
+
+/**
+ * Whether a limit of a day slides, so that a wait cures it: Groq's and OpenAI's do, and their header has the delay (the
+ * one in Google's body does not help).
+ */
+const asksToWait = (headers: Headers, { message }: ErrorDetails): boolean =>
+  headers.has('retry-after') && /\bper day\b/i.test(message ?? '');
+
+/** The server's own word, which the SDKs of OpenAI and Anthropic obey. */
+function shouldRetry(headers: Headers): boolean | undefined {
+  const header = headers.get('x-should-retry');
+  return header === 'true' || header === 'false' ? header === 'true' : undefined;
 }
 
 /** The first string under one of these keys, even if the text ends inside the string. */
@@ -164,11 +185,11 @@ function eventData(body: string): string {
 }
 
 /** The advice to the user for a status. */
-function nextStep(status: number, location: string | null, url: string): string {
+function nextStep(status: number, location: string | null, url: string, keyAdvice: string): string {
   switch (status) {
     case 401:
     case 403:
-      return 'Check the API key and its permissions.';
+      return keyAdvice;
     case 402:
       return 'Check the credit of the account.';
     case 404:
@@ -229,9 +250,10 @@ function retryDelay(json: unknown): number | undefined {
  * The errors of a model's provider: they tell the reason that the provider gave, and what to do next.
  *
  * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
+ * @param keyAdvice What to do about a refused key. Default: to check it.
  */
-export const providerFailures = (patterns?: readonly RegExp[]): RequestFailures => ({
+export const providerFailures = (patterns?: readonly RegExp[], keyAdvice?: string): RequestFailures => ({
   connection: connectionError,
-  status: (provider, response, bytes) => statusError(provider, response, bytes, patterns),
+  status: (provider, response, bytes) => statusError(provider, response, bytes, patterns, keyAdvice),
   contentType: (provider, response, bytes, accept) => contentTypeError(provider, response, bytes, accept, patterns),
 });

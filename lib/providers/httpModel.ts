@@ -12,7 +12,6 @@ import type { OptionKinds } from '../core/requireOptions.js';
 import { deferCall } from '../core/deferCall.js';
 import { timeLimit } from '../core/timeLimit.js';
 import { decodeFrames } from '../protocol/decodeFrames.js';
-import type { DecodeOptions } from '../protocol/decodeFrames.js';
 import { encodeOnce } from '../protocol/encodeOnce.js';
 import { providerFailures } from '../protocol/errorResponse.js';
 import { idleTimeout } from '../protocol/idleTimeout.js';
@@ -26,26 +25,33 @@ import { catchBeforeFirst } from '../protocol/continueAfterError.js';
 import { retryRequest } from '../protocol/retryRequest.js';
 import type { RetryOptions } from '../protocol/retryRequest.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
-import { findKey } from './shared/apiKey.js';
+import { adviceWithoutKey, withCredentials } from './shared/apiKey.js';
+import type { Credentials, CredentialSources, PerRequest } from './shared/apiKey.js';
+import { mapCallNames } from './shared/callNames.js';
 import { capabilityTable } from './shared/capabilityTable.js';
 import { conversationTexts } from './shared/conversationTexts.js';
 import type { OpenTextOptions } from './shared/openText.js';
+import { normalizeFiles } from './shared/normalizeFiles.js';
 import { placeResultFiles } from './shared/resultFiles.js';
 
 /** The options of all models that use HTTP. */
 export interface ModelOptions {
-  /** The API key. Default: the value of the provider's environment variable, read at each request. */
-  readonly apiKey?: string | undefined;
+  /**
+   * The API key, or a function that returns it for each request: the key itself, a Promise, or an Observable (its first
+   * value). Default: the value of the provider's environment variable, read at each request and sent only to the
+   * provider's own hosts, over https.
+   */
+  readonly apiKey?: PerRequest<string> | undefined;
   /**
    * The base URL of the API. A query is kept, trailing slashes are ignored, and in a browser it may be relative to the
    * page. Default: the provider's base URL.
    */
   readonly baseUrl?: string | undefined;
   /**
-   * Headers that are sent with each request. They override all other headers, including the authorization. Default:
-   * none.
+   * Headers that are sent with each request, or a function that returns them for each one, as for `apiKey`. They
+   * override all other headers; if one of them is an authorization, no other key is sent. Default: none.
    */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly headers?: PerRequest<Readonly<Record<string, string>>> | undefined;
   /**
    * The function that sends the requests. Default: the global `fetch`, looked up at each request. Node's `fetch` fails
    * after five minutes without a response.
@@ -75,9 +81,9 @@ export interface ModelOptions {
 }
 
 const optionKinds: OptionKinds<ModelOptions> = {
-  apiKey: 'string',
+  apiKey: ['string', 'function'],
   baseUrl: 'string',
-  headers: 'object',
+  headers: ['object', 'function'],
   fetch: 'function',
   timeout: 'object',
   retry: 'any',
@@ -96,10 +102,10 @@ export interface HttpModelDefinition {
   /** The base URL of the API; the options may replace it. */
   readonly baseUrl: string;
   /**
-   * The environment variable that contains the key. If absent, no key is required, and a key is sent only if the
-   * options contain one.
+   * The environment variable that contains the key, and further `domains` whose hosts may receive it, besides those
+   * below the host of `baseUrl`. If absent, no key is required, and a key is sent only if the options contain one.
    */
-  readonly apiKey?: { readonly variable: string } | undefined;
+  readonly apiKey?: CredentialSources['apiKey'];
   /** The headers that contain the key. Default: `authorization: Bearer <key>`. */
   readonly authorize?: ((key: string) => Readonly<Record<string, string>>) | undefined;
   readonly wire: Wire;
@@ -140,11 +146,10 @@ interface ModelSettings {
   readonly isSeparate: (message: Message) => boolean;
 }
 
-/** An encoded request of a model, and the key. */
+/** An encoded request of a model. */
 interface HttpCall extends ModelSettings {
   readonly request: ModelRequest;
   readonly encoded: WireRequest;
-  readonly key: string | undefined;
 }
 
 function openStream(settings: ModelSettings, request: ModelRequest): Observable<Chunk> {
@@ -153,12 +158,12 @@ function openStream(settings: ModelSettings, request: ModelRequest): Observable<
   requireOptions(owner, { name: (model.name as string | undefined) ?? null }, { name: 'string' });
   requireOptions(owner, options, optionKinds);
   requireCapabilities(model, request, capabilityTable);
-  const key = findKey(definition.provider, definition.apiKey?.variable, options);
   try {
     const repaired = repairHistory(request.messages, isSeparate);
-    const messages = placeResultFiles(repaired, definition.wire, model.capabilities ?? {});
+    const accepted = mapCallNames(normalizeFiles(repaired), request.tools);
+    const messages = placeResultFiles(accepted, definition.wire, model.capabilities ?? {});
     const encoded = definition.wire.encode({ ...request, messages });
-    return send({ ...settings, request, encoded, key }).pipe(timeLimit('turn', options.timeout?.turn));
+    return send({ ...settings, request, encoded }).pipe(timeLimit('turn', options.timeout?.turn));
   } catch (thrown) {
     throw encodingError(thrown, definition.provider);
   }
@@ -178,71 +183,86 @@ function send(call: HttpCall): Observable<Chunk> {
 
 /** Sends one encoded request, with its retries, and decodes the response. */
 function streamResponse(call: HttpCall): Observable<Chunk> {
-  const { definition, options, request, encoded, key } = call;
-  const { provider, wire, baseUrl } = definition;
-  const { timeout, maxEventLength, retry, debug } = options;
-  const prepared = preparePost(call);
+  const { definition, options, request, encoded } = call;
+  const { provider, wire, apiKey, readText } = definition;
+  const baseUrl = requireBaseUrl(options.baseUrl ?? definition.baseUrl, provider);
+  const sources = { provider, vendorUrl: definition.baseUrl, apiKey, options };
+  const body = createBody(call);
+  const text = encodeOnce(body);
+  const read = (current: Wire, resumePath?: string) => {
+    const sent = {
+      url: joinUrl(baseUrl, resumePath ?? encoded.path),
+      body: resumePath === undefined ? text : undefined,
+    };
+    return withCredentials(sources, (credentials) =>
+      readResponse(
+        call,
+        current,
+        preparePost(call, sent, credentials, adviceWithoutKey(sources, credentials)),
+        credentials,
+      ),
+    );
+  };
+  const resume = wire.resume?.(body);
+  const response = resume ? defer(() => resume(wire, read, options.retry)) : read(wire);
+  return response.pipe(
+    readText?.(request) ?? identity,
+    options.retry === false ? identity : retryRequest<Chunk>(options.retry, request.stop),
+  );
+}
+
+/** Sends a request once. */
+function readResponse(
+  { definition: { provider }, options, request, encoded }: HttpCall,
+  wire: Wire,
+  sent: PostRequest,
+  { key, headers }: Credentials,
+): Observable<Chunk> {
+  const { timeout, maxEventLength, debug } = options;
+  const optionKey = typeof options.apiKey === 'string' ? options.apiKey : []; // also where a header replaces it
+  const headersArrived = new Subject<boolean>(); // whether they announce a stream
+  let hasContent = false;
   const redaction = (): Redaction => ({
     provider,
     secrets: [
       key ?? [],
-      secretsOf(options.baseUrl ?? baseUrl, prepared.headers),
-      headerValues(options.headers),
+      optionKey,
+      secretsOf(sent.url, sent.headers),
+      headerValues(headers),
       encoded.secrets ?? [],
     ].flat(),
     conversation: () => conversationTexts(request),
     debug,
   });
-  const decoding = { provider, redaction, maxEventLength, stop: request.stop };
-  const resumeUrl = (path: string) => joinUrl(options.baseUrl ?? baseUrl, path);
-  const read = (current: Wire, resumePath?: string) => {
-    const changed = resumePath === undefined ? {} : { url: resumeUrl(resumePath), body: undefined };
-    return deferCall(readResponse, { ...prepared, ...changed }, current, timeout, decoding);
-  };
-  const resume = wire.resume?.(createBody(call));
-  const response = resume ? defer(() => resume(wire, read, retry)) : read(wire);
-  return response.pipe(
-    definition.readText?.(request) ?? identity,
-    retry === false ? identity : retryRequest<Chunk>(retry, request.stop),
-  );
-}
-
-function readResponse(
-  request: PostRequest,
-  wire: Wire,
-  timeout: HttpTimeoutOptions | undefined,
-  decoding: DecodeOptions,
-): Observable<Chunk> {
-  const headersArrived = new Subject<boolean>(); // whether they announce a stream
-  let hasContent = false;
-  return post({ ...request, onHeaders: (isStream) => headersArrived.next(isStream) }).pipe(
+  return post({ ...sent, onHeaders: (isStream) => headersArrived.next(isStream) }).pipe(
     idleTimeout(timeout, () => hasContent, headersArrived),
-    decodeFrames(wire, { ...decoding, onContent: () => (hasContent = true) }),
+    decodeFrames(wire, {
+      provider,
+      redaction,
+      maxEventLength,
+      stop: request.stop,
+      onContent: () => (hasContent = true),
+    }),
   );
 }
 
-function preparePost(call: HttpCall): PostRequest {
-  const { definition, options, encoded, key } = call;
-  const { provider, baseUrl, wire, authorize = bearer } = definition;
+function preparePost(
+  { definition, options, encoded }: HttpCall,
+  sent: Pick<PostRequest, 'url' | 'body'>,
+  { key, headers: userHeaders }: Credentials,
+  keyAdvice: string | undefined,
+): PostRequest {
+  const { provider, wire, authorize = bearer } = definition;
   const accept = wire.framing.mediaType;
-  const url = joinUrl(requireBaseUrl(options.baseUrl ?? baseUrl, provider), encoded.path);
   const headers = mergeHeaders(
     { accept, 'content-type': 'application/json' },
     key === undefined ? {} : authorize(key),
     encoded.headers,
-    options.headers,
+    userHeaders,
   );
   requireSendable(headers, provider);
-  const body = encodeOnce(createBody(call));
-  return {
-    provider,
-    url,
-    headers,
-    body,
-    accept,
-    fetch: options.fetch,
-    failures: providerFailures(wire.contextLengthPatterns),
-  };
+  const failures = providerFailures(wire.contextLengthPatterns, keyAdvice);
+  return { provider, ...sent, headers, accept, fetch: options.fetch, failures };
 }
 
 /** The body with the user's own fields. */

@@ -36,7 +36,7 @@ export function mistral(name: string, options: OpenModelOptions = {}): Model {
       provider: 'mistral',
       name,
       baseUrl: 'https://api.mistral.ai/v1',
-      apiKey: { variable: 'MISTRAL_API_KEY' },
+      apiKey: { variable: 'MISTRAL_API_KEY', domains: ['mistral.ai'] }, // regions: api.eu.mistral.ai
       wire: chatCompletions(name, mistralDialect(name)),
       readText: readOpenText(options),
       capabilities: { tools: true, multiToolCalls: true, typedOutput: true, thinking: true, vision: true, files: true },
@@ -52,6 +52,7 @@ export function mistralDialect(model: string): Dialect {
     provider: 'mistral',
     streamUsage: false, // `stream_options` is rejected as an unknown field; usage always arrives with the finish reason
     callId: mistralCallId,
+    wholeCalls: true, // guide "Function calling", on streams: a call is in one chunk
     file: mistralFile,
     resultFiles: true, // `ToolMessage`: its content is a list of `ContentChunk`, as in a user message
     thinking: (thinking) => mistralThinking(model, thinking),

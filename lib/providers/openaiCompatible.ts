@@ -1,10 +1,12 @@
 import { omitUndefined } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
+import { mergeHeaders } from '../protocol/request.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { compatible } from './chatCompletions/compatible.js';
 import type { Dialect } from './chatCompletions/dialect.js';
 import { httpModel } from './httpModel.js';
 import type { OpenModelOptions } from './httpModel.js';
+import { combineHeaders } from './shared/apiKey.js';
 import { readOpenText } from './shared/openText.js';
 
 /** A server that implements the Chat Completions API. The options apply to all models of the server. */
@@ -14,8 +16,8 @@ export interface CompatibleServer extends OpenModelOptions, Omit<Dialect, 'provi
   /** The URL of the server's API, without `/chat/completions`. */
   readonly baseUrl: string;
   /**
-   * The environment variable that contains the key. Default: none. Without this variable and without an `apiKey`, no
-   * authorization is sent.
+   * The environment variable that contains the key. It is sent to the server's `baseUrl`, and not to another one that a
+   * model's options name. Default: none. Without this variable and without an `apiKey`, no authorization is sent.
    */
   readonly apiKeyVariable?: string | undefined;
 }
@@ -82,7 +84,7 @@ export interface CompatibleServer extends OpenModelOptions, Omit<Dialect, 'provi
 export function openaiCompatible(server: CompatibleServer): (name: string, options?: OpenModelOptions) => Model {
   const { name: provider, baseUrl, apiKeyVariable, ...serverOptions } = server;
   return (name, options = {}) => {
-    const headers = { ...server.headers, ...options.headers };
+    const headers = combineHeaders(mergeHeaders, server.headers, options.headers);
     // An option of the model that is undefined does not override the server's option.
     const modelOptions = { ...serverOptions, ...omitUndefined(options), headers };
     return httpModel(

@@ -31,7 +31,7 @@ export function together(name: string, options: OpenModelOptions = {}): Model {
       provider: 'together',
       name,
       baseUrl: 'https://api.together.xyz/v1',
-      apiKey: { variable: 'TOGETHER_API_KEY' },
+      apiKey: { variable: 'TOGETHER_API_KEY', domains: ['api.together.ai'] },
       wire: chatCompletions(name, {
         ...compatible,
         provider: 'together',

@@ -96,7 +96,9 @@ describe('requireOptions', () => {
 
   it('requireOptions names a model without its key', async () => {
     const error = (await errorOf(() => askOpenai({ apiKey: ['sk-secret'] }))) as Error;
-    expect(error.message).toBe('the model of openai: "apiKey" is of the type array. Pass a value of the type string.');
+    expect(error.message).toBe(
+      'the model of openai: "apiKey" is of the type array. Pass a value of the type string or function.',
+    );
     expect(((await errorOf(() => askOpenai('sk-secret'))) as Error).message).not.toContain('sk-secret');
   });
 

@@ -26,12 +26,15 @@ describe('connectionError', () => {
     }
   });
 
-  it('connectionError reports the name, and not the value, of a header that cannot be sent', async () => {
-    const error = await failureOf(requestTo({ headers: { authorization: 'Bearer sk-é\u2026' } }));
-    expect(error).toMatchObject({ code: 'configuration', subject: 'options', retryable: false });
-    expect(error.message).toContain('"authorization"');
-    expect(error.message).not.toContain('sk-');
-  });
+  it.each(['\u2026', '\u0007', '\u007f', '\n'])(
+    'connectionError reports the name, and not the value, of a header with %j',
+    async (character) => {
+      const error = await failureOf(requestTo({ headers: { authorization: `Bearer sk-é${character}x` } }));
+      expect(error).toMatchObject({ code: 'configuration', subject: 'options', retryable: false });
+      expect(error.message).toContain('"authorization"');
+      expect(error.message).not.toContain('sk-');
+    },
+  );
 
   it.each(['/api/llm/chat', 'http://user:pw@127.0.0.1:9/', 'not a url', 'localhost:11434/v1/chat/completions'])(
     'connectionError reports the URL %s, which cannot be sent, without its password',

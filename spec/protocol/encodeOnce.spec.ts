@@ -5,6 +5,7 @@ import { filePart, messageText, modelMessage, userMessage } from '../../lib/core
 import type { FilePart, Message } from '../../lib/core/message.js';
 import type { ToolDefinition } from '../../lib/core/tool.js';
 import {
+  encodeJson,
   encodeOnce,
   markImmutable,
   memoizePerAnswer,
@@ -41,6 +42,25 @@ describe('encodeOnce', () => {
     expect(texts).toEqual(['{"messages":[{"n":1},{"n":1}]}', '{"messages":[{"n":1},{"n":2}]}']);
   });
 });
+
+describe('encodeJson', () => {
+  it('encodeJson replaces each half of a surrogate pair, and nothing else', () => {
+    const unit = fc.constantFrom('\\ud83d', '\ude00', '\ud83d', '\u{1f600}', '\\', '"', 'u', 'd83d', 'a', '\n');
+    const text = fc.string({ unit });
+    fc.assert(
+      fc.property(text, text, (key, value) => {
+        const [wellFormedKey, wellFormed] = [key, value].map((each) => (each as WellFormed).toWellFormed());
+        expect(JSON.parse(encodeJson({ [key]: [value] }))).toEqual({ [String(wellFormedKey)]: [wellFormed] });
+        // As in the arguments of a call, which are JSON within JSON.
+        const nested = JSON.parse(encodeJson({ nested: encodeJson([value]) })) as { nested: string };
+        expect(JSON.parse(nested.nested)).toEqual([wellFormed]);
+      }),
+    );
+  });
+});
+
+/** Of ES2024. */
+type WellFormed = string & { toWellFormed(): string };
 
 describe('memoizePerMessage', () => {
   const counting = () => {

@@ -67,7 +67,7 @@ describe('errorDetails', () => {
     [['invalid_request_error'], false],
     [[], false],
   ])('isTransient(%j) is %s', (codes, transient) => {
-    expect(isTransient(codes)).toBe(transient);
+    expect(isTransient({ message: undefined, codes })).toBe(transient);
   });
 
   it('hasErrorField is true for an error that is set, also in an array', () => {
@@ -91,7 +91,7 @@ describe('errorDetails', () => {
   });
 
   it('excerpt is one line of at most 200 characters', () => {
-    expect(excerpt(' <html>\n  Bad gateway ')).toBe('<html> Bad gateway');
+    expect(excerpt(' <html>\n  Bad gateway ')).toBe('Bad gateway');
     expect(excerpt('x'.repeat(201))).toBe(`${'x'.repeat(200)}...`);
   });
 });

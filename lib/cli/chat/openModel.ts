@@ -7,7 +7,8 @@ import { UsageError } from '../usageError.js';
  * Opens the model of a chat.
  *
  * @param name `provider:model`, or a provider. Default: `RIVULET_MODEL`, then the first provider whose key is set.
- * @param baseUrl Another server with the provider's API. It needs no key.
+ * @param baseUrl Another server with the provider's API. It receives the key in `RIVULET_API_KEY`, if there is one, and
+ * none of the providers' keys.
  */
 export function openModel(name: string | undefined, baseUrl: string | undefined, env: Shell['env']): Model {
   const found = name ?? env['RIVULET_MODEL'] ?? providerWithKey(env) ?? (baseUrl === undefined ? undefined : 'openai');
@@ -15,9 +16,9 @@ export function openModel(name: string | undefined, baseUrl: string | undefined,
   const provider = registeredProviders().find(({ name: each, aliases }) =>
     [each, ...aliases].includes(found.split(/[:/]/)[0]?.trim().toLowerCase() ?? ''),
   );
-  const apiKey = provider?.keyVariable && env[provider.keyVariable];
+  const apiKey = baseUrl === undefined ? provider?.keyVariable && env[provider.keyVariable] : env['RIVULET_API_KEY'];
   return modelByName(found, {
-    ...(apiKey ? { apiKey } : baseUrl === undefined ? {} : { apiKey: 'none' }),
+    ...(apiKey ? { apiKey } : {}),
     ...(baseUrl === undefined ? {} : { baseUrl }),
   });
 }

@@ -6,7 +6,7 @@ import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
 import type { Tool } from '../../core/tool.js';
 import { mayWait, OpenDecision } from './openDecision.js';
 import type { DecisionObserver } from './openDecision.js';
-import { RunningCall } from './runningCall.js';
+import { findTool, RunningCall } from './runningCall.js';
 import type { CallObserver, CallSettings, RunningCallEvent } from './runningCall.js';
 
 /** The settings of all calls of a turn. */
@@ -67,7 +67,7 @@ export class CallRound implements CallObserver, DecisionObserver {
       this.emit(unfinishedResult(call, 'cancelled'));
       return;
     }
-    const tool = this.settings.tools.get(call.name);
+    const tool = findTool(this.settings.tools, call.name);
     // A call with an inner run was approved before.
     if (tool && !this.isVetoed && !this.nested.has(call.id) && mayWait(tool, call, this.resumed)) {
       this.decide(call, tool);

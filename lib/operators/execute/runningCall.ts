@@ -126,8 +126,21 @@ export class RunningCall implements ExecutionObserver {
   }
 }
 
+/**
+ * Finds the tool of a call. Models put the namespace of their own format before the name (OpenAI's `functions.`,
+ * Google's `default_api.`), or a token of it after (gpt-oss: `weather<|channel|>commentary`).
+ */
+export const findTool = (tools: ReadonlyMap<string, Tool>, name: string): Tool | undefined =>
+  tools.get(name) ??
+  tools.get(
+    name
+      .replace(/<\|.*/s, '')
+      .replace(/^\s*(?:functions|default_api|tools?|paloma)[.:]/, '')
+      .trim(),
+  );
+
 function toolNamed(tools: ReadonlyMap<string, Tool>, name: string): Tool {
-  const tool = tools.get(name);
+  const tool = findTool(tools, name);
   if (tool) return tool;
   const available = tools.size > 0 ? `Available: ${[...tools.keys()].join(', ')}.` : 'No tools are available.';
   throw new ToolFailure('unknown_tool', `There is no tool "${name}". ${available}`);

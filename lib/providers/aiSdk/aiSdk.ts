@@ -16,6 +16,8 @@ import { encodeCall } from './encode.js';
 import { pickStrings } from './errors.js';
 import { openStream } from './openStream.js';
 import type { SdkModel, SdkPart } from './openStream.js';
+import { mapCallNames } from '../shared/callNames.js';
+import { normalizeFiles } from '../shared/normalizeFiles.js';
 
 /**
  * The members of an AI SDK language model that `fromAiSdk` uses. Every `LanguageModelV4` and `LanguageModelV3` of
@@ -98,7 +100,7 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
       defer(() => {
         requireCapabilities(description, request, capabilityTable);
         const call = encodeCall(
-          { ...request, messages: repairHistory(request.messages) },
+          { ...request, messages: mapCallNames(normalizeFiles(repairHistory(request.messages)), request.tools) },
           { provider, version, headers },
         );
         return openStream(provider, model as SdkModel, call).pipe(

@@ -1,6 +1,7 @@
 import type { Model } from '../../core/model.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { sse } from '../../protocol/sse.js';
+import { combineHeaders } from '../shared/apiKey.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { decodeAnthropic } from './decode.js';
@@ -74,6 +75,6 @@ export function anthropic(name: string, options: AnthropicOptions = {}): Model {
         files: true,
       },
     },
-    { ...transport, headers: withBetas(transport.headers, serverTools) },
+    { ...transport, headers: combineHeaders((headers) => withBetas(headers, serverTools), transport.headers) },
   );
 }

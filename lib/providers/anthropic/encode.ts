@@ -122,7 +122,10 @@ function readToolset({ providerOptions }: ToolDefinition): JsonObject | undefine
 const encodeTool = /* @__PURE__ */ memoizePerTool((tool) => {
   const { name, description, parameters, providerOptions } = tool;
   const type = providerOptions?.['anthropic']?.['type'] ?? 'custom';
-  const own = type === 'custom' ? { name, description, input_schema: { ...parameters, type: 'object' } } : { name };
+  // A strict schema is compiled, and obeys the rules of outputs; any other one is text for the model.
+  const isStrict = providerOptions?.['anthropic']?.['strict'] === true;
+  const schema = isStrict ? outputSchema(parameters, `Tool "${name}"`) : parameters;
+  const own = type === 'custom' ? { name, description, input_schema: { ...schema, type: 'object' } } : { name };
   return withProviderOptions(own, 'anthropic', tool);
 });
 

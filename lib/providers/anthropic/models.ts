@@ -41,7 +41,8 @@ const effortsWithoutXhigh = { minimal: 'low', low: 'low', medium: 'medium', high
  * Sources at platform.claude.com: "Models overview" (limits; the pages disagree about the 4.6 family, so the lower
  * limit is used for Sonnet), "Adaptive thinking" (which models accept a budget, and for which models thinking cannot be
  * switched off), "Effort" (`xhigh` since Opus 4.7), "Structured outputs" (supported since Opus 4.1 and the 4.5 family),
- * and the migration guides to Opus 5.5, Sonnet 5.5 and Haiku 5.5 (forced tools, sampling, `between_tools`).
+ * and the migration guides to Opus 4.7 and Fable 5 (sampling), Opus 5.5, Sonnet 5.5 and Haiku 5.5 (forced tools,
+ * sampling, `between_tools`).
  */
 const families: readonly (readonly [RegExp, Family])[] = [
   [/claude-(3-(opus|sonnet|haiku)|2|instant)/, { maxTokens: 4096, thinking: 'none', typedOutput: false }],
@@ -57,7 +58,7 @@ const families: readonly (readonly [RegExp, Family])[] = [
     /claude-sonnet-4-6/,
     { maxTokens: 64000, thinking: 'adaptive', acceptsBudget: true, efforts: effortsWithoutXhigh, typedOutput: true },
   ],
-  [/claude-opus-4-[7-9]/, { maxTokens: 128000, thinking: 'adaptive', typedOutput: true }],
+  [/claude-opus-4-[7-9]/, { maxTokens: 128000, thinking: 'adaptive', typedOutput: true, refusesSampling: true }],
   [/claude-opus-4/, { maxTokens: 32000, thinking: 'budget', typedOutput: false }],
   [/claude-(sonnet|haiku)-4/, { maxTokens: 64000, thinking: 'budget', typedOutput: false }],
   [
@@ -68,6 +69,7 @@ const families: readonly (readonly [RegExp, Family])[] = [
       noThinking: 'impossible',
       efforts: effortsWithoutXhigh,
       typedOutput: true,
+      refusesSampling: true,
     },
   ],
   [
@@ -81,7 +83,16 @@ const families: readonly (readonly [RegExp, Family])[] = [
       refusesSampling: true,
     },
   ],
-  [/claude-(fable|mythos)/, { maxTokens: 128000, thinking: 'adaptive', noThinking: 'impossible', typedOutput: true }],
+  [
+    /claude-(fable|mythos)/,
+    {
+      maxTokens: 128000,
+      thinking: 'adaptive',
+      noThinking: 'impossible',
+      typedOutput: true,
+      refusesSampling: true,
+    },
+  ],
   [
     /claude-sonnet-5-5/,
     {
@@ -122,6 +133,9 @@ interface ThinkingFields {
 /** The smallest budget that the API accepts (Messages API reference, `thinking.budget_tokens`). */
 const MIN_BUDGET = 1024;
 
+/** The budget of an unknown model beside an effort above `high`. */
+const LARGE_BUDGET = 32_000;
+
 /** The budget in tokens for each effort, for families that do not support efforts. */
 const budgetsByEffort = { minimal: MIN_BUDGET, low: 4096, medium: 10_000, high: 24_000 } as const;
 
@@ -152,6 +166,9 @@ export function encodeThinking(model: string, { thinking, maxOutputTokens }: Mod
       'Omit thinking, or use a model that thinks: claude-3-7-sonnet or later.',
     );
   const { effort, budget } = thinking === true ? {} : thinking;
+  // Nothing is known of a model of another vendor: its server decides about an effort that has no budget.
+  if (family === otherFamily && budget === undefined && (effort === 'xhigh' || effort === 'max'))
+    return { ...encodeBudget(model, LARGE_BUDGET, maxOutputTokens === undefined, maxOutputTokens), effort };
   if (family.thinking === 'budget')
     return encodeBudget(
       model,

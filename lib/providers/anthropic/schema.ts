@@ -1,6 +1,6 @@
-import { isJsonObject, asArray } from '../../core/json/json.js';
 import type { JsonSchema, JsonValue } from '../../core/json/json.js';
-import { describeConstraints, mapSubschemas } from '../shared/mapSchema.js';
+import { adaptSchema } from '../shared/adaptSchema.js';
+import type { SchemaRules } from '../shared/adaptSchema.js';
 
 /** Keywords that the API rejects, in a schema of any type. */
 const rejectedKeywords: ReadonlySet<string> = new Set([
@@ -13,12 +13,21 @@ const rejectedKeywords: ReadonlySet<string> = new Set([
   'maxLength',
   'maxItems',
   'uniqueItems',
+  'contains',
   'minContains',
   'maxContains',
   'minProperties',
   'maxProperties',
   'patternProperties',
   'propertyNames',
+  'dependentRequired',
+  'dependentSchemas',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+  'not',
+  'if',
+  'then',
+  'else',
 ]);
 
 /** The string formats that the API supports. */
@@ -36,35 +45,30 @@ const supportedFormats: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Converts a JSON Schema to a schema that `output_config.format` accepts (platform.claude.com, "Structured outputs", on
- * the limits of JSON Schema; Anthropic's own SDKs do the same). Objects accept no other properties. Constraints that
- * the API rejects with status 400 move to the description, so that the model still reads them. The output is still
- * validated against the original schema.
+ * What `output_config.format` and strict tools accept (platform.claude.com, "Structured outputs", on the limits of JSON
+ * Schema; Anthropic's own SDKs do the same): no recursion, no open objects, and an `enum` beside a list of types is
+ * status 400 (vercel/ai#12876).
+ */
+const rules: SchemaRules = { api: 'anthropic', accepts: isAccepted, constants: true, closed: true };
+
+/**
+ * Converts a JSON Schema to a schema that the API accepts. Objects accept no other properties. Constraints that the API
+ * rejects with status 400 move to the description, so that the model still reads them.
  *
  * @param schema The original schema. It is not modified.
- * @returns The converted schema; an equal copy if the schema needs no conversion.
+ * @param subject Whose schema it is, for errors. Default: the output.
+ * @throws ConfigurationError `schema` for recursion and for a record, which the API cannot express.
  */
-export function outputSchema(schema: JsonSchema): JsonSchema {
-  const accepted: Record<string, JsonValue> = {};
-  const rejected: Record<string, JsonValue> = {};
-  for (const [keyword, value] of Object.entries(schema)) {
-    if (isRejected(keyword, value)) rejected[keyword] = value;
-    else accepted[keyword] = mapSubschemas(keyword, value, outputSchema);
-  }
-  const constraints = describeConstraints(rejected);
-  if (constraints !== '')
-    accepted['description'] = [...asArray(schema['description']), `{${constraints}}`].join('\n\n');
-  const isObject = asArray(schema['type']).includes('object') || isJsonObject(schema['properties']);
-  return isObject ? { ...accepted, additionalProperties: false } : accepted;
-}
+export const outputSchema = (schema: JsonSchema, subject = 'The output'): JsonSchema =>
+  adaptSchema(schema, rules, subject);
 
-function isRejected(keyword: string, value: JsonValue): boolean {
+function isAccepted(keyword: string, value: JsonValue): boolean {
   switch (keyword) {
     case 'format':
-      return !supportedFormats.has(value);
+      return supportedFormats.has(value);
     case 'minItems':
-      return value !== 0 && value !== 1;
+      return value === 0 || value === 1;
     default:
-      return rejectedKeywords.has(keyword);
+      return !rejectedKeywords.has(keyword);
   }
 }

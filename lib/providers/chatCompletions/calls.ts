@@ -1,5 +1,12 @@
 import type { ToolCallFragment } from '../../core/chunk.js';
-import { asArray, isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
+import {
+  asArray,
+  isJsonObject,
+  nonEmptyString,
+  objectOrEmpty,
+  omitUndefined,
+  tryParseJson,
+} from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 
@@ -17,10 +24,12 @@ export class CallReader {
   /**
    * @param provider The key of the provider data.
    * @param out Receives the fragments.
+   * @param wholeCalls Whether the server sends each call complete. Default: false.
    */
   constructor(
     private readonly provider: string,
     private readonly out: ChunkReceiver,
+    private readonly wholeCalls = false,
   ) {}
 
   /** Emits the fragments in a delta or a message. */
@@ -50,10 +59,17 @@ export class CallReader {
       const fragment = readFragment(call, provider);
       if (!fragment) return;
       this.hasCalls = true;
-      out.emit(fragment);
+      out.emit(this.wholeCalls && isWhole(fragment) ? { ...fragment, done: true } : fragment);
     }
   }
 }
+
+/** Whether a fragment is a complete call. One with `{}`, a placeholder of some servers, may go on. */
+const isWhole = ({ id, name, arguments: args }: ToolCallFragment): boolean =>
+  id !== undefined &&
+  name !== undefined &&
+  typeof args === 'string' &&
+  Object.keys(objectOrEmpty(tryParseJson(args))).length > 0;
 
 /**
  * Reads calls with a free-form input (`type: 'custom'`), whose arguments are `{ input }`. The input is text, so each

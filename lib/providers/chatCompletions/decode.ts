@@ -25,7 +25,7 @@ export const decodeChatCompletions = (dialect: ResponseDialect, emit: (chunk: Ch
   new ChatCompletionsDecoder(dialect, emit);
 
 /** The parts of a dialect that concern responses. */
-type ResponseDialect = Pick<Dialect, 'provider' | 'otherContent' | 'replay' | 'contextLengthPatterns'>;
+type ResponseDialect = Pick<Dialect, 'provider' | 'otherContent' | 'replay' | 'wholeCalls' | 'contextLengthPatterns'>;
 
 class ChatCompletionsDecoder implements Decoder {
   private readonly emitter: ChunkEmitter;

@@ -31,10 +31,10 @@ export class DeltaDecoder {
    * @param out Receives the chunks, in order.
    */
   constructor(
-    private readonly dialect: Pick<Dialect, 'provider' | 'otherContent' | 'replay'>,
+    private readonly dialect: Pick<Dialect, 'provider' | 'otherContent' | 'replay' | 'wholeCalls'>,
     private readonly out: ChunkReceiver,
   ) {
-    this.calls = new CallReader(dialect.provider, out);
+    this.calls = new CallReader(dialect.provider, out, dialect.wholeCalls);
   }
 
   /** Whether the model refused to answer. */

@@ -72,6 +72,11 @@ export interface Dialect {
    * unchanged. Mistral, for example, requires nine letters and digits.
    */
   readonly callId?: (id: string) => string;
+  /**
+   * Whether the server sends each call complete, in one delta, so that an eager tool starts at once. Default: false, a
+   * call may go on until the next one or the end.
+   */
+  readonly wholeCalls?: boolean;
   /** Changes the complete body, for example to rename or remove fields. Default: the body is unchanged. */
   readonly body?: (body: JsonObject, request: ModelRequest) => JsonObject;
   /** Reads content that OpenAI's API does not have. Default: it is ignored. */

@@ -108,8 +108,8 @@ function isReasoningSeparate(input = 0, completion = 0, reasoning = 0, total?: n
 
 /**
  * Reads the error that a frame reports, if any. After status 200, servers report errors in many ways: `error` as an
- * object or a string at the top level (OpenAI, OpenRouter) or in the choice (OpenRouter), `event: error`,
- * `"object": "error"` (vLLM), or a bare `{ "detail" }` or `{ "message", "code" }` (FastAPI, gateways).
+ * object or a string at the top level (OpenAI, OpenRouter), in the choice (OpenRouter) or in `x_groq` (Groq), `event:
+ * error`, `"object": "error"` (vLLM), or a bare `{ "detail" }` or `{ "message", "code" }` (FastAPI, gateways).
  *
  * @param dialect The provider's name, for the error, and the messages of a context that is too long.
  * @param frame The parsed frame.
@@ -139,13 +139,14 @@ export function readError(
   const details = { provider, providerCode: codes[0], data: frame };
   return (
     contextLengthError(`${text}.`, { message, codes }, details, contextLengthPatterns) ??
-    new ProviderError(provider, text, { ...details, retryable: isTransient(codes) })
+    new ProviderError(provider, text, { ...details, retryable: isTransient({ message, codes }, frame) })
   );
 }
 
 function reportedError(frame: JsonObject, choice: JsonObject | undefined): unknown {
-  if (!frame['error'] && !choice?.['error']) return undefined; // nearly every frame
-  return [frame['error'], choice?.['error']].find((error) => hasContent(error));
+  const { x_groq: groq } = frame;
+  if (!frame['error'] && !choice?.['error'] && !groq) return undefined; // nearly every frame
+  return [frame['error'], choice?.['error'], objectOrEmpty(groq)['error']].find((error) => hasContent(error));
 }
 
 /** How much of an error without a message is quoted, in characters. */

@@ -31,7 +31,7 @@ export function cohere(name: string, options: ModelOptions = {}): Model {
       provider: 'cohere',
       name,
       baseUrl: 'https://api.cohere.com/v2',
-      apiKey: { variable: 'COHERE_API_KEY' },
+      apiKey: { variable: 'COHERE_API_KEY', domains: ['api.cohere.ai'] },
       wire: {
         framing: sse,
         contextLengthPatterns,

@@ -9,6 +9,7 @@ import { withProviderOptions } from '../shared/providerOptions.js';
 import { encodeContents, encodeInstructions } from './messages.js';
 import { encodeThinking } from '../shared/googleModels.js';
 import { provider } from './providerData.js';
+import { googleSchema } from './schema.js';
 import { requireCombinable } from './serverTools.js';
 import type { GoogleTool } from './serverTools.js';
 
@@ -46,7 +47,7 @@ export function encodeGoogle(
     stopSequences: request.stopSequences?.length ? request.stopSequences : undefined,
     seed: request.seed,
     responseMimeType: output && 'application/json',
-    responseJsonSchema: output,
+    responseJsonSchema: output && googleSchema(output, 'The output'),
     thinkingConfig: request.thinking === undefined ? undefined : encodeThinking(model, request.thinking),
   });
   const body = omitUndefined({
@@ -112,7 +113,7 @@ const encodeTool = /* @__PURE__ */ memoizePerTool((tool) => {
   const declaration = omitUndefined({
     name,
     description,
-    parametersJsonSchema: hasParameters ? parameters : undefined,
+    parametersJsonSchema: hasParameters ? googleSchema(parameters, `Tool "${name}"`) : undefined,
   });
   return withProviderOptions(declaration, provider, tool);
 });

@@ -21,6 +21,8 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['IMAGE_PROHIBITED_CONTENT', 'contentFilter'],
   ['IMAGE_RECITATION', 'contentFilter'],
   ['MODEL_ARMOR', 'contentFilter'],
+  ['ESCALATION', 'contentFilter'],
+  ['PUP_LIMITED_DISABLED', 'contentFilter'],
   ['MALFORMED_FUNCTION_CALL', 'error'],
   ['MALFORMED_RESPONSE', 'error'],
   ['UNEXPECTED_TOOL_CALL', 'error'],

@@ -2,7 +2,7 @@ import { isJsonObject, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { memoizePerAnswer, memoizePerMessage } from '../../protocol/encodeOnce.js';
+import { encodeJson, memoizePerAnswer, memoizePerMessage } from '../../protocol/encodeOnce.js';
 import { baseMediaType, inlineDataUrl } from '../shared/files.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent } from '../shared/toolResultContent.js';
@@ -153,7 +153,11 @@ function encodeResult(part: ToolResultPart): JsonObject {
   if (part.error !== undefined) return { response: { error: part.error } };
   const contents = toolResultContent(part);
   const files = contents.filter((content) => content.type === 'file');
-  if (files.length === 0) return { response: { result: part.result } };
+  // `{ "$ref": name }` refers to one of the parts there (`FunctionResponse` of the SDK 3.1).
+  if (files.length === 0) {
+    const text = encodeJson(part.result ?? null);
+    return { response: { result: text.includes('"$ref":') ? text : part.result } };
+  }
   const texts = contents.flatMap((content) => (content.type === 'text' ? [content.text] : []));
   return { response: texts.length > 0 ? { result: texts.join('\n') } : {}, parts: files.map(encodeFile) };
 }

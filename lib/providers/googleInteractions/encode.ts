@@ -8,6 +8,7 @@ import { encodeThinking, isGemini3 } from '../shared/googleModels.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { lookUpEffort, unsupportedBudgetError } from '../shared/thinkingEffort.js';
 import { encodeInstructions, encodeSteps } from './messages.js';
+import { googleSchema } from '../google/schema.js';
 import { provider } from './providerData.js';
 
 /**
@@ -42,7 +43,11 @@ export function encodeInteraction(model: string, request: ModelRequest): WireReq
     input: encodeSteps(token === undefined ? messages : messages.slice(0, -1)),
     tools: tools.length > 0 ? tools.map(encodeTool) : undefined,
     generation_config: Object.keys(config).length > 0 ? config : undefined,
-    response_format: output && { type: 'text', mime_type: 'application/json', schema: output },
+    response_format: output && {
+      type: 'text',
+      mime_type: 'application/json',
+      schema: googleSchema(output, 'The output'),
+    },
     continuation_token: token,
     store: false,
     stream: true,
@@ -52,7 +57,8 @@ export function encodeInteraction(model: string, request: ModelRequest): WireReq
 
 const encodeTool = /* @__PURE__ */ memoizePerTool((tool) => {
   const { name, description, parameters } = tool;
-  return withProviderOptions({ type: 'function', name, description, parameters }, provider, tool);
+  const schema = googleSchema(parameters, `Tool "${name}"`);
+  return withProviderOptions({ type: 'function', name, description, parameters: schema }, provider, tool);
 });
 
 function encodeToolChoice(choice: ToolChoice): JsonValue {

@@ -3,6 +3,7 @@ import { parseJsonOrText } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ToolCallPart } from '../../core/message.js';
 import { provider } from './models.js';
+import { encodeJson } from '../../protocol/encodeOnce.js';
 
 /** How calls of one type are read. */
 interface ClientCallKind {
@@ -105,6 +106,6 @@ export function encodeCallItem(call: ToolCallPart, callId: string): JsonObject {
     case 'apply_patch_call':
       return { ...identity, [field]: args, status: 'completed' };
     default:
-      return { ...identity, type: 'function_call', name, arguments: JSON.stringify(args) };
+      return { ...identity, type: 'function_call', name, arguments: encodeJson(args) };
   }
 }

@@ -54,9 +54,10 @@ class ResponsesDecoder implements Decoder {
     return 'end';
   }
 
-  end(terminal: boolean): void {
+  /** `[DONE]` does not complete a response: its own last event does. Gateways end a broken stream with that mark. */
+  end(): void {
     const { emitter, output, responseId, stored } = this;
-    emitter.finishReason(terminal);
+    emitter.finishReason(false);
     output.end();
     const items = output.items.all;
     // Provider data alone does not create a message, but the user can reply to an approval request only if a message

@@ -4,6 +4,7 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { isUserMessage, Steering, userMessageOf } from './steering.js';
 import { createExchange } from './webSocketExchange.js';
 import type { Exchange } from './webSocketExchange.js';
+import { encodeJson } from '../../protocol/encodeOnce.js';
 
 /** The part of a WebSocket that the transport uses. Those of browsers, Node, Bun, Deno and the package `ws` have it. */
 export interface WebSocketLike {
@@ -107,7 +108,7 @@ export class Connection {
     if (!this.exchange || !this.isStored || !this.has(response)) return;
     this.steering.add(content);
     const input = [userMessageOf(content)];
-    this.socket.send(JSON.stringify({ type: 'response.steer', previous_response_id: response, input }));
+    this.socket.send(encodeJson({ type: 'response.steer', previous_response_id: response, input }));
   }
 
   /** Sends a request. The Promise resolves with the first event, as that of `fetch` does with the status. */

@@ -1,21 +1,160 @@
+import { defer, forkJoin, map, Observable, take, throwIfEmpty } from 'rxjs';
+import type { Subscriber } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
+import { deferCall } from '../../core/deferCall.js';
+import { settled } from '../../core/settled.js';
 import { mergeHeaders } from '../../protocol/request.js';
 import { secretsOf } from '../../protocol/secrets.js';
 
-/** Finds the key in the options or the environment. No key is required if the user's headers contain one. */
-export function findKey(
-  provider: string,
-  variable: string | undefined,
-  options: { readonly apiKey?: string | undefined; readonly headers?: Readonly<Record<string, string>> | undefined },
-): string | undefined {
-  const optionKey = options.apiKey?.trim();
-  if (optionKey) return optionKey;
-  if (variable === undefined) return undefined;
-  const environmentKey = environment()[variable]?.trim();
-  if (environmentKey) return environmentKey;
-  if (secretsOf('', mergeHeaders(options.headers)).length > 0) return undefined;
-  throw new ConfigurationError('apiKey', `There is no API key for ${provider}.`, `Set ${variable} or pass { apiKey }.`);
+/**
+ * A value, or a function that is called for each request, retries included, and returns the value: at once, as a
+ * Promise, or as an Observable, whose first value is used.
+ */
+export type PerRequest<T> = T | (() => T | Promise<T> | Observable<T>);
+
+type Headers = Readonly<Record<string, string>>;
+
+/** The credentials of one request. */
+export interface Credentials {
+  /** Absent if the user's headers contain the credentials, and where no key is sent. */
+  readonly key?: string | undefined;
+  /** The user's headers, with names in lower case. */
+  readonly headers: Headers;
 }
+
+/** Where the credentials of a request may come from. */
+export interface CredentialSources {
+  readonly provider: string;
+  /** The base URL of the vendor's API. */
+  readonly vendorUrl: string;
+  /** The environment variable of the vendor's key. `domains`: the vendor's other domains. */
+  readonly apiKey?: { readonly variable: string; readonly domains?: readonly string[] | undefined } | undefined;
+  readonly options: {
+    readonly apiKey?: PerRequest<string> | undefined;
+    readonly baseUrl?: string | undefined;
+    readonly headers?: PerRequest<Headers> | undefined;
+  };
+}
+
+/**
+ * Opens a request with its credentials, which are found by one rule for every provider: the user's header with
+ * credentials; else the option `apiKey`; else the key of the environment, which only the vendor's own hosts receive,
+ * over https. Each subscription is a request, and asks again.
+ *
+ * @param sources Where the credentials may come from.
+ * @param open Opens the request; called in the same tick, unless a function of the user's makes it wait.
+ * @returns The response. Fails with ConfigurationError `apiKey` if the vendor would refuse the request for want of a
+ * key, and if a function of the user's returns no value.
+ */
+export function withCredentials<T>(
+  sources: CredentialSources,
+  open: (credentials: Credentials) => Observable<T>,
+): Observable<T> {
+  const { provider, options } = sources;
+  const found = forkJoin([
+    readSource(options.headers, () => missingValue(provider, 'headers')),
+    readSource(options.apiKey, () => missingValue(provider, 'apiKey')),
+  ]);
+  return new Observable<T>((out) =>
+    found.subscribe({
+      next: ([headers, key]) => subscribeWith(out, deferCall(openWith, sources, open, headers, key)),
+      error: (thrown: unknown) => out.error(thrown),
+    }),
+  );
+}
+
+/** With `out` itself, and not with an operator's subscriber: a stop finds what is before it (`createOperator`). */
+const subscribeWith = <T>(out: Subscriber<T>, source: Observable<T>): void => out.add(source.subscribe(out));
+
+function openWith<T>(
+  sources: CredentialSources,
+  open: (credentials: Credentials) => Observable<T>,
+  userHeaders: Headers | undefined,
+  optionKey: string | undefined,
+): Observable<T> {
+  const headers = mergeHeaders(userHeaders);
+  const hasOwn = Object.keys(headers).some((name) => credentialHeader.test(name) && headers[name]?.trim());
+  return open({ headers, key: hasOwn ? undefined : chooseKey(sources, optionKey, headers) });
+}
+
+/** The headers in which the APIs of models expect their key. Those of gateways (`helicone-auth`) come in addition. */
+const credentialHeader = /^(?:authorization|(?:x-(?:goog-)?)?api-key)$/;
+
+function chooseKey(sources: CredentialSources, optionKey: string | undefined, headers: Headers): string | undefined {
+  const { provider, apiKey, options } = sources;
+  const key = optionKey?.trim();
+  if (key) return key;
+  if (typeof options.apiKey === 'function') throw missingValue(provider, 'apiKey');
+  if (apiKey === undefined || !isVendorUrl(sources)) return undefined;
+  const environmentKey = environment()[apiKey.variable]?.trim();
+  if (environmentKey) return environmentKey;
+  // A gateway's token may stand for the key.
+  if (secretsOf('', headers).length > 0) return undefined;
+  throw new ConfigurationError(
+    'apiKey',
+    `There is no API key for ${provider}.`,
+    `Set ${apiKey.variable} or pass { apiKey }.`,
+  );
+}
+
+/**
+ * Whether the key of the environment may be sent to the base URL: to the one that was defined together with the
+ * variable, and over https to hosts below the vendor's (`eu.api.openai.com`, `us-east-1.api.x.ai`).
+ */
+function isVendorUrl({ vendorUrl, apiKey, options }: CredentialSources): boolean {
+  if (options.baseUrl === undefined) return true;
+  const [vendor, url] = [parseUrl(vendorUrl), parseUrl(options.baseUrl)];
+  if (!vendor || !url) return false;
+  const domains = [vendor.hostname, ...(apiKey?.domains ?? [])];
+  const isBelow = domains.some((domain) => url.hostname === domain || url.hostname.endsWith(`.${domain}`));
+  return url.origin === vendor.origin || (isBelow && url.protocol === 'https:' && url.port === '');
+}
+
+function parseUrl(url: string): URL | undefined {
+  try {
+    return new URL(url.trim());
+  } catch {
+    return undefined; // relative: a service of the page's own host, which adds the key
+  }
+}
+
+/**
+ * What to do if a server refuses a request without credentials; undefined if it had some.
+ *
+ * @param sources Where they may have come from.
+ * @param credentials What was found.
+ */
+export function adviceWithoutKey(sources: CredentialSources, { key, headers }: Credentials): string | undefined {
+  if (key !== undefined || secretsOf('', headers).length > 0) return undefined;
+  const variable = sources.apiKey?.variable;
+  if (variable === undefined) return 'No key was sent: pass { apiKey }.';
+  return `No key was sent, since ${variable} is only sent to the vendor: pass { apiKey: process.env.${variable} }.`;
+}
+
+/**
+ * Combines sources of headers.
+ *
+ * @param combine Receives the headers of each source.
+ * @param sources The sources.
+ * @returns The headers, or, if one of the sources is a function, a function.
+ */
+export function combineHeaders(
+  combine: (...headers: readonly (Headers | undefined)[]) => Headers | undefined,
+  ...sources: readonly (PerRequest<Headers> | undefined)[]
+): PerRequest<Headers> | undefined {
+  if (sources.every((source) => typeof source !== 'function')) return combine(...sources);
+  const noValue = () => missingValue('the model', 'headers');
+  return () => forkJoin(sources.map((source) => readSource(source, noValue))).pipe(map((all) => combine(...all) ?? {}));
+}
+
+const readSource = <T>(source: PerRequest<T> | undefined, noValue: () => Error): Observable<T | undefined> =>
+  defer(() => settled(typeof source === 'function' ? (source as () => T)() : source)).pipe(
+    take(1),
+    throwIfEmpty(noValue),
+  );
+
+const missingValue = (provider: string, option: string) =>
+  new ConfigurationError('apiKey', `The function "${option}" of ${provider} returned no value.`, 'Return one.');
 
 /** The environment variables in Node, Bun and Deno; an empty object in a browser. */
 function environment(): Readonly<Record<string, string | undefined>> {

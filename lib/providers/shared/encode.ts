@@ -2,6 +2,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import type { Message, TextPart, ToolResultPart } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { withProviderOptions } from './providerOptions.js';
+import { encodeJson } from '../../protocol/encodeOnce.js';
 
 // Encodings that several APIs have adopted from the Chat Completions API.
 
@@ -45,7 +46,7 @@ export const functionTool = (tool: ToolDefinition, provider: string): JsonObject
 export const functionCall = (id: string, name: string, args: JsonObject) => ({
   id,
   type: 'function',
-  function: { name, arguments: JSON.stringify(args) },
+  function: { name, arguments: encodeJson(args) },
 });
 
 /**
@@ -54,5 +55,5 @@ export const functionCall = (id: string, name: string, args: JsonObject) => ({
  */
 export function resultText(part: ToolResultPart): string {
   const value = part.error === undefined ? part.result : { error: part.error };
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  return typeof value === 'string' ? value : encodeJson(value ?? null);
 }

@@ -5,7 +5,15 @@ import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js'
 const namedSchemas: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
 
 /** Keywords whose value is a schema, or an array of schemas. */
-const subschemas: ReadonlySet<string> = new Set(['items', 'prefixItems', 'anyOf', 'oneOf', 'allOf', 'not']);
+const subschemas: ReadonlySet<string> = new Set([
+  'items',
+  'prefixItems',
+  'anyOf',
+  'oneOf',
+  'allOf',
+  'not',
+  'additionalProperties',
+]);
 
 /**
  * Maps the schemas in the value of a keyword, but not the schemas inside them.

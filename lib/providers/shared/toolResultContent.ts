@@ -3,6 +3,7 @@ import { isRecord } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
 import type { FilePart, ToolResultPart } from '../../core/message.js';
 import { resultText } from './encode.js';
+import { encodeJson } from '../../protocol/encodeOnce.js';
 
 /** A text or a file of a tool's result. */
 export type ToolResultContent = { readonly type: 'text'; readonly text: string } | FilePart;
@@ -24,7 +25,7 @@ export function toolResultContent(part: ToolResultPart): readonly ToolResultCont
 function textOfItem(item: JsonValue): string {
   if (typeof item === 'string') return item;
   if (isRecord(item) && item['type'] === 'text' && typeof item['text'] === 'string') return item['text'];
-  return JSON.stringify(item);
+  return encodeJson(item);
 }
 
 /** Whether a value is a file part, as `filePart` creates it. */

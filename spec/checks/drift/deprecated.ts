@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
@@ -81,14 +81,24 @@ export const deprecatedModels: readonly string[] = [
   'gpt-3.5-turbo-1106',
   'claude-sonnet-4-5',
   'claude-sonnet-4-5-20250929',
+  'claude-mythos-preview',
+  'claude-opus-4-5',
+  'claude-opus-4-5-20251101',
   'gemini-2.5-flash',
+];
+
+/** Where Anthropic's SDK has its list: since 1.13, and before. */
+const anthropicFiles = [
+  '@anthropic-ai/sdk/internal/data/deprecated-models.js',
+  ['@anthropic-ai/sdk', 'resources/messages/messages.js'].join('/'),
 ];
 
 /** Reads the deprecated models from the SDKs: OpenAI's comment on `ChatModel`, and Anthropic's `DEPRECATED_MODELS`. */
 export function readDeprecatedModels(packages: string): readonly string[] {
   const read = (path: string) => readFileSync(join(packages, path), 'utf8');
   const openai = /Deprecated values:(.*?)\*\/\s*export type ChatModel\b/s.exec(read('openai/resources/shared.d.ts'));
-  const anthropic = /DEPRECATED_MODELS = \{(.*?)\}/s.exec(read('@anthropic-ai/sdk/resources/messages/messages.js'));
+  const anthropicFile = anthropicFiles.find((path) => existsSync(join(packages, path))) ?? '';
+  const anthropic = /DEPRECATED_MODELS\s*=\s*\{(.*?)\}/s.exec(read(anthropicFile));
   if (!openai?.[1] || !anthropic?.[1]) throw new Error('The lists of deprecated models are not where they were.');
   const openaiModels = [...openai[1].matchAll(/"([^"]+)"/g)].map(([, model = '']) => model);
   const anthropicModels = [...anthropic[1].matchAll(/'([^']+)':/g)].map(([, model = '']) => model);

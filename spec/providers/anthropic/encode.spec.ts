@@ -76,7 +76,7 @@ describe('encodeAnthropic', () => {
       {
         name: 'add',
         description: 'Adds.',
-        input_schema: add.parameters,
+        input_schema: { ...add.parameters, additionalProperties: false },
         strict: true,
         defer_loading: true,
         cache_control: { type: 'ephemeral' },

@@ -58,6 +58,12 @@ describe('encodeThinking', () => {
     expect(() => thinking(true, undefined, { maxOutputTokens: 1000 })).toThrow(/maxOutputTokens/);
   });
 
+  it.each(['xhigh', 'max'] as const)('encodeThinking sends the effort %s, about which the server decides', (effort) => {
+    const model = 'deepseek-v4-pro';
+    const expected = { thinking: { type: 'enabled', budget_tokens: 32_000 }, output_config: { effort } };
+    expect(thinking({ effort }, model)).toMatchObject(expected);
+  });
+
   it('encodeThinking sends adaptive thinking and an effort to newer models', () => {
     expect(thinking(true, 'claude-opus-4-7')['thinking']).toEqual({ type: 'adaptive', display: 'summarized' });
     expect(thinking({ effort: 'minimal' }, 'claude-opus-5')).toMatchObject({
@@ -127,7 +133,15 @@ describe('rejectRefusedSettings', () => {
   });
 
   it('rejectRefusedSettings refuses sampling for the models that refuse it, except for the default', () => {
-    for (const model of ['claude-opus-5', 'claude-sonnet-5', 'claude-haiku-5-5', 'claude-opus-5-5']) {
+    const opus = ['claude-opus-4-7', 'claude-opus-4-8', 'claude-opus-5', 'claude-opus-5-5'];
+    const others = [
+      'claude-fable-5',
+      'claude-mythos-5',
+      'claude-mythos-preview',
+      'claude-sonnet-5',
+      'claude-haiku-5-5',
+    ];
+    for (const model of [...opus, ...others]) {
       expect(() => body({ temperature: 0 }, model)).toThrow(
         `${model} does not accept temperature (0). Omit temperature.`,
       );

@@ -101,7 +101,8 @@ describe('providerContract', () => {
   });
 
   it('providerContract finds a model that sends its key in the URL, or does not send the conversation', async () => {
-    const inUrl = (options: ModelOptions) => acme('large', { ...options, baseUrl: `https://x.y/${options.apiKey}` });
+    const inUrl = (options: ModelOptions) =>
+      acme('large', { ...options, baseUrl: `https://x.y/${String(options.apiKey)}` });
     expect(await failures(inUrl)).toContain('sends its key in a header, and nowhere else');
     const silent = (options: ModelOptions) =>
       httpModel({ provider: 'acme', name: 'm', baseUrl: 'https://x.y', wire: toyWire() }, options);

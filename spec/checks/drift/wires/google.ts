@@ -6,7 +6,7 @@ const genai = "import('@google/genai')";
 export const google: DriftWire = {
   name: 'google',
   sdk: '@google/genai',
-  files: ['providers/google'],
+  files: ['providers/google', 'providers/shared/googleModels.ts'],
   unions: [
     { what: 'finish reasons', type: `\`\${${genai}.FinishReason}\`` },
     {

@@ -1,0 +1,171 @@
+import { ConfigurationError } from '../../core/errors.js';
+import { asArray, isJsonObject, omit } from '../../core/json/json.js';
+import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
+import { list, resolveReference } from '../../core/objectRoot.js';
+import { describeConstraints, mapSubschemas } from './mapSchema.js';
+
+/** What an API accepts of JSON Schema, apart from OpenAI's strict mode (`strictSchema`). */
+export interface SchemaRules {
+  /** The API, for errors. */
+  readonly api: string;
+  /** Whether the API accepts a keyword with this value. Others move to the description, which the model still reads. */
+  readonly accepts: (keyword: string, value: JsonValue) => boolean;
+  /** Whether the API accepts `const`. Default: texts and numbers become an `enum`. */
+  readonly constants?: boolean;
+  /** Whether the API accepts `prefixItems`. Default: each item may have the type of any. */
+  readonly tuples?: boolean;
+  /** Whether the API accepts recursive references. Default: they are an error. */
+  readonly recursion?: boolean;
+  /** Whether nothing may stand beside a `$ref`. Default: false. */
+  readonly bareReferences?: boolean;
+  /** Whether objects have to be closed (`additionalProperties: false`). A record is an error then. Default: false. */
+  readonly closed?: boolean;
+}
+
+/**
+ * Converts a JSON Schema to what an API accepts. The meaning stays, or becomes wider, and then the description has what
+ * is missing. Outputs and arguments are still validated against the original schema.
+ *
+ * @param schema The original schema. It is not modified.
+ * @param rules What the API accepts.
+ * @param subject Whose schema it is, for errors: `The output`, `Tool "search"`.
+ * @returns The converted schema; an equal copy if it needs no conversion.
+ * @throws ConfigurationError `schema`, with the path and the keyword, for what the API cannot express.
+ */
+export function adaptSchema(schema: JsonSchema, rules: SchemaRules, subject: string): JsonSchema {
+  const { $defs, definitions, ...root } = hoistReferences(schema);
+  const all: JsonObject = { ...objectOf(definitions), ...objectOf($defs) };
+  if (!rules.recursion) requireNoCycle(root, all, rules.api, subject);
+  const adapt = (value: JsonValue, path: string) =>
+    isJsonObject(value) ? adaptPart(value, { rules, subject }, path) : value;
+  const defs = Object.entries(all).map(([name, value]) => [name, adapt(value, `$defs.${name}`)]);
+  return {
+    ...(adapt(root, '') as JsonSchema),
+    ...(defs.length > 0 ? { $defs: Object.fromEntries(defs) as JsonObject } : {}),
+  };
+}
+
+interface Context {
+  readonly rules: SchemaRules;
+  readonly subject: string;
+}
+
+function adaptPart(schema: JsonSchema, context: Context, path: string): JsonSchema {
+  const { rules, subject } = context;
+  if (rules.bareReferences && schema['$ref'] !== undefined) return { $ref: schema['$ref'] };
+  const accepted: Record<string, JsonValue> = {};
+  const described: Record<string, JsonValue> = {};
+  for (const [keyword, value] of Object.entries(replaceKeywords(schema, rules))) {
+    let index = 0;
+    const inner = (part: JsonSchema) => adaptPart(part, context, joinPath(path, keyword, part, value, index++));
+    if (rules.accepts(keyword, value)) accepted[keyword] = mapSubschemas(keyword, value, inner);
+    else if (keyword !== 'propertyNames' || JSON.stringify(value) !== '{"type":"string"}') described[keyword] = value;
+  }
+  const { prefixItems } = schema;
+  if (!rules.tuples && prefixItems !== undefined) described['prefixItems'] = prefixItems;
+  const constraints = describeConstraints(described);
+  if (constraints !== '')
+    accepted['description'] = [...asArray(schema['description']), `{${constraints}}`].join('\n\n');
+  const isObject = asArray(schema['type']).includes('object') || isJsonObject(schema['properties']);
+  if (!rules.closed || !isObject) return accepted;
+  const { additionalProperties } = schema;
+  const hasProperties = Object.keys(objectOf(schema['properties'])).length > 0;
+  if (!hasProperties && isJsonObject(additionalProperties))
+    throw unsupported(subject, path, 'additionalProperties', rules.api, 'a record', 'an array of { key, value }');
+  return { ...accepted, additionalProperties: false };
+}
+
+/** `oneOf` means the same as `anyOf` for a model, a choice of types with an `enum` is a choice of enums. */
+function replaceKeywords(schema: JsonSchema, { tuples, constants }: SchemaRules): JsonSchema {
+  const { oneOf, anyOf, prefixItems, ...others } = schema;
+  let replaced: JsonObject = others;
+  if (tuples) replaced = prefixItems === undefined ? replaced : { ...replaced, prefixItems };
+  else if (prefixItems !== undefined) {
+    const items = [...list(prefixItems), ...(isJsonObject(others['items']) ? [others['items']] : [])];
+    replaced = { ...replaced, items: items.length === 1 ? (items[0] ?? {}) : { anyOf: items } };
+  }
+  const constant = replaced['const'];
+  if (!constants && constant !== undefined) replaced = { ...omit(replaced, 'const', 'type'), ...enumOf([constant]) };
+  const values = replaced['enum'];
+  const choices: JsonValue[] = [...list(anyOf), ...list(oneOf)];
+  if (Array.isArray(values) && Array.isArray(replaced['type'])) {
+    replaced = omit(replaced, 'enum', 'type');
+    choices.push(...splitByType(values as JsonValue[]));
+  }
+  return choices.length > 0 ? { ...replaced, anyOf: choices } : replaced;
+}
+
+function splitByType(values: readonly JsonValue[]): readonly JsonObject[] {
+  const types = [...new Set(values.map(typeOf))];
+  return types.map((type) => enumOf(values.filter((value) => typeOf(value) === type)));
+}
+
+function enumOf(values: readonly JsonValue[]): JsonObject {
+  const type = typeOf(values[0] ?? null);
+  return type === 'null' ? { type } : { type, enum: values };
+}
+
+const typeOf = (value: JsonValue): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
+
+/** The names on the way to a part: properties by their names, the members of lists by their places. */
+function joinPath(path: string, keyword: string, part: JsonSchema, value: JsonValue, index: number): string {
+  const name = value === part ? undefined : isJsonObject(value) ? Object.keys(value)[index] : String(index);
+  return [path, keyword, name].filter((each) => each !== undefined && each !== '').join('.');
+}
+
+/** Where the APIs look for the target of a reference. */
+const isDefinition = /^#\/\$defs\/[^/]+$/;
+
+/** Moves the targets of all references to `$defs`, the only place that every API knows. */
+function hoistReferences(schema: JsonSchema): JsonSchema {
+  const moved = new Map<string, JsonObject>();
+  const hoist = (value: JsonValue): JsonValue => {
+    if (Array.isArray(value)) return (value as readonly JsonValue[]).map(hoist);
+    if (!isJsonObject(value)) return value;
+    const { $ref } = value;
+    const target = typeof $ref === 'string' && !isDefinition.test($ref) ? resolveReference($ref, schema) : undefined;
+    const copy = Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, hoist(inner)]));
+    if (typeof $ref !== 'string' || target === undefined) return copy;
+    const name = $ref.replace(/^#\/?(?:definitions\/)?/, '').replace(/\W+/g, '_') || 'root';
+    if (!moved.has(name)) {
+      moved.set(name, {}); // in a cycle
+      moved.set(name, hoist(omit(target, '$defs', 'definitions')) as JsonObject);
+    }
+    return { ...copy, $ref: `#/$defs/${name}` };
+  };
+  const hoisted = hoist(schema) as JsonSchema;
+  if (moved.size === 0) return hoisted;
+  return { ...hoisted, $defs: { ...objectOf(hoisted['$defs']), ...Object.fromEntries(moved) } };
+}
+
+const objectOf = (value: JsonValue | undefined): JsonObject => (isJsonObject(value) ? value : {});
+
+function requireNoCycle(root: JsonObject, defs: JsonObject, api: string, subject: string): void {
+  const open: string[] = [];
+  const done = new Set<string>();
+  const visit = (value: JsonValue): void => {
+    if (typeof value !== 'object' || value === null) return;
+    const { $ref } = value as JsonObject;
+    if (typeof $ref === 'string' && isDefinition.test($ref)) {
+      const name = $ref.slice('#/$defs/'.length);
+      if (open.includes(name))
+        throw unsupported(subject, `$defs.${name}`, '$ref', api, 'a schema that contains itself', 'a list with ids');
+      if (done.has(name)) return;
+      open.push(name);
+      visit(defs[name] ?? null);
+      open.pop();
+      done.add(name);
+      return;
+    }
+    Object.values(value).forEach(visit);
+  };
+  visit(root);
+}
+
+function unsupported(subject: string, path: string, keyword: string, api: string, what: string, instead: string) {
+  return new ConfigurationError(
+    'schema',
+    `${subject}: ${api} does not accept ${what} (${keyword} at "${path}").`,
+    `Describe the value differently, for example as ${instead}.`,
+  );
+}
