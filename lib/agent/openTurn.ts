@@ -54,7 +54,7 @@ export class OpenTurn {
     };
     content.closeText();
     emitMessage({ role: 'model', parts: content.parts });
-    const calls = [...content.calls, ...toolCallsOf({ role: 'model', parts: content.parts })];
+    const calls = [...content.calls, ...toolCallsOf(content)];
     const results = calls.map((call) => content.resultOf(call));
     events.push(...results.filter(({ id }) => !content.results.has(id)));
     emitMessage({ role: 'user', parts: results });

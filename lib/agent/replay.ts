@@ -7,6 +7,7 @@ import { ConfigurationError } from '../core/errors.js';
 import { eventOfPart } from '../core/event.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
 import { isOpenCalls, isTurn } from '../core/eventGuards.js';
+import { readableParts } from '../core/message.js';
 import type { Message } from '../core/message.js';
 
 /** Ends the events that the run emitted before it was resumed. */
@@ -30,7 +31,7 @@ export function replay({ messages, metadata, finish, results }: OpenCalls): Obse
 type Replayed = RunEvent | FinishChunk;
 
 const messageEvents = (message: Message): readonly Replayed[] => [
-  ...(message.role === 'model' ? message.parts.map(eventOfPart) : []),
+  ...(message.role === 'model' ? readableParts(message.parts).map(eventOfPart) : []),
   { type: 'message', message },
 ];
 

@@ -1,5 +1,5 @@
-import type { JsonObject, JsonValue } from './json/json.js';
-import type { FilePart, Metadata, ProviderData, SourcePart } from './message.js';
+import type { JsonObject } from './json/json.js';
+import type { FilePart, Metadata, ProviderData, ProviderPart, SourcePart } from './message.js';
 import type { Usage } from './usage.js';
 
 /**
@@ -46,7 +46,6 @@ export interface TextChunk {
    * A view that shows each text by itself omits it. Default: nothing was put there.
    */
   readonly prefix?: string;
-  readonly providerData?: ProviderData;
 }
 
 /** The text of a delta as the model has written it. */
@@ -98,13 +97,10 @@ export interface MetadataChunk {
   readonly metadata: Metadata;
 }
 
-/**
- * Data to send back to the provider with later requests: stored in `message.metadata`, not emitted to the subscriber.
- */
-export interface ProviderDataChunk {
-  readonly type: 'providerData';
-  readonly provider: string;
-  readonly data: JsonValue;
+/** A part of the message that only the provider can read. It is not emitted to the subscriber. */
+export interface ProviderChunk extends ProviderPart {
+  /** Set if it makes a message even without any other part: the user may have to reply to it. */
+  readonly standsAlone?: true;
 }
 
 /** Voids all chunks since the start of the turn: the turn starts over. */
@@ -149,7 +145,7 @@ export type Chunk =
   | FileChunk
   | SourceChunk
   | MetadataChunk
-  | ProviderDataChunk
+  | ProviderChunk
   | RetractChunk
   | RetryChunk
   | FinishChunk;

@@ -1,8 +1,8 @@
 import type { WaitingCall } from './approval.js';
 import type { Checkpoint } from './checkpoint.js';
-import type { Chunk, FinishChunk, FinishReason, ProviderDataChunk, ToolCallFragment } from './chunk.js';
+import type { Chunk, FinishChunk, FinishReason, ProviderChunk, ToolCallFragment } from './chunk.js';
 import type { JsonObject, JsonValue } from './json/json.js';
-import type { Message, Metadata, Part, ToolCallPart, ToolResultPart } from './message.js';
+import type { Message, Metadata, ReadablePart, ToolCallPart, ToolResultPart } from './message.js';
 import type { RunState } from './runState.js';
 import { addUsage } from './usage.js';
 import type { Usage } from './usage.js';
@@ -174,7 +174,7 @@ export interface CheckpointEvent {
  * of the events of the run's tools.
  */
 export type RunEvent<Tool = ToolEvent, Output = unknown> =
-  | Exclude<Chunk, ToolCallFragment | ProviderDataChunk | FinishChunk>
+  | Exclude<Chunk, ToolCallFragment | ProviderChunk | FinishChunk>
   | Tool
   | TurnMessageEvent
   | TurnEvent
@@ -210,7 +210,7 @@ export function withoutNext({ next, ...rest }: TurnEvent, added?: Pick<TurnEvent
 export const turnFollows = (turn: TurnEvent): boolean => Boolean(turn.next) || followed.has(turn);
 
 /** The event with which a run emits a part of a message. */
-export function eventOfPart(part: Part): Extract<RunEvent, { readonly type: Part['type'] }> {
+export function eventOfPart(part: ReadablePart): Extract<RunEvent, { readonly type: ReadablePart['type'] }> {
   switch (part.type) {
     case 'file':
       return { type: 'file', file: part };

@@ -4,7 +4,7 @@ import type {
   FileChunk,
   FinishChunk,
   MetadataChunk,
-  ProviderDataChunk,
+  ProviderChunk,
   RetractChunk,
   RetryChunk,
   SourceChunk,
@@ -65,8 +65,8 @@ export const isSource = (event: StreamEvent): event is SourceChunk => event.type
 /** Whether an event is metadata for the subscriber. */
 export const isMetadata = (event: StreamEvent): event is MetadataChunk => event.type === 'metadata';
 
-/** Whether an event is data to send back to the provider. */
-export const isProviderData = (event: StreamEvent): event is ProviderDataChunk => event.type === 'providerData';
+/** Whether an event is a part that only the provider can read. */
+export const isProviderPart = (event: StreamEvent): event is ProviderChunk => event.type === 'provider';
 
 /** Whether an event voids all chunks since the turn began. */
 export const isRetract = (event: StreamEvent): event is RetractChunk => event.type === 'retract';

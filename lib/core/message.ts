@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from './json/json.js';
 
 /**
- * Data that must be sent back to a provider, under the provider's name: signatures, response ids, encrypted reasoning.
- * It is sent to that provider only; other providers ignore it.
+ * What a provider needs to read a part again, under the provider's name: the signature of a call, the id of a file. It
+ * is sent to that provider only; other providers ignore it.
  */
 export type ProviderData = JsonObject;
 
@@ -12,14 +12,13 @@ export type ProviderData = JsonObject;
  */
 export type ProviderOptions = Readonly<Record<string, JsonObject>>;
 
-/** Data about a message or a run, for the application. The data under a provider's name is for that provider. */
+/** Data about a message or a run, for the application. It is sent to no provider. */
 export type Metadata = JsonObject;
 
 /** A text, as part of a message. */
 export interface TextPart {
   readonly type: 'text';
   readonly text: string;
-  readonly providerData?: ProviderData;
   /** Fields for the provider's encoding of this part (`cache_control`). Default: none. */
   readonly providerOptions?: ProviderOptions;
 }
@@ -56,6 +55,18 @@ export interface SourcePart {
   /** The position after the last character of the citation, counted like `start`. */
   readonly end?: number;
   readonly providerData?: ProviderData;
+}
+
+/**
+ * What only one provider can read, at its place among the parts: signed thinking, encrypted reasoning, the calls of
+ * tools that the provider ran, the id of its response. It is sent back to that provider only, and shown to nobody.
+ */
+export interface ProviderPart {
+  readonly type: 'provider';
+  /** The name of the provider (`Model.provider`). */
+  readonly provider: string;
+  /** What the model's wire has put there, and reads again. */
+  readonly data: JsonObject;
 }
 
 /** A complete tool call. Arguments that were not valid JSON are `{ _raw, _error: 'invalid_json' }`. */
@@ -126,7 +137,10 @@ export function unfinishedResult(
 }
 
 /** A part of a message. */
-export type Part = TextPart | FilePart | SourcePart | ToolCallPart | ToolResultPart;
+export type Part = TextPart | FilePart | SourcePart | ToolCallPart | ToolResultPart | ProviderPart;
+
+/** A part of a message that is not only for a provider. */
+export type ReadablePart = Exclude<Part, ProviderPart>;
 
 /** The author of a message. The tool results of a turn are one `user` message. */
 export type Role = 'system' | 'user' | 'model';
@@ -148,6 +162,14 @@ export interface Message {
 function message(role: Role, content: string | readonly Part[]): Message {
   return { role, parts: typeof content === 'string' ? [{ type: 'text', text: content }] : content };
 }
+
+/** The parts that anybody can read. */
+export const readableParts = (parts: readonly Part[]): readonly ReadablePart[] =>
+  parts.filter((part) => part.type !== 'provider');
+
+/** Returns the data of the parts for a provider, in order. */
+export const providerDataOf = ({ parts }: Pick<Message, 'parts'>, provider: string): readonly JsonObject[] =>
+  parts.flatMap((part) => (part.type === 'provider' && part.provider === provider ? [part.data] : []));
 
 /** Creates a user message. */
 export const userMessage = (content: string | readonly Part[]): Message => message('user', content);
@@ -190,7 +212,7 @@ export function base64(bytes: Uint8Array): string {
 }
 
 /** All text parts of a message, joined without a separator. */
-export function messageText({ parts }: Message): string {
+export function messageText({ parts }: Pick<Message, 'parts'>): string {
   return parts.map((part) => (part.type === 'text' ? part.text : '')).join('');
 }
 
@@ -201,7 +223,7 @@ export function answerOf(messages: readonly Message[]): string {
 }
 
 /** The tool calls of a message, in order. */
-export function toolCallsOf({ parts }: Message): readonly ToolCallPart[] {
+export function toolCallsOf({ parts }: Pick<Message, 'parts'>): readonly ToolCallPart[] {
   return parts.filter((part) => part.type === 'toolCall');
 }
 

@@ -139,7 +139,7 @@ export function createUnwrapper(emit: (text: string) => void): Unwrapper {
       }
     },
     release() {
-      if (state === 'beginning' || (state === 'end' && !isEnd(held))) emitHeld();
+      if (held !== '' && (state === 'beginning' || (state === 'end' && !isEnd(held)))) emitHeld();
     },
   };
 }

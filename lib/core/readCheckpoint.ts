@@ -61,6 +61,7 @@ const partFields: Readonly<Record<string, Fields>> = {
   text: { text },
   file: { mediaType: text, 'name?': text, 'url?': text },
   source: { 'id?': text, 'url?': text, 'title?': text, 'text?': text },
+  provider: { provider: text, data: record },
   toolCall: { id: text, name: text, arguments: record },
   toolResult: { id: text, name: text, 'code?': text },
 };

@@ -24,9 +24,8 @@ export type StartTextReader = (emit: (event: TextChunk | StreamEvent) => void) =
 /**
  * Filters text whose deltas may be cut anywhere, for one subscription: a reader holds text back until it is decided.
  *
- * Metadata, provider data and notices have no position in the text, and pass. Before any other event, the held text is
- * released. `retract` drops it, and starts another reader. The provider data of a text that is held back is emitted
- * with an empty text, since it must be sent back to the provider.
+ * Metadata and notices have no position in the text, and pass. Before any other event, the held text is released.
+ * `retract` drops it, and starts another reader.
  */
 export class TextFilter {
   private reader: TextReader;
@@ -47,10 +46,8 @@ export class TextFilter {
     switch (known.type) {
       case 'text':
         if (this.reader.read(known)) break;
-        if (known.providerData) this.emit({ type: 'text', text: '', providerData: known.providerData });
         return;
       case 'metadata':
-      case 'providerData':
       case 'retry':
         break;
       case 'retract':
@@ -74,10 +71,9 @@ export class TextFilter {
  * <span class="informal">`createOperator` for text: you say what to hold back, and it knows when to release it.</span>
  *
  * A reader receives the text of a turn, emits what is decided, and holds back the rest. The operator calls `release`
- * before an event that has a position in the text (a tool call, thinking, a source, the `finish`, an unknown event),
- * and before an error and the completion. Metadata, provider data and retries pass. `retract` drops the held text: each
- * attempt at a turn has a new reader. If the reader does not emit the chunk as it is, its `providerData` is emitted
- * with an empty text, since the provider needs it back.
+ * before an event that has a position in the text (a tool call, thinking, a source, a provider part, the `finish`, an
+ * unknown event), and before an error and the completion. Metadata and retries pass. `retract` drops the held text:
+ * each attempt at a turn has a new reader.
  *
  * ```ts
  * const address = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;

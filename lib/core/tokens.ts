@@ -35,6 +35,8 @@ function countPartTokens(part: Part): number {
       return (part.text ?? '').length / CHARACTERS_PER_TOKEN;
     case 'toolCall':
       return (part.name.length + JSON.stringify(part.arguments).length) / CHARACTERS_PER_TOKEN;
+    case 'provider':
+      return JSON.stringify(part.data).length / CHARACTERS_PER_TOKEN;
     case 'toolResult':
       return (part.error ?? JSON.stringify(part.result)).length / CHARACTERS_PER_TOKEN;
   }

@@ -3,8 +3,8 @@ import type { Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { checkKeepRecent, cutIndex, inputBefore } from '../core/keepRecent.js';
 import type { KeepRecentOptions } from '../core/keepRecent.js';
-import { systemMessage, userMessage } from '../core/message.js';
-import type { Message, Part } from '../core/message.js';
+import { readableParts, systemMessage, userMessage } from '../core/message.js';
+import type { Message, ReadablePart } from '../core/message.js';
 import type { Model, ModelRequest } from '../core/model.js';
 import { openResponse } from '../core/response.js';
 import { requireNumber } from '../core/options.js';
@@ -137,9 +137,9 @@ function summaryBy(model: Model, request: ModelRequest): Observable<Written> {
 
 /** A conversation as one text: a history with calls would need their tools in the request. */
 const toTranscript = (messages: readonly Message[]): string =>
-  messages.map(({ role, parts }) => `${role}: ${parts.map(partText).join('\n')}`).join('\n\n');
+  messages.map(({ role, parts }) => `${role}: ${readableParts(parts).map(partText).join('\n')}`).join('\n\n');
 
-function partText(part: Part): string {
+function partText(part: ReadablePart): string {
   switch (part.type) {
     case 'text':
       return part.text;

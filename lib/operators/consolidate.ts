@@ -1,11 +1,10 @@
 import type { OperatorFunction, Subscriber } from 'rxjs';
-import type { FileChunk, ProviderDataChunk, SourceChunk, TextChunk, ThinkingChunk } from '../core/chunk.js';
+import type { FileChunk, ProviderChunk, SourceChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers } from '../core/createOperator.js';
 import type { TurnMessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
-import { JsonMerger } from '../core/json/merge.js';
-import type { FilePart, Message, Metadata, Part, ProviderData, SourcePart, TextPart } from '../core/message.js';
+import type { FilePart, Message, Part, SourcePart } from '../core/message.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 
 /**
@@ -15,11 +14,11 @@ import { StringBuilder } from '../core/stringBuilder.js';
  *
  * ![](../../marbles/consolidate.svg)
  *
- * Consecutive text is joined; parts keep their order of arrival. Thinking is not part of a message. Provider data is
- * stored in `message.metadata[provider]` (objects are merged by key, arrays are concatenated) or in its part. It is not
- * forwarded, and neither are empty text and thinking chunks, which only contain provider data. All other events are
- * forwarded unchanged. No message is emitted for a turn without parts, or for a source that completes without a
- * `finish`. `retract` discards the collected content.
+ * Consecutive text is joined; parts keep their order of arrival. Thinking is not part of a message. Parts that only the
+ * provider can read, and the provider data of other parts, are kept in the message and not forwarded, and neither are
+ * empty text and thinking chunks. All other events are forwarded unchanged. No message is emitted for a turn without
+ * parts, or for a source that completes without a `finish`. Provider parts alone make a message only if the turn is
+ * `paused`, or if one of them `standsAlone`. `retract` discards the collected content.
  *
  * ```ts
  * model.stream(request).pipe(accumulateToolCalls(), consolidate()).subscribe((event) => {
@@ -29,10 +28,7 @@ import { StringBuilder } from '../core/stringBuilder.js';
  *
  * @returns A function that returns an Observable of the source's events and the message.
  */
-export function consolidate<E extends StreamEvent>(): OperatorFunction<
-  E,
-  Exclude<E, ProviderDataChunk> | TurnMessageEvent
->;
+export function consolidate<E extends StreamEvent>(): OperatorFunction<E, Exclude<E, ProviderChunk> | TurnMessageEvent>;
 export function consolidate(): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => new Consolidation(out));
 }
@@ -48,12 +44,12 @@ class Consolidation implements OperatorHandlers<StreamEvent> {
     const known = asKnownEvent(event);
     switch (known.type) {
       case 'text':
-        this.content().addText(known);
-        if (known.text !== '') out.next(withoutProviderData(known));
-        return;
+        if (known.text === '') return;
+        this.content().addText(known.text);
+        break;
       case 'thinking':
-        if (known.text !== '') out.next(withoutProviderData(known));
-        return;
+        if (known.text === '') return;
+        break;
       case 'toolCall':
         this.content().addPart(known);
         out.next(withoutProviderData(known));
@@ -66,11 +62,11 @@ class Consolidation implements OperatorHandlers<StreamEvent> {
         this.content().addPart(known.source);
         out.next(withoutPartData(known));
         return;
-      case 'providerData':
-        this.content().addProviderData(known);
+      case 'provider':
+        this.content().addProviderPart(known);
         return;
       case 'finish': {
-        const message = this.collector?.message();
+        const message = this.collector?.message(known.reason === 'paused');
         this.collector = undefined; // the emitted message is immutable
         if (message) out.next({ type: 'message', message } as TurnMessageEvent);
         break;
@@ -88,10 +84,8 @@ class Consolidation implements OperatorHandlers<StreamEvent> {
   }
 }
 
-type Collected = TextChunk | ThinkingChunk | ToolCallEvent | FilePart | SourcePart;
-
-/** Returns the same object if it has no provider data: most deltas have none. */
-function withoutProviderData<C extends Collected>(content: C): C {
+/** Returns the same object if it has no provider data. */
+function withoutProviderData<C extends ToolCallEvent | FilePart | SourcePart>(content: C): C {
   if (!('providerData' in content)) return content;
   const { providerData: _, ...rest } = content;
   return rest as C;
@@ -110,43 +104,39 @@ function withoutPartData(event: FileChunk | SourceChunk): FileChunk | SourceChun
  */
 class MessageCollector {
   private readonly parts: Part[] = [];
-  private providerData: JsonMerger | undefined;
+  /** Whether the parts make a message. */
+  private isMessage = false;
   /** The text part that is still open. */
   private text: StringBuilder | undefined;
-  private textData: ProviderData | undefined;
 
-  addText({ text, providerData }: TextChunk): void {
-    if (text === '' && !providerData) return;
-    if (this.textData) this.closeText(); // the signature covers only the text before it
+  addText(text: string): void {
+    this.isMessage = true;
     this.text ??= new StringBuilder();
     this.text.add(text);
-    this.textData = providerData;
   }
 
   addPart(part: Part): void {
+    this.isMessage = true;
     this.closeText();
     this.parts.push(part);
   }
 
-  addProviderData({ provider, data }: ProviderDataChunk): void {
-    this.providerData ??= new JsonMerger();
-    this.providerData.add({ [provider]: data });
+  addProviderPart({ standsAlone, ...part }: ProviderChunk): void {
+    this.isMessage ||= standsAlone === true;
+    this.closeText();
+    this.parts.push(part);
   }
 
-  /** The message; undefined if it has no parts. */
-  message(): Message | undefined {
+  /** The message; undefined if there is none. A provider that has paused needs all of its parts to continue. */
+  message(isPaused: boolean): Message | undefined {
     this.closeText();
     const { parts } = this;
-    if (parts.length === 0) return undefined;
-    const metadata = this.providerData?.value as Metadata | undefined;
-    return metadata ? { role: 'model', parts, metadata } : { role: 'model', parts };
+    return this.isMessage || isPaused ? { role: 'model', parts } : undefined;
   }
 
   private closeText(): void {
     if (!this.text) return;
-    const part: TextPart = { type: 'text', text: this.text.toString() };
-    this.parts.push(this.textData ? { ...part, providerData: this.textData } : part);
+    this.parts.push({ type: 'text', text: this.text.toString() });
     this.text = undefined;
-    this.textData = undefined;
   }
 }

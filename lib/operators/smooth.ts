@@ -25,9 +25,9 @@ export interface SmoothOptions {
  * at which no text waits longer than `maxDelay`. The first characters after a pause are emitted at once, so the answer
  * does not begin later.
  *
- * No other event waits. Metadata, provider data and `retry` have no position in the text, and pass. Before any other
- * event (a tool call, a file, the message, the end of the turn), before an error and before the completion, the rest of
- * the text is emitted at once. `retract` drops it. A text with provider data passes whole.
+ * No other event waits. Metadata and `retry` have no position in the text, and pass. Before any other event (a tool
+ * call, a file, the message, the end of the turn), before an error and before the completion, the rest of the text is
+ * emitted at once. `retract` drops it.
  *
  * A delta never ends inside a character of several code points (an emoji with a skin tone, a letter with an accent):
  * the cuts are those of `Intl.Segmenter`, or of code points where a runtime does not have it.
@@ -87,11 +87,9 @@ export function smooth<E extends StreamEvent>({
         switch (known.type) {
           case 'text':
           case 'thinking':
-            if ('providerData' in known) break;
             enqueue(known);
             return;
           case 'metadata':
-          case 'providerData':
           case 'retry':
             out.next(event);
             return;

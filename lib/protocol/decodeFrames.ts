@@ -155,7 +155,7 @@ const MAX_FRAME_DEPTH = 532;
 export function isAnswerContent(chunk: Chunk): boolean {
   switch (chunk.type) {
     case 'metadata':
-    case 'providerData':
+    case 'provider':
     case 'retract':
     case 'retry':
       return false;

@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import type { JsonObject } from '../core/json/json.js';
-import type { FilePart, Message } from '../core/message.js';
+import type { FilePart } from '../core/message.js';
 import type { ModelRequest } from '../core/model.js';
 import type { Usage } from '../core/usage.js';
 import type { RetryOptions } from './retryRequest.js';
@@ -102,11 +102,6 @@ export type ResultFilePlacement = 'result' | 'message' | 'none';
  */
 export interface Wire {
   readonly framing: Framing;
-  /**
-   * Whether a message must not be merged with an adjacent one of its role, because its provider data refers to this
-   * message alone (the id of a stored response). Default: none.
-   */
-  readonly isUnmergeable?: (message: Message) => boolean;
   /**
    * Returns the reader of the response to a request that may have a `resumePath`: `joinResponse`. Default, and if it
    * returns undefined: an interrupted response is not resumed.

@@ -129,11 +129,10 @@ export interface HttpModelDefinition {
  * none of which contains the key.
  */
 export function httpModel(definition: HttpModelDefinition, options: ModelOptions = {}): Model {
-  const { provider, name, wire } = definition;
+  const { provider, name } = definition;
   const capabilities = { ...definition.capabilities, ...options.capabilities };
   // A message with options of its own is encoded alone: merged with another one, it would lose them.
-  const isSeparate = (message: Message) =>
-    message.providerOptions?.[provider] !== undefined || (wire.isUnmergeable?.(message) ?? false);
+  const isSeparate = (message: Message) => message.providerOptions?.[provider] !== undefined;
   const model = { provider, name, ...(Object.keys(capabilities).length > 0 ? { capabilities } : {}) };
   const settings = { definition, options, model, isSeparate };
   return { ...model, stream: (request) => deferCall(openStream, settings, request) };

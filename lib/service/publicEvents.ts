@@ -4,6 +4,7 @@ import type { RunResult, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { asArray, isRecord, objectOrEmpty, omitUndefined } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
+import { readableParts } from '../core/message.js';
 import type { Message, Metadata, Part } from '../core/message.js';
 import { addUsage } from '../core/usage.js';
 import { describeErrorJson, publicToolError } from '../transport/publicError.js';
@@ -78,7 +79,7 @@ export function createPublisher(
   /** The same message of an event and of the result stays the same object, so that it is sent once. */
   const messages = new WeakMap<Message, Message>();
   const messageOf = (message: Message): Message => {
-    const known = messages.get(message) ?? { role: message.role, parts: message.parts.map(partOf) };
+    const known = messages.get(message) ?? { role: message.role, parts: readableParts(message.parts).map(partOf) };
     messages.set(message, known);
     return known;
   };
@@ -158,7 +159,7 @@ export function createPublisher(
         return { ...known, error: describeErrorJson(known.error) } as StreamEvent;
       case 'checkpoint':
       case 'openCalls':
-      case 'providerData':
+      case 'provider':
       case 'finish':
         return undefined;
       default:

@@ -31,8 +31,7 @@ export interface OperatorContractOptions<In extends StreamEvent> {
  * - unknown events pass through, unchanged and in order;
  * - text that is held back is emitted before an event that has a position in the text, such as a tool call or the
  *   `finish` (which a stop is, too), and before an error and the completion;
- * - metadata, provider data and retries do not cut that text, its `providerData` is kept, and not all of it waits for
- *   the end of the turn;
+ * - metadata and retries do not cut that text, and not all of it waits for the end of the turn;
  * - `retract` starts the turn over;
  * - a subscriber that is already closed subscribes nothing (operators of RxJS do subscribe then: begin with
  *   `createOperator`);

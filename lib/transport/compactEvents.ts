@@ -5,7 +5,7 @@ import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import { answerOf } from '../core/message.js';
-import type { Message, Part, ProviderData, TextPart } from '../core/message.js';
+import type { Message, Part, ProviderData, ProviderPart, TextPart } from '../core/message.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 
 /**
@@ -88,8 +88,11 @@ class Emitted {
   }
 }
 
+/** A part that events have. A provider part is in the message only. */
+type KeyedPart = Exclude<Part, TextPart | ProviderPart>;
+
 /** Creates a function that returns the key of a part: its id for a call or a result, its number for other parts. */
-function createKeys(): (part: Exclude<Part, TextPart>) => string {
+function createKeys(): (part: KeyedPart) => string {
   const counts = { file: 0, source: 0 };
   return (part) => `${part.type}:${part.type === 'file' || part.type === 'source' ? counts[part.type]++ : part.id}`;
 }
@@ -161,7 +164,7 @@ function compactParts({ parts }: Message, emitted: Emitted): readonly CompactPar
   let textEnd: number | undefined = 0; // undefined after a text that differs from the stream
   return parts.map((part) => {
     if (part.type !== 'text') {
-      const key = toKey(part);
+      const key = toKey(part as KeyedPart);
       return equalsEmitted(part, emitted.parts.get(key))
         ? { type: 'emitted', key, ...pickProviderData(part as DataOfPart) }
         : part;

@@ -14,7 +14,7 @@ const examples: readonly (readonly [name: keyof typeof predicates, event: Stream
   ['isFile', { type: 'file' }, []],
   ['isSource', { type: 'source' }, []],
   ['isMetadata', { type: 'metadata' }, []],
-  ['isProviderData', { type: 'providerData' }, []],
+  ['isProviderPart', { type: 'provider' }, []],
   ['isRetract', { type: 'retract' }, []],
   ['isRetry', { type: 'retry' }, []],
   ['isFinish', { type: 'finish' }, []],

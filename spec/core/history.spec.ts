@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { toolCallIds, repairHistory } from '../../lib/core/history.js';
 import { modelMessage, systemMessage, userMessage } from '../../lib/core/message.js';
-import type { Message } from '../../lib/core/message.js';
+import type { Message, Part } from '../../lib/core/message.js';
 
 const call = (id: string) => ({ type: 'toolCall', id, name: 'f', arguments: {} }) as const;
 const result = (id: string) => ({ type: 'toolResult', id, name: 'f', result: 1 }) as const;
@@ -67,6 +67,14 @@ describe('repairHistory', () => {
       cancelled('1'),
       text('never mind'),
     ]);
+  });
+
+  it('repairHistory keeps the parts for a provider at their places', () => {
+    const part = (n: number): Part => ({ type: 'provider', provider: 'p', data: { n } });
+    const text = (value: string): Part => ({ type: 'text', text: value });
+    const parts = [part(1), text('a'), part(2), text('b'), part(3)];
+    const merged = repairHistory([userMessage('Q'), modelMessage(parts.slice(0, 3)), modelMessage(parts.slice(3))]);
+    expect(merged).toEqual([userMessage('Q'), modelMessage(parts)]);
   });
 
   it('repairHistory merges two adjacent messages of the model', () => {

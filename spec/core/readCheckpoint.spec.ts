@@ -8,7 +8,8 @@ import { readCheckpoint } from '../../lib/core/readCheckpoint.js';
 const call = { type: 'toolCall', id: 'c1', name: 'pay', arguments: { amount: 5 } } as const;
 const other = { type: 'toolCall', id: 'c2', name: 'look', arguments: {} } as const;
 const result = { type: 'toolResult', id: 'c2', name: 'look', result: 1 } as const;
-const answer = modelMessage([{ type: 'text', text: 'I pay.' }, call, other]);
+const signature = { type: 'provider', provider: 'p', data: {} } as const;
+const answer = modelMessage([{ type: 'text', text: 'I pay.' }, signature, call, other]);
 const user = userMessage([
   { type: 'text', text: 'Pay!' },
   { type: 'file', mediaType: 'image/png', data: 'AAAA' },

@@ -51,12 +51,12 @@ describe('textFilter', () => {
     expect(events).toEqual([text('Let me '), text('look'), toolCall('search'), text('again'), thinking, finish]);
   });
 
-  it('textFilter keeps the provider data of a text that is held back, and emits no prefix twice', () => {
-    const providerData = { google: { thoughtSignature: 's' } };
-    from<Chunk[]>([{ type: 'text', text: '\nwor', prefix: '\n', providerData }, text('ld'), finish])
+  it('textFilter keeps the place of a provider part in the text, and emits no prefix twice', () => {
+    const part: Chunk = { type: 'provider', provider: 'google', data: { thoughtSignature: 's' } };
+    from<Chunk[]>([{ type: 'text', text: '\nwor', prefix: '\n' }, text('ld'), part, text('wide'), finish])
       .pipe(maskEmails(), toArray())
       .subscribe((events) => {
-        expect(events).toEqual([text('\n'), { type: 'text', text: '', providerData }, text('world'), finish]);
+        expect(events).toEqual([text('\n'), text('world'), part, text('wide'), finish]);
       });
     expect.assertions(1);
   });

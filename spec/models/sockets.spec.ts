@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
-import { userMessage } from '../../lib/core/message.js';
+import { providerDataOf, userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import { fallback } from '../../lib/models/fallback.js';
@@ -120,8 +120,9 @@ describe('models made of models over real sockets', () => {
       { provider: 'openai-responses' },
     ]);
     const [toSecond] = second.requests.map(({ body }) => JSON.stringify(body));
-    const [data] = events.flatMap((event) => (event.type === 'message' ? [event.message.metadata] : []));
-    const { responseId } = data?.['openai-responses'] as { readonly responseId: string };
+    const [message] = events.flatMap((event) => (event.type === 'message' ? [event.message] : []));
+    const responseId = message && providerDataOf(message, 'openai-responses').at(-1)?.['id'];
+    if (typeof responseId !== 'string') throw new Error('the first provider has sent no id');
     expect(responseId).not.toBe('');
     // The history of the first provider is in the request of the second one, and its data is not.
     expect(toSecond).toContain('"functionCall"');

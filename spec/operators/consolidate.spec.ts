@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { EMPTY, Subject, concat, from, of, throwError } from 'rxjs';
-import type { Chunk } from '../../lib/core/chunk.js';
+import type { Chunk, ProviderChunk } from '../../lib/core/chunk.js';
 import type { TurnMessageEvent, StreamEvent, ToolCallEvent } from '../../lib/core/event.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
 import type { Message } from '../../lib/core/message.js';
 import { consolidate } from '../../lib/operators/consolidate.js';
 import { diagram } from '../support/diagram.js';
@@ -12,6 +13,7 @@ type In = Exclude<Chunk, { type: 'toolCallFragment' }> | ToolCallEvent;
 
 const text = (value: string): In => ({ type: 'text', text: value });
 const finish: In = { type: 'finish', reason: 'stop' };
+const forProvider = (data: JsonObject): ProviderChunk => ({ type: 'provider', provider: 'x', data });
 const call: ToolCallEvent = { type: 'toolCall', id: 'c1', name: 'add', arguments: { a: 1 } };
 
 function messagesOf(...chunks: readonly In[]): Message[] {
@@ -26,7 +28,7 @@ describe('consolidate', () => {
 
   it.each(
     operatorContract(consolidate(), {
-      source: [text('Hello'), { type: 'providerData', provider: 'x', data: {} }, text(' world'), finish],
+      source: [text('Hello'), forProvider({}), text(' world'), finish],
     }),
   )('consolidate $title', ({ run }) => run());
 
@@ -55,43 +57,28 @@ describe('consolidate', () => {
     expect(messagesOf(...chunks)[0]?.parts).toEqual([{ type: 'text', text: 'a' }]);
   });
 
-  it.each([
+  it.each<[string, In[]]>([
     ['nothing', []],
     ['only empty text', [text('')]],
-    [
-      'only thinking and data for the provider',
-      [
-        { type: 'thinking', text: 'hm' },
-        { type: 'providerData', provider: 'x', data: 1 },
-      ] as In[],
-    ],
+    ['only thinking and a part for the provider', [{ type: 'thinking', text: 'hm' }, forProvider({ signature: 's' })]],
   ])('consolidate emits no message for %s', (_, chunks) => {
     expect(messagesOf(...chunks)).toEqual([]);
   });
 
-  it("consolidate stores provider data under the provider's name: objects are merged, arrays are concatenated, other values are replaced", () => {
-    const data = (provider: string, value: unknown): In => ({ type: 'providerData', provider, data: value }) as In;
-    const [message] = messagesOf(
-      text('a'),
-      data('x', { details: [{ n: 1 }], id: 'old', deep: { a: 1 } }),
-      data('x', { details: [{ n: 2 }], id: 'new', deep: { b: 2 } }),
-      data('y', [1]),
-      data('y', [2]),
-      data('z', 'only'),
-    );
-    expect(message?.metadata).toEqual({
-      x: { details: [{ n: 1 }, { n: 2 }], id: 'new', deep: { a: 1, b: 2 } },
-      y: [1, 2],
-      z: 'only',
+  it('consolidate keeps the parts for a provider at their places, and they separate the texts', () => {
+    const [message] = messagesOf(text('a'), forProvider({ n: 1 }), forProvider({ n: 2 }), text('b'), text('c'), call);
+    expect(message).toEqual({
+      role: 'model',
+      parts: [text('a'), forProvider({ n: 1 }), forProvider({ n: 2 }), text('bc'), call],
     });
   });
 
-  it('consolidate separates signed text from the text that follows', () => {
-    const [message] = messagesOf(text('a'), { type: 'text', text: 'b', providerData: { google: 'sig' } }, text('c'));
-    expect(message?.parts).toEqual([
-      { type: 'text', text: 'ab', providerData: { google: 'sig' } },
-      { type: 'text', text: 'c' },
-    ]);
+  it('consolidate emits a message of provider parts alone if the turn is paused, or if one stands alone', () => {
+    const part = forProvider({ id: 'request' });
+    const alone = [{ role: 'model', parts: [part] }];
+    expect(messagesOf({ ...part, standsAlone: true })).toEqual(alone);
+    const paused = from<In[]>([part, { type: 'finish', reason: 'paused' }]).pipe(consolidate());
+    expect(observe(paused).values[0]).toEqual({ type: 'message', message: alone[0] });
   });
 
   it('consolidate discards what it has collected on retract', () => {
@@ -114,7 +101,7 @@ describe('consolidate', () => {
       readonly n: number;
     }
     const { values } = observe(of<(Mine | Chunk)[]>({ type: 'mine', n: 1 }).pipe(consolidate()));
-    const first: Exclude<Chunk, { type: 'providerData' }> | TurnMessageEvent | Mine | undefined = values[0];
+    const first: Exclude<Chunk, { type: 'provider' }> | TurnMessageEvent | Mine | undefined = values[0];
     expect(first?.type === 'mine' ? first.n : undefined).toBe(1);
   });
 
@@ -137,40 +124,32 @@ describe('consolidate', () => {
     const providerData = { google: 'signature' };
     const file: In = { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'AA==', providerData } };
     const source: In = { type: 'source', source: { type: 'source', url: 'https://example.org', providerData } };
-    const thinking = { type: 'thinking', text: 'hm', providerData } as In;
-    const signedText: In = { type: 'text', text: 'a', providerData };
     const { values } = observe(
-      from<In[]>([thinking, signedText, { ...call, providerData }, file, source, finish]).pipe(consolidate()),
+      from<In[]>([forProvider({ n: 1 }), { ...call, providerData }, file, source, finish]).pipe(consolidate()),
     );
     const events = values.filter((event) => event.type !== 'message');
     expect(events).toEqual([
-      { type: 'thinking', text: 'hm' },
-      text('a'),
       call,
       { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'AA==' } },
       { type: 'source', source: { type: 'source', url: 'https://example.org' } },
       finish,
     ]);
     const message = values.find((event): event is TurnMessageEvent => event.type === 'message')?.message;
-    expect(message?.parts.map((part) => 'providerData' in part && part.providerData)).toEqual([
-      providerData,
+    expect(message?.parts.map((part) => ('providerData' in part ? part.providerData : part))).toEqual([
+      forProvider({ n: 1 }),
       providerData,
       providerData,
       providerData,
     ]);
   });
 
-  it('consolidate forwards no empty text and no empty thinking, and keeps the signature in them', () => {
-    const signature: In = { type: 'text', text: '', providerData: { google: 'signature' } };
+  it('consolidate forwards no empty text and no empty thinking', () => {
     const { values } = observe(
-      from<In[]>([text('a'), text(''), { type: 'thinking', text: '' }, signature, finish]).pipe(consolidate()),
+      from<In[]>([text('a'), text(''), { type: 'thinking', text: '' }, finish]).pipe(consolidate()),
     );
     expect(values).toEqual([
       text('a'),
-      {
-        type: 'message',
-        message: { role: 'model', parts: [{ type: 'text', text: 'a', providerData: { google: 'signature' } }] },
-      },
+      { type: 'message', message: { role: 'model', parts: [{ type: 'text', text: 'a' }] } },
       finish,
     ]);
   });

@@ -321,21 +321,12 @@ const rows: readonly Row[] = [
       turnOf(list(n, (at) => ({ type: 'toolCallFragment', index: 0, id: 'i', name: 'f', arguments: `{"a":${at}}` }))),
   ],
   [
-    'provider data with lists',
+    'provider parts',
     5_000,
     (n) =>
       turnOf([
         { type: 'text', text: 'x' },
-        ...list(n, (at): Chunk => ({ type: 'providerData', provider: 'p', data: { list: [at] } })),
-      ]),
-  ],
-  [
-    'provider data with keys',
-    5_000,
-    (n) =>
-      turnOf([
-        { type: 'text', text: 'x' },
-        ...list(n, (at): Chunk => ({ type: 'providerData', provider: 'p', data: { inner: { [`k${at}`]: at } } })),
+        ...list(n, (at): Chunk => ({ type: 'provider', provider: 'p', data: { list: [at] } })),
       ]),
   ],
   [

@@ -45,6 +45,7 @@ describe('holdBack', () => {
     ['thinking', { type: 'thinking', text: 't' }],
     ['a fragment of a call', { type: 'toolCallFragment', name: 'f' }],
     ['a source', { type: 'source', source: { type: 'source', url: 'https://a.test' } }],
+    ['a provider part', { type: 'provider', provider: 'p', data: {} }],
     ['the finish', finish],
   ])('holdBack releases the text before %s', (_, chunk) => {
     expect(held([text('one tw'), chunk, text('o ')])).toEqual([text('one '), text('tw'), chunk, text('o ')]);
@@ -52,7 +53,6 @@ describe('holdBack', () => {
 
   it.each<[string, Chunk]>([
     ['metadata', { type: 'metadata', metadata: {} }],
-    ['provider data', { type: 'providerData', provider: 'p', data: 1 }],
     ['a retry', { type: 'retry', attempt: 1, delay: 0, error: {} }],
   ])('holdBack holds the text while %s passes', (_, chunk) => {
     expect(held([text('tw'), chunk, text('o ')])).toEqual([chunk, text('two ')]);
@@ -62,15 +62,6 @@ describe('holdBack', () => {
     expect(held([text('tw'), { type: 'retract' }, text('one '), finish])).toEqual([
       { type: 'retract' },
       text('one '),
-      finish,
-    ]);
-  });
-
-  it('holdBack keeps the provider data of a text that it holds', () => {
-    const providerData = { p: { signature: 's' } };
-    expect(held([{ type: 'text', text: 'two', providerData }, finish])).toEqual([
-      { type: 'text', text: '', providerData },
-      text('two'),
       finish,
     ]);
   });

@@ -106,7 +106,7 @@ describe('smooth', () => {
     ['a tool call', { type: 'toolCallFragment', name: 'f' }],
     ['a file', { type: 'file', file: { type: 'file', mediaType: 'image/png', data: '' } }],
     ['the finish', finish],
-    ['text with provider data', { type: 'text', text: 'signed', providerData: { p: 1 } }],
+    ['a provider part', { type: 'provider', provider: 'p', data: {} }],
   ])('smooth emits the rest of the text before %s', (_, chunk) => {
     const { log } = run([
       [0, text('0123456789012345678901')],
@@ -118,7 +118,6 @@ describe('smooth', () => {
 
   it.each<Chunk>([
     { type: 'metadata', metadata: {} },
-    { type: 'providerData', provider: 'p', data: 1 },
     { type: 'retry', attempt: 1, delay: 0, error: { name: 'BusyError' } },
   ])('smooth keeps the pace while $type passes', (chunk) => {
     const { chunks } = run([

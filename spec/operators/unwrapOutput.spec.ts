@@ -94,17 +94,18 @@ describe('unwrapOutput', () => {
     expect(textOf(unwrap(text('{"value":1}'), finish, text('{"value":2}'), finish))).toBe('12');
   });
 
-  it('unwrapOutput starts over on retract, and keeps the provider data of a text', () => {
-    const providerData = { p: { signature: 's' } };
+  it('unwrapOutput starts over on retract, and keeps the place of a provider part', () => {
+    const signature: Chunk = { type: 'provider', provider: 'p', data: { signature: 's' } };
     expect(unwrap(text('{"value":[1'), { type: 'retract' }, text('{"value":2}'), finish)).toEqual([
       text('[1'),
       { type: 'retract' },
       text('2'),
       finish,
     ]);
-    expect(unwrap({ type: 'text', text: '{"value":', providerData }, text('7}'), finish)).toEqual([
-      { type: 'text', text: '', providerData },
+    expect(unwrap(signature, text('{"value":'), text('7}'), signature, finish)).toEqual([
+      signature,
       text('7'),
+      signature,
       finish,
     ]);
   });

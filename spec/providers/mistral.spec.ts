@@ -1,9 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { from } from 'rxjs';
 import type { JsonObject } from '../../lib/core/json/json.js';
 import { filePart, modelMessage, systemMessage, userMessage } from '../../lib/core/message.js';
 import type { Message, Part } from '../../lib/core/message.js';
 import type { ModelRequest } from '../../lib/core/model.js';
+import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
+import { consolidate } from '../../lib/operators/consolidate.js';
 import { chatCompletions } from '../../lib/providers/chatCompletions/chatCompletions.js';
 import { mistralCallId } from '../../lib/providers/shared/callIds.js';
 import { mistral, mistralDialect } from '../../lib/providers/mistral.js';
@@ -218,10 +221,10 @@ describe('mistral: requests', () => {
   });
 
   it('mistral ignores the data of other providers', () => {
-    const message = {
-      ...modelMessage('A'),
-      metadata: { anthropic: { blocks: [] }, openrouter: { reasoning_details: [{ type: 'x' }] } },
-    };
+    const message = modelMessage([
+      { type: 'text', text: 'A' },
+      { type: 'provider', provider: 'openrouter', data: { reasoning_details: [{ type: 'x' }] } },
+    ]);
     expect(messagesOf(userMessage('Q'), message, userMessage('R'))).toEqual([
       { role: 'user', content: 'Q' },
       { role: 'assistant', content: 'A' },
@@ -244,14 +247,16 @@ describe('mistralCallId', () => {
 
 describe('mistral: responses', () => {
   const thought = (text: string): JsonObject => ({ type: 'thinking', thinking: [{ type: 'text', text }] });
-  const data = (...frames: readonly JsonObject[]) => {
-    const { chunks } = read(frames, true, 'mistral');
-    const found = chunks.find((chunk) => chunk.type === 'providerData');
-    return found?.type === 'providerData' ? found.data : undefined;
+  const messageOf = (...frames: readonly JsonObject[]): Message => {
+    let message = modelMessage('');
+    from(read(frames, true, 'mistral').chunks)
+      .pipe(accumulateToolCalls(), consolidate())
+      .subscribe((event) => event.type === 'message' && (message = event.message));
+    return message;
   };
 
   it('mistral stores thinking with its places in the text, and sends it back there', () => {
-    const own = data(
+    const message = messageOf(
       delta({ content: [thought('First, ')] }),
       delta({ content: [thought('this.')] }),
       delta({ content: 'One.' }),
@@ -266,7 +271,6 @@ describe('mistral: responses', () => {
         'stop',
       ),
     );
-    const message: Message = { ...modelMessage('One. Two.'), metadata: { mistral: own ?? {} } };
     expect((messagesOf(userMessage('Q'), message, userMessage('R')) as readonly JsonObject[])[1]).toEqual({
       role: 'assistant',
       content: [

@@ -29,8 +29,8 @@ async function sent(request: Partial<ModelRequest>, name = 'google/gemini-2.5-fl
   return requests[0] ?? { url: '', headers: new Headers(), body: {} };
 }
 const details = (...frames: readonly JsonObject[]) => {
-  const found = read(frames, true, 'openrouter').chunks.find((chunk) => chunk.type === 'providerData');
-  return found?.type === 'providerData' ? (found.data as JsonObject)['reasoning_details'] : undefined;
+  const found = read(frames, true, 'openrouter').chunks.find((chunk) => chunk.type === 'provider');
+  return found?.type === 'provider' ? found.data['reasoning_details'] : undefined;
 };
 const reasoning = (...list: readonly JsonObject[]) => delta({ reasoning_details: list });
 
@@ -211,7 +211,7 @@ describe('openrouter: responses', () => {
     );
     expect(chunks).toContainEqual({ type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'AQ==' } });
     expect(chunks).toContainEqual({ type: 'source', source: { type: 'source', url: 'https://a.example', title: 'A' } });
-    expect(chunks).toContainEqual({ type: 'providerData', provider: 'openrouter', data: { annotations: [file] } });
+    expect(chunks).toContainEqual({ type: 'provider', provider: 'openrouter', data: { annotations: [file] } });
   });
 
   it('openrouter reports an error at the top or in the choice, with the text of the upstream provider', () => {

@@ -177,6 +177,8 @@ describe('publicEvents', () => {
   };
   const metadata = { cost: 1, openrouter: { LEAK: 1 }, requestId: 'r1' };
 
+  const secret = { type: 'provider', provider: 'p', data: { signature: 'LEAK' } };
+  const hi = { type: 'text', text: 'Hi' };
   it.each([
     ['metadata of a provider', { type: 'metadata', metadata: { openai: 'LEAK' } }, []],
     ['known metadata', { type: 'metadata', metadata }, [{ type: 'metadata', metadata: { cost: 1 } }]],
@@ -208,7 +210,12 @@ describe('publicEvents', () => {
       { type: 'toolCall', id: 'c', name: 'n', arguments: {}, error: 'own' },
       [{ type: 'toolCall', id: 'c', name: 'n', arguments: {}, error: 'own' }],
     ],
-    ['provider data', { type: 'providerData', provider: 'p', data: 'LEAK' }, []],
+    ['a part for the provider', { type: 'provider', provider: 'p', data: { signature: 'LEAK' } }, []],
+    [
+      'a message with parts for the provider',
+      { type: 'message', message: { role: 'model', parts: [secret, hi, secret, hi, secret] } },
+      [{ type: 'message', message: { role: 'model', parts: [hi, hi] } }],
+    ],
     ['a checkpoint', { type: 'checkpoint', checkpoint: { LEAK: 1 } }, []],
     [
       'a code that is not in the list',
@@ -243,7 +250,11 @@ describe('publicEvents', () => {
     ],
     ['the end of a response', { type: 'finish', reason: 'stop', rawReason: 'LEAK' }, []],
     ['the open calls of a run', { type: 'openCalls', open: 'LEAK' }, []],
-    ['provider data of an inner run', { type: 'nested', id: 'c', name: 'n', event: { type: 'providerData' } }, []],
+    [
+      'a part for the provider of an inner run',
+      { type: 'nested', id: 'c', name: 'n', event: { type: 'provider' } },
+      [],
+    ],
     ['a cost that is not a number', { type: 'metadata', metadata: { cost: 'LEAK' } }, []],
     ['a model without a name', { type: 'metadata', metadata: { answeredBy: { provider: 'p', url: 'LEAK' } } }, []],
     ['a model without a provider', { type: 'metadata', metadata: { answeredBy: { name: 'n', url: 'LEAK' } } }, []],

@@ -33,7 +33,7 @@ const steps: readonly (readonly Step[])[] = [
     { type: 'source', source: { type: 'source', url: 'https://example.com', title: 'Weather' } },
     'It is ',
     '7 degrees.',
-    { type: 'providerData', provider: 'scripted', data: { id: 'r2' } },
+    { type: 'provider', provider: 'scripted', data: { id: 'r2' } },
     { type: 'finish', reason: 'stop', usage },
   ],
 ];

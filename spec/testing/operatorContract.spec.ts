@@ -64,19 +64,16 @@ const countedForAll = (): Operator => {
 
 interface TextEvent extends StreamEvent {
   readonly text?: string;
-  readonly providerData?: object;
 }
 
 const textEvent = (text: string): StreamEvent => ({ type: 'text', text }) as TextEvent;
 
-const notices: readonly string[] = ['metadata', 'providerData', 'retry'];
+const notices: readonly string[] = ['metadata', 'retry'];
 
 /** Parts of an operator that holds the last text back. */
 interface LateTextParts extends Partial<OperatorHandlers<StreamEvent>> {
   /** Before which types of events it emits what it holds. */
   readonly isContent?: (type: string) => boolean;
-  /** What it emits at once when it holds the whole text. */
-  readonly whenHeld?: (event: TextEvent) => void;
   /** How many characters it emits when a text arrives. */
   readonly decided?: (text: string) => number;
 }
@@ -101,8 +98,6 @@ function lateText(
     };
     const {
       isContent = (type: string) => !notices.includes(type) && type !== 'retract',
-      whenHeld = ({ providerData }: TextEvent) =>
-        providerData && out.next({ type: 'text', text: '', providerData } as StreamEvent),
       decided = (text: string) => text.length - 1,
       ...handlers
     } = parts(flush, out);
@@ -112,7 +107,6 @@ function lateText(
           const all = held.text + (event.text ?? '');
           held.text = all.slice(decided(all));
           emit(all.slice(0, all.length - held.text.length));
-          whenHeld(event);
           return;
         }
         if (isContent(event.type)) flush();
@@ -151,7 +145,7 @@ const broken: Readonly<Record<string, Operator>> = {
     complete: () => out.complete(),
   })),
   'keeps the order of text and other content': lateText(() => ({ isContent: (type) => type === 'finish' })),
-  'reads a text across metadata, provider data and retries': createOperator((out) => {
+  'reads a text across metadata and retries': createOperator((out) => {
     let type = '';
     return {
       next(event) {
@@ -162,7 +156,6 @@ const broken: Readonly<Record<string, Operator>> = {
       },
     };
   }),
-  'keeps the provider data of text that it holds': lateText(() => ({ whenHeld: () => undefined })),
   'emits text before the end of the turn': lateText(() => ({ decided: () => 0 })),
   'ends the output with the finish': lateText(() => ({
     isContent: (type) => type !== 'finish' && !notices.includes(type) && type !== 'retract',

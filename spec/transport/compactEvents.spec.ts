@@ -61,7 +61,7 @@ describe('compact events', () => {
       fc.constantFrom('c1', 'c2').map((id): Part => ({ type: 'toolCall', id, name: 'f', arguments: { id } })),
       fc.constantFrom('c1', 'c2').map((id): Part => ({ type: 'toolResult', id, name: 'f', result: id })),
       fc.constantFrom('u', 'v').map((url): Part => ({ type: 'source', url })),
-      fc.constant<Part>({ type: 'text', text: 'ab', providerData: { p: { signature: 's' } } }),
+      fc.constant<Part>({ type: 'provider', provider: 'p', data: { signature: 's' } }),
     );
     const event = fc.oneof(
       fc.constantFrom('a', 'b', '\n').map((text) => ({ type: 'text', text })),

@@ -96,7 +96,7 @@ export class Scope {
         return this.request?.lane ?? this.turnLane(at);
       case 'finish':
       case 'metadata':
-      case 'providerData':
+      case 'provider':
       case 'file':
       case 'source':
         return this.request?.lane ?? this.turnLane(at);

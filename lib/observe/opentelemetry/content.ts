@@ -2,15 +2,17 @@ import type { Attributes } from '@opentelemetry/api';
 import { Subject } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
 import { isModelMessage } from '../../core/eventGuards.js';
-import { hasToolResults } from '../../core/message.js';
-import type { FilePart, Message, Part } from '../../core/message.js';
+import { hasToolResults, readableParts } from '../../core/message.js';
+import type { FilePart, Message, ReadablePart } from '../../core/message.js';
 import type { ModelRequest } from '../../core/model.js';
 import { accumulateToolCalls } from '../../operators/accumulateToolCalls.js';
 import { consolidate } from '../../operators/consolidate.js';
 
 /** Formats the conversation, the instructions and the tools of a request as the conventions define them. */
 export function inputAttributes({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): Attributes {
-  const system = messages.filter(({ role }) => role === 'system').flatMap(({ parts }) => parts.map(toPart));
+  const system = messages
+    .filter(({ role }) => role === 'system')
+    .flatMap(({ parts }) => readableParts(parts).map(toPart));
   const definitions = tools?.map(({ name, description, parameters }) => {
     return { type: 'function', name, description, parameters };
   });
@@ -27,10 +29,10 @@ export const outputAttributes = (message: Message | undefined): Attributes =>
 
 function toMessage(message: Message) {
   const user = hasToolResults(message) ? 'tool' : 'user';
-  return { role: message.role === 'model' ? 'assistant' : user, parts: message.parts.map(toPart) };
+  return { role: message.role === 'model' ? 'assistant' : user, parts: readableParts(message.parts).map(toPart) };
 }
 
-function toPart(part: Part) {
+function toPart(part: ReadablePart) {
   switch (part.type) {
     case 'text':
       return { type: 'text', content: part.text };

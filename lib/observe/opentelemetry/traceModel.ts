@@ -118,7 +118,7 @@ class ModelCall {
         this.usage = addUsage(this.usage, chunk.usage);
         this.operation.end({ ...finishAttributes(chunk.reason), ...outputAttributes(this.output?.message) });
         break;
-      case 'providerData':
+      case 'provider':
         break;
       default:
         this.timeToFirstChunk ??= this.operation.seconds;

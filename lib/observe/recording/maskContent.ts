@@ -85,6 +85,7 @@ function createMasks(): Mask {
   const part = byType({
     file: keeping('mediaType'),
     source: keeping('id'),
+    provider: keeping('provider'),
     toolCall: call,
     toolResult,
   });
@@ -113,7 +114,7 @@ function createMasks(): Mask {
     },
     file: { file: part },
     source: { source: part },
-    providerData: keeping('provider'),
+    provider: keeping('provider'),
     retract: keeping('attempt', 'usage'),
     retry: { ...keeping('attempt', 'delay', 'next'), error },
     finish: keeping('reason', 'rawReason', 'usage'),

@@ -216,7 +216,7 @@ function deltaField(value: StreamEvent): DeltasEntry['field'] | undefined {
   const known = asKnownEvent(value);
   switch (known.type) {
     case 'text':
-      return known.providerData || known.prefix !== undefined ? undefined : 'text';
+      return known.prefix === undefined ? 'text' : undefined;
     case 'thinking':
       return 'text';
     case 'toolCallFragment':

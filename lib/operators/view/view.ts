@@ -1,10 +1,10 @@
 import type { FinishReason, RetryChunk } from '../../core/chunk.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { modelMessage, unfinishedResult } from '../../core/message.js';
+import { modelMessage, readableParts, unfinishedResult } from '../../core/message.js';
 import type {
   FilePart,
   Message,
-  Part,
+  ReadablePart,
   SourcePart,
   ToolCallPart,
   ToolErrorCode,
@@ -131,7 +131,9 @@ export function addMessage(view: View, message: Message): View {
   if (message.role === 'system') return view;
   const results = message.parts.filter((part) => part.type === 'toolResult');
   const answered = results.reduce(addResult, view);
-  const parts = message.parts.filter((part) => part.type !== 'toolResult').map(toPartView);
+  const parts = readableParts(message.parts)
+    .filter((part) => part.type !== 'toolResult')
+    .map(toPartView);
   if (parts.length === 0) return answered;
   const last = answered.messages.at(-1);
   if (message.role === 'model' && last?.role === 'model')
@@ -161,7 +163,7 @@ export function answeredCall(call: ToolCallView, answer: ToolResultPart): ToolCa
   return { ...ended, status: 'failed', error: answer.error, ...(answer.code ? { code: answer.code } : {}) };
 }
 
-function toPartView(part: Exclude<Part, ToolResultPart>): PartView {
+function toPartView(part: Exclude<ReadablePart, ToolResultPart>): PartView {
   if (part.type === 'toolCall') return toolCallView(part);
   return part.type === 'text' ? { type: 'text', text: part.text } : part;
 }

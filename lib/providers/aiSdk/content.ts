@@ -1,10 +1,10 @@
 import type { LanguageModelV4Citation } from '@ai-sdk/provider';
-import type { Chunk } from '../../core/chunk.js';
-import type { JsonValue } from '../../core/json/json.js';
+import type { Chunk, ProviderChunk } from '../../core/chunk.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { createCallDecoder } from './calls.js';
 import type { SdkPart, SdkPartOf } from './openStream.js';
-import { hasMetadata, toEndData, toProviderData } from './providerData.js';
+import { hasMetadata, metadataField, toProviderData } from './providerData.js';
 import type { ReplayPart } from './providerData.js';
 import { createReasoningDecoder, readProviderPart } from './providerParts.js';
 import { createSourceDecoder, toFile } from './sources.js';
@@ -14,12 +14,8 @@ export interface ContentDecoder {
   add(part: SdkPart): void;
   /** Whether a call that the client runs has started and is not complete. */
   readonly hasOpenCall: boolean;
-  /**
-   * Ends the response: stores the held replay parts with the message. If the model will continue (`paused`), stores
-   * them inside the message, with an empty text: the two messages are sent back as one message, and the end of the
-   * first must stay before the second.
-   */
-  end(paused: boolean): void;
+  /** Ends the response. */
+  readonly end: () => void;
   /** Ends an interrupted response: emits the sources that are held until the end of a text. */
   readonly interrupt: () => void;
 }
@@ -27,11 +23,9 @@ export interface ContentDecoder {
 /**
  * Creates the decoder of text, reasoning, calls, files and sources.
  *
- * Reasoning and other replay parts (calls that the provider ran and their results) are not parts of a message, but must
- * be sent back at their position among its parts. They are held until the next part of the message and stored with it,
- * as the parts that precede it. The text before them is ended first; otherwise it would be joined with the text after
- * them. For the same reason, a text without metadata is ended before a text with metadata. Sources inside a text are
- * emitted after the text, so that the text stays one part.
+ * Reasoning, the calls that the provider ran and their results are provider parts, and so is the metadata of a text,
+ * after it. Such a part also ends a text without metadata before a text with metadata. Sources inside a text come
+ * after the text, so that the text stays one part.
  *
  * @param provider The model's provider, which is the key of its provider data.
  * @param offered The names of the client's tools.
@@ -42,28 +36,19 @@ export function createContentDecoder(
   offered: ReadonlySet<string>,
   out: (chunk: Chunk) => void,
 ): ContentDecoder {
-  const { emit, separateText, hasParts } = createTextSeparator(provider, out);
+  const { emit, separateText } = createTextSeparator(provider, out);
   const calls = createCallDecoder(offered, (fragment) => emit({ type: 'toolCallFragment', ...fragment }));
   const sources = createSourceDecoder(provider, (source) => emit({ type: 'source', source }));
-  const reasoning = createReasoningDecoder((text) => emit({ type: 'thinking', text }), holdPart);
+  const reasoning = createReasoningDecoder((text) => emit({ type: 'thinking', text }), emitReplayPart);
   let openText: { hasContent: boolean; metadata: unknown } | undefined;
-  let heldParts: ReplayPart[] = [];
 
-  function holdPart(part: ReplayPart): void {
-    separateText();
-    heldParts.push(part);
+  function emitReplayPart(part: ReplayPart): void {
+    // A call that requires an approval has to be in a message to be answered.
+    const standsAlone = part.type === 'tool-call' ? ({ standsAlone: true } as const) : {};
+    emit({ type: 'provider', provider, data: toJson(part) as JsonObject, ...standsAlone });
   }
-  /** Removes the held parts, and returns the provider data of the part of the message that follows them. */
-  const takeHeldParts = (metadata: unknown) => {
-    const precedingParts = heldParts;
-    heldParts = [];
-    return toProviderData(provider, metadata, precedingParts);
-  };
   const closeText = (citations: readonly LanguageModelV4Citation[] = []) => {
-    if (openText && (openText.hasContent || hasMetadata(openText.metadata))) {
-      const data = takeHeldParts(openText.metadata);
-      if (data.providerData) emit({ type: 'text', text: '', ...data });
-    }
+    if (hasMetadata(openText?.metadata)) emit(textEnd(provider, openText?.metadata));
     openText = undefined;
     sources.addCitations(citations);
     sources.endText();
@@ -94,7 +79,7 @@ export function createContentDecoder(
       return;
     }
     closeTextAndReasoning();
-    calls.complete(part, takeHeldParts(part.providerMetadata));
+    calls.complete(part, toProviderData(provider, part.providerMetadata));
   };
   const addProviderPart = (part: SdkPart) => {
     const providerPart = readProviderPart(part);
@@ -105,7 +90,7 @@ export function createContentDecoder(
     emit({ type: 'metadata', metadata: providerPart.metadata });
     if (!providerPart.replayPart) return;
     closeTextAndReasoning();
-    holdPart(providerPart.replayPart);
+    emitReplayPart(providerPart.replayPart);
   };
 
   return {
@@ -137,7 +122,7 @@ export function createContentDecoder(
           break;
         case 'file':
           closeTextAndReasoning();
-          emit({ type: 'file', file: toFile(part, takeHeldParts(part.providerMetadata)) });
+          emit({ type: 'file', file: toFile(part, toProviderData(provider, part.providerMetadata)) });
           break;
         case 'source':
           sources.add(part, openText !== undefined);
@@ -146,14 +131,7 @@ export function createContentDecoder(
           addProviderPart(part);
       }
     },
-    end(paused) {
-      closeTextAndReasoning();
-      if (heldParts.length === 0) return;
-      // Provider data alone makes no message, but a call that requires an approval has to be in one to be answered.
-      const needsMessage = !hasParts() && heldParts.some(({ type }) => type === 'tool-call');
-      if (paused || needsMessage) emit({ type: 'text', text: '', ...takeHeldParts(undefined) });
-      else emit({ type: 'providerData', provider, data: toEndData(heldParts) });
-    },
+    end: closeTextAndReasoning,
     interrupt: sources.endText,
   };
 }
@@ -173,27 +151,28 @@ function unknownPart(part: SdkPart): JsonValue {
 /** Emits chunks, and can separate two texts that `consolidate` would join. */
 interface TextSeparator {
   readonly emit: (chunk: Chunk) => void;
-  /** Ends the current text with an empty chunk that has data, so that the next text is not joined with it. */
+  /** Ends the current text, so that the next text is not joined with it. */
   readonly separateText: () => void;
-  /** Whether an emitted chunk has become a part of the message. */
-  readonly hasParts: () => boolean;
 }
 
-/**
- * Creates the separator of texts. `consolidate` joins a text with the text before it, unless that text has provider
- * data or another part is between them.
- */
+/** The end of a text, with its metadata. */
+const textEnd = (provider: string, metadata?: unknown): ProviderChunk => ({
+  type: 'provider',
+  provider,
+  data: { type: 'text', ...metadataField('providerOptions', metadata) },
+});
+
+/** Creates the separator of texts. `consolidate` joins a text with the text before it, unless a part separates them. */
 function createTextSeparator(provider: string, out: (chunk: Chunk) => void): TextSeparator {
   let wouldJoin = false;
-  let hasParts = false;
   const emit = (chunk: Chunk) => {
-    hasParts ||= partTypes.has(chunk.type);
     switch (chunk.type) {
       case 'text':
-        wouldJoin = chunk.providerData === undefined;
+        wouldJoin = true;
         break;
       case 'file':
       case 'source':
+      case 'provider':
         wouldJoin = false;
         break;
       case 'toolCallFragment':
@@ -205,11 +184,8 @@ function createTextSeparator(provider: string, out: (chunk: Chunk) => void): Tex
   };
   return {
     emit,
-    hasParts: () => hasParts,
     separateText() {
-      if (wouldJoin) emit({ type: 'text', text: '', providerData: { [provider]: {} } });
+      if (wouldJoin) emit(textEnd(provider));
     },
   };
 }
-
-const partTypes: ReadonlySet<Chunk['type']> = new Set(['text', 'file', 'source', 'toolCallFragment'] as const);

@@ -51,7 +51,7 @@ export function decodeParts(
             throw partError(provider, part.error);
           case 'finish': {
             const finish = toFinish(provider, part, content.hasOpenCall);
-            content.end(finish.reason === 'paused');
+            content.end();
             if (hasMetadata(part.providerMetadata))
               emitter.emit({ type: 'metadata', metadata: { providerMetadata: toJson(part.providerMetadata) } });
             emitter.emit(finish);

@@ -1,18 +1,23 @@
-import type { LanguageModelV4FilePart, LanguageModelV4Message, LanguageModelV4ToolResultPart } from '@ai-sdk/provider';
+import type {
+  LanguageModelV4FilePart,
+  LanguageModelV4Message,
+  LanguageModelV4ToolResultPart,
+  SharedV4ProviderOptions,
+} from '@ai-sdk/provider';
 import { ConfigurationError } from '../../core/errors.js';
-import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
+import type { FilePart, Message, Part, TextPart, ToolResultPart } from '../../core/message.js';
 import { inlineDataUrl } from '../shared/files.js';
 import { toolResultContent } from '../shared/toolResultContent.js';
-import { optionsField, readEndData, readProviderData } from './providerData.js';
+import { optionsField, readOptions, readReplayPart, readTextEnd } from './providerData.js';
 
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number];
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 
 /**
  * Encodes the conversation as a prompt of the AI SDK (`LanguageModelV4Prompt`). Tool results become a message with the
- * role `tool`, before the other parts of the same message. Replay parts, which only the AI SDK's prompt has (reasoning,
- * calls that the provider ran), are stored as provider data with the part that follows them, and are inserted there.
- * The `providerOptions` of parts and messages are passed on, with the names of the AI SDK.
+ * role `tool`, before the other parts of the same message. What only the AI SDK's prompt has (reasoning, calls that the
+ * provider ran) are provider parts. The `providerOptions` of parts and messages are passed on, with the names of the AI
+ * SDK.
  *
  * @param messages The conversation, which is a valid history.
  * @param provider The key of the model's provider data.
@@ -51,34 +56,47 @@ function encodeUser({ parts, providerOptions }: Message, provider: string): Lang
 
 function encodeUserPart(part: Part, provider: string): readonly UserContent[] {
   if (part.type === 'file') return [encodeFile(part, provider)];
-  if (part.type !== 'text' || part.text === '') return [];
-  const { options } = readProviderData(provider, part.providerData);
-  return [{ type: 'text', text: part.text, ...optionsField(options, part.providerOptions) }];
+  return part.type === 'text' && part.text !== '' ? [encodeText(part)] : [];
 }
 
-function encodeAssistant({ parts, metadata, providerOptions }: Message, provider: string): LanguageModelV4Message[] {
-  const content = [
-    ...parts.flatMap((part) => encodeAssistantPart(part, provider)),
-    ...readEndData(metadata?.[provider]),
-  ];
+/** Omits sources: a prompt cannot contain them. The data of a text follows it, and is sent as its options. */
+function encodeAssistant({ parts, providerOptions }: Message, provider: string): LanguageModelV4Message[] {
+  const content: AssistantContent[] = [];
+  let openText: TextPart | undefined;
+  for (const part of parts) {
+    const end = part.type === 'provider' && part.provider === provider ? readTextEnd(part) : undefined;
+    if (end) {
+      if (openText) content.pop();
+      content.push(...encodeModelText(openText ?? { type: 'text', text: '' }, end));
+    } else if (part.type === 'text') content.push(...encodeModelText(part));
+    else content.push(...encodeAssistantPart(part, provider));
+    if (end || part.type !== 'source') openText = part.type === 'text' && part.text !== '' ? part : undefined;
+  }
   return content.length > 0 ? [{ role: 'assistant', content, ...optionsField(providerOptions) }] : [];
 }
 
-/** Omits sources: a prompt cannot contain them. */
-function encodeAssistantPart(part: Part, provider: string): readonly AssistantContent[] {
-  if (part.type === 'toolResult' || part.type === 'source') return [];
-  const { before, options } = readProviderData(provider, part.providerData);
+const encodeText = ({ text, providerOptions }: TextPart, options?: SharedV4ProviderOptions) =>
+  ({ type: 'text', text, ...optionsField(options, providerOptions) }) as const;
+
+/** An empty text is sent for its options. */
+function encodeModelText(part: TextPart, options?: SharedV4ProviderOptions): readonly AssistantContent[] {
+  const encoded = encodeText(part, options);
+  return part.text === '' && !encoded.providerOptions ? [] : [encoded];
+}
+
+function encodeAssistantPart(part: Exclude<Part, TextPart>, provider: string): readonly AssistantContent[] {
   switch (part.type) {
+    case 'toolResult':
+    case 'source':
+      return [];
+    case 'provider':
+      return part.provider === provider ? readReplayPart(part) : [];
     case 'file':
-      return [...before, encodeFile(part, provider)];
+      return [encodeFile(part, provider)];
     case 'toolCall': {
       const { id, name, arguments: input } = part;
-      return [...before, { type: 'tool-call', toolCallId: id, toolName: name, input, ...optionsField(options) }];
-    }
-    default: {
-      const merged = optionsField(options, part.providerOptions);
-      const isEmpty = part.text === '' && merged.providerOptions === undefined;
-      return isEmpty ? before : [...before, { type: 'text', text: part.text, ...merged }];
+      const options = optionsField(readOptions(provider, part.providerData));
+      return [{ type: 'tool-call', toolCallId: id, toolName: name, input, ...options }];
     }
   }
 }
@@ -99,7 +117,7 @@ function encodeOutput(part: ToolResultPart, provider: string): LanguageModelV4To
 
 function encodeFile(file: FilePart, provider: string): LanguageModelV4FilePart {
   const { mediaType, name, data, url = '' } = inlineDataUrl(file);
-  const { options } = readProviderData(provider, file.providerData);
+  const options = readOptions(provider, file.providerData);
   return {
     type: 'file',
     mediaType,

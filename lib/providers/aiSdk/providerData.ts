@@ -1,8 +1,8 @@
 import type { LanguageModelV4Message, SharedV4ProviderOptions } from '@ai-sdk/provider';
-import { asArray, isJsonObject, isRecord } from '../../core/json/json.js';
+import { isJsonObject, isRecord, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
-import type { ProviderData } from '../../core/message.js';
+import type { ProviderData, ProviderPart } from '../../core/message.js';
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 
@@ -12,21 +12,9 @@ type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['
  */
 export type ReplayPart = Exclude<AssistantContent, { readonly type: 'text' | 'file' }>;
 
-/**
- * Creates the provider data of a part of the message: its metadata, and the replay parts before it.
- *
- * @param provider The key of the data.
- * @param metadata The `providerMetadata` of the part.
- * @param before The replay parts that precede the part.
- */
-export function toProviderData(
-  provider: string,
-  metadata: unknown,
-  before: readonly ReplayPart[],
-): { readonly providerData?: ProviderData } {
-  const beforeField = before.length > 0 ? { before: toJson(before) } : {};
-  const data = { ...metadataField('metadata', metadata), ...beforeField };
-  return Object.keys(data).length > 0 ? { providerData: { [provider]: data } } : {};
+/** Creates the provider data of a part of the message: its `providerMetadata`. */
+export function toProviderData(provider: string, metadata: unknown): { readonly providerData?: ProviderData } {
+  return hasMetadata(metadata) ? { providerData: { [provider]: metadataField('metadata', metadata) } } : {};
 }
 
 /** Whether a `providerMetadata` contains anything. */
@@ -46,27 +34,18 @@ export function metadataField<Name extends string>(
   >;
 }
 
-/**
- * Reads what `toProviderData` has stored with a part: the replay parts before it, and its metadata as the options to
- * send back. Data of any other shape is ignored.
- */
-export function readProviderData(
-  provider: string,
-  providerData: ProviderData | undefined,
-): { readonly before: readonly ReplayPart[]; readonly options?: SharedV4ProviderOptions } {
-  const data = providerData?.[provider];
-  if (!isJsonObject(data)) return { before: [] };
-  const { metadata, before } = data;
-  const isValid = isJsonObject(metadata) && Object.values(metadata).every(isJsonObject);
-  return { before: readReplayParts(before), ...(isValid ? { options: metadata as SharedV4ProviderOptions } : {}) };
-}
+/** Reads what `toProviderData` has stored with a part: its metadata, as the options to send back. */
+export const readOptions = (provider: string, providerData: ProviderData | undefined) =>
+  asOptions(objectOrEmpty(providerData?.[provider])['metadata']);
 
-/** Creates the provider data of a message that ends with replay parts: no part of the message follows them. */
-export const toEndData = (parts: readonly ReplayPart[]): JsonObject => ({ after: toJson(parts) });
+const asOptions = (metadata: JsonValue | undefined): SharedV4ProviderOptions | undefined =>
+  isJsonObject(metadata) && Object.values(metadata).every(isJsonObject)
+    ? (metadata as SharedV4ProviderOptions)
+    : undefined;
 
-/** Reads the replay parts that `toEndData` has stored with a message. */
-export const readEndData = (data: JsonValue | undefined): readonly ReplayPart[] =>
-  isJsonObject(data) ? readReplayParts(data['after']) : [];
+/** Reads the end of a text: the options of that text. Undefined for any other provider part. */
+export const readTextEnd = ({ data: { type, providerOptions } }: ProviderPart): SharedV4ProviderOptions | undefined =>
+  type === 'text' ? (asOptions(providerOptions) ?? {}) : undefined;
 
 /**
  * Returns the field `providerOptions` with all given options, merged provider by provider. Later options override
@@ -89,14 +68,10 @@ const replayTypes: ReadonlySet<JsonValue | undefined> = new Set([
   'tool-result',
 ] satisfies ReplayPart['type'][]);
 
-/** Reads stored replay parts. A URL is stored as a string and becomes a `URL` again. */
-function readReplayParts(stored: JsonValue | undefined): readonly ReplayPart[] {
-  return asArray(stored)
-    .filter(isJsonObject)
-    .filter(({ type }) => replayTypes.has(type))
-    .map((part) => {
-      const { data } = part;
-      const url = isJsonObject(data) && typeof data['url'] === 'string' ? new URL(data['url']) : undefined;
-      return (url ? { ...part, data: { type: 'url', url } } : part) as unknown as ReplayPart;
-    });
+/** Reads a provider part. A URL is stored as a string and becomes a `URL` again. */
+export function readReplayPart({ data: part }: ProviderPart): readonly ReplayPart[] {
+  if (!replayTypes.has(part['type'])) return [];
+  const { data } = part;
+  const url = isJsonObject(data) && typeof data['url'] === 'string' ? new URL(data['url']) : undefined;
+  return [(url ? { ...part, data: { type: 'url', url } } : part) as unknown as ReplayPart];
 }

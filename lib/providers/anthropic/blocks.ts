@@ -5,6 +5,7 @@ import { CallFragments } from '../shared/callFragments.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 import { BlockReports, isKnownBlock } from './blockReports.js';
+import { isThinkingBlock } from './models.js';
 import { OpenBlock } from './openBlock.js';
 import { readCitedSource, readResultChunks } from './sources.js';
 
@@ -22,10 +23,8 @@ const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
  *
  * Text blocks become text chunks, and `tool_use` blocks become fragments of tool calls. All other blocks (signed
  * thinking, calls and results of Anthropic's own tools, unknown types) have to be sent back unchanged and in the same
- * position. The decoder stores each of them in the `providerData` (`after`) of an empty text chunk, called a marker:
- * its position in the message records that the block follows the text before it. The citations of a text block are
- * stored in the same way (`citations`); so is a block of an unknown type with a text, which is emitted: the block
- * replaces that text when it is sent back (`as`).
+ * position: each is a provider part. So is the end of a text block (`{ type: 'text' }`), if the text has citations or
+ * must not be joined with the next one. A block of an unknown type follows the text that it contains.
  */
 export class BlockDecoder {
   private readonly calls: CallFragments;
@@ -34,8 +33,8 @@ export class BlockDecoder {
   private openCalls: Map<unknown, OpenBlock> | undefined;
   private reports: BlockReports | undefined;
   private emittedOnce: Set<string> | undefined;
-  /** Whether text was emitted after the last marker. */
-  private hasTextSinceMarker = false;
+  /** Whether a text was emitted that the next one would be joined with. */
+  private hasOpenText = false;
 
   /** @param out Receives the chunks, in order. */
   constructor(private readonly out: ChunkReceiver) {
@@ -108,8 +107,8 @@ export class BlockDecoder {
   }
 
   private startText(block: OpenBlock, { text, citations }: JsonObject): void {
-    // The marker separates this text from the text before it, to which the citations of this text do not apply.
-    if (this.hasTextSinceMarker && citations) this.emitMarker({});
+    // The citations of this text do not apply to the text before it.
+    if (citations) this.separateText();
     this.emitText('text', text);
     for (const citation of asArray(citations)) if (isJsonObject(citation)) this.addCitation(block, citation);
   }
@@ -124,17 +123,17 @@ export class BlockDecoder {
     if (this.current === block) this.current = undefined;
     if (type === 'tool_use') {
       this.openCalls?.delete(index);
-      this.hasTextSinceMarker = false;
+      this.hasOpenText = false;
       this.calls.end(index);
       return;
     }
     if (type !== 'text') this.closeOther(block);
-    else if (fields['citations'] !== undefined) this.emitMarker({ citations: fields['citations'] });
+    else if (fields['citations'] !== undefined) this.emitPart({ type, citations: fields['citations'] });
   }
 
   /** Closes a block that is sent back as it is. */
   private closeOther(block: OpenBlock): void {
-    const { fields, json, hasText } = block;
+    const { fields, json } = block;
     const input = json === '' ? undefined : tryParseJson(json);
     if (isJsonObject(input)) fields['input'] = input;
     if (block.isEmptyThinking()) return;
@@ -142,7 +141,7 @@ export class BlockDecoder {
     this.reports.add({ ...fields });
     // An input that is not an object was cut off (`max_tokens`): the API refuses the call.
     if (json !== '' && !isJsonObject(input)) return;
-    this.emitMarker(hasText ? { as: { ...fields } } : { after: [{ ...fields }] });
+    this.emitPart({ ...fields });
     for (const chunk of readResultChunks(fields)) this.emitOnce(chunk);
   }
 
@@ -168,7 +167,7 @@ export class BlockDecoder {
     this.emitText('thinking', delta['thinking']);
     if (delta['type'] === 'text_delta') {
       const isPart = !isKnownBlock(block.type);
-      if (isPart && !block.hasText && this.hasTextSinceMarker) this.emitMarker({});
+      if (isPart && !block.hasText) this.separateText();
       this.emitText('text', delta['text']);
       if (!isPart) return;
       block.hasText = true;
@@ -184,14 +183,19 @@ export class BlockDecoder {
     this.emitOnce({ type: 'source', source: readCitedSource(citation) });
   }
 
-  private emitMarker(data: JsonObject): void {
-    this.hasTextSinceMarker = false;
-    this.out.emit({ type: 'text', text: '', providerData: { anthropic: data } });
+  private separateText(): void {
+    if (this.hasOpenText) this.emitPart({ type: 'text' });
+  }
+
+  private emitPart(data: JsonObject): void {
+    this.hasOpenText = false;
+    const part = { type: 'provider', provider: 'anthropic', data } as const;
+    this.out.emit(isThinkingBlock(data['type']) ? part : { ...part, standsAlone: true });
   }
 
   private emitText(type: 'text' | 'thinking', text: unknown): void {
     if (typeof text !== 'string' || text === '') return;
-    if (type === 'text') this.hasTextSinceMarker = true;
+    if (type === 'text') this.hasOpenText = true;
     this.out.emit({ type, text });
   }
 

@@ -71,7 +71,7 @@ class AnthropicDecoder implements Decoder {
     blocks.end();
     emitter.setUsage(this.usage());
     const { container } = endMetadata;
-    if (isJsonObject(container)) emitter.emit({ type: 'providerData', provider: 'anthropic', data: { container } });
+    if (isJsonObject(container)) emitter.emit({ type: 'provider', provider: 'anthropic', data: { container } });
     if (Object.keys(endMetadata).length > 0) emitter.emit({ type: 'metadata', metadata: endMetadata });
     emitter.emitFinish(blocks.hasUnknownCall() ? unknownCallReason(reason) : undefined);
   }

@@ -143,33 +143,36 @@ function encodeResultContent(part: ToolResultPart): string | readonly JsonObject
 }
 
 /**
- * Encodes a model message as blocks, in order of arrival. Text is joined up to the next tool call or marker. A marker
- * is the provider data that the decoder stored on a text part: the blocks that come `after` it, the `citations` of the
- * text block that ends there, or the block `as` which the text is sent back. Sources and files created by the model are
- * not sent back.
+ * Encodes a model message as blocks, in order of arrival. Text is joined up to the next call or part for Anthropic: a
+ * block, or the end of a text with its citations. A block that contains the text before it replaces that text. Sources
+ * and files created by the model are not sent back.
  */
 function encodeModelParts(parts: readonly Part[], { toValidId }: Conversation): readonly JsonObject[] {
   const blocks: JsonObject[] = [];
   let text = '';
-  const endText = (citations: JsonObject = {}, owner: Pick<TextPart, 'providerOptions'> = {}) => {
-    blocks.push(...textBlock(text).map((block) => withProviderOptions({ ...block, ...citations }, provider, owner)));
+  let owner: Pick<TextPart, 'providerOptions'> | undefined; // the options of the text
+  const endText = (citations: JsonObject = {}) => {
+    const own = owner ?? {};
+    blocks.push(...textBlock(text).map((block) => withProviderOptions({ ...block, ...citations }, provider, own)));
     text = '';
+    owner = undefined;
   };
   for (const part of parts) {
     if (part.type === 'toolCall') {
       endText();
       blocks.push(encodeCall(part, toValidId));
     } else if (part.type === 'text') {
+      if (owner) endText();
       text += part.text;
-      const marker = part.providerData?.[provider];
-      if (!isJsonObject(marker) && !part.providerOptions?.[provider]) continue;
-      const { citations, after, as } = objectOrEmpty(marker);
-      if (isJsonObject(as)) {
-        blocks.push(as);
-        text = '';
+      if (part.providerOptions?.[provider]) owner = part;
+    } else if (part.type === 'provider' && part.provider === provider) {
+      const { type, citations, text: ownText } = part.data;
+      if (type === 'text') endText(omitUndefined({ citations: citations && encodeCitations(citations) }));
+      else if (type !== undefined) {
+        if (typeof ownText === 'string' && ownText.endsWith(text)) text = '';
+        endText();
+        blocks.push(part.data);
       }
-      endText(omitUndefined({ citations: citations && encodeCitations(citations) }), part);
-      blocks.push(...asArray(after).filter(isJsonObject));
     }
   }
   endText();

@@ -8,6 +8,8 @@ export type TextKind = 'text' | 'thinking' | 'refusal';
 export interface TextSegment {
   readonly kind: TextKind;
   readonly text: string;
+  /** The part of `content` that the text is from. */
+  readonly part?: unknown;
 }
 
 /** Reads the text of a string, of an object `{ text }`, or of an array of these. Empty if there is no text. */
@@ -27,7 +29,7 @@ function readItemText(item: unknown): string {
  * thinking parts).
  */
 export function readSegments(content: unknown): readonly TextSegment[] {
-  return asArray(content).map(readSegment);
+  return asArray(content).map((part) => ({ ...readSegment(part), part }));
 }
 
 function readSegment(part: unknown): TextSegment {

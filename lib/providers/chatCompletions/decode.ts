@@ -55,13 +55,10 @@ class ChatCompletionsDecoder implements Decoder {
   }
 
   end(terminal: boolean): void {
-    const { dialect, emitter, deltas, cost } = this;
-    const { provider } = dialect;
+    const { emitter, deltas, cost } = this;
     const reason = emitter.finishReason(terminal);
     deltas.end(vetoReasons.has(reason));
     if (cost !== undefined) emitter.emit({ type: 'metadata', metadata: { cost } });
-    const data = deltas.providerData();
-    if (data) emitter.emit({ type: 'providerData', provider, data });
     emitter.emitFinish(this.finalReason(reason));
   }
 

@@ -52,9 +52,13 @@ export class DeltaDecoder {
     const { content } = delta;
     const field = onlyField(delta);
     if (field === null) return; // the delta is empty
-    if (field === 'tool_calls') this.calls.read(delta);
-    else if (field === 'content' && typeof content === 'string') this.emitText('text', content);
-    else this.readDelta(delta);
+    if (field === 'tool_calls') {
+      this.replay?.addPart();
+      this.calls.read(delta);
+    } else if (field === 'content' && typeof content === 'string') {
+      this.replay?.addPart();
+      this.emitText('text', content);
+    } else this.readDelta(delta);
   }
 
   /**
@@ -62,12 +66,17 @@ export class DeltaDecoder {
    * not emitted again.
    */
   message(message: JsonObject): void {
-    this.replay ??= this.dialect.replay?.createCollector();
+    const replay = this.collector();
     // The deltas had no reasoning: take it from the message.
-    if (!this.texts.thinking && this.replay?.hasNoReasoning) this.replay.add(message, 0);
+    const isFirst = !this.texts.thinking && replay?.hasNoReasoning;
+    if (isFirst) replay.add(message);
     this.unknown.addDelta(message);
     const texts: Record<TextKind, string> = { thinking: '', text: '', refusal: '' };
-    for (const { kind, text } of this.readTexts(message)) texts[kind] += text;
+    for (const { kind, text, part } of this.readTexts(message)) {
+      if (isFirst && kind === 'thinking') replay.addPart(part);
+      texts[kind] += text;
+    }
+    replay?.addPart();
     if (!this.audio || this.audio.isEmpty) texts.text += this.readAudio(message);
     for (const kind of ['thinking', 'text', 'refusal'] as const) {
       const emitted = this.texts[kind];
@@ -93,13 +102,9 @@ export class DeltaDecoder {
     this.emittedKeys?.add(key); // the same source without its passage would add nothing
   }
 
-  /** The data to send back with the message in the next request; undefined if there is none. */
-  providerData(): JsonObject | undefined {
-    return this.replay?.data(this.calls.hasCalls);
-  }
-
   /**
-   * Emits what is complete only at the end: the audio, the ends of free-form calls, and unknown fields as metadata.
+   * Emits what completes only at the end: the audio, the ends of free-form calls, unknown fields as metadata, and what
+   * is to be sent back with the message in the next request.
    *
    * @param isTruncated Whether the response is incomplete. Its free-form calls are not ended then.
    */
@@ -109,13 +114,21 @@ export class DeltaDecoder {
     if (file) this.emitFile(file);
     const { data } = this.unknown;
     if (data) this.out.emit({ type: 'metadata', metadata: { [this.dialect.provider]: data } });
+    this.replay?.end(this.calls.hasCalls);
+  }
+
+  private collector(): ReplayCollector | undefined {
+    return (this.replay ??= this.dialect.replay?.createCollector(this.dialect.provider, this.out));
   }
 
   private readDelta(delta: JsonObject): void {
-    this.replay ??= this.dialect.replay?.createCollector();
-    this.replay?.add(delta, this.texts.text?.length ?? 0);
+    const replay = this.collector();
+    replay?.add(delta);
     this.unknown.addDelta(delta);
-    for (const { kind, text } of this.readTexts(delta)) this.emitText(kind, text);
+    for (const { kind, text, part } of this.readTexts(delta)) {
+      if (part !== undefined || text !== '') replay?.addPart(part);
+      this.emitText(kind, text);
+    }
     this.emitText('text', this.readAudio(delta));
     this.emitFilesAndSources(delta);
     this.calls.read(delta);
@@ -132,7 +145,7 @@ export class DeltaDecoder {
     if (typeof content === 'string') segments.push({ kind: 'text', text: content });
     else
       for (const segment of readSegments(content))
-        if (segment.kind !== 'thinking' || reasoning === '') segments.push(segment);
+        segments.push(segment.kind === 'thinking' && reasoning !== '' ? { ...segment, text: '' } : segment);
     segments.push({ kind: 'refusal', text: readText(delta['refusal']) });
     return segments;
   }

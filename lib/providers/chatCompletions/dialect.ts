@@ -1,23 +1,26 @@
 import type { JsonObject } from '../../core/json/json.js';
-import type { FilePart, SourcePart } from '../../core/message.js';
+import type { FilePart, Message, SourcePart } from '../../core/message.js';
 import type { ModelRequest, Thinking } from '../../core/model.js';
+import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 
 /** The fields of a response that a server expects back, unchanged, in the history of the next request. */
 export interface Replay {
   /** Creates the collector of one response. */
-  createCollector(): ReplayCollector;
-  /** Creates the fields of an assistant message: its text, and what the collector stored with it. */
-  fields(text: string, stored: unknown): JsonObject;
+  createCollector(provider: string, out: ChunkReceiver): ReplayCollector;
+  /** Creates the fields of an assistant message: its content, and what the server expects back with it. */
+  fields(message: Message, provider: string): JsonObject;
 }
 
-/** Collects what a server expects back, from one response. */
+/** Collects what a server expects back, from one response, and emits it as provider parts. */
 export interface ReplayCollector {
-  /** Whether no reasoning was added. */
+  /** Whether no reasoning was added. Thoughts in the content are not counted. */
   readonly hasNoReasoning: boolean;
-  /** Adds the fields of a delta, before which `offset` characters of text arrived. */
-  add(delta: JsonObject, offset: number): void;
-  /** The data to store with the message, which may have calls; undefined if there is none. */
-  data(hasCalls: boolean): JsonObject | undefined;
+  /** Adds the fields of a delta. */
+  add(delta: JsonObject): void;
+  /** Adds the next part of the content: a thought is held, and emitted before any other part. */
+  addPart(part?: unknown): void;
+  /** Emits what is held, and the fields of the message, which may have calls. */
+  end(hasCalls: boolean): void;
 }
 
 /** Reads response content that OpenAI's API does not have. */

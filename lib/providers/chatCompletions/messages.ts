@@ -79,9 +79,7 @@ function encodeModel(message: Message, dialect: Dialect): readonly JsonObject[] 
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => encodeCall(call, dialect));
   if (text === '' && calls.length === 0) return [];
-  const fields = dialect.replay?.fields(text, message.metadata?.[dialect.provider]) ?? {
-    content: text === '' ? null : text,
-  };
+  const fields = dialect.replay?.fields(message, dialect.provider) ?? { content: text === '' ? null : text };
   return [
     {
       role: 'assistant',

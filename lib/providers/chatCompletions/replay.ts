@@ -1,6 +1,5 @@
 import {
   asArray,
-  contentParts,
   isJsonObject,
   nonEmptyArray,
   nonEmptyString,
@@ -8,6 +7,10 @@ import {
   omitUndefined,
 } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { mergeJson } from '../../core/json/merge.js';
+import { messageText, providerDataOf } from '../../core/message.js';
+import type { Message } from '../../core/message.js';
+import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { readText } from './content.js';
 import type { Replay, ReplayCollector } from './dialect.js';
 
@@ -20,26 +23,39 @@ import type { Replay, ReplayCollector } from './dialect.js';
  *   what the model produced).
  * - `annotations` of type `file`: the documents that OpenRouter has parsed. Without this field, it parses them again
  *   and charges for it ("PDF inputs").
- * - `thoughts`: thinking parts within `content` (Mistral's `{ type: 'thinking', thinking: [...] }`), each with its
- *   offset in the text of the message.
  */
 class OpenReplayCollector implements ReplayCollector {
   private reasoningContent = '';
   private readonly details: JsonObject[] = [];
-  private readonly thoughts: Thought[] = [];
+  private thought: JsonObject | undefined;
   /** The files by their JSON, so that a repeated one is found at once. */
   private readonly files = new Map<string, JsonObject>();
 
+  constructor(
+    private readonly provider: string,
+    private readonly out: ChunkReceiver,
+  ) {}
+
   get hasNoReasoning(): boolean {
-    return this.reasoningContent === '' && this.details.length + this.thoughts.length === 0;
+    return this.reasoningContent === '' && this.details.length === 0;
   }
 
-  add(delta: JsonObject, offset: number): void {
+  add(delta: JsonObject): void {
     this.reasoningContent += readText(delta['reasoning_content']);
     for (const detail of asArray(delta['reasoning_details'])) if (isJsonObject(detail)) addDetail(this.details, detail);
     for (const annotation of asArray(delta['annotations']))
       if (isJsonObject(annotation) && annotation['type'] === 'file') this.addFile(annotation);
-    addThoughts(this.thoughts, contentParts(delta['content']), offset);
+  }
+
+  addPart(part?: unknown): void {
+    const { thought } = this;
+    if (isJsonObject(part) && isThought(part)) {
+      const text = readText(thought?.['thinking']) + readText(part['thinking']);
+      this.thought = thought ? { ...thought, ...part, thinking: [{ type: 'text', text }] } : part;
+    } else if (thought) {
+      this.thought = undefined;
+      this.emit(thought);
+    }
   }
 
   /** Adds a file, unless a delta had it: a message repeats what the deltas contained. */
@@ -47,77 +63,55 @@ class OpenReplayCollector implements ReplayCollector {
     this.files.set(JSON.stringify(annotation), annotation);
   }
 
-  data(hasCalls: boolean): JsonObject | undefined {
+  end(hasCalls: boolean): void {
+    this.addPart();
     const data = omitUndefined({
       reasoning_content: hasCalls ? nonEmptyString(this.reasoningContent) : undefined,
       reasoning_details: nonEmptyArray(this.details),
       annotations: nonEmptyArray([...this.files.values()]),
-      thoughts: nonEmptyArray(this.thoughts),
     });
-    return Object.keys(data).length > 0 ? data : undefined;
+    if (Object.keys(data).length > 0) this.emit(data);
+  }
+
+  private emit(data: JsonObject): void {
+    this.out.emit({ type: 'provider', provider: this.provider, data });
   }
 }
+
+/** A part of the content that Mistral expects back at its place: `{ type: 'thinking', thinking: [...] }`. */
+const isThought = ({ type }: JsonObject): boolean => type === 'thinking';
 
 /** What the servers other than OpenAI's expect back. */
-export const replay: Replay = { createCollector: () => new OpenReplayCollector(), fields: replayFields };
+export const replay: Replay = {
+  createCollector: (provider, out) => new OpenReplayCollector(provider, out),
+  fields: replayFields,
+};
 
-function replayFields(text: string, providerData: unknown): JsonObject {
-  const content = text === '' ? null : text;
-  if (!isJsonObject(providerData)) return { content };
-  const thoughts = asArray(providerData['thoughts']).filter(isThought);
-  const { reasoning_content, reasoning_details, annotations } = providerData;
-  return omitUndefined({
-    content: thoughts.length > 0 ? contentWithThoughts(text, thoughts) : content,
-    reasoning_content,
-    reasoning_details,
-    annotations,
-  });
+function replayFields(message: Message, provider: string): JsonObject {
+  const own = providerDataOf(message, provider);
+  const merged = own.reduce<JsonValue>(mergeJson, {}); // of a merged message, lists are joined
+  const { reasoning_content, reasoning_details, annotations } = objectOrEmpty(merged);
+  const hasThoughts = own.some(isThought);
+  const content = hasThoughts ? contentWithThoughts(message, provider) : (nonEmptyString(messageText(message)) ?? null);
+  return omitUndefined({ content, reasoning_content, reasoning_details, annotations });
 }
 
-/** A thinking part and its offset in the text of the message, as stored in the message. */
-type Thought = JsonObject & { readonly at: number; readonly part: JsonObject };
-
-const isThought = (value: unknown): value is Thought =>
-  isJsonObject(value) && typeof value['at'] === 'number' && isJsonObject(value['part']);
-
-/**
- * Adds the thinking parts among the parts of `content`. Thinking parts at the same offset are fragments of one part and
- * are joined.
- */
-function addThoughts(thoughts: Thought[], parts: readonly unknown[], startOffset: number): void {
-  let offset = startOffset;
-  for (const part of parts) {
-    if (!isJsonObject(part) || part['type'] !== 'thinking') {
-      offset += readText(part).length;
-      continue;
-    }
-    const previous = thoughts.at(-1);
-    if (previous?.at === offset)
-      thoughts[thoughts.length - 1] = { at: offset, part: joinThinking(previous.part, part) };
-    else thoughts.push({ at: offset, part });
-  }
-}
-
-function joinThinking(previous: JsonObject, next: JsonObject): JsonObject {
-  const text = readText(previous['thinking']) + readText(next['thinking']);
-  return { ...previous, ...next, thinking: [{ type: 'text', text }] };
-}
-
-/** The content parts of a message: its text, split at the offsets of the thoughts, with the thoughts in between. */
-function contentWithThoughts(text: string, thoughts: readonly Thought[]): readonly JsonObject[] {
-  const parts: JsonObject[] = [];
-  let start = 0;
-  const addTextUntil = (end: number) => {
-    const segment = text.slice(start, end);
-    if (segment !== '') parts.push({ type: 'text', text: segment });
-    start = Math.max(start, end);
+/** The content parts of a message: its thoughts, and the texts between them. */
+function contentWithThoughts({ parts }: Message, provider: string): readonly JsonObject[] {
+  const content: JsonObject[] = [];
+  let text = '';
+  const endText = () => {
+    if (text !== '') content.push({ type: 'text', text });
+    text = '';
   };
-  for (const { at, part } of thoughts) {
-    addTextUntil(at);
-    parts.push(part);
+  for (const part of parts) {
+    if (part.type === 'text') text += part.text;
+    if (part.type !== 'provider' || part.provider !== provider || !isThought(part.data)) continue;
+    endText();
+    content.push(part.data);
   }
-  addTextUntil(text.length);
-  return parts;
+  endText();
+  return content;
 }
 
 /** How many details may be open at a time. To search all of them for each fragment would be quadratic. */

@@ -52,7 +52,7 @@ class CohereDecoder implements Decoder {
     const reason = emitter.finishReason(terminal); // throws if the response was interrupted
     if (hasCalls && toolPlan + thinking !== '') {
       const data = omitUndefined({ tool_plan: nonEmptyString(toolPlan), thinking: nonEmptyString(thinking) });
-      emitter.emit({ type: 'providerData', provider: 'cohere', data });
+      emitter.emit({ type: 'provider', provider: 'cohere', data });
     }
     emitter.emitFinish(this.hasUnknownCalls && !hasCalls ? unknownCallReason(reason) : reason);
   }

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
+import { nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { messageText, toolCallsOf } from '../../core/message.js';
+import { messageText, providerDataOf, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { encodeSystem, encodeText, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
 import type { ResultFilePlacement } from '../../protocol/wire.js';
@@ -102,7 +102,7 @@ function encodeModel(message: Message, replaysThinking: boolean): readonly JsonO
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => functionCall(call.id, call.name, call.arguments));
   if (calls.length === 0) return text === '' ? [] : [{ role: 'assistant', content: encodeModelText(message, text) }];
-  const stored = objectOrEmpty(message.metadata?.['cohere']);
+  const stored = providerDataOf(message, 'cohere').at(-1) ?? {};
   const thinking = replaysThinking ? nonEmptyString(stored['thinking']) : undefined;
   const toolPlan = [stored['tool_plan'], text]
     .map(nonEmptyString)

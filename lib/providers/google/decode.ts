@@ -67,7 +67,7 @@ class GoogleDecoder implements Decoder {
     this.parts.end(vetoReasons.has(reason)); // the last call may be incomplete
     this.reports.end(grounding);
     if (reason === 'paused' && this.continuationToken !== undefined)
-      emitter.emit({ type: 'providerData', provider, data: { continuationToken: this.continuationToken } });
+      emitter.emit({ type: 'provider', provider, data: { continuationToken: this.continuationToken } });
     const metadata = reason === 'stop' || reason === 'length' ? grounding : { ...grounding, ...this.explanation };
     if (Object.keys(metadata).length > 0) emitter.emit({ type: 'metadata', metadata: { ...metadata } });
     emitter.setUsage(this.usage());

@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { ModelRequest, ToolChoice } from '../../core/model.js';
@@ -7,7 +7,7 @@ import { memoizePerTool } from '../../protocol/encodeOnce.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { encodeContents, encodeInstructions } from './messages.js';
-import { encodeThinking } from '../shared/googleModels.js';
+import { encodeThinking, findContinuationToken } from '../shared/googleModels.js';
 import { provider } from './providerData.js';
 import { googleSchema } from './schema.js';
 import { requireCombinable } from './serverTools.js';
@@ -69,9 +69,8 @@ function withoutContinued(messages: readonly Message[]): {
   readonly messages: readonly Message[];
   readonly continuationToken?: string;
 } {
-  const last = messages.at(-1);
-  const continuationToken = nonEmptyString(objectOrEmpty(last?.metadata?.[provider])['continuationToken']);
-  if (last?.role !== 'model' || continuationToken === undefined) return { messages };
+  const continuationToken = findContinuationToken(messages, provider);
+  if (continuationToken === undefined) return { messages };
   return { messages: messages.slice(0, -1), continuationToken };
 }
 

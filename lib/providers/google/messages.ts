@@ -1,7 +1,15 @@
 import { isJsonObject, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';
-import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import type {
+  FilePart,
+  Message,
+  Part,
+  ProviderPart,
+  TextPart,
+  ToolCallPart,
+  ToolResultPart,
+} from '../../core/message.js';
 import { encodeJson, memoizePerAnswer, memoizePerMessage } from '../../protocol/encodeOnce.js';
 import { baseMediaType, inlineDataUrl } from '../shared/files.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
@@ -48,12 +56,12 @@ export function encodeContents(model: string, messages: readonly Message[]): rea
 }
 
 const encodeModel = /* @__PURE__ */ memoizePerMessage((message) =>
-  modelContent(message, message.parts.flatMap(encodePart)),
+  modelContent(message, encodeModelParts(message.parts)),
 );
 
 /** Encodes a message of the current turn. */
 const encodeSigned = /* @__PURE__ */ memoizePerMessage((message) =>
-  modelContent(message, signFirstCall(message.parts.flatMap(encodePart))),
+  modelContent(message, signFirstCall(encodeModelParts(message.parts))),
 );
 
 const modelContent = (message: Message, parts: readonly JsonObject[]) =>
@@ -82,14 +90,36 @@ function signFirstCall(parts: readonly JsonObject[]): readonly JsonObject[] {
   return parts.map((part) => (part === firstCall ? { ...part, thoughtSignature: placeholderSignature } : part));
 }
 
+/** Encodes the parts of the model. A signature belongs to the text after it; without it, to an empty one. */
+function encodeModelParts(parts: readonly Part[]): readonly JsonObject[] {
+  const encoded: JsonObject[] = [];
+  let signature: JsonObject | undefined;
+  for (const part of parts) {
+    const [first, ...others] = encodePart(part);
+    if (signature && part.type === 'text' && first) encoded.push({ ...first, ...signature });
+    else {
+      if (signature) encoded.push({ text: '', ...signature });
+      if (first) encoded.push(first, ...others);
+    }
+    signature = part.type === 'provider' ? readSignature(part) : undefined;
+  }
+  return signature ? [...encoded, { text: '', ...signature }] : encoded;
+}
+
+function readSignature({ provider: owner, data: { thoughtSignature } }: ProviderPart): JsonObject | undefined {
+  return owner === provider && thoughtSignature !== undefined ? { thoughtSignature } : undefined;
+}
+
 function encodePart(part: Part): readonly JsonObject[] {
   switch (part.type) {
     case 'text':
-      return withOptions(encodeText(part), part);
+      return part.text === '' ? [] : withOptions([{ text: part.text }], part);
     case 'toolCall':
       return [encodeCall(part)];
     case 'file':
       return withOptions([encodeFile(part)], part);
+    case 'provider':
+      return part.provider === provider && isJsonObject(part.data['part']) ? [part.data['part']] : [];
     default:
       return [];
   }
@@ -97,21 +127,6 @@ function encodePart(part: Part): readonly JsonObject[] {
 
 const withOptions = (parts: readonly JsonObject[], part: TextPart | FilePart): readonly JsonObject[] =>
   parts.map((encoded) => withProviderOptions(encoded, provider, part));
-
-/**
- * Encodes a text, followed by the API part that is stored in its provider data. If the text is signed, its last
- * `signed` characters become a separate part with the signature.
- */
-function encodeText(textPart: TextPart): readonly JsonObject[] {
-  const { text } = textPart;
-  const { part, thoughtSignature, signed } = readProviderData(textPart);
-  const unsigned = text === '' ? [] : [{ text }];
-  if (isJsonObject(part)) return [...unsigned, part];
-  if (thoughtSignature === undefined) return unsigned;
-  const start = typeof signed === 'number' ? Math.max(0, text.length - signed) : 0;
-  const signedPart = { text: text.slice(start), thoughtSignature };
-  return start === 0 ? [signedPart] : [{ text: text.slice(0, start) }, signedPart];
-}
 
 /** Encodes a call. Its id is sent only if the API created it. */
 function encodeCall(call: ToolCallPart): JsonObject {

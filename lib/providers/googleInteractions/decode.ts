@@ -60,7 +60,7 @@ class InteractionDecoder implements Decoder {
     const reason = emitter.finishReason(terminal);
     this.steps.end(!vetoReasons.has(reason)); // the last call may be incomplete
     if (reason === 'paused' && continuationToken !== undefined)
-      emitter.emit({ type: 'providerData', provider, data: { continuationToken } });
+      emitter.emit({ type: 'provider', provider, data: { continuationToken } });
     emitter.setUsage(this.usage());
     emitter.emitFinish();
   }

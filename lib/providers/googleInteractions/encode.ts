@@ -1,10 +1,10 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { ModelRequest, Thinking, ToolChoice } from '../../core/model.js';
 import { memoizePerTool } from '../../protocol/encodeOnce.js';
 import type { WireRequest } from '../../protocol/wire.js';
-import { encodeThinking, isGemini3 } from '../shared/googleModels.js';
+import { encodeThinking, findContinuationToken, isGemini3 } from '../shared/googleModels.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { lookUpEffort, unsupportedBudgetError } from '../shared/thinkingEffort.js';
 import { encodeInstructions, encodeSteps } from './messages.js';
@@ -34,9 +34,7 @@ export function encodeInteraction(model: string, request: ModelRequest): WireReq
     ...(thinking === undefined ? {} : thinkingConfig(model, thinking)),
     tool_choice: tools.length > 0 && toolChoice ? encodeToolChoice(toolChoice) : undefined,
   });
-  const last = messages.at(-1);
-  const token =
-    last?.role === 'model' ? nonEmptyString(objectOrEmpty(last.metadata?.[provider])['continuationToken']) : undefined;
+  const token = findContinuationToken(messages, provider);
   const body = omitUndefined({
     model,
     system_instruction: encodeInstructions(messages),

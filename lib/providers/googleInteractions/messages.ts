@@ -1,7 +1,7 @@
 import { isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
-import type { FilePart, Message, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { memoizePerAnswer, memoizePerMessage } from '../../protocol/encodeOnce.js';
 import { nonEmptyTexts } from '../shared/encode.js';
 import { withMessageOptions } from '../shared/providerOptions.js';
@@ -39,8 +39,8 @@ const encodeModel = /* @__PURE__ */ memoizePerMessage((message) => {
     content = [];
   };
   for (const part of message.parts) {
-    const step = part.type === 'toolCall' ? encodeCall(part) : part.type === 'text' && readProviderData(part)['step'];
-    if (isJsonObject(step)) {
+    const step = encodeStep(part);
+    if (step) {
       closeOutput();
       steps.push(step);
     } else if (isContent(part)) content.push(encodeContent(part));
@@ -61,6 +61,13 @@ const encodeUser = /* @__PURE__ */ memoizePerAnswer((message, answered) => {
 
 const isContent = (part: Message['parts'][number]): part is TextPart | FilePart =>
   (part.type === 'text' && part.text !== '') || part.type === 'file';
+
+/** A call, or a step as the API sent it; undefined for any other part. */
+function encodeStep(part: Part): JsonObject | undefined {
+  if (part.type === 'toolCall') return encodeCall(part);
+  const step = part.type === 'provider' && part.provider === provider ? part.data['step'] : undefined;
+  return isJsonObject(step) ? step : undefined;
+}
 
 /** The id of a call as the API gave it: within a run, repeated ids are replaced. */
 const wireId = (call: ToolCallPart): string => nonEmptyString(readProviderData(call)['id']) ?? call.id;

@@ -1,4 +1,3 @@
-import type { Chunk } from '../../core/chunk.js';
 import { asArray, isJsonObject, nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { serverToolChunk } from '../../core/metadata.js';
@@ -6,28 +5,20 @@ import { CallFragments } from '../shared/callFragments.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 import { readFile, readSources } from './content.js';
-import { toProviderData } from './providerData.js';
+import { provider, toProviderData } from './providerData.js';
 
 /**
  * Decodes the steps of one response: `step.start`, `step.delta` and `step.stop`.
  *
- * A step that must be sent back (a thought with its signature, a step of Google's tools) is kept as the provider data
- * of an empty text, at its place among the texts and calls. It is emitted with the content that follows it.
+ * A step that must be sent back (a thought with its signature, a step of Google's tools) is a provider part.
  */
-export class StepDecoder implements ChunkReceiver {
+export class StepDecoder {
   private readonly open = new Map<JsonValue | undefined, Record<string, JsonValue>>();
-  private readonly calls = new CallFragments(this);
   private readonly toolNames = new Map<JsonValue | undefined, string>();
-  private held: Chunk[] = [];
+  private readonly calls: CallFragments;
 
-  constructor(private readonly out: ChunkReceiver) {}
-
-  /** Emits content, after the steps that waited for it. */
-  emit(chunk: Chunk): void {
-    const { held } = this;
-    this.held = [];
-    for (const waiting of held) this.out.emit(waiting);
-    this.out.emit(chunk);
+  constructor(private readonly out: ChunkReceiver) {
+    this.calls = new CallFragments(out);
   }
 
   start(index: JsonValue | undefined, step: JsonObject): void {
@@ -74,12 +65,12 @@ export class StepDecoder implements ChunkReceiver {
     this.open.delete(index);
     if (step?.['type'] === 'function_call') this.calls.end(index);
     else if (step?.['type'] === 'thought') {
-      if (nonEmptyString(step['signature']) !== undefined) this.hold(step);
+      if (nonEmptyString(step['signature']) !== undefined) this.keep(step);
     } else if (step && isServerStep(step)) {
       this.open.set(index, step);
       this.reportTool(index, 'completed');
       this.open.delete(index);
-      this.hold(step);
+      this.keep(step);
     } else if (step && step['type'] !== 'model_output') this.out.emit(unknownChunk(step));
   }
 
@@ -88,8 +79,8 @@ export class StepDecoder implements ChunkReceiver {
     if (isComplete) this.calls.completeEnded();
   }
 
-  private hold(step: JsonObject): void {
-    this.held.push({ type: 'text', text: '', providerData: toProviderData({ step: { ...step } }) });
+  private keep(step: JsonObject): void {
+    this.out.emit({ type: 'provider', provider, data: { step: { ...step } } });
   }
 
   private addThinking(content: unknown): void {
@@ -101,9 +92,9 @@ export class StepDecoder implements ChunkReceiver {
     if (!isJsonObject(content)) return;
     const file = readFile(content);
     const text = nonEmptyString(content['text']);
-    if (file) this.emit({ type: 'file', file });
+    if (file) this.out.emit({ type: 'file', file });
     else if (content['type'] !== 'text') this.out.emit(unknownChunk(content));
-    else if (text !== undefined) this.emit({ type: 'text', text });
+    else if (text !== undefined) this.out.emit({ type: 'text', text });
     this.addSources(content['annotations']);
   }
 

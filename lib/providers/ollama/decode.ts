@@ -42,7 +42,7 @@ class OllamaDecoder implements Decoder {
     const { emitter, thinking, hasCalls } = this;
     const reason = emitter.finishReason(terminal);
     // The model continues its thinking after the results, so it is sent back with the calls.
-    if (hasCalls && thinking !== '') emitter.emit({ type: 'providerData', provider: 'ollama', data: { thinking } });
+    if (hasCalls && thinking !== '') emitter.emit({ type: 'provider', provider: 'ollama', data: { thinking } });
     // With `stop`, the run would end as if the model had asked for nothing.
     emitter.emitFinish(this.hasUnknownCalls && !hasCalls ? unknownCallReason(reason) : reason);
   }

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { nonEmptyArray, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { messageText, toolCallsOf } from '../../core/message.js';
+import { messageText, providerDataOf, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ProviderData, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
 import { withMessageOptions } from '../shared/providerOptions.js';
@@ -105,7 +105,7 @@ function encodeResult(result: ToolResultPart, calls: readonly ToolCallPart[]): J
 function encodeModel(message: Message, calls: readonly ToolCallPart[]): readonly JsonObject[] {
   const content = messageText(message);
   if (content === '' && calls.length === 0) return [];
-  const { thinking } = storedFields(message.metadata);
+  const { thinking } = providerDataOf(message, 'ollama').at(-1) ?? {};
   const tool_calls = nonEmptyArray(calls.map(encodeCall));
   return [omitUndefined({ role: 'assistant', content, thinking, tool_calls })];
 }
@@ -114,5 +114,5 @@ function encodeCall({ name, arguments: args, providerData }: ToolCallPart): Json
   return omitUndefined({ id: storedFields(providerData)['id'], function: { name, arguments: args } });
 }
 
-/** The fields that the decoder stored with a call or a message. */
+/** The fields that the decoder stored with a call. */
 const storedFields = (providerData: ProviderData | undefined): JsonObject => objectOrEmpty(providerData?.['ollama']);

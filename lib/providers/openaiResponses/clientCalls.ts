@@ -2,6 +2,7 @@ import { asArray, isJsonObject, nonEmptyString, objectOrEmpty, omit, omitUndefin
 import { parseJsonOrText } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ToolCallPart } from '../../core/message.js';
+import type { Item } from './item.js';
 import { provider } from './models.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
 
@@ -55,23 +56,15 @@ function toArguments(value: unknown): JsonObject {
 const pickFields = (item: JsonObject, fields: readonly string[]): JsonObject =>
   Object.fromEntries(Object.entries(item).filter(([field, value]) => fields.includes(field) && value !== null));
 
-/** Removes the fields of a call that the part of the message contains. */
-export const omitCallContent = (item: JsonObject): JsonObject =>
-  omit(item, ...(kinds.get(item['type'])?.fields ?? []), 'status');
-
-/** Whether a stored item has the content of its call. Such a call was not a part of the message. */
-export const hasCallContent = (item: JsonObject): boolean =>
-  kinds.get(item['type'])?.fields.some((field) => item[field] !== undefined) ?? false;
-
-/**
- * Creates the provider data of a call: the id and the type of its item, and the fields that identify the call beside
- * its name (`namespace`), and how it is answered (`async`, `caller`).
- */
-export function createCallData(type: string, id: string | undefined, item: JsonObject): JsonObject {
-  const { namespace, async, caller } = item;
-  const fields = { namespace, async, caller: caller ?? undefined };
-  return omitUndefined({ id, type: type === 'function_call' ? undefined : type, ...fields });
+/** Creates the provider data of a call: its item without the content, which the part of the message contains. */
+export function createCallData({ type, id, callId, done, added }: Item): JsonObject {
+  const item = omitNulls(omit(done ?? added ?? {}, ...(kinds.get(type)?.fields ?? []), 'status'));
+  return omitUndefined({ ...item, type, id, call_id: callId });
 }
+
+/** Servers send null for missing fields (`content`, `status`), but the API rejects null in a request. */
+export const omitNulls = (item: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
 
 /** Returns the provider data of a call; an empty object for a call of another provider. */
 export const readCallData = (call: ToolCallPart | undefined): JsonObject =>
@@ -85,8 +78,9 @@ export const readCallData = (call: ToolCallPart | undefined): JsonObject =>
  */
 export function encodeCallItem(call: ToolCallPart, callId: string): JsonObject {
   const { name, arguments: args } = call;
-  const { type = 'function_call', namespace, async, caller } = readCallData(call);
-  const identity = omitUndefined({ type, call_id: callId, namespace, async, caller });
+  const data = readCallData(call);
+  const { type = 'function_call' } = data;
+  const identity = { ...data, type, call_id: callId };
   const { fields = [] } = kinds.get(type) ?? {};
   const [field = ''] = fields;
   switch (type) {

@@ -18,17 +18,12 @@ export class ContentEmitter {
   isRefused = false;
   /** Whether the response contains a call that the client has to answer. */
   hasCalls = false;
-  /** Whether the texts of two messages were interleaved. */
-  isInterleaved = false;
+  /** The length of the text of the response. */
+  textLength = 0;
   private lastItemWithText: Item | undefined;
 
   /** @param out Receives the chunks, in order. */
   constructor(private readonly out: ChunkReceiver) {}
-
-  /** Whether a text of the message was emitted. */
-  get hasText(): boolean {
-    return this.lastItemWithText !== undefined;
-  }
 
   addText(item: Item, { kind, index, text, complete }: TextEvent): void {
     if (kind === 'arguments' || kind === 'input') this.hasCalls = true;
@@ -56,11 +51,11 @@ export class ContentEmitter {
   endCall(item: Item, complete: boolean): void {
     if (item.isEmitted) return;
     item.isEmitted = true;
-    const data = createCallData(item.type, item.id, item.done ?? item.added ?? {});
+    item.isCut = !complete;
     this.emitFragment(item, {
       arguments: complete && item.type === 'custom_tool_call' ? `${beginInput(item)}"}` : undefined,
       done: complete || undefined,
-      providerData: Object.keys(data).length > 0 ? { [provider]: data } : undefined,
+      providerData: { [provider]: createCallData(item) },
     });
   }
 
@@ -69,7 +64,7 @@ export class ContentEmitter {
     if (item.isEmitted) return;
     item.isEmitted = true;
     this.hasCalls = true;
-    const providerData = { [provider]: createCallData(item.type, item.id, snapshot) };
+    const providerData = { [provider]: createCallData(item) };
     this.emitFragment(item, { id: item.callId, ...readWholeCall(snapshot), done: true, providerData });
   }
 
@@ -93,10 +88,25 @@ export class ContentEmitter {
       case 'text':
         break;
     }
-    if (this.lastItemWithText !== item && item.hasText) this.isInterleaved = true;
+    if (this.lastItemWithText !== item) this.beginMessage(item, kind === 'refusal');
+    this.textLength += text.length;
+    this.out.emit({ type: 'text', text });
+  }
+
+  /**
+   * Emits the beginning of a message, before its text, with its id and its phase, which OpenAI requires for models that
+   * send it.
+   */
+  private beginMessage(item: Item, isRefusal: boolean): void {
+    const { id, hasText, done, added } = item;
+    const data = omitUndefined({
+      id: hasText ? undefined : id, // the texts of two messages were interleaved
+      phase: (done ?? added)?.['phase'] ?? undefined,
+      refusal: isRefusal ? true : undefined,
+    });
     this.lastItemWithText = item;
     item.hasText = true;
-    this.out.emit({ type: 'text', text });
+    this.out.emit({ type: 'provider', provider, data: { type: 'message', ...data } });
   }
 
   /**

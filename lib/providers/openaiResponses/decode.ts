@@ -1,5 +1,6 @@
+import { vetoReasons } from '../../core/chunk.js';
 import type { Chunk } from '../../core/chunk.js';
-import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
+import { isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
@@ -9,9 +10,7 @@ import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { readEndStatus, readFinish, isErrorEvent, createResponseError, readUsage } from './finish.js';
 import { provider } from './models.js';
 import { OutputDecoder } from './output.js';
-import { createReplayData } from './replay.js';
 import { Sequence } from './sequence.js';
-import { isServerItem } from './serverItems.js';
 
 /**
  * Decodes one streamed response of the Responses API ("Streaming events" in its reference). Servers that send fewer
@@ -57,15 +56,15 @@ class ResponsesDecoder implements Decoder {
   /** `[DONE]` does not complete a response: its own last event does. Gateways end a broken stream with that mark. */
   end(): void {
     const { emitter, output, responseId, stored } = this;
-    emitter.finishReason(false);
+    const reason = emitter.finishReason(false);
     output.end();
-    const items = output.items.all;
-    // Provider data alone does not create a message, but the user can reply to an approval request only if a message
-    // contains it. An empty text creates that message.
-    if (!output.hasParts && items.some(({ type, done }) => done && isServerItem(type)))
-      emitter.emit({ type: 'text', text: '', providerData: { [provider]: {} } });
-    const data = createReplayData(items, { responseId, stored }, output.content.isInterleaved);
-    if (data) emitter.emit({ type: 'providerData', provider, data });
+    const data = omitUndefined({
+      type: 'response',
+      id: output.isContinuable(vetoReasons.has(reason)) ? responseId : undefined,
+      stored: stored === false ? false : undefined,
+      textLength: output.content.textLength,
+    });
+    if (output.items.all.length > 0) emitter.emit({ type: 'provider', provider, data });
     emitter.emitFinish();
   }
 

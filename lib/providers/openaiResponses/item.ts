@@ -18,11 +18,13 @@ export class Item {
   held: TextEvent[] | undefined;
   /** Whether a text of the item was emitted as text of the message. */
   hasText = false;
+  /** Whether the call, as far as it arrived, is not complete. */
+  isCut = false;
   /** Whether the name of the call was emitted. */
   hasName = false;
   /** Whether the beginning of the JSON text of a free-form input was emitted. */
   hasBegunInput = false;
-  /** Whether the call was emitted completely, for the client to answer. */
+  /** Whether the call was emitted completely, for the client to answer, or the item as a provider part. */
   isEmitted = false;
   /** The reports of a server item so far, so that nothing is reported twice; undefined before the first one. */
   reported: Set<string> | undefined;

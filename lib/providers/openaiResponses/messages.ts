@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { nonEmptyArray } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { toolCallsOf } from '../../core/message.js';
+import { providerDataOf, toolCallsOf } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import { shortCallId } from '../shared/callIds.js';
 import { nonEmptyTexts } from '../shared/encode.js';
@@ -11,7 +11,6 @@ import { encodeContent } from './files.js';
 import { provider } from './models.js';
 import { readContainerId, encodeModelMessage } from './replay.js';
 import type { MapCallId } from './replay.js';
-import { readReplyItems } from './serverTools.js';
 
 /**
  * Encodes the system prompt. A blank line separates the instructions.
@@ -90,7 +89,7 @@ function encodeUserMessage(
   const items =
     content.length === 0 ? [] : [withProviderOptions({ type: 'message', role: 'user', content }, provider, message)];
   const failures = results.filter((item) => !isOutput(item)); // a computer call without a screenshot
-  return [...results.filter(isOutput), ...parts.flatMap(readReplyItems), ...failures, ...items];
+  return [...results.filter(isOutput), ...providerDataOf(message, provider), ...failures, ...items];
 }
 
 /**

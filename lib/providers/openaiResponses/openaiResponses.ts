@@ -10,7 +10,6 @@ import { encodeResponses } from './encode.js';
 import { isAudioOrVideo } from './files.js';
 import { isReasoningModel, provider } from './models.js';
 import type { ResponsesTool } from './serverTools.js';
-import { isResponseMessage } from './session.js';
 
 /** The options of a model of the Responses API, in addition to the transport's options. */
 export interface ResponsesOptions extends ModelOptions {
@@ -38,7 +37,7 @@ export interface ResponsesOptions extends ModelOptions {
  * openaiResponses('gpt-6.1-terra').stream({ messages: [userMessage('Name a river.')], thinking: true });
  * ```
  *
- * Each message of this model contains the id of its response in `metadata['openai-responses']`. A request contains the
+ * Each message of this model ends with a provider part that has the id of its response. A request contains the
  * id of the newest response that OpenAI stores, and only the messages after that response, including messages of other
  * models. With `store: false`, or if OpenAI no longer has the response, the request contains the complete conversation:
  * the items of earlier responses are sent back one by one, in their order, including the reasoning. OpenAI runs the
@@ -72,7 +71,6 @@ export function openaiResponses(name: string, options: ResponsesOptions = {}): M
         framing: sse,
         contextLengthPatterns,
         encode: (request) => encodeResponses(name, request, { store, reasoning: thinking, session, serverTools }),
-        isUnmergeable: isResponseMessage,
         decode: decodeResponses,
         resume: ({ background }) => (background === true ? joinResponse : undefined),
         resultFile: (file) => (isAudioOrVideo(file) ? 'none' : 'result'),

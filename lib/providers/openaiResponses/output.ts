@@ -1,10 +1,11 @@
 import type { Chunk } from '../../core/chunk.js';
 import { asArray, isJsonObject } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { isAnsweredByServer, isStreamedCall, isWholeCall } from './clientCalls.js';
+import { isAnsweredByServer, isStreamedCall, isWholeCall, omitNulls } from './clientCalls.js';
 import { ContentEmitter } from './content.js';
 import { Items } from './items.js';
 import type { Item } from './item.js';
+import { provider } from './models.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 import { isServerItem, isUnknownCall, parseServerEvent, ServerItemReporter } from './serverItems.js';
@@ -33,17 +34,24 @@ export class OutputDecoder {
     this.serverItems = new ServerItemReporter(out);
   }
 
-  /** Whether a chunk that becomes a part of the message was emitted. */
-  get hasParts(): boolean {
-    return this.content.hasText || this.content.hasCalls || this.emittedKeys !== undefined;
-  }
-
   /**
    * Returns the type of an item that is not known and looks like a call without an answer; undefined if there is none.
    * The client would have to answer it.
    */
   unknownCall(): string | undefined {
     return this.items.all.find((item) => isUnknownCall(item) && !this.isAnswered(item))?.type;
+  }
+
+  /**
+   * Whether another response can continue this one. The API refuses it after reasoning at the end
+   * (openai/openai-agents-python#1611), and with a call that has no output.
+   *
+   * @param truncated Whether calls that are not complete are dropped.
+   */
+  isContinuable(truncated: boolean): boolean {
+    const { all } = this.items;
+    const isCut = truncated && all.some((item) => item.isCut && item.callId !== undefined);
+    return !isCut && all.at(-1)?.type !== 'reasoning' && this.unknownCall() === undefined;
   }
 
   /** Handles an event about an item or a part of an item. An event that is not known is emitted as metadata. */
@@ -107,24 +115,42 @@ export class OutputDecoder {
   }
 
   private completeItem(item: Item, snapshot: JsonObject, truncated: boolean): void {
+    item.done = snapshot;
     this.content.addSnapshot(item, snapshot);
     if (item.type === 'message') this.emitSources(snapshot);
     for (const { key, file } of readCreatedFiles(snapshot)) this.emitOnce(key, { type: 'file', file });
-    item.done = snapshot;
     for (const part of readUnknownParts(snapshot)) this.emitUnknownPart(item, part);
     if (isStreamedCall(item.type)) this.content.endCall(item, isComplete(snapshot, truncated));
-    else if (isReportedItem(item)) this.serverItems.reportSnapshot(item, snapshot, this.items.all);
+    else if (isReportedItem(item)) this.addServerItem(item, snapshot);
     else if (isWholeCall(item.type)) (this.heldCalls ??= new Map<Item, boolean>()).set(item, truncated);
+    else if (item.type === 'reasoning') this.emitPart(item, { summary: [], ...omitNulls(snapshot) });
   }
 
-  private settleCalls(): void {
+  private addServerItem(item: Item, snapshot: JsonObject): void {
+    if (item.type.endsWith('_output')) this.settleCalls(item.callId);
+    this.serverItems.reportSnapshot(item, snapshot, this.items.all);
+    // A generated image is a file, which contains the other fields of its item.
+    if (item.type !== 'image_generation_call' && item.type !== '') this.emitPart(item, snapshot);
+  }
+
+  /** Decides who answers the held calls: all at the end, or the one whose output has begun. */
+  private settleCalls(answeredId?: string): void {
     for (const [item, truncated] of this.heldCalls ?? []) {
-      const { done } = item;
-      if (!done) continue;
-      if (this.isAnswered(item)) this.serverItems.reportSnapshot(item, done, this.items.all);
+      const { done, callId } = item;
+      if (!done || (answeredId !== undefined && answeredId !== callId)) continue;
+      this.heldCalls?.delete(item);
+      if (this.isAnswered(item)) this.addServerItem(item, done);
       else if (isComplete(done, truncated)) this.content.addWholeCall(item, done);
+      else item.isCut = true;
     }
-    this.heldCalls = undefined;
+  }
+
+  /** Emits an item that is sent back as it is, once. */
+  private emitPart(item: Item, data: JsonObject): void {
+    if (item.isEmitted) return;
+    item.isEmitted = true;
+    const part = { type: 'provider', provider, data } as const;
+    this.out.emit(isServerItem(item.type) ? { ...part, standsAlone: true } : part);
   }
 
   private isAnswered({ callId }: Item): boolean {

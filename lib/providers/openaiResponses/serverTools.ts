@@ -1,6 +1,6 @@
 import { nonEmptyArray, nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
-import type { Part, TextPart } from '../../core/message.js';
+import type { ProviderPart } from '../../core/message.js';
 import { applyPatchTool, computerTool, customTool, localShellTool, shellTool, toolSearchTool } from './clientTools.js';
 import { provider } from './models.js';
 import type {
@@ -184,18 +184,7 @@ export function withContainer(definition: JsonObject, container: string | undefi
  * @param reason The reason, for the model. Default: none.
  * @returns A part for a user message. Other providers ignore it.
  */
-export function mcpApproval(requestId: string, approve = true, reason?: string): TextPart {
-  return replyPart(omitUndefined({ type: 'mcp_approval_response', approval_request_id: requestId, approve, reason }));
-}
-
-/** Creates an empty text part that contains an input item of the Responses API in its provider data. */
-const replyPart = (item: JsonObject): TextPart => ({ type: 'text', text: '', providerData: { [provider]: { item } } });
-
-/**
- * Returns the input item that a part of a user message contains in its provider data; an empty array if there is none.
- */
-export function readReplyItems(part: Part): readonly JsonObject[] {
-  const data = part.type === 'text' ? part.providerData?.[provider] : undefined;
-  const item = objectOrEmpty(objectOrEmpty(data)['item']);
-  return nonEmptyString(item['type']) === undefined ? [] : [item];
+export function mcpApproval(requestId: string, approve = true, reason?: string): ProviderPart {
+  const reply = { type: 'mcp_approval_response', approval_request_id: requestId, approve, reason };
+  return { type: 'provider', provider, data: omitUndefined(reply) };
 }

@@ -1,10 +1,11 @@
 import { isRecord, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { toolCallsOf } from '../../core/message.js';
-import type { Message } from '../../core/message.js';
-import { encodeInput, isClientCall, isOutput } from './messages.js';
-import { isUnedited } from './replay.js';
-import { isStored, pairCallsWithItems, readReplayData, readStoredItems } from './storedItems.js';
+import { messageText, toolCallsOf } from '../../core/message.js';
+import type { Message, ToolCallPart } from '../../core/message.js';
+import { readCallData } from './clientCalls.js';
+import { encodeInput, isOutput } from './messages.js';
+import { provider } from './models.js';
+import { isResponse } from './replay.js';
 
 /** A stored response to continue, and the items to send after it. */
 export interface Session {
@@ -21,22 +22,15 @@ export interface Session {
 const MAX_ATTEMPTS = 8;
 
 /**
- * Whether a message is a response of this API. It must stay a separate message; otherwise the position of the
- * response's end in the history would be lost.
- */
-export const isResponseMessage = (message: Message): boolean => readReplayData(message) !== undefined;
-
-/**
  * Finds the newest response in a history that can be continued, and encodes all messages after it, from any provider. A
  * response cannot be continued if
  *
  * - it was not stored, or has no id;
  * - its message's text has been edited since: the model would still see the original text;
- * - one of its calls has no output in the messages after it. The API rejects such a request ("No tool output found for
- *   ..."). Examples are a truncated call, which never became a part of the message, and a computer call without a
- *   screenshot.
+ * - one of its calls has no output in the messages after it, as a computer call without a screenshot. The API rejects
+ *   such a request ("No tool output found for ...").
  *
- * @param messages A valid history, whose responses are not merged.
+ * @param messages A valid history.
  * @returns The session; undefined if none of the newest responses can be continued and the complete history must be
  * sent.
  */
@@ -44,30 +38,41 @@ export function findSession(messages: readonly Message[]): Session | undefined {
   let attempts = 0;
   for (let index = messages.length - 1; index >= 0 && attempts < MAX_ATTEMPTS; index -= 1) {
     const message = messages[index];
-    const previousResponseId = message && nonEmptyString(readReplayData(message)?.['responseId']);
-    if (!message || previousResponseId === undefined || !isStored(message) || !isUnedited(message)) continue;
+    const response = message && findResponse(message);
+    if (!response) continue;
     attempts += 1;
-    const input = encodeInput(messages.slice(index + 1), {
-      stored: true,
-      callIds: readApiCallIds(message),
-      openCalls: toolCallsOf(message),
-    });
-    if (hasAllOutputs(readStoredItems(message), input)) return { previousResponseId, input };
+    const { id, calls, rest } = response;
+    const callIds = new Map(calls.map((call) => [call.id, nonEmptyString(readCallData(call)['call_id']) ?? call.id]));
+    const later = [...rest, ...messages.slice(index + 1)];
+    const input = encodeInput(later, { stored: true, callIds, openCalls: calls });
+    const answered = new Set(input.filter(isOutput).map((item) => item['call_id']));
+    if ([...callIds.values()].every((callId) => answered.has(callId))) return { previousResponseId: id, input };
   }
   return undefined;
 }
 
-/** Maps the message's call ids, which are unique in the conversation, to OpenAI's `call_id`s. */
-function readApiCallIds(message: Message): ReadonlyMap<string, string> {
-  const items = pairCallsWithItems(message);
-  return new Map(
-    toolCallsOf(message).map((call) => [call.id, nonEmptyString(items.get(call)?.['call_id']) ?? call.id]),
-  );
+interface StoredResponse {
+  readonly id: string;
+  /** Its calls, which the client answers. */
+  readonly calls: readonly ToolCallPart[];
+  /** The message with the parts after the response, which it has if the history merged two messages. */
+  readonly rest: readonly Message[];
 }
 
-function hasAllOutputs(output: readonly JsonObject[], input: readonly JsonObject[]): boolean {
-  const answeredIds = new Set([...output, ...input].filter(isOutput).map((item) => item['call_id']));
-  return output.every((item) => !isClientCall(item) || answeredIds.has(item['call_id']));
+/** Finds the last response in a message; undefined if it was not stored, has no id, or its text has been edited. */
+function findResponse({ role, parts }: Message): StoredResponse | undefined {
+  const part = role === 'model' ? parts.findLast(isResponse) : undefined;
+  if (!part) return undefined;
+  const end = parts.indexOf(part);
+  const id = nonEmptyString(part.data['id']);
+  const own = parts.slice(parts.slice(0, end).findLastIndex(isResponse) + 1, end);
+  // A history may have merged the message with an earlier one. The text of a response follows a part for this provider.
+  const text = messageText({
+    parts: own.slice(own.findIndex((one) => one.type === 'provider' && one.provider === provider)),
+  });
+  if (id === undefined || part.data['stored'] === false || part.data['textLength'] !== text.length) return undefined;
+  const rest = parts.slice(end + 1);
+  return { id, calls: toolCallsOf({ parts: own }), rest: rest.length > 0 ? [{ role, parts: rest }] : [] };
 }
 
 /**

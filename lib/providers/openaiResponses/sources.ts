@@ -1,4 +1,4 @@
-import { asArray, finiteNumber, isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
+import { asArray, finiteNumber, isJsonObject, nonEmptyString, omit, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { imageMediaType, inlineDataUrl } from '../shared/files.js';
@@ -71,11 +71,10 @@ export function readCreatedFiles(item: JsonObject): readonly KeyedFile[] {
 function generatedImage(item: JsonObject): readonly KeyedFile[] {
   const data = nonEmptyString(item['result']);
   if (data === undefined) return [];
-  const id = nonEmptyString(item['id']);
   const mediaType = imageMediaType(nonEmptyString(item['output_format']) ?? 'png');
-  const providerData = id === undefined ? undefined : { [provider]: { id } };
-  const file: FilePart = { type: 'file', mediaType, data, ...omitUndefined({ providerData }) };
-  return [{ key: JSON.stringify(['generated', id ?? data]), file }];
+  const providerData = { [provider]: omit(item, 'result') };
+  const file: FilePart = { type: 'file', mediaType, data, providerData };
+  return [{ key: JSON.stringify(['generated', nonEmptyString(item['id']) ?? data]), file }];
 }
 
 function displayedImage(output: JsonObject): readonly KeyedFile[] {

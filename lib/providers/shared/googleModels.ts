@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { omitUndefined } from '../../core/json/json.js';
+import { nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import type { Message } from '../../core/message.js';
 import type { Thinking, ThinkingEffort } from '../../core/model.js';
 import { lookUpEffort } from './thinkingEffort.js';
 
@@ -11,6 +12,16 @@ import { lookUpEffort } from './thinkingEffort.js';
 export function modelGeneration(model: string): number | undefined {
   const generation = /(?:^|\/)gemini-(\d+(?:\.\d+)?)(?![\d.])/.exec(model)?.[1];
   return generation === undefined ? undefined : Number(generation);
+}
+
+/**
+ * Returns the token with which the provider continues its response at the end of a conversation; undefined if that
+ * response is complete.
+ */
+export function findContinuationToken(messages: readonly Message[], provider: string): string | undefined {
+  const last = messages.at(-1)?.parts.at(-1);
+  if (last?.type !== 'provider' || last.provider !== provider) return undefined;
+  return nonEmptyString(last.data['continuationToken']);
 }
 
 /** Whether a model's name shows that it is Gemini 3 or later; false for a name without a generation. */

@@ -111,7 +111,7 @@ export class AgUiEncoder {
         break;
       case 'checkpoint': // trusted data, which does not leave the server
       case 'openCalls':
-      case 'providerData':
+      case 'provider':
       case 'finish':
         break;
       default:

@@ -5,7 +5,7 @@ import type { Checkpoint, OpenCalls } from '../../core/checkpoint.js';
 import type { FinishReason } from '../../core/chunk.js';
 import { eventOfPart } from '../../core/event.js';
 import type { RunEvent } from '../../core/event.js';
-import { hasToolResults, toolCallsOf } from '../../core/message.js';
+import { hasToolResults, readableParts, toolCallsOf } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
 import { addUsage } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
@@ -145,6 +145,8 @@ const negative = (usage: Usage): Usage =>
 
 /** The events of a message. The text of a prompt, such as the one that asks for a repair, is not text of the run. */
 const eventsOfMessage = (message: Message): RunEvent[] => [
-  ...message.parts.filter(({ type }) => message.role === 'model' || type === 'toolResult').map(eventOfPart),
+  ...readableParts(message.parts)
+    .filter(({ type }) => message.role === 'model' || type === 'toolResult')
+    .map(eventOfPart),
   { type: 'message', message },
 ];

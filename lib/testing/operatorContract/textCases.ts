@@ -20,6 +20,7 @@ const source: AnyEvent = { type: 'source', source: { type: 'source', url: 'https
 /** Events that have a position in the text. */
 const content: readonly AnyEvent[] = [
   source,
+  { type: 'provider', provider: 'any', data: { signature: 'signature' } },
   { type: 'thinking', text: 'Hm.' },
   { type: 'toolCallFragment', id: 'call_1', name: 'any', arguments: {}, done: true },
   { type: 'toolCall', id: 'call_1', name: 'any', arguments: {} },
@@ -28,7 +29,6 @@ const content: readonly AnyEvent[] = [
 /** Events that have none. */
 const notices: readonly AnyEvent[] = [
   { type: 'metadata', metadata: { id: 'response_1' } },
-  { type: 'providerData', provider: 'any', data: 'signature' },
   { type: 'retry', attempt: 1, delay: 1, error: {} },
 ];
 
@@ -108,27 +108,12 @@ export function textCases(operator: TextOperator, turn: Events): Readonly<Record
       }
     },
 
-    'reads a text across metadata, provider data and retries': () => {
+    'reads a text across metadata and retries': () => {
       const { values } = record(from([...deltas, finish]).pipe(operator));
       for (const notice of notices) {
         const events = deltas.flatMap((delta) => [delta, notice]);
         const { values: noticed } = record(from([...events, finish]).pipe(operator));
         expectSame(`text with "${notice.type}" after each delta`, textOf(noticed), textOf(values));
-      }
-    },
-
-    'keeps the provider data of text that it holds': () => {
-      for (const events of turns) {
-        const open = record(concat(from(events), NEVER).pipe(operator));
-        open.subscription.unsubscribe();
-        if (textOf(open.values) === emittedTextOf(events).text) continue; // nothing is held
-        const last = { ...events.at(-1), type: 'text', providerData: { contract: 'signature' } };
-        const { values } = record(from([...events.slice(0, -1), last, ...deltas, finish]).pipe(operator));
-        if (JSON.stringify(values).includes('"contract":"signature"')) continue;
-        fail(
-          `after the text ${JSON.stringify(textOf(events))}, the \`providerData\` of the last delta is lost: ` +
-            'emit it, if need be with an empty text. The provider needs it back.',
-        );
       }
     },
 

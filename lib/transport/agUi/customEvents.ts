@@ -30,6 +30,6 @@ const excludedTypes: ReadonlySet<string> = new Set([
   'result',
   'checkpoint',
   'openCalls',
-  'providerData',
+  'provider',
   'finish',
 ]);

@@ -34,14 +34,14 @@ const thereAndBack = (run$: Observable<StreamEvent>): Observable<StreamEvent> =>
 /** What AG-UI has no place for, or the bridge drops: data of the provider, and the line feeds between turns. */
 function withoutLosses(key: string, value: unknown): unknown {
   if (/^(providerData|checkpoint|total)$/.test(key)) return undefined;
-  if (key === 'metadata' && 'scripted' in (value as object)) return undefined;
   if (key === 'text' || key === 'answer') return String(value).replaceAll('\n', '');
   if (key === 'parts') return partsOf(value);
   if (key === 'messages') return (value as { parts: Fields[] }[]).filter(({ parts }) => partsOf(parts).length > 0);
   return value;
 }
 
-const partsOf = (parts: unknown) => (parts as Fields[]).filter(({ text = 'x' }) => String(text).trim() !== '');
+const partsOf = (parts: unknown) =>
+  (parts as Fields[]).filter(({ type, text = 'x' }) => type !== 'provider' && String(text).trim() !== '');
 
 /** The events that must arrive, in order. */
 function essence(run$: Observable<StreamEvent>): readonly Fields[] {

@@ -78,7 +78,7 @@ export function observe(model: Model, request: ModelRequest, limit = responseLim
   });
 }
 
-type Event = Exclude<Chunk, { type: 'toolCallFragment' | 'providerData' }> | ToolCallEvent | TurnMessageEvent;
+type Event = Exclude<Chunk, { type: 'toolCallFragment' | 'provider' }> | ToolCallEvent | TurnMessageEvent;
 
 function createRecord() {
   const breaches: string[] = [];
@@ -175,7 +175,7 @@ function joinedText(parts: readonly Part[]): unknown {
   };
   for (const part of parts) {
     if (part.type === 'text') text += part.text;
-    else {
+    else if (part.type !== 'provider') {
       close();
       joined.push(JSON.parse(JSON.stringify({ ...part, providerData: undefined }))); // only the message has provider data
     }

@@ -313,8 +313,8 @@ describe('the secrets of a recording', () => {
     },
     'the first text after a tool round': () => agentOf(['text', toolCall('t')], pieces(`${key} end`, 15)),
     'texts that an orchestrator copies': () => createAgent({ model: scriptedModel([deltas]), orchestrator: copying }),
-    'texts with providerData': () =>
-      agentOf(deltas.map((text, index) => ({ type: 'text', text, providerData: { index } }))),
+    'texts with fields of their own': () =>
+      agentOf(deltas.map((text, index) => ({ type: 'text', text, own: { index } }))),
     'arguments of calls that alternate': () =>
       agentOf(
         [

@@ -34,17 +34,14 @@ describe('decodeParts', () => {
       { type: 'text-end', id: 'b' },
       finish('stop', 'end_turn'),
     ]);
-    const thought = { before: [{ type: 'reasoning', text: 'Hm.' }] };
     expect(await chunksOf(model)).toEqual([
       {
         type: 'metadata',
         metadata: { warnings: [{ type: 'unsupported', feature: 'seed' }], responseId: 'r1', model: 'm1-2026' },
       },
       { type: 'thinking', text: 'Hm.' },
-      {
-        type: 'file',
-        file: { type: 'file', mediaType: 'image/png', data: 'AQI=', providerData: { 'acme.chat': thought } },
-      },
+      { type: 'provider', provider: 'acme.chat', data: { type: 'reasoning', text: 'Hm.' } },
+      { type: 'file', file: { type: 'file', mediaType: 'image/png', data: 'AQI=' } },
       { type: 'file', file: { type: 'file', mediaType: 'image/png', url: 'https://acme.example/a.png' } },
       { type: 'source', source: { type: 'source', id: 's1', url: 'https://acme.example', title: 'Acme' } },
       {

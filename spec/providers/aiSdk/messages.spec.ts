@@ -67,14 +67,12 @@ describe('encodeMessages', () => {
   it('encodeMessages passes on the provider options of parts and messages, over the data of the provider', () => {
     const cached = { anthropic: { cacheControl: { type: 'ephemeral' } } };
     const text: Part = { type: 'text', text: 'Hi', providerOptions: cached };
-    const signed: Part = {
-      ...text,
-      providerData: { 'acme.chat': { metadata: { anthropic: { signature: 's' } } } },
-    };
+    const providerOptions = { anthropic: { signature: 's' } };
+    const signature: Part = { type: 'provider', provider: 'acme.chat', data: { type: 'text', providerOptions } };
     const messages: readonly Message[] = [
       { role: 'system', parts: [text] },
       { role: 'user', parts: [text], providerOptions: { openai: { a: 1 } } },
-      { role: 'model', parts: [signed], providerOptions: cached },
+      { role: 'model', parts: [text, signature], providerOptions: cached },
       {
         role: 'user',
         parts: [{ type: 'file', mediaType: 'image/png', data: 'AQ==', providerOptions: { openai: { detail: 'low' } } }],

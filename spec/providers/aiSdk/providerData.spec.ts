@@ -3,20 +3,18 @@ import { userMessage } from 'rivulet';
 import type { Message } from 'rivulet';
 import { acme, chunksOf, finish, question, start } from './acme.js';
 
-describe('readProviderData', () => {
-  it('readProviderData ignores the data of other providers, and data of another shape', async () => {
+describe('provider parts of the AI SDK', () => {
+  it('are ignored if they are those of other providers, or have another shape', async () => {
     const { model, asked } = acme([start, finish()]);
     const message: Message = {
       role: 'model',
       parts: [
-        { type: 'text', text: 'A', providerData: { openai: { metadata: { openai: { id: 1 } } } } },
-        {
-          type: 'text',
-          text: 'B',
-          providerData: { 'acme.chat': { metadata: 'x', before: [{ type: 'nonsense' }, 3] } },
-        },
+        { type: 'text', text: 'A' },
+        { type: 'provider', provider: 'openai', data: { type: 'text', providerOptions: { openai: { id: 1 } } } },
+        { type: 'provider', provider: 'acme.chat', data: { type: 'nonsense' } },
+        { type: 'text', text: 'B' },
+        { type: 'provider', provider: 'acme.chat', data: { type: 'text', providerOptions: 'x' } },
       ],
-      metadata: { 'acme.chat': 'odd' },
     };
     await chunksOf(model, { messages: [...question.messages, message, userMessage('Go on.')] });
     expect(asked[0]?.prompt[1]).toEqual({

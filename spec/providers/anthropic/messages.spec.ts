@@ -73,10 +73,10 @@ describe('encodeMessages', () => {
       {
         role: 'model',
         parts: [
-          { type: 'text', text: 'Look.', providerData: foreign },
+          { type: 'text', text: 'Look.' },
+          { type: 'provider', provider: 'google', data: foreign },
           ...ids.map((id) => ({ type: 'toolCall', id, name: 'x', arguments: {}, providerData: foreign }) as const),
         ],
-        metadata: foreign,
       },
       userMessage(ids.map((id) => ({ type: 'toolResult', id, name: 'x', result: 1 }))),
     ];
@@ -218,9 +218,26 @@ describe('encodeMessages: provider options', () => {
     ]);
   });
 
+  it('encodeMessages sends signed thinking unchanged beside a text that was edited', () => {
+    const thinking = { type: 'thinking', thinking: 'Hm', signature: 's' };
+    const answer: Message['parts'] = [
+      { type: 'provider', provider: 'anthropic', data: thinking },
+      { type: 'text', text: 'Hi' },
+      { type: 'provider', provider: 'anthropic', data: { container: { id: 'c' } } },
+    ];
+    const edited = answer.map((part) => (part.type === 'text' ? { ...part, text: 'Hello' } : part));
+    const sentParts = (parts: Message['parts']) => sent({ role: 'model', parts }, userMessage('?'))[0]?.['content'];
+    expect(sentParts(edited)).toEqual([thinking, { type: 'text', text: 'Hello' }]);
+    const removed = answer.filter(({ type }) => type !== 'provider');
+    expect(sentParts(removed)).toEqual([{ type: 'text', text: 'Hi' }]);
+  });
+
   it('encodeMessages never adds options to thinking', () => {
     const thinking = { type: 'thinking', thinking: 'Hm', signature: 's' };
-    const parts: Message['parts'] = [{ type: 'text', text: 'Hi', providerData: { anthropic: { after: [thinking] } } }];
+    const parts: Message['parts'] = [
+      { type: 'text', text: 'Hi' },
+      { type: 'provider', provider: 'anthropic', data: thinking },
+    ];
     const last: Message = { role: 'model', parts: [{ type: 'text', text: 'Well.' }] };
     expect(sent({ role: 'model', parts, providerOptions }, last)).toEqual([
       {

@@ -157,7 +157,7 @@ describe('withoutRejectedThinking', () => {
   const block = { type: 'thinking', thinking: 'Hm', signature: 's' };
   const thought: Message = {
     role: 'model',
-    parts: [{ type: 'text', text: '', providerData: { anthropic: { after: [block] } } }, ...call.parts],
+    parts: [{ type: 'provider', provider: 'anthropic', data: block }, ...call.parts],
   };
   const result = userMessage([{ type: 'toolResult', id: 'a', name: 'x', result: 1 }]);
   const thinkingAfter = (history: readonly Message[], model?: string) =>

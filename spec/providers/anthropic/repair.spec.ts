@@ -19,9 +19,8 @@ const search: JsonObject = { type: 'server_tool_use', id: 'srvtoolu_1', name: 'w
 const found: JsonObject = { type: 'web_search_tool_result', tool_use_id: 'srvtoolu_1', content: [] };
 const mcp: JsonObject = { type: 'mcp_tool_use', id: 'mcptoolu_1', name: 'look', server_name: 'maps', input: {} };
 
-const after = (...blocks: readonly JsonObject[]): Message['parts'] => [
-  { type: 'text', text: '', providerData: { anthropic: { after: blocks } } },
-];
+const after = (...blocks: readonly JsonObject[]): Message['parts'] =>
+  blocks.map((data) => ({ type: 'provider', provider: 'anthropic', data }));
 const model = (...parts: readonly Message['parts'][]): Message => ({ role: 'model', parts: parts.flat() });
 const text = (value: string): Message['parts'] => [{ type: 'text', text: value }];
 const call: Message['parts'] = [{ type: 'toolCall', id: 'toolu_1', name: 'look', arguments: {} }];
@@ -119,11 +118,8 @@ describe('the history of Anthropic', () => {
   it('has citations without the file_id of a response', () => {
     const citation = { type: 'char_location', cited_text: 'long', document_index: 0, document_title: null };
     const cited: Message['parts'] = [
-      {
-        type: 'text',
-        text: 'It is long.',
-        providerData: { anthropic: { citations: [{ ...citation, file_id: null }] } },
-      },
+      { type: 'text', text: 'It is long.' },
+      ...after({ type: 'text', citations: [{ ...citation, file_id: null }] }),
     ];
     expect(contents(question, model(cited))[1]).toEqual([{ type: 'text', text: 'It is long.', citations: [citation] }]);
   });

@@ -19,8 +19,10 @@ const add = { name: 'add', description: 'Adds.', parameters: {} };
 /** A model's message whose code ran in a container. */
 const messageIn = (id: string): Message => ({
   role: 'model',
-  parts: [{ type: 'text', text: 'Done.' }],
-  metadata: { anthropic: { container: { id, expires_at: '2026-03-01T07:00:00Z' } } },
+  parts: [
+    { type: 'text', text: 'Done.' },
+    { type: 'provider', provider: 'anthropic', data: { container: { id, expires_at: '2026-03-01T07:00:00Z' } } },
+  ],
 });
 
 describe('anthropicTools', () => {

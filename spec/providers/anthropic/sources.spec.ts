@@ -103,7 +103,7 @@ describe('readResultChunks and readCitedSource, in recorded answers', () => {
     expect(files).toEqual([]);
     const container = { id: 'container_tide01', expires_at: '2026-03-01T07:00:00Z' };
     expect(containers).toEqual([container]);
-    expect(message?.metadata).toEqual({ anthropic: { container } });
+    expect(message?.parts.at(-1)).toEqual({ type: 'provider', provider: 'anthropic', data: { container } });
     expect(replayed).toEqual(joined(blocksOf(frames)));
   });
 
@@ -133,7 +133,7 @@ describe('readResultChunks and readCitedSource, in recorded answers', () => {
       expect(tools).toHaveLength(4);
       expect([...sources, ...files]).toEqual([]);
       expect(containers).toMatchObject([{ id: 'container_01Qh1LG5zm6onKQjYrHnhrvi' }]);
-      expect(message?.metadata).toEqual({ anthropic: { container: containers[0] } });
+      expect(message?.parts.at(-1)).toMatchObject({ data: { container: containers[0] } });
       expect(replayed).toEqual(blocksOf(frames));
     },
   );

@@ -65,7 +65,7 @@ describe('content of chat completions', () => {
     ]);
     expect(thinking).toBe('Hm');
     expect(chunks).toContainEqual({
-      type: 'providerData',
+      type: 'provider',
       provider: 'server',
       data: { reasoning_details: [{ type: 'reasoning.text', text: 'Hm', signature: 's', index: 0 }] },
     });

@@ -160,11 +160,12 @@ describe('encodeMessage', () => {
 
   it('encodeMessage sends provider data back to its provider only', () => {
     const extra = { google: { thought_signature: 's' } };
-    const own = modelMessage([
-      { type: 'toolCall', id: 'a', name: 'f', arguments: {}, providerData: { server: { extra_content: extra } } },
-    ]);
     const history = [
-      { ...own, metadata: { server: { reasoning_content: 'Hm', note: 'ours' }, other: { reasoning_details: [] } } },
+      modelMessage([
+        { type: 'toolCall', id: 'a', name: 'f', arguments: {}, providerData: { server: { extra_content: extra } } },
+        { type: 'provider', provider: 'server', data: { reasoning_content: 'Hm', note: 'ours' } },
+        { type: 'provider', provider: 'other', data: { reasoning_details: [] } },
+      ]),
     ];
     expect(messagesOf(history)).toEqual([
       {

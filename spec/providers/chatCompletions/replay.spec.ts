@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { isJsonObject } from '../../../lib/core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
 import { modelMessage } from '../../../lib/core/message.js';
 import { compatible } from '../../../lib/providers/chatCompletions/compatible.js';
@@ -46,12 +47,9 @@ describe('replay', () => {
           'server',
         );
         expect(error).toBeUndefined();
-        const data = chunks.find((chunk) => chunk.type === 'providerData');
-        const metadata = data?.type === 'providerData' ? { server: data.data } : {};
-        const [message] = encodeMessage(
-          { ...modelMessage(text === '' ? '.' : text), metadata },
-          { ...compatible, provider: 'server' },
-        );
+        const parts = chunks.filter((chunk) => chunk.type === 'provider');
+        const answer = { type: 'text', text: text === '' ? '.' : text } as const;
+        const [message] = encodeMessage(modelMessage([...parts, answer]), { ...compatible, provider: 'server' });
         expect(message).toMatchObject({ role: 'assistant' });
       }),
     );
@@ -68,7 +66,7 @@ describe('replay', () => {
       'server',
     );
     expect(chunks).toContainEqual({
-      type: 'providerData',
+      type: 'provider',
       provider: 'server',
       data: { annotations: [file('a'), file('b')] },
     });
@@ -76,8 +74,12 @@ describe('replay', () => {
 
   it('replay.fields accepts stored data of any shape and keeps the complete text', () => {
     fc.assert(
-      fc.property(fc.string({ minLength: 1 }), fc.array(fc.record({ at: json, part: json })), (text, thoughts) => {
-        const { content } = replay.fields(text, { thoughts }) as { readonly content: string | readonly JsonObject[] };
+      fc.property(fc.string({ minLength: 1 }), fc.array(part), (text, list) => {
+        const parts = list
+          .filter(isJsonObject)
+          .map((data) => ({ type: 'provider', provider: 'server', data }) as const);
+        const message = modelMessage([...parts, { type: 'text', text }, ...parts]);
+        const { content } = replay.fields(message, 'server') as { readonly content: string | readonly JsonObject[] };
         const texts =
           typeof content === 'string'
             ? content
@@ -94,7 +96,10 @@ describe('replay', () => {
     decoder.next(frame({ message: { reasoning_content: 'Hm', content: '42' }, finish_reason: 'stop' }));
     decoder.end(true);
     expect(types).toEqual(['thinking', 'text', 'text', 'finish']);
-    const stored = { ...modelMessage('42'), metadata: { openai: { reasoning_content: 'Hm' } } };
+    const stored = modelMessage([
+      { type: 'text', text: '42' },
+      { type: 'provider', provider: 'openai', data: { reasoning_content: 'Hm' } },
+    ]);
     expect(encodeMessage(stored, { provider: 'openai' })).toEqual([{ role: 'assistant', content: '42' }]);
   });
 
@@ -114,10 +119,10 @@ describe('replay', () => {
       type: 'toolCallFragment',
       providerData: { deep: { extra_content: extra } },
     });
-    expect(chunks.at(-2)).toEqual({ type: 'providerData', provider: 'deep', data: { reasoning_content: 'Hm, yes' } });
+    expect(chunks.at(-2)).toEqual({ type: 'provider', provider: 'deep', data: { reasoning_content: 'Hm, yes' } });
     expect(
       read([delta({ reasoning_content: 'Hm' }), delta({ content: 'Hi' }, 'stop')]).chunks.map(({ type }) => type),
-    ).not.toContain('providerData');
+    ).not.toContain('provider');
   });
 
   it('ReplayCollector joins the fragments of signed reasoning for the next request', () => {
@@ -134,7 +139,7 @@ describe('replay', () => {
         ],
       }),
     ]);
-    expect(chunks.find(({ type }) => type === 'providerData')).toMatchObject({
+    expect(chunks.find(({ type }) => type === 'provider')).toMatchObject({
       data: {
         reasoning_details: [
           { type: 'reasoning.text', index: 0, text: 'We add.', signature: 'sig' },

@@ -54,8 +54,10 @@ describe('decodeCohere', () => {
     expect(text).toBe('');
     expect(message).toEqual({
       role: 'model',
-      parts: [{ type: 'toolCall', id: 'a', name: 'now', arguments: {} }],
-      metadata: { cohere: { tool_plan: 'I will look.', thinking: 'hm' } },
+      parts: [
+        { type: 'provider', provider: 'cohere', data: { tool_plan: 'I will look.', thinking: 'hm' } },
+        { type: 'toolCall', id: 'a', name: 'now', arguments: {} },
+      ],
     });
   });
 

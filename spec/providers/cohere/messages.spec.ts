@@ -41,8 +41,11 @@ describe('encodeMessages of cohere', () => {
     const history: Message[] = [
       {
         role: 'model',
-        parts: [call],
-        metadata: { cohere: { tool_plan: 'I will look.', thinking: 'hm' }, openai: { x: 1 } },
+        parts: [
+          { type: 'provider', provider: 'cohere', data: { tool_plan: 'I will look.', thinking: 'hm' } },
+          { type: 'provider', provider: 'openai', data: { thinking: 'no' } },
+          call,
+        ],
       },
       userMessage([{ type: 'toolResult', id: 'a', name: 'now', result: '' }]),
       modelMessage('It is six.'),

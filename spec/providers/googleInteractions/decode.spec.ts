@@ -131,7 +131,10 @@ describe('decodeInteraction', () => {
       completed('requires_continuation', { continuation_token: 't' }),
     );
     expect(finish).toMatchObject({ reason: 'paused' });
-    expect(message?.metadata).toEqual({ 'google-interactions': { continuationToken: 't' } });
+    expect(message?.parts).toEqual([
+      { type: 'text', text: 'Half' },
+      { type: 'provider', provider: 'google-interactions', data: { continuationToken: 't' } },
+    ]);
   });
 });
 

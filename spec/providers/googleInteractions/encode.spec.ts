@@ -130,8 +130,10 @@ describe('encodeInteraction', () => {
   it('encodeInteraction continues a paused response with its token and the same input', () => {
     const paused: Message = {
       role: 'model',
-      parts: [{ type: 'text', text: 'Half' }],
-      metadata: { 'google-interactions': { continuationToken: 't' } },
+      parts: [
+        { type: 'text', text: 'Half' },
+        { type: 'provider', provider: 'google-interactions', data: { continuationToken: 't' } },
+      ],
     };
     expect(encode({ messages: [...messages, paused] })).toEqual({ ...encode({}), continuation_token: 't' });
   });

@@ -86,10 +86,11 @@ describe('decodeOllama: calls', () => {
   });
 
   it('decodeOllama stores the thinking of a message with calls, and no other', () => {
-    expect(
-      read(line({ thinking: 'Hm, ' }), line({ thinking: 'f.' }), called('f', { a: 1 }), done()).message?.metadata,
-    ).toEqual({
-      ollama: { thinking: 'Hm, f.' },
+    const { message } = read(line({ thinking: 'Hm, ' }), line({ thinking: 'f.' }), called('f', { a: 1 }), done());
+    expect(message?.parts).toContainEqual({
+      type: 'provider',
+      provider: 'ollama',
+      data: { thinking: 'Hm, f.' },
     });
     expect(read(line({ thinking: 'Hm' }), line({ content: 'Hi' }), done()).message).toEqual({
       role: 'model',

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { filePart, modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { JsonValue } from '../../../lib/core/json/json.js';
-import type { Message } from '../../../lib/core/message.js';
+import type { Message, ProviderData } from '../../../lib/core/message.js';
 import { encodeMessages } from '../../../lib/providers/ollama/messages.js';
 
 const encode = (...messages: readonly Message[]) => encodeMessages(messages);
@@ -18,14 +18,15 @@ describe('encodeMessages of ollama', () => {
   });
 
   it('encodeMessages sends results by name and in order, ids only if Ollama sent them, and no data of other providers', () => {
-    const call = (id: string, providerData: NonNullable<Message['metadata']>) =>
+    const call = (id: string, providerData: ProviderData) =>
       ({ type: 'toolCall', id, name: 'f', arguments: { a: 1 }, providerData }) as const;
     expect(
       encode(
-        {
-          ...modelMessage([call('1', { ollama: { id: 'x' } }), call('2', { google: { id: 'y' } })]),
-          metadata: { google: { thinking: 'no' } },
-        },
+        modelMessage([
+          { type: 'provider', provider: 'google', data: { thinking: 'no' } },
+          call('1', { ollama: { id: 'x' } }),
+          call('2', { google: { id: 'y' } }),
+        ]),
         userMessage([
           { type: 'toolResult', id: '1', name: 'f', result: 'plain' },
           { type: 'toolResult', id: '2', name: 'f', error: 'no' },

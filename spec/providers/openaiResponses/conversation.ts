@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { modelMessage, userMessage } from '../../../lib/core/message.js';
+import { messageText, modelMessage, providerDataOf, userMessage } from '../../../lib/core/message.js';
 import type { Message, Part } from '../../../lib/core/message.js';
 import type { ModelRequest } from '../../../lib/core/model.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
@@ -28,19 +28,33 @@ export const assistant = (text: string) => ({
 });
 
 export const text = (content: string): Part => ({ type: 'text', text: content });
-export const call = (id: string, itemId?: string): Part => ({
+export const call = (id: string, itemId?: string, fields: JsonObject = {}): Part => ({
   type: 'toolCall',
   id,
   name: 'look',
   arguments: { at: 'sky' },
-  ...(itemId === undefined ? {} : { providerData: { 'openai-responses': { id: itemId } } }),
+  ...(itemId === undefined ? {} : { providerData: { 'openai-responses': { id: itemId, ...fields } } }),
 });
 export const result = (id: string): Message => userMessage([{ type: 'toolResult', id, name: 'look', result: 'blue' }]);
-/** A message of this provider with stored items. */
-export const response = (parts: readonly Part[], output: readonly JsonObject[]): Message => ({
-  ...modelMessage(parts),
-  metadata: { 'openai-responses': { responseId: 'resp_1', output } },
-});
+/** A part for this provider: an item, or the beginning of a message. */
+export const own = (data: JsonObject): Part => ({ type: 'provider', provider: 'openai-responses', data });
+
+/** The parts of a text of this provider. */
+export const written = (id: string, content: string, fields: JsonObject = {}): readonly Part[] => [
+  own({ type: 'message', id, ...fields }),
+  text(content),
+];
+
+/** A message of this provider, with the end of its response. */
+export function response(parts: readonly Part[], id = 'resp_1', end: JsonObject = {}): Message {
+  const textLength = messageText({ parts }).length;
+  return modelMessage([...parts, own({ type: 'response', id, textLength, ...end })]);
+}
+
+/** What a message of this provider has for it, without the end of the response. */
+export const itemsOf = (message: Message | undefined): readonly JsonObject[] =>
+  message ? providerDataOf(message, 'openai-responses').filter(({ type }) => type !== 'response') : [];
+
 export const reasoning = (id: string, encrypted?: string): JsonObject => ({
   type: 'reasoning',
   id,

@@ -20,6 +20,7 @@ import {
   toolChanges,
 } from './frames.js';
 import { ownRecordings, recording, sharedRecordings } from './recordings.js';
+import { itemsOf } from './conversation.js';
 
 const finishReasons: Record<string, string> = { 'tool-calls': 'toolCalls', 'content-filter': 'contentFilter' };
 
@@ -283,7 +284,7 @@ describe('decodeResponses: unknown types', () => {
           const reports = [...otherReports(answer.chunks), ...toolChanges(answer.chunks).map(({ raw }) => raw)];
           expect(reports).toHaveLength(3);
           expect(reports).toEqual(expect.arrayContaining([event, item, part]));
-          expect(answer.message?.metadata).toMatchObject({ 'openai-responses': { output: [item, { length: 2 }] } });
+          expect(itemsOf(answer.message)).toMatchObject([{ type: 'message' }, item]);
         },
       ),
     );

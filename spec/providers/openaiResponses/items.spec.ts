@@ -9,7 +9,7 @@ const first = callItem({ arguments: '', status: 'in_progress' });
 describe('Items', () => {
   it('Items separates parallel calls by the ids of their items, also with one output index', async () => {
     const second = { id: 'fc_2', call_id: 'call_2', name: 'sub' };
-    const { calls, message } = await read([
+    const { calls } = await read([
       ...[itemAdded(first), itemAdded(callItem({ ...second, arguments: '' }), 0)],
       ...[
         argumentsDelta('{"a"', 'fc_1'),
@@ -23,7 +23,7 @@ describe('Items', () => {
       { id: 'call_1', name: 'add', arguments: { a: 1 } },
       { id: 'call_2', name: 'sub', arguments: { b: 2 } },
     ]);
-    expect(message?.metadata).toMatchObject({ 'openai-responses': { output: [{ id: 'fc_1' }, { id: 'fc_2' }] } });
+    expect(calls).toMatchObject(['fc_1', 'fc_2'].map((id) => ({ providerData: { 'openai-responses': { id } } })));
   });
 
   it('Items separates two calls with one item id and different call ids', async () => {

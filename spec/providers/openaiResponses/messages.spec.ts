@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { JsonObject, JsonValue } from '../../../lib/core/json/json.js';
 import { filePart, modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
-import type { Message } from '../../../lib/core/message.js';
+import type { Message, Part } from '../../../lib/core/message.js';
 import { assistant, call, hello, input, result, text, user } from './conversation.js';
 
 describe('encodeInput: files', () => {
@@ -110,12 +110,8 @@ describe('encodeInput: providerOptions', () => {
 
 describe('encodeInput: messages of other providers', () => {
   it('encodeInput keeps the order of texts and calls, and puts results before the text of the user', () => {
-    const metadata = { anthropic: { thinking: 'x' }, 'openai-responses': 'nonsense' };
-    const model: Message = {
-      role: 'model',
-      parts: [text('Let me '), text('look.'), call('a'), text('And'), call('b')],
-      metadata,
-    };
+    const thinking: Part = { type: 'provider', provider: 'anthropic', data: { type: 'thinking', thinking: 'x' } };
+    const model = modelMessage([text('Let me '), thinking, text('look.'), call('a'), text('And'), call('b')]);
     const results = userMessage([
       { type: 'toolResult', id: 'a', name: 'look', result: { sky: 'blue' } },
       { type: 'toolResult', id: 'b', name: 'look', error: 'too dark' },

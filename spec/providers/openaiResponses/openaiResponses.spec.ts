@@ -9,6 +9,7 @@ import { describeProviderContract, runTwoTurns } from '../../support/providerCon
 import type { ProviderUnderTest } from '../../support/providerContract.js';
 import { answering } from '../answering.js';
 import { completed, created, itemDone } from './frames.js';
+import { own } from './conversation.js';
 
 const provider: ProviderUnderTest = {
   name: 'openai-responses',
@@ -116,7 +117,7 @@ describe('openaiResponses: the second request of a run', () => {
       {},
       {},
     ]);
-    expect(messages[0]?.metadata).toMatchObject({ 'openai-responses': { responseId: 'resp_1', stored: false } });
+    expect(messages[0]?.parts.at(-1)).toMatchObject({ data: { type: 'response', id: 'resp_1', stored: false } });
   });
 });
 
@@ -135,12 +136,9 @@ describe('openaiResponses', () => {
     const model = openaiResponses('gpt-5', { apiKey: 'k', fetch });
     expect(await lastValueFrom(model.stream({ messages }).pipe(toArray()))).toEqual([
       { type: 'metadata', metadata: { responseId: 'resp_1', model: 'gpt-5' } },
+      own({ type: 'message', id: 'msg_1' }),
       { type: 'text', text: 'Loire' },
-      {
-        type: 'providerData',
-        provider: 'openai-responses',
-        data: { responseId: 'resp_1', output: [{ type: 'message', id: 'msg_1', length: 5 }] },
-      },
+      own({ type: 'response', id: 'resp_1', textLength: 5 }),
       { type: 'finish', reason: 'stop', rawReason: 'completed', usage: { input: 5, output: 1, total: 6 } },
     ]);
     expect(requests[0]?.url).toBe('https://api.openai.com/v1/responses');
@@ -153,9 +151,8 @@ describe('openaiResponses', () => {
     const agent = createAgent({ model: openaiResponses('gpt-5', { apiKey: 'k', fetch }) });
     const events = await lastValueFrom(agent.stream(messages).pipe(toArray()));
     expect(events.filter(({ type }) => type === 'text' || type === 'thinking')).toEqual([]);
-    expect(events.find((event) => event.type === 'message')?.message.metadata).toMatchObject({
-      'openai-responses': { output: [request] },
-    });
+    const message = events.find((event) => event.type === 'message')?.message;
+    expect(message?.parts).toEqual([own(request), own({ type: 'response', id: 'resp_1', textLength: 0 })]);
   });
 
   it('openaiResponses derives its capabilities from the name of the model', () => {

@@ -12,6 +12,7 @@ import {
   textDone,
 } from './frames.js';
 import type { Event } from './frames.js';
+import { itemsOf, own, response, written } from './conversation.js';
 
 describe('OutputDecoder: text', () => {
   it('OutputDecoder streams text, and snapshots that repeat it add nothing', async () => {
@@ -27,12 +28,13 @@ describe('OutputDecoder: text', () => {
       itemDone(messageItem('Hello')),
     ];
     const { chunks, finish } = await read([...frames, completed([messageItem('Hello')])]);
-    expect(chunks.slice(0, 3)).toEqual([
+    expect(chunks.slice(0, 4)).toEqual([
       { type: 'metadata', metadata: { responseId: 'resp_1', model: 'gpt-5' } },
+      own({ type: 'message', id: 'msg_1' }),
       { type: 'text', text: 'Hel' },
       { type: 'text', text: 'lo' },
     ]);
-    expect(chunks.slice(3).map(({ type }) => type)).toEqual(['providerData', 'finish']);
+    expect(chunks.slice(4).map(({ type }) => type)).toEqual(['provider', 'finish']);
     expect(finish).toEqual({ type: 'finish', reason: 'stop', rawReason: 'completed' });
   });
 
@@ -100,17 +102,10 @@ describe('OutputDecoder: text', () => {
       completed([{ ...messageItem('', 'm1'), content: two }, messageItem('cd', 'm2')]),
     ]);
     expect(text).toBe('abcd');
-    expect(message?.metadata).toMatchObject({
-      'openai-responses': {
-        output: [
-          { id: 'm1', length: 2 },
-          { id: 'm2', length: 2 },
-        ],
-      },
-    });
+    expect(message?.parts.slice(0, -1)).toEqual([...written('m1', 'ab'), ...written('m2', 'cd')]);
   });
 
-  it('OutputDecoder stores no items if the texts of two messages are interleaved', async () => {
+  it('OutputDecoder keeps the places of the texts of two messages that are interleaved, and each id once', async () => {
     const { text, message } = await read([
       textDelta('a', 'm1'),
       textDelta('b', 'm2', { output_index: 1 }),
@@ -118,7 +113,12 @@ describe('OutputDecoder: text', () => {
       completed(),
     ]);
     expect(text).toBe('abc');
-    expect(message?.metadata).toEqual({ 'openai-responses': { responseId: 'resp_1' } });
+    expect(message?.parts.slice(0, -1)).toEqual([
+      ...written('m1', 'a'),
+      ...written('m2', 'b'),
+      own({ type: 'message' }),
+      { type: 'text', text: 'c' },
+    ]);
   });
 
   it('OutputDecoder emits a refusal as text, and the finish reason is contentFilter', async () => {
@@ -137,9 +137,7 @@ describe('OutputDecoder: text', () => {
     ]);
     expect(text).toBe('I will not.');
     expect(finish).toMatchObject({ reason: 'contentFilter', rawReason: 'completed' });
-    expect(message?.metadata).toMatchObject({
-      'openai-responses': { output: [{ id: 'msg_1', length: 11, refusal: true }] },
-    });
+    expect(itemsOf(message)).toEqual([{ type: 'message', id: 'msg_1', refusal: true }]);
   });
 });
 
@@ -169,9 +167,7 @@ describe('OutputDecoder: thinking', () => {
       completed([item]),
     ]);
     expect(thinking).toBe('One. Two.');
-    expect(message?.metadata).toEqual({
-      'openai-responses': { responseId: 'resp_1', output: [item, { type: 'message', id: 'msg_1', length: 2 }] },
-    });
+    expect(message?.parts).toEqual(response([own(item), ...written('msg_1', 'Hi')]).parts);
   });
 
   it('OutputDecoder emits the reasoning itself if a server sends it', async () => {
@@ -259,22 +255,30 @@ describe('OutputDecoder: calls', () => {
     expect(chunks).toEqual([
       { type: 'toolCallFragment', index: 'fc_1', id: 'call_1', name: 'add' },
       { type: 'toolCallFragment', index: 'fc_1', arguments: '{"a":1}' },
-      { type: 'toolCallFragment', index: 'fc_1', done: true, providerData: { 'openai-responses': { id: 'fc_1' } } },
+      {
+        type: 'toolCallFragment',
+        index: 'fc_1',
+        done: true,
+        providerData: { 'openai-responses': { type: 'function_call', id: 'fc_1', call_id: 'call_1' } },
+      },
     ]);
   });
 
-  it('OutputDecoder exposes no call that the token limit truncated', async () => {
+  it('OutputDecoder exposes no call that the token limit truncated, and the response is not continued', async () => {
     const incomplete = {
       type: 'response.incomplete',
       response: { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' }, output: [] },
     };
-    const { calls, finish } = await read([
+    const { calls, finish, message } = await read([
+      created,
+      textDelta('Hm.'),
       itemAdded(open),
       argumentsDelta('{"a'),
       itemDone(callItem({ arguments: '{"a', status: 'incomplete' })),
       incomplete,
     ]);
     expect(calls).toEqual([]);
+    expect(message?.parts.at(-1)).toEqual(own({ type: 'response', textLength: 3 }));
     expect(finish).toMatchObject({ reason: 'length', rawReason: 'max_output_tokens' });
   });
 

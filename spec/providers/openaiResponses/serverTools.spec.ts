@@ -14,6 +14,7 @@ import { mcpApproval, responsesTools } from '../../../lib/providers/openaiRespon
 import type { ResponsesTool } from '../../../lib/providers/openaiResponses/serverTools.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
+import { own, reasoning, response, written } from './conversation.js';
 import { toolChanges } from './frames.js';
 
 const body = (serverTools: readonly ResponsesTool[], request: Partial<ModelRequest> = {}) =>
@@ -172,26 +173,14 @@ describe('responsesTools', () => {
 });
 
 /** A message whose code ran in a container. */
-const messageIn = (container: string, id = 'resp_1'): Message => ({
-  ...modelMessage('Three.'),
-  metadata: {
-    'openai-responses': {
-      responseId: id,
-      output: [
-        { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'secret' },
-        {
-          type: 'code_interpreter_call',
-          id: 'ci_1',
-          status: 'completed',
-          code: '1+2',
-          container_id: container,
-          outputs: null,
-        },
-        { type: 'message', id: 'msg_1', length: 6 },
-      ],
-    },
-  },
-});
+const messageIn = (container_id: string): Message => {
+  const code = { id: 'ci_1', status: 'completed', code: '1+2', container_id, outputs: null };
+  return response([
+    own(reasoning('rs_1', 'secret')),
+    own({ type: 'code_interpreter_call', ...code }),
+    ...written('msg_1', 'Three.'),
+  ]);
+};
 
 describe('withContainer', () => {
   const containerFor = (messages: readonly Message[], tool = responsesTools.codeInterpreter()) =>

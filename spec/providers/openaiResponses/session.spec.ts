@@ -3,7 +3,7 @@ import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { isRecord } from '../../../lib/core/json/json.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
+import { modelMessage, providerDataOf, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { Message, Part } from '../../../lib/core/message.js';
 import type { Model, ModelRequest } from '../../../lib/core/model.js';
 import { tool } from '../../../lib/core/tool.js';
@@ -13,24 +13,21 @@ import { toolCall, scriptedModel } from '../../../lib/testing/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
 import { answering } from '../answering.js';
+import { own, response, text, written } from './conversation.js';
 
 const user = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] });
-const text = (content: string): Part => ({ type: 'text', text: content });
-const call = (id: string, item = `fc_${id}`): Part => ({
+const call = (id: string, apiId = id): Part => ({
   ...{ type: 'toolCall', id, name: 'look', arguments: {} },
-  providerData: { 'openai-responses': { id: item } },
+  providerData: { 'openai-responses': { id: `fc_${apiId}`, call_id: apiId } },
 });
 const result = (id: string): Part => ({ type: 'toolResult', id, name: 'look', result: 'blue' });
-const response = (
-  id: string,
-  parts: readonly Part[],
-  output: readonly JsonObject[],
-  rest: JsonObject = {},
-): Message => ({
-  ...modelMessage(parts),
-  metadata: { 'openai-responses': { responseId: id, output, ...rest } },
+const loire = response(written('msg_1', 'Loire'));
+
+/** A message whose texts were replaced. */
+const edited = (message: Message): Message => ({
+  ...message,
+  parts: message.parts.map((part) => (part.type === 'text' ? text('Loire, surely') : part)),
 });
-const loire = response('resp_1', [text('Loire')], [{ type: 'message', id: 'msg_1', length: 5 }]);
 
 /** The body that is sent for a history. */
 async function bodyFor(messages: readonly Message[], options: ResponsesOptions = {}, rest: Partial<ModelRequest> = {}) {
@@ -67,15 +64,7 @@ describe('findSession', () => {
   });
 
   it('findSession returns the outputs of the calls under the ids of the API', async () => {
-    const calls = response(
-      'resp_1',
-      [text('Hm.'), call('a'), call('renamed', 'fc_b')],
-      [
-        { type: 'message', id: 'msg_1', length: 3 },
-        { type: 'function_call', id: 'fc_a', call_id: 'a' },
-        { type: 'function_call', id: 'fc_b', call_id: 'b' },
-      ],
-    );
+    const calls = response([...written('msg_1', 'Hm.'), call('a'), call('renamed', 'b')]);
     const body = await bodyFor([
       userMessage('Look.'),
       calls,
@@ -98,7 +87,7 @@ describe('findSession', () => {
   });
 
   it('findSession returns everything after the newest of several responses, messages of other models included', async () => {
-    const seine = response('resp_2', [text('Seine')], [{ type: 'message', id: 'msg_2', length: 5 }]);
+    const seine = response(written('msg_2', 'Seine'), 'resp_2');
     const elsewhere = modelMessage('Rhine');
     const body = await bodyFor([userMessage('1'), loire, seine, elsewhere, userMessage('2')]);
     expect(body['previous_response_id']).toBe('resp_2');
@@ -112,15 +101,14 @@ describe('findSession', () => {
 
   const completeInput = [user('1'), expect.objectContaining({ role: 'assistant' }), user('2')];
   it.each<[string, Message, ResponsesOptions, Partial<ModelRequest>]>([
-    ['the response was not stored', response('resp_1', [text('Hi')], [], { stored: false }), {}, {}],
+    ['the response was not stored', response(written('msg_1', 'Hi'), 'resp_1', { stored: false }), {}, {}],
     ['the model stores nothing', loire, { store: false }, {}],
     ['the request is not stored', loire, {}, { providerOptions: { 'openai-responses': { store: false } } }],
     ['sessions are switched off', loire, { session: false }, {}],
-    ['the text was edited since', { ...loire, parts: [text('Loire, surely')] }, {}, {}],
-    ['another provider made it', { ...modelMessage('Hi'), metadata: { openai: { responseId: 'resp_1' } } }, {}, {}],
+    ['the text was edited since', edited(loire), {}, {}],
     [
-      'one of its calls was truncated',
-      response('resp_1', [text('Hi')], [{ type: 'function_call', id: 'fc_1', call_id: 'a' }]),
+      'another provider made it',
+      modelMessage([text('Hi'), { type: 'provider', provider: 'openai', data: { type: 'response', id: 'resp_1' } }]),
       {},
       {},
     ],
@@ -143,9 +131,7 @@ describe('findSession', () => {
   });
 
   it('findSession returns an older response if the newest cannot be continued', async () => {
-    const unstored = response('resp_2', [text('Seine')], [{ type: 'message', id: 'msg_2', length: 5 }], {
-      stored: false,
-    });
+    const unstored = response(written('msg_2', 'Seine'), 'resp_2', { stored: false });
     const body = await bodyFor([userMessage('1'), loire, userMessage('2'), unstored, userMessage('3')]);
     expect(body['previous_response_id']).toBe('resp_1');
     expect(body['input']).toMatchObject([user('2'), { role: 'assistant' }, user('3')]);
@@ -185,7 +171,7 @@ describe('a session over HTTP', () => {
       ['resp_1', 5],
       ['resp_2', 1],
     ]);
-    expect(history.map(({ metadata }) => metadata?.['openai-responses'] !== undefined)).toEqual([
+    expect(history.map((message) => providerDataOf(message, 'openai-responses').length > 0)).toEqual([
       ...[false, true, false, false, false, false, false, true, false, true],
     ]);
     expect(elsewhere.requests).toHaveLength(2);
@@ -210,11 +196,7 @@ describe('a session over HTTP', () => {
 
   it('a session falls back to the complete history if the server does not have the response', async () => {
     const server = await serve(['Three.']);
-    const history = [
-      systemMessage('Be brief.'),
-      userMessage('1'),
-      { ...loire, metadata: { 'openai-responses': { responseId: 'resp_old' } } },
-    ];
+    const history = [systemMessage('Be brief.'), userMessage('1'), response(written('msg_1', 'Loire'), 'resp_old')];
     const chunks = await lastValueFrom(
       at(server)
         .stream({ messages: [...history, userMessage('2')] })
@@ -230,13 +212,13 @@ describe('a session over HTTP', () => {
 
   it('a session falls back to a history without unencrypted reasoning and the ids that refer to it', async () => {
     const server = await serve(['Fine.']);
-    const output = [
-      { type: 'reasoning', id: 'rs_1', summary: [] },
-      { type: 'message', id: 'msg_1', length: 5 },
-      { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'sealed' },
-      { type: 'function_call', id: 'fc_a', call_id: 'a' },
+    const parts = [
+      own({ type: 'reasoning', id: 'rs_1', summary: [] }),
+      ...written('msg_1', 'Loire'),
+      own({ type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'sealed' }),
+      call('a'),
     ];
-    const thought = response('resp_old', [text('Loire'), call('a')], output);
+    const thought = response(parts, 'resp_old');
     await lastValueFrom(at(server).stream({ messages: [userMessage('1'), thought, userMessage([result('a')])] }));
     expect(bodies(server).map(({ previous_response_id: id }) => id)).toEqual(['resp_old', undefined]);
     expect(bodies(server)[1]?.['input']).toEqual([
@@ -299,7 +281,7 @@ describe('a session over HTTP', () => {
   it('a session is not continued if nothing is stored', async () => {
     const server = await serve(['one', 'two']);
     const history = await turn(at(server, { store: false }), [], '1');
-    expect(history.at(-1)?.metadata).toMatchObject({ 'openai-responses': { responseId: 'resp_1', stored: false } });
+    expect(history.at(-1)?.parts.at(-1)).toMatchObject({ data: { type: 'response', id: 'resp_1', stored: false } });
     await turn(at(server), history, '2');
     expect(sentBy(server)).toEqual([
       [null, 1],

@@ -105,16 +105,12 @@ describe('createTextCallParser', () => {
     expect(read([native, written])).toMatchObject({ text: written, calls: [['add', '{}']] });
   });
 
-  it('createTextCallParser starts over on retract, and keeps all provider data', () => {
-    const providerData = { p: { signature: 's' } };
-    const { chunks } = read([
-      '<|pyth',
-      { type: 'retract' },
-      { type: 'text', text: `<|python_tag|>${add}`, providerData },
-    ]);
+  it('createTextCallParser starts over on retract, and keeps provider parts', () => {
+    const signature: Chunk = { type: 'provider', provider: 'p', data: { signature: 's' } };
+    const { chunks } = read(['<|pyth', { type: 'retract' }, signature, `<|python_tag|>${add}`]);
     expect(chunks).toMatchObject([
       { type: 'retract' },
-      { type: 'text', text: '', providerData },
+      signature,
       { type: 'toolCallFragment', name: 'add', done: true },
       finish,
     ]);

@@ -90,20 +90,15 @@ describe('createThinkTagParser', () => {
     expect(through([call, text('<think>a')])).toEqual([call, { type: 'thinking', text: 'a' }]);
   });
 
-  it('createThinkTagParser starts over on retract, and keeps all provider data', () => {
+  it('createThinkTagParser starts over on retract, and keeps provider parts', () => {
     const retract: Chunk = { type: 'retract' };
     expect(through([text('<think>a</t'), retract, text('<think>b')])).toEqual([
       { type: 'thinking', text: 'a' },
       retract,
       { type: 'thinking', text: 'b' },
     ]);
-    const signed: Chunk = { type: 'text', text: '<think>a', providerData: { s: 1 } };
-    expect(through([signed])).toEqual([
-      { type: 'thinking', text: 'a' },
-      { type: 'text', text: '', providerData: { s: 1 } },
-    ]);
-    const plain: Chunk = { type: 'text', text: 'x', providerData: { s: 1 } };
-    expect(through([text('y'), plain])).toEqual([text('y'), plain]);
+    const signature: Chunk = { type: 'provider', provider: 'p', data: { s: 1 } };
+    expect(through([text('<think>a'), signature])).toEqual([{ type: 'thinking', text: 'a' }, signature]);
   });
 
   it('extractThinking emits the held text before an error and the completion, for each subscriber', () => {

@@ -111,7 +111,7 @@ describe('agentHandler and remoteAgent', () => {
   });
 
   it('the history comes from the server, with its provider data: a page cannot forge it', async () => {
-    const signature = { type: 'providerData', provider: 'test', data: { signature: 'signed' } } as const;
+    const signature = { type: 'provider', provider: 'test', data: { signature: 'signed' } } as const;
     const { url, model } = await serve([['Hello', signature], 'Bye']);
     const first = open(url);
     first.chat.send('a');

@@ -117,14 +117,17 @@ describe('uiChatHandler', () => {
   });
 
   it('uiChatHandler sends the model what it wrote, with its provider data, whatever the browser sends', async () => {
-    const model = scriptedModel([
-      ['Hello.', { type: 'providerData', provider: 'p', data: { signature: 's' } }],
-      'Yes.',
-    ]);
+    const model = scriptedModel([['Hello.', { type: 'provider', provider: 'p', data: { signature: 's' } }], 'Yes.']);
     const handler = uiChatHandler(createAgent({ model }));
     const { id } = await read(post(handler, [user('Hi')]));
     await read(post(handler, [user('Hi'), { id, role: 'assistant', parts: [] }, user('Sure?')]));
-    expect(model.requests[1]?.messages[1]).toMatchObject({ role: 'model', metadata: { p: { signature: 's' } } });
+    expect(model.requests[1]?.messages[1]).toEqual({
+      role: 'model',
+      parts: [
+        { type: 'text', text: 'Hello.' },
+        { type: 'provider', provider: 'p', data: { signature: 's' } },
+      ],
+    });
   });
 
   it('uiChatHandler follows the messages of the browser: an answer that was removed is not sent', async () => {

@@ -40,15 +40,17 @@ const changing: ReadonlySet<string> = new Set(['metadata', 'usage', 'providerDat
 const isAdded = (name: string) => /^(?:__)?acme/.test(name);
 
 /**
- * The events without what may change: metadata, usage, generated ids, fields of arguments that were added, and empty
- * texts, which hold what has to be sent back to the provider.
+ * The events without what may change: metadata, usage, generated ids, fields of arguments that were added, and parts
+ * that only the provider can read.
  */
 const essential = (events: readonly StreamEvent[]): string =>
   JSON.stringify(
-    events.filter(({ type }) => type !== 'metadata'),
+    events.filter(({ type }) => type !== 'metadata' && type !== 'provider'),
     (name, value: unknown) => {
       if (changing.has(name) || isAdded(name)) return undefined;
-      return Array.isArray(value) ? (value as unknown[]).filter((part) => objectOrEmpty(part)['text'] !== '') : value;
+      return Array.isArray(value)
+        ? (value as unknown[]).filter((part) => objectOrEmpty(part)['type'] !== 'provider')
+        : value;
     },
   );
 

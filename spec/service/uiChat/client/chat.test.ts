@@ -496,7 +496,7 @@ for (const sdk of sdks) {
     });
 
     it('keeps what the provider expects back at the server', async () => {
-      const signed: Chunk = { type: 'providerData', provider: 'p', data: { signature: 'secret' } };
+      const signed: Chunk = { type: 'provider', provider: 'p', data: { signature: 'secret' } };
       const model = scriptedModel([['Hi.', signed], 'Bye.']);
       const page = await openChat(sdk, await serve(createAgent({ model })));
       await page.chat.sendMessage({ text: 'Hi' });
@@ -504,7 +504,7 @@ for (const sdk of sdks) {
       assert.doesNotMatch(JSON.stringify(messages), /secret/);
       await page.chat.sendMessage({ text: 'Bye' });
       await page.until(says('Bye.'));
-      assert.deepEqual(model.requests[1]?.messages[1]?.metadata, { p: { signature: 'secret' } });
+      assert.deepEqual(model.requests[1]?.messages[1]?.parts.at(-1), signed);
     });
 
     it('closes the connection of a run that says nothing', async () => {

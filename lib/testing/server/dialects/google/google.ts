@@ -93,10 +93,8 @@ const signatureIn = (data: ProviderData | undefined): string | undefined => {
 
 function partOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' | 'source' | 'metadata' }>): JsonObject {
   if (chunk.type === 'thinking') return { text: chunk.text, thought: true };
-  if (chunk.type === 'text') {
-    const signature = signatureIn(chunk.providerData);
-    return { text: chunk.text, ...(signature === undefined ? {} : { thoughtSignature: signature }) };
-  }
+  if (chunk.type === 'text') return { text: chunk.text };
+  if (chunk.type === 'provider' && isJsonObject(chunk.data['part'])) return chunk.data['part'];
   if (chunk.type === 'file' && chunk.file.data !== undefined)
     return { inlineData: { mimeType: chunk.file.mediaType, data: chunk.file.data } };
   throw unsupportedChunk('Gemini API', chunk);
