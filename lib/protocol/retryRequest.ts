@@ -4,7 +4,7 @@ import type { RetryChunk } from '../core/chunk.js';
 import { releaseThrough } from '../core/createOperator.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
-import { MAX_TIMER_DELAY } from '../core/options.js';
+import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 import { continueAfterError } from './continueAfterError.js';
 
 /** How a failed request is retried. */
@@ -42,15 +42,19 @@ export interface RetryOptions {
  *
  * @param options How often, and after which delays.
  * @returns The source's values, and the `retry` chunks. Fails with the last error.
+ * @throws ConfigurationError `options` if a number is out of its range.
  */
 export function retryRequest<T>(options: RetryOptions = {}): OperatorFunction<T, T | RetryChunk> {
-  const { count = 3 } = options;
+  const { count = 3, initialDelay, maxDelay, jitter } = options;
+  for (const [name, value] of Object.entries({ count, initialDelay, maxDelay }))
+    requireNumber(`retry.${name}`, value, 0);
+  requireNumber('retry.jitter', jitter, 0, 1);
   return (source: Observable<T | RetryChunk>) =>
     source.pipe(
       continueAfterError(() => {
         let retries = 0;
         return (error, hasEmitted) => {
-          if (hasEmitted || retries === count || !isRetryable(error)) return undefined;
+          if (hasEmitted || retries >= count || !isRetryable(error)) return undefined;
           const delay = retryDelay(error, retries, options);
           return announceRetry(source, { attempt: ++retries, delay, error: errorToJson(error) });
         };

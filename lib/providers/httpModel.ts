@@ -9,6 +9,7 @@ import type { Message } from '../core/message.js';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
 import { requireOptions } from '../core/requireOptions.js';
 import type { OptionKinds } from '../core/requireOptions.js';
+import { requestKinds } from '../core/requestKinds.js';
 import { deferCall } from '../core/deferCall.js';
 import { timeLimit } from '../core/timeLimit.js';
 import { decodeFrames } from '../protocol/decodeFrames.js';
@@ -79,9 +80,9 @@ const optionKinds: OptionKinds<ModelOptions> = {
   baseUrl: 'string',
   headers: 'object',
   fetch: 'function',
-  timeout: 'object',
-  retry: 'any',
-  maxEventLength: 'number',
+  timeout: { connect: 0, first: 0, body: [0, 'boolean'], each: [0, 'boolean'], turn: 0 },
+  retry: ['boolean', { count: 0, initialDelay: 0, maxDelay: 0, jitter: 0, random: 'function' }],
+  maxEventLength: 1,
   debug: 'boolean',
   capabilities: 'object',
 };
@@ -152,6 +153,7 @@ function openStream(settings: ModelSettings, request: ModelRequest): Observable<
   const owner = `the model of ${definition.provider}`;
   requireOptions(owner, { name: (model.name as string | undefined) ?? null }, { name: 'string' });
   requireOptions(owner, options, optionKinds);
+  requireOptions(`A request of ${owner}`, request, requestKinds);
   requireCapabilities(model, request, capabilityTable);
   const key = findKey(definition.provider, definition.apiKey?.variable, options);
   try {

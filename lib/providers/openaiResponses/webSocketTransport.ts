@@ -10,6 +10,7 @@ import { encodeInput } from './messages.js';
 import { steeringContent } from './steering.js';
 import { Connection } from './webSocketConnection.js';
 import type { WebSocketLike } from './webSocketConnection.js';
+import { requireNumber } from '../../core/options.js';
 
 export type { WebSocketLike } from './webSocketConnection.js';
 
@@ -68,6 +69,7 @@ export function webSocketTransport(
   webSocket: WebSocketClass,
   { idle = 60_000, fetch: fetchOther = globalThis.fetch }: WebSocketTransportOptions = {},
 ): WebSocketTransport {
+  requireNumber('idle', idle, 0);
   const connections = new Set<Connection>();
 
   const connect = (key: string, address: string, headers: Readonly<Record<string, string>>): Connection => {

@@ -1,0 +1,23 @@
+import type { ModelRequest, RequestSettings } from './model.js';
+import type { OptionKinds } from './requireOptions.js';
+
+/** What the settings of a request have to be. The ranges are the provider's: what JSON can contain is sent. */
+export const settingKinds: OptionKinds<RequestSettings> = {
+  temperature: 'number',
+  topP: 'number',
+  maxOutputTokens: 'number',
+  stopSequences: 'array',
+  seed: 'number',
+  thinking: ['boolean', { effort: 'string', budget: 'number' }],
+  parallelToolCalls: 'boolean',
+  providerOptions: 'object',
+};
+
+/** What the fields of a request have to be. */
+export const requestKinds: OptionKinds<ModelRequest> = {
+  messages: 'array',
+  tools: 'array',
+  toolChoice: ['string', { name: 'string' }],
+  output: 'object',
+  ...settingKinds,
+};
