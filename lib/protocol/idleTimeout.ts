@@ -42,6 +42,19 @@ const DEFAULT_EACH = 120_000;
 /** The default of `body`. */
 const DEFAULT_BODY = 300_000;
 
+/** Functions like `fetch` without any limit of time: no runtime and no proxy ends their requests. */
+const unlimitedFetches = new WeakSet<typeof fetch>();
+
+/** Says that no runtime and no proxy ends a request that is never answered. */
+export const declareUnlimited = (send: typeof fetch): typeof fetch => {
+  unlimitedFetches.add(send);
+  return send;
+};
+
+/** The limits of a request: one that nobody else ends ends as a silent response does, unless `first` limits it. */
+export const limitsFor = (send: typeof fetch | undefined, timeout: HttpTimeoutOptions = {}): HttpTimeoutOptions =>
+  send && unlimitedFetches.has(send) && timeout.first === undefined ? { connect: DEFAULT_BODY, ...timeout } : timeout;
+
 /**
  * Fails when the source is silent for too long. Meant for the bytes of a response, where a keep-alive comment is a
  * sign of life.

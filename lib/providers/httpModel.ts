@@ -16,7 +16,7 @@ import { decodeFrames } from '../protocol/decodeFrames.js';
 import type { DecodeOptions } from '../protocol/decodeFrames.js';
 import { encodeOnce } from '../protocol/encodeOnce.js';
 import { providerFailures } from '../protocol/errorResponse.js';
-import { idleTimeout } from '../protocol/idleTimeout.js';
+import { idleTimeout, limitsFor } from '../protocol/idleTimeout.js';
 import type { HttpTimeoutOptions } from '../protocol/idleTimeout.js';
 import { post } from '../protocol/post.js';
 import type { PostRequest } from '../protocol/post.js';
@@ -218,7 +218,7 @@ function readResponse(
   const headersArrived = new Subject<boolean>(); // whether they announce a stream
   let hasContent = false;
   return post({ ...request, onHeaders: (isStream) => headersArrived.next(isStream) }).pipe(
-    idleTimeout(timeout, () => hasContent, headersArrived),
+    idleTimeout(limitsFor(request.fetch, timeout), () => hasContent, headersArrived),
     decodeFrames(wire, { ...decoding, onContent: () => (hasContent = true) }),
   );
 }

@@ -6,6 +6,7 @@ import { nonEmptyString, objectOrEmpty, parseJsonOrText } from '../../core/json/
 import type { JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Model } from '../../core/model.js';
+import { declareUnlimited } from '../../protocol/idleTimeout.js';
 import { encodeInput } from './messages.js';
 import { steeringContent } from './steering.js';
 import { Connection } from './webSocketConnection.js';
@@ -50,7 +51,8 @@ export interface WebSocketTransport {
  * A connection has one response at a time: concurrent requests open several. The next turn prefers the connection that
  * has its previous response. Errors, retries and timeouts are those of HTTP: a connection that breaks is a request that
  * was interrupted, and an error that the server sends first has its status. Unsubscribing closes the connection, which
- * is the only way to end a response.
+ * is the only way to end a response; so does an error. Late events of another response are ignored. A request that is
+ * not answered at all ends after 300 s, or after `timeout.first`: there is no proxy or runtime that ends it.
  *
  * ```ts
  * import WebSocket from 'ws'; // or the global one of Node 22, Bun or Deno
@@ -97,13 +99,13 @@ export function webSocketTransport(
   };
 
   return {
-    fetch: (input, init) => {
+    fetch: declareUnlimited((input, init) => {
       const body = init?.method === 'POST' ? requestBody(init.body) : undefined;
       if (!body) return fetchOther(input, init);
       const headers = Object.fromEntries(new Headers(init?.headers));
       const { accept: _, 'content-type': __, ...sent } = headers;
       return send(addressOf(input), sent, body, init?.signal ?? undefined);
-    },
+    }),
     steer: (model, prompts) =>
       steeredModel(model, prompts, (response, messages) => {
         const content = steeringContent(encodeInput(messages, { stored: true }));
