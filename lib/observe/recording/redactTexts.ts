@@ -1,7 +1,7 @@
 import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { asArray, isRecord, objectOrEmpty } from '../../core/json/json.js';
-import { findKeyShapes, mayHaveKey, openKeyShape } from '../../protocol/redact.js';
+import { findKeyShapes, mayHaveKey, openKeyShape } from '../../protocol/keyShapes.js';
 import { findSecrets, mergeRanges, replaceRanges, replacement } from '../../protocol/secrets.js';
 import type { Range } from '../../protocol/secrets.js';
 import type { RecordingEntry } from './entries.js';
