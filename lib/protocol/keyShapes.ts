@@ -71,11 +71,16 @@ const dottedWords = /(?<![\w-])[\w-]{13,}\.[\w-]{10,}(?:\.[\w-]+)?/g;
 /** What other keys have, whatever escapes of JSON are before it. */
 const keyParts = ['AIza', 'AKIA', 'ASIA', 'ya29.', 'SG.', ':AA', '://', 'sig=', 'Signature=', 'AccountKey=', 'eyJ'];
 
+/** A longer text of nothing but Base64 is a file. */
+const MIN_FILE_LENGTH = 4096;
+const file = /^(?:data:[\w/+.;=-]{0,100},)?[A-Za-z\d+/]+={0,2}$/;
+
 /**
  * Whether a text has what each key has. Most texts have nothing of it, and this search takes a tenth of the time of the
  * patterns: it counts for a recording, in which each text is several times.
  */
 export function mayHaveKey(text: string): boolean {
+  if (text.length > MIN_FILE_LENGTH && file.test(text)) return false;
   const hasPart = keyParts.some((part) => text.includes(part)) || text.includes(pemStart);
   return hasPart || hasPrefix(text, '-') || hasPrefix(text, '_') || /(?:earer|asic) /i.test(text);
 }

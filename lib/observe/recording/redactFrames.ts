@@ -73,8 +73,10 @@ const lineIndexes = /index"\s*:\s*(\d+)/g;
 
 /** The texts under one name are one text, and so are those of one choice: others may be in between. */
 function groupDeltas(text: string): readonly (readonly TextField[])[] {
-  const groups = new Map<string, TextField[]>();
-  const add = (key: string, field: TextField) => {
+  const byName = new Map<string, TextField[]>();
+  const byIndex = new Map<string, TextField[]>();
+  const seen = new Set<string>();
+  const add = (groups: Map<string, TextField[]>, key: string, field: TextField) => {
     const group = groups.get(key);
     if (group) group.push(field);
     else groups.set(key, [field]);
@@ -87,11 +89,12 @@ function groupDeltas(text: string): readonly (readonly TextField[])[] {
       const lineStart = text.lastIndexOf('\n', field.start) + 1;
       lineEnd = next < 0 ? text.length : next;
       indexes = Array.from(text.slice(lineStart, lineEnd).matchAll(lineIndexes), ([, index]) => index).join();
+      seen.add(indexes);
     }
-    add(field.name, field);
-    if (indexes !== '') add(`${indexes} ${field.name}`, field);
+    add(byName, field.name, field);
+    add(byIndex, `${indexes} ${field.name}`, field);
   }
-  return [...groups.values()];
+  return [...byName.values(), ...(seen.size > 1 ? byIndex.values() : [])];
 }
 
 /** The secrets that a model has written over several deltas: `{"text":"sk-li"}`, `{"text":"ve-51"}`. */
