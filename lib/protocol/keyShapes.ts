@@ -53,7 +53,8 @@ const createFirstParts = (): ReadonlySet<string> => {
 };
 
 const prefixes = /* @__PURE__ */ createPrefixes();
-const prefixEnd = /* @__PURE__ */ new RegExp(`(?:${prefixes})$`);
+const createPrefixEnd = () => new RegExp(`(?:${prefixes})$`);
+const prefixEnd = /* @__PURE__ */ createPrefixEnd();
 const keyShape = /* @__PURE__ */ createPattern();
 
 /** The length of the longest prefix: `github_pat`. */
@@ -139,22 +140,26 @@ function tokensIn(text: string): readonly Range[] {
 const firstParts = /* @__PURE__ */ createFirstParts();
 const firstSchemes = /(?<!\w)(?:b|be|bea|bear|beare|ba|bas|basi|(?:bearer|basic)(?: [\w.~+/=-]*)?)$/i;
 
-const openPrefix = /* @__PURE__ */ new RegExp(`\\b(?:(?:${prefixes})[-_]|AIza|A[KS]IA[A-Z\\d]*$)`);
+const createOpenPrefix = () => new RegExp(`\\b(?:(?:${prefixes})[-_]|AIza|A[KS]IA[A-Z\\d]*$)`);
+const openPrefix = /* @__PURE__ */ createOpenPrefix();
 const openToken = /\b(?:eyJ|SG\.|ya29\.)/;
 
 /** What may become a URL with a password or a signature, or a key with a colon. */
-const openContext = /* @__PURE__ */ new RegExp(
-  [
-    ':(?:\\/(?:\\/[^\\s/:@"\'<>\\\\]{0,64}(?::[^\\s/@"\'<>\\\\]{0,256})?)?)?',
-    '[?&](?:\\w{0,2}|X-Amz-[a-z]*|(?:sig|X-Amz-Signature)(?:=[\\w%+/=-]*)?)',
-    '\\bAccountKey=[\\w+/=]*',
-    '\\b\\d{1,10}(?::(?:A|AA[\\w-]*)?)?',
-  ]
-    .map((part) => `(?:${part})$`)
-    .join('|'),
-  'i',
-);
-const openPrivateKey = /* @__PURE__ */ new RegExp(`^-----BEGIN [A-Z ]*(?:-{0,4}|(?<=PRIVATE KEY)-----${keyLines}*)$`);
+const createOpenContext = () =>
+  new RegExp(
+    [
+      ':(?:\\/(?:\\/[^\\s/:@"\'<>\\\\]{0,64}(?::[^\\s/@"\'<>\\\\]{0,256})?)?)?',
+      '[?&](?:\\w{0,2}|X-Amz-[a-z]*|(?:sig|X-Amz-Signature)(?:=[\\w%+/=-]*)?)',
+      '\\bAccountKey=[\\w+/=]*',
+      '\\b\\d{1,10}(?::(?:A|AA[\\w-]*)?)?',
+    ]
+      .map((part) => `(?:${part})$`)
+      .join('|'),
+    'i',
+  );
+const openContext = /* @__PURE__ */ createOpenContext();
+const createOpenPrivateKey = () => new RegExp(`^-----BEGIN [A-Z ]*(?:-{0,4}|(?<=PRIVATE KEY)-----${keyLines}*)$`);
+const openPrivateKey = /* @__PURE__ */ createOpenPrivateKey();
 const endOfPrivateKey = /-----END [A-Z ]*-----/;
 
 /**
