@@ -198,7 +198,7 @@ const onlyResult = (events: Observable<StreamEvent>): Observable<RunResult> =>
     map(({ result }) => result),
   );
 
-const optionKinds: OptionKinds<AgentOptions> = {
+const createOptionKinds = (): OptionKinds<AgentOptions> => ({
   model: 'any',
   system: 'string',
   tools: 'array',
@@ -218,7 +218,8 @@ const optionKinds: OptionKinds<AgentOptions> = {
   toolDeadline: 0,
   eagerTools: 'boolean',
   ...settingKinds,
-};
+});
+const optionKinds = /* @__PURE__ */ createOptionKinds();
 
 const isTyped = (output: TypedOutput | undefined): output is TypedOutput =>
   typeof (output as Partial<TypedOutput> | undefined)?.select === 'function';

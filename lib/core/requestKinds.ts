@@ -13,11 +13,14 @@ export const settingKinds: OptionKinds<RequestSettings> = {
   providerOptions: 'object',
 };
 
-/** What the fields of a request have to be. */
-export const requestKinds: OptionKinds<ModelRequest> = {
+// A function, since a bundler keeps an object with a spread.
+const createRequestKinds = (): OptionKinds<ModelRequest> => ({
   messages: 'array',
   tools: 'array',
   toolChoice: ['string', { name: 'string' }],
   output: 'object',
   ...settingKinds,
-};
+});
+
+/** What the fields of a request have to be. */
+export const requestKinds = /* @__PURE__ */ createRequestKinds();
