@@ -23,4 +23,4 @@ const createRequestKinds = (): OptionKinds<ModelRequest> => ({
 });
 
 /** What the fields of a request have to be. */
-export const requestKinds = /* @__PURE__ */ createRequestKinds();
+export const requestKinds: OptionKinds<ModelRequest> = /* @__PURE__ */ createRequestKinds();
