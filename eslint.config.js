@@ -1,6 +1,7 @@
 import { posix, relative, resolve, sep } from 'node:path';
 import js from '@eslint/js';
 import { defineConfig } from 'eslint/config';
+import regexp from 'eslint-plugin-regexp';
 import rxjsX from 'eslint-plugin-rxjs-x';
 import tseslint from 'typescript-eslint';
 
@@ -119,9 +120,16 @@ const bareObservable = {
  * others (oxlint.config.js) for `npm run lint`.
  */
 export const eslintOnly =
-  /^(rxjs-x\/.*|house\/.*|max-len|no-octal|no-dupe-args|no-restricted-(globals|syntax)|no-unsafe-optional-chaining|@typescript-eslint\/(prefer-optional-chain|no-unsafe-(class-instance|enum)-assignment))$/;
+  /^(rxjs-x\/.*|regexp\/.*|house\/.*|max-len|no-octal|no-dupe-args|no-restricted-(globals|syntax)|no-unsafe-optional-chaining|@typescript-eslint\/(prefer-optional-chain|no-unsafe-(class-instance|enum)-assignment))$/;
 
 export default defineConfig(
+  {
+    // lib/ reads the texts of others: no pattern may take longer than the text.
+    files: ['lib/**'],
+    ignores: ['lib/testing/**'], // the texts of a developer
+    plugins: { regexp },
+    rules: { 'regexp/no-super-linear-backtracking': 'error' },
+  },
   {
     ignores: [
       'docs/.vitepress/{config.ts,theme/**}', // its packages are in docs/node_modules, which npm run site installs

@@ -11,6 +11,7 @@ import type { Model, ToolChoiceOption } from '../core/model.js';
 import { innerAgentProperty } from '../core/innerAgent.js';
 import type { InnerAgent } from '../core/innerAgent.js';
 import { readCheckpoint } from '../core/readCheckpoint.js';
+import { settingKinds } from '../core/requestKinds.js';
 import { requireModel } from '../core/requireModel.js';
 import { requireOptions } from '../core/requireOptions.js';
 import type { OptionKinds } from '../core/requireOptions.js';
@@ -197,34 +198,28 @@ const onlyResult = (events: Observable<StreamEvent>): Observable<RunResult> =>
     map(({ result }) => result),
   );
 
-const optionKinds: OptionKinds<AgentOptions> = {
+const createOptionKinds = (): OptionKinds<AgentOptions> => ({
   model: 'any',
   system: 'string',
   tools: 'array',
   output: 'any',
-  toolChoice: 'any',
+  toolChoice: ['string', 'function', { name: 'string' }],
   prepareTurn: 'function',
   approve: 'function',
   onToolError: 'function',
   stopWhen: 'any',
   orchestrator: 'object',
-  timeout: 'object',
+  timeout: { turn: 0, run: 0 },
   prefix: 'string',
   newId: 'function',
-  maxTurns: 'number',
-  maxRepairs: 'number',
-  toolConcurrency: 'number',
-  toolDeadline: 'number',
+  maxTurns: 0,
+  maxRepairs: 0,
+  toolConcurrency: 1,
+  toolDeadline: 0,
   eagerTools: 'boolean',
-  temperature: 'number',
-  topP: 'number',
-  maxOutputTokens: 'number',
-  stopSequences: 'array',
-  seed: 'number',
-  thinking: 'any',
-  parallelToolCalls: 'boolean',
-  providerOptions: 'object',
-};
+  ...settingKinds,
+});
+const optionKinds = /* @__PURE__ */ createOptionKinds();
 
 const isTyped = (output: TypedOutput | undefined): output is TypedOutput =>
   typeof (output as Partial<TypedOutput> | undefined)?.select === 'function';

@@ -23,7 +23,12 @@ import type { StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
-import { fromServerSentEvents, MAX_RETRY_DELAY, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
+import {
+  fromServerSentEvents,
+  MAX_RETRY_DELAY,
+  requireReconnection,
+  RUN_ID_HEADER,
+} from '../transport/fromServerSentEvents.js';
 import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromServerSentEvents.js';
 
 /** Options of `remoteAgent`. */
@@ -52,6 +57,7 @@ const STOP_INTERVAL = 250;
  * @returns The agent.
  */
 export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOptions = {}): ConversationAgent {
+  requireReconnection(options);
   /** The events of a run, and what happens around it until they end: notices, and the request that stops it. */
   const run = (
     id: string,

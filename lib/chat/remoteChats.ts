@@ -6,7 +6,7 @@ import type { SavedConversation } from './savedConversation.js';
 import { ConfigurationError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { ChatPage, ChatSummary } from '../transport/chatSummary.js';
-import { delayBefore, statusError, unreachable } from '../transport/fromServerSentEvents.js';
+import { delayBefore, requireReconnection, statusError, unreachable } from '../transport/fromServerSentEvents.js';
 
 /** Options of `remoteChats`. */
 export interface RemoteChatsOptions {
@@ -87,6 +87,7 @@ const EMPTY_CONVERSATION: SavedConversation = { version: 1, exchanges: [] };
  */
 export function remoteChats(url: string, options: RemoteChatsOptions = {}): RemoteChats {
   const { headers, retries = 5, retryDelay = 1000 } = options;
+  requireReconnection(options);
 
   /** Sends a request. Emits its response if the status is 2xx, or one that the caller handles. */
   const request = (

@@ -6,6 +6,8 @@ import type { RunRecording } from '../observe/recording/readRecording.js';
 import { writeSpec } from '../observe/spec/writeSpec.js';
 import { chatCommand } from './chat/chatCommand.js';
 import { inspectCommand } from './inspect/inspectCommand.js';
+import { pageHead } from '../observe/draw/renderHtml.js';
+import { plainText } from './eventPrinter.js';
 import { runnerOf } from './options.js';
 import { playInTerminal } from './playInTerminal.js';
 import type { Shell } from './shell.js';
@@ -29,10 +31,12 @@ export const usage = `npx rivulet COMMAND
   draw FILE          draws a recorded run as an HTML page
       --run N        the run (default: 1)
       --out PAGE     the page (default: FILE with the ending .html)
+      --force        replaces a file that is not such a page
 
   spec FILE          writes a recorded run as a spec
       --run N        the run (default: 1)
       --out SPEC     the spec (default: FILE with the ending .spec.ts)
+      --force        replaces the spec if there is one
       --runner NAME  jest, vitest or node (default: vitest)
       --marbles      everything in the spec, as marble diagrams (default: the spec reads FILE)
 
@@ -51,19 +55,21 @@ export const commands: Readonly<Record<string, Command>> = {
     return shell.readFile(file).then((text) => playInTerminal(readRecording(text), options, shell));
   },
   draw(args, shell) {
-    const { values, file } = parseFile(args, { run: { type: 'string' }, out: { type: 'string' } });
-    const out = textOf(values['out']) ?? `${withoutEnding(file)}.html`;
+    const text = { type: 'string' } as const;
+    const { values, file } = parseFile(args, { run: text, out: text, force: { type: 'boolean' } });
     const options = { run: numberOf('run', values['run']) };
-    return write(shell, file, out, (recording) => drawRun(recording, options));
+    return write(shell, file, { ...values, ending: '.html' }, (recording) => drawRun(recording, options));
   },
   spec(args, shell) {
     const text = { type: 'string' } as const;
-    const { values, file } = parseFile(args, { run: text, out: text, runner: text, marbles: { type: 'boolean' } });
-    const out = textOf(values['out']) ?? `${withoutEnding(file)}.spec.ts`;
+    const flag = { type: 'boolean' } as const;
+    const { values, file } = parseFile(args, { run: text, out: text, runner: text, marbles: flag, force: flag });
     const runner = runnerOf(textOf(values['runner']) ?? 'vitest');
-    const fixture = values['marbles'] === true ? undefined : relativePath(dirname(out), file);
-    const options = { run: numberOf('run', values['run']), runner, fixture };
-    return write(shell, file, out, (recording) => writeSpec(recording, options));
+    const run = numberOf('run', values['run']);
+    return write(shell, file, { ...values, ending: '.spec.ts' }, (recording, out) => {
+      const fixture = values['marbles'] === true ? undefined : relativePath(dirname(out), file);
+      return writeSpec(recording, { run, runner, fixture });
+    });
   },
   inspect: inspectCommand,
   chat: chatCommand,
@@ -73,17 +79,37 @@ const textOf = (value: string | boolean | undefined) => (typeof value === 'strin
 
 type OptionTypes = Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>;
 
-/** Writes what is made of a recording to a file. */
-function write(shell: Shell, file: string, out: string, make: (recording: RunRecording) => string): Promise<number> {
+interface Target {
+  readonly ending: string;
+  readonly out?: string | boolean | undefined;
+  readonly force?: string | boolean | undefined;
+}
+
+/** Writes what is made of a recording to the file that the user names, or to one beside it. */
+async function write(
+  shell: Shell,
+  file: string,
+  { ending, out: named, force }: Target,
+  make: (recording: RunRecording, out: string) => string,
+): Promise<number> {
+  const out = textOf(named) ?? `${withoutEnding(file)}${ending}`;
   if (resolve(out) === resolve(file))
     throw new UsageError(`"${out}" is the recording itself. Pass another file with --out.`);
-  return shell
-    .readFile(file)
-    .then((text) => shell.writeFile(out, make(readRecording(text))))
-    .then(() => {
-      shell.write(`${out}\n`);
-      return 0;
-    });
+  const text = make(readRecording(await shell.readFile(file)), out);
+  if (named === undefined && force !== true) await writeBeside(shell, out, text);
+  else await shell.writeFile(out, text);
+  shell.write(`${plainText(out)}\n`);
+  return 0;
+}
+
+/** Writes a file that the user has not named: it replaces a page of an earlier drawing, and nothing else. */
+function writeBeside(shell: Shell, out: string, text: string): Promise<void> {
+  return shell.writeFile(out, text, { isNew: true }).catch(async (thrown: unknown) => {
+    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown;
+    const isPage = text.startsWith(pageHead) && (await shell.readFile(out)).startsWith(pageHead);
+    if (!isPage) throw new UsageError(`"${out}" exists. Pass --force to replace it, or another file with --out.`);
+    await shell.writeFile(out, text);
+  });
 }
 
 /** The options of a command, and its one file. */

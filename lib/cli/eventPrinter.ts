@@ -5,11 +5,12 @@ import type { JsonValue } from '../core/json/json.js';
 
 const colors = { dim: '2', red: '31', green: '32', yellow: '33', cyan: '36' } as const;
 
-/** Characters that control a terminal, except tabs and line breaks. */
-// eslint-disable-next-line no-control-regex -- that is its purpose
-const controlCharacters = /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+/** Characters that control a terminal, except tabs and line breaks, and those that reverse the order of a line. */
+const controlCharacters =
+  // eslint-disable-next-line no-control-regex -- that is its purpose
+  /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/** A text that cannot control the terminal. */
+/** A text that cannot control the terminal. Every text of others passes here, in `EventPrinter` or by itself. */
 export const plainText = (text: string): string => text.replace(controlCharacters, '');
 
 /** The longest JSON that is printed, in characters. */
@@ -45,21 +46,21 @@ export class EventPrinter {
   line(text: string, color?: keyof typeof colors): string {
     const before = this.open ? '\n' : '';
     this.open = undefined;
-    return text === '' ? before : `${before}${this.paint(text, color)}\n`;
+    return text === '' ? before : `${before}${this.paint(plainText(text), color)}\n`;
   }
 
   private printLine(event: KnownEvent): string {
     switch (event.type) {
       case 'toolStart':
-        return this.line(`→ ${event.name} ${jsonOf(event.arguments)}`, 'cyan');
+        return this.line(`→ ${jsonOf(event.name)} ${jsonOf(event.arguments)}`, 'cyan');
       case 'toolWaiting':
-        return this.line(`? ${event.name} ${jsonOf(event.arguments)} waits`, 'yellow');
+        return this.line(`? ${jsonOf(event.name)} ${jsonOf(event.arguments)} waits`, 'yellow');
       case 'toolProgress':
-        return this.line(`  ${event.name}: ${jsonOf(event.value)}`, 'dim');
+        return this.line(`  ${jsonOf(event.name)}: ${jsonOf(event.value)}`, 'dim');
       case 'toolResult':
         return event.error === undefined
-          ? this.line(`✓ ${event.name}: ${jsonOf(event.result)}`, 'green')
-          : this.line(`✗ ${event.name}: ${jsonOf(event.error)}`, 'red');
+          ? this.line(`✓ ${jsonOf(event.name)}: ${jsonOf(event.result)}`, 'green')
+          : this.line(`✗ ${jsonOf(event.name)}: ${jsonOf(event.error)}`, 'red');
       case 'retry':
         return this.line(`retry ${event.attempt} in ${event.delay} ms: ${jsonOf(event.error['message'])}`, 'yellow');
       case 'retract':

@@ -10,7 +10,8 @@ stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code ===
 
 void runCommand(argv.slice(2), {
   readFile: (path) => readFile(path, 'utf8'),
-  writeFile: (path, text) => writeFile(path, text),
+  writeFile: (path, text, { isNew = false, isPrivate = false } = {}) =>
+    writeFile(path, text, { flag: isNew ? 'wx' : 'w', mode: isPrivate ? 0o600 : 0o666 }),
   write: (text) => void stdout.write(text),
   writeError: (text) => void stderr.write(text),
   hasColors: stdout.isTTY && env['TERM'] !== 'dumb' && !env['NO_COLOR'],

@@ -26,7 +26,7 @@ export function playInTerminal(recording: RunRecording, options: ReplayOptions, 
   return lastValueFrom(texts.pipe(tap(shell.write), takeUntil(interrupted)), { defaultValue: '' }).then(
     () => code,
     (thrown: unknown) => {
-      shell.write(printer.line(`failed: ${plainText(errorText(thrown))}`, 'red'));
+      shell.write(printer.line(`failed: ${errorText(thrown)}`, 'red'));
       return 1;
     },
   );

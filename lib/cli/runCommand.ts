@@ -1,5 +1,6 @@
 import { errorText } from '../core/errors.js';
 import { commands, usage } from './commands.js';
+import { plainText } from './eventPrinter.js';
 import type { Shell } from './shell.js';
 import { isUsageError } from './usageError.js';
 
@@ -17,12 +18,12 @@ export function runCommand([name = '--help', ...args]: readonly string[], shell:
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command) {
-    shell.writeError(`There is no command "${name}".\n\n${usage}`);
+    shell.writeError(plainText(`There is no command "${name}".\n\n${usage}`));
     return Promise.resolve(2);
   }
   const run = Promise.resolve().then(() => command(args, shell));
   return run.catch((thrown: unknown) => {
-    shell.writeError(`${errorText(thrown)}\n`);
+    shell.writeError(`${plainText(errorText(thrown))}\n`); // it may repeat a text of a file
     return isUsageError(thrown) ? 2 : 1;
   });
 }

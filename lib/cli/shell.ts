@@ -16,7 +16,14 @@ export type Output = NodeJS.WritableStream & {
 /** The members of a process that a command uses. */
 export interface Shell {
   readonly readFile: (path: string) => Promise<string>;
-  readonly writeFile: (path: string, text: string) => Promise<void>;
+  /**
+   * `isNew`: fails with the code `EEXIST` if there is such a file. `isPrivate`: only the user may read a new file.
+   */
+  readonly writeFile: (
+    path: string,
+    text: string,
+    options?: { readonly isNew?: boolean; readonly isPrivate?: boolean },
+  ) => Promise<void>;
   readonly write: (text: string) => void;
   readonly writeError: (text: string) => void;
   /** Whether the output may have colors. */

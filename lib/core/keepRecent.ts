@@ -49,8 +49,8 @@ export function keepRecent(options: KeepRecentOptions): (messages: readonly Mess
 
 /** @throws ConfigurationError `options` if no limit is set, or one is less than 1. */
 export function checkKeepRecent({ tokens, messages }: KeepRecentOptions): void {
-  if (tokens !== undefined) requireNumber('tokens', tokens, 1);
-  if (messages !== undefined) requireNumber('messages', messages, 1);
+  requireNumber('tokens', tokens, 1);
+  requireNumber('messages', messages, 1);
   if (tokens === undefined && messages === undefined)
     throw new ConfigurationError(
       'options',

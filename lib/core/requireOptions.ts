@@ -1,15 +1,34 @@
 import { from } from 'rxjs';
 import { ConfigurationError } from './errors.js';
 import { isRecord } from './json/json.js';
+import { requireNumber } from './options.js';
 
 /**
- * What the value of an option has to be. `Observable`: anything that `from` of RxJS accepts. `any`: it may be several
- * things, or is checked elsewhere.
+ * What the value of an option has to be. `number`: one that JSON can contain. A number: one of at least that, or
+ * Infinity. `Observable`: anything that `from` of RxJS accepts. `any`: it is checked elsewhere.
  */
-type Kind = 'string' | 'number' | 'boolean' | 'function' | 'object' | 'array' | 'Observable' | 'AbortSignal' | 'any';
+type SimpleKind =
+  | 'string'
+  | 'number'
+  | 'boolean'
+  | 'function'
+  | 'object'
+  | 'array'
+  | 'Observable'
+  | 'AbortSignal'
+  | 'any'
+  | number;
 
-/** The options of a function, and what each value has to be; one of several kinds. */
-export type OptionKinds<Options> = Readonly<Record<keyof Options, Kind | readonly Kind[]>>;
+/** The options inside an option. They are complete: any other name is an error. */
+interface NestedKinds {
+  readonly [name: string]: Kind;
+}
+
+/** One kind, or several of which the value has one. */
+type Kind = SimpleKind | NestedKinds | readonly (SimpleKind | NestedKinds)[];
+
+/** The options of a function, and what each value has to be. */
+export type OptionKinds<Options> = Readonly<Record<keyof Options, Kind>>;
 
 /** What other libraries call some options. */
 const otherNames: Readonly<Record<string, string>> = {
@@ -24,7 +43,7 @@ const otherNames: Readonly<Record<string, string>> = {
  * Checks options that JavaScript may pass: TypeScript rejects the same.
  *
  * A name that is nearly that of an option, or that another library has for one, is a mistake. Any other name is
- * ignored: an object may have fields for others.
+ * ignored, since an object may have fields for others; inside an option it is an error.
  *
  * @param owner Whose options they are, for the error.
  * @param options The options.
@@ -33,25 +52,44 @@ const otherNames: Readonly<Record<string, string>> = {
  * since they may be keys.
  */
 export function requireOptions(owner: string, options: unknown, kinds: OptionKinds<Readonly<Record<string, unknown>>>) {
-  if (!isRecord(options)) throw wrongKind(`The options of ${owner} are`, options, 'object');
+  if (!isRecord(options)) throw wrongKind(`The options of ${owner} are`, options, ['object']);
   for (const [name, value] of Object.entries(options)) {
-    const accepted = [kinds[name] ?? []].flat();
-    const [kind] = accepted;
-    const meant = kind ? undefined : nearestName(name, Object.keys(kinds));
-    if (meant !== undefined)
-      throw new ConfigurationError('options', `${owner}: there is no option "${name}".`, `Did you mean "${meant}"?`);
-    if (kind && kind !== 'any' && value !== undefined && !accepted.some((each) => isOfKind(value, each)))
-      throw wrongKind(`${owner}: "${name}" is`, value, kind, accepted.join(' or '));
+    const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined;
+    if (kind === undefined) refuseNear(owner, name, kinds);
+    else if (value !== undefined) requireKind(owner, name, value, Array.isArray(kind) ? kind : [kind]);
   }
 }
 
-function wrongKind(what: string, value: unknown, kind: Kind, expected: string = kind): ConfigurationError {
-  const isShown = typeof value === 'number' || kind === 'number';
-  const shown = isShown ? JSON.stringify(value) : `of the type ${kindOf(value)}`;
-  return new ConfigurationError('options', `${what} ${shown}.`, `Pass a value of the type ${expected}.`);
+function refuseNear(owner: string, name: string, kinds: NestedKinds): void {
+  const meant = nearestName(name, Object.keys(kinds));
+  if (meant !== undefined) throw noOption(owner, name, `Did you mean "${meant}"?`);
 }
 
-function isOfKind(value: unknown, kind: Kind): boolean {
+const noOption = (owner: string, name: string, nextStep: string) =>
+  new ConfigurationError('options', `${owner}: there is no option "${name}".`, nextStep);
+
+function requireKind(owner: string, name: string, value: unknown, kinds: readonly (SimpleKind | NestedKinds)[]): void {
+  const nested = kinds.find((kind) => typeof kind === 'object');
+  const minimum = kinds.find((kind) => typeof kind === 'number');
+  if (nested && isRecord(value)) {
+    requireOptions(`${owner}: ${name}`, value, nested);
+    const unknown = Object.keys(value).find((key) => !Object.hasOwn(nested, key));
+    if (unknown === undefined) return;
+    throw noOption(`${owner}: ${name}`, unknown, `Its options are: ${Object.keys(nested).join(', ')}.`);
+  }
+  if (typeof value === 'number' && minimum !== undefined) requireNumber(`${owner}: "${name}"`, value, minimum);
+  else if (!kinds.some((kind) => isOfKind(value, kind))) throw wrongKind(`${owner}: "${name}" is`, value, kinds);
+}
+
+function wrongKind(what: string, value: unknown, kinds: readonly (SimpleKind | NestedKinds)[]): ConfigurationError {
+  const shown = typeof value === 'number' ? value : `of the type ${kindOf(value)}`;
+  const types = kinds.map((kind) => (typeof kind === 'string' ? kind : typeof kind)).join(' or ');
+  return new ConfigurationError('options', `${what} ${shown}.`, `Pass a value of the type ${types}.`);
+}
+
+function isOfKind(value: unknown, kind: SimpleKind | NestedKinds): boolean {
+  if (kind === 'any') return true;
+  if (kind === 'number') return Number.isFinite(value);
   if (kind === 'AbortSignal') return 'aborted' in Object(value);
   if (kind !== 'Observable') return kindOf(value) === kind;
   try {

@@ -7,6 +7,7 @@ import type { Model } from '../core/model.js';
 import { openResponse } from '../core/response.js';
 import { costOf } from '../core/prices.js';
 import type { Prices } from '../core/prices.js';
+import { requireOptions } from '../core/requireOptions.js';
 import { hasCounts } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 import { setUsageOfError, usageOfError } from '../core/usageOfError.js';
@@ -42,15 +43,24 @@ type ModelId = Pick<Model, 'provider' | 'name'>;
 export function priceModel(model: Model, prices: Prices | Readonly<Record<string, Prices>>): Model;
 export function priceModel(prices: Prices | Readonly<Record<string, Prices>>): (model: Model) => Model;
 export function priceModel(...args: readonly unknown[]) {
-  return callModelWrapper(
-    args,
-    (prices: Prices | Readonly<Record<string, Prices>>) => (model) =>
-      deriveModel(model, (request) => openResponse(model, request).pipe(addCosts(model, prices))),
-  );
+  return callModelWrapper(args, (prices: Prices | Readonly<Record<string, Prices>>) => {
+    if (isOfOneModel(prices)) requirePrices('The prices', prices);
+    else for (const [name, each] of Object.entries(prices)) requirePrices(`The prices of ${name}`, each);
+    return (model) => deriveModel(model, (request) => openResponse(model, request).pipe(addCosts(model, prices)));
+  });
 }
 
 const isOfOneModel = (prices: Prices | Readonly<Record<string, Prices>>): prices is Prices =>
-  typeof prices.input === 'number';
+  !Object.values(prices).some(isRecord);
+
+const requirePrices = (owner: string, prices: Prices) =>
+  requireOptions(owner, prices, {
+    input: 'number',
+    output: 'number',
+    cachedInput: 'number',
+    cacheWriteInput: 'number',
+    longCacheWriteInput: 'number',
+  });
 
 const addCosts = (model: ModelId, prices: Prices | Readonly<Record<string, Prices>>) =>
   createOperator<Chunk, Chunk>((out) => {

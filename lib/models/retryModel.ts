@@ -70,6 +70,7 @@ export function retryModel(...args: readonly unknown[]) {
 
 function retried({ count = 3, delay, when = isTransient }: RetryModelOptions = {}) {
   requireNumber('count', count, 0);
+  if (typeof delay !== 'function') requireNumber('delay', delay, 0);
   const delayBefore = (error: unknown, attempt: number): number | undefined => {
     const milliseconds = typeof delay === 'function' ? delay(error, attempt) : delay;
     if (milliseconds === undefined) return retryDelay(error, attempt - 1);

@@ -71,7 +71,8 @@ const defaultInstructions =
 export function summarize(options: SummarizeOptions): (messages: readonly Message[]) => Observable<readonly Message[]> {
   const { model, when, keep = { messages: 10 }, maxOutputTokens, countTokens = estimateTokens, onSummary } = options;
   const { instructions = defaultInstructions } = options;
-  if (typeof when === 'number') requireNumber('when', when, 1);
+  if (typeof when !== 'function') requireNumber('when', when, 1);
+  requireNumber('maxOutputTokens', maxOutputTokens, 1, Number.MAX_SAFE_INTEGER);
   checkKeepRecent(keep);
   const isLong = typeof when === 'number' ? (messages: readonly Message[]) => countTokens(messages) > when : when;
   const summaries = new WeakMap<Message, Message>(); // by the last message that a summary includes

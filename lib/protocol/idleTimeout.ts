@@ -3,7 +3,7 @@ import type { MonoTypeOperatorFunction, Observable, Subscriber, Subscription, Un
 import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers } from '../core/createOperator.js';
 import { TimeoutError } from '../core/timeoutError.js';
-import { MAX_TIMER_DELAY } from '../core/options.js';
+import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 
 /** How long a response may be silent. */
 export interface IdleTimeoutOptions {
@@ -42,6 +42,19 @@ const DEFAULT_EACH = 120_000;
 /** The default of `body`. */
 const DEFAULT_BODY = 300_000;
 
+/** Functions like `fetch` without any limit of time: no runtime and no proxy ends their requests. */
+const unlimitedFetches = new WeakSet<typeof fetch>();
+
+/** Says that no runtime and no proxy ends a request that is never answered. */
+export const declareUnlimited = (send: typeof fetch): typeof fetch => {
+  unlimitedFetches.add(send);
+  return send;
+};
+
+/** The limits of a request: one that nobody else ends ends as a silent response does, unless `first` limits it. */
+export const limitsFor = (send: typeof fetch | undefined, timeout: HttpTimeoutOptions = {}): HttpTimeoutOptions =>
+  send && unlimitedFetches.has(send) && timeout.first === undefined ? { connect: DEFAULT_BODY, ...timeout } : timeout;
+
 /**
  * Fails when the source is silent for too long. Meant for the bytes of a response, where a keep-alive comment is a
  * sign of life.
@@ -55,14 +68,16 @@ const DEFAULT_BODY = 300_000;
  * `connect` is a limit too, and from then on, `body`; for another response there is none, since reading its error has a
  * limit of its own. Default: neither is a limit.
  * @returns The source's values. Fails with TimeoutError.
+ * @throws ConfigurationError `options` if a limit is not a number of at least 0.
  */
 export function idleTimeout<T>(
   { connect = Infinity, first = Infinity, each = DEFAULT_EACH, body = DEFAULT_BODY }: HttpTimeoutOptions = {},
   begins: (value: T) => boolean = () => true,
   headers: Observable<boolean> = EMPTY,
 ): MonoTypeOperatorFunction<T> {
+  const limits = { connect, first, body: body === false ? Infinity : body, each: each === false ? Infinity : each };
+  for (const [phase, limit] of Object.entries(limits)) requireNumber(`timeout.${phase}`, limit, 0);
   return createOperator((out) => {
-    const limits = { connect, first, body: body === false ? Infinity : body, each: each === false ? Infinity : each };
     const watch = new SilenceWatch(out, limits, begins);
     const onHeaders = (isStream: boolean) => watch.onHeaders(isStream);
     out.add(headers.subscribe({ next: onHeaders, error: (error: unknown) => out.error(error) }));

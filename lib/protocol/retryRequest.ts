@@ -3,7 +3,7 @@ import type { Observable, OperatorFunction } from 'rxjs';
 import type { FinishChunk, RetryChunk } from '../core/chunk.js';
 import { errorToJson, isRetryable } from '../core/errors.js';
 import { isRecord } from '../core/json/json.js';
-import { MAX_TIMER_DELAY } from '../core/options.js';
+import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 import { stoppedFinish } from '../core/response.js';
 import { continueAfterError } from './continueAfterError.js';
 
@@ -43,18 +43,22 @@ export interface RetryOptions {
  * @param options How often, and after which delays.
  * @param stop Ends a delay with its first value: a `finish` takes the place of the retry. Default: never.
  * @returns The source's values, and the `retry` chunks. Fails with the last error.
+ * @throws ConfigurationError `options` if a number is out of its range.
  */
 export function retryRequest<T>(
   options: RetryOptions = {},
   stop?: Observable<unknown>,
 ): OperatorFunction<T, T | RetryChunk | FinishChunk> {
-  const { count = 3 } = options;
+  const { count = 3, initialDelay, maxDelay, jitter } = options;
+  for (const [name, value] of Object.entries({ count, initialDelay, maxDelay }))
+    requireNumber(`retry.${name}`, value, 0);
+  requireNumber('retry.jitter', jitter, 0, 1);
   return (source: Observable<T | RetryChunk | FinishChunk>) =>
     source.pipe(
       continueAfterError(() => {
         let retries = 0;
         return (error, hasEmitted) => {
-          if (hasEmitted || !(retries < count) || !isRetryable(error)) return undefined; // `NaN` is no count: no retry
+          if (hasEmitted || retries >= count || !isRetryable(error)) return undefined;
           const delay = retryDelay(error, retries, options);
           return announceRetry(source, { attempt: ++retries, delay, error: errorToJson(error) }, stop);
         };

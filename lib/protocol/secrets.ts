@@ -144,8 +144,24 @@ export function secretsOf(url: string, headers: Readonly<Record<string, string>>
     .filter(([name]) => secretParameter.test(name))
     .map(([, value]) => value);
   const { passwords, path } = splitUrl(url);
-  const all = [...headerSecrets, ...querySecrets, ...passwords, ...path.split('/').filter(isKey)];
+  const all = [
+    ...headerSecrets,
+    ...headerSecrets.flatMap(partsOfHeader),
+    ...querySecrets,
+    ...passwords,
+    ...path.split('/').filter(isKey),
+  ];
   return [...new Set(all)].filter((secret) => secret !== '');
+}
+
+/** The secrets within the value of a header: the password of `Basic`, and the values of cookies. */
+function partsOfHeader(value: string): readonly string[] {
+  const basic = /^basic +([\w+/]+={0,2})$/i.exec(value)?.[1];
+  if (basic !== undefined && basic.length % 4 === 0) return [atob(basic).replace(/^[^:]*:/, '')];
+  return value
+    .split('; ')
+    .map((cookie) => cookie.slice(cookie.indexOf('=') + 1))
+    .filter((part) => part.length >= DISTINCTIVE_LENGTH && part !== value);
 }
 
 /** Headers whose values an error may name, such as a beta that the provider does not know. */

@@ -9,12 +9,13 @@ import type { Message } from '../core/message.js';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
 import { requireOptions } from '../core/requireOptions.js';
 import type { OptionKinds } from '../core/requireOptions.js';
+import { requestKinds } from '../core/requestKinds.js';
 import { deferCall } from '../core/deferCall.js';
 import { timeLimit } from '../core/timeLimit.js';
 import { decodeFrames } from '../protocol/decodeFrames.js';
 import { encodeOnce } from '../protocol/encodeOnce.js';
 import { providerFailures } from '../protocol/errorResponse.js';
-import { idleTimeout } from '../protocol/idleTimeout.js';
+import { idleTimeout, limitsFor } from '../protocol/idleTimeout.js';
 import type { HttpTimeoutOptions } from '../protocol/idleTimeout.js';
 import { post } from '../protocol/post.js';
 import type { PostRequest } from '../protocol/post.js';
@@ -85,9 +86,9 @@ const optionKinds: OptionKinds<ModelOptions> = {
   baseUrl: 'string',
   headers: ['object', 'function'],
   fetch: 'function',
-  timeout: 'object',
-  retry: 'any',
-  maxEventLength: 'number',
+  timeout: { connect: 0, first: 0, body: [0, 'boolean'], each: [0, 'boolean'], turn: 0 },
+  retry: ['boolean', { count: 0, initialDelay: 0, maxDelay: 0, jitter: 0, random: 'function' }],
+  maxEventLength: 1,
   debug: 'boolean',
   capabilities: 'object',
 };
@@ -156,6 +157,7 @@ function openStream(settings: ModelSettings, request: ModelRequest): Observable<
   const owner = `the model of ${definition.provider}`;
   requireOptions(owner, { name: (model.name as string | undefined) ?? null }, { name: 'string' });
   requireOptions(owner, options, optionKinds);
+  requireOptions(`A request of ${owner}`, request, requestKinds);
   requireCapabilities(model, request, capabilityTable);
   try {
     const repaired = repairHistory(request.messages, isSeparate);
@@ -234,7 +236,7 @@ function readResponse(
     debug,
   });
   return post({ ...sent, onHeaders: (isStream) => headersArrived.next(isStream) }).pipe(
-    idleTimeout(timeout, () => hasContent, headersArrived),
+    idleTimeout(limitsFor(sent.fetch, timeout), () => hasContent, headersArrived),
     decodeFrames(wire, {
       provider,
       redaction,

@@ -3,6 +3,7 @@ import type { Capabilities, Model, ModelRequest } from '../core/model.js';
 import { obeyStop } from '../core/response.js';
 import { outputFor, play } from './script.js';
 import type { Script, ScriptRequest } from './script.js';
+import { requireNumber } from '../core/options.js';
 
 /** The argument of the functions in a script: the request, and its number. */
 export type ScriptedRequest = ModelRequest & ScriptRequest;
@@ -53,6 +54,7 @@ export interface ScriptedModel extends Model {
  */
 export function scriptedModel(script: Script<ScriptedRequest>, options: ScriptedModelOptions = {}): ScriptedModel {
   const { provider = 'scripted', name = 'scripted', capabilities, keep = Infinity } = options;
+  requireNumber('keep', keep, 0);
   const requests: ModelRequest[] = [];
   let turns = 0;
   return {

@@ -8,6 +8,7 @@ import type { Tool, ToolContext } from '../core/tool.js';
 import type { PortContractCase } from './portContract.js';
 import { toolCall } from './script.js';
 import { scriptedModel } from './scriptedModel.js';
+import { requireNumber } from '../core/options.js';
 
 /** Options of `toolContract`. */
 export interface ToolContractOptions {
@@ -50,6 +51,7 @@ export interface ToolContractOptions {
  */
 export function toolContract(create: () => Tool, options: ToolContractOptions): readonly PortContractCase[] {
   const { invalidArguments, held } = options;
+  requireNumber('within', options.within, 0);
   const check = (title: string, run: (use: ToolUse) => Promise<void>): PortContractCase => ({
     title,
     run: () => run(new ToolUse(create(), options)),

@@ -48,7 +48,7 @@ export function retryTool(...args: readonly unknown[]) {
 
 function retried({ count = 3, delay = exponentialDelay, when = () => true }: RetryToolOptions = {}) {
   requireNumber('count', count, 0);
-  if (typeof delay === 'number') requireNumber('delay', delay, 0);
+  if (typeof delay !== 'function') requireNumber('delay', delay, 0);
   const wait = typeof delay === 'number' ? () => timer(Math.min(delay, MAX_TIMER_DELAY)) : delay;
   return wrapTool((run) =>
     run.pipe(

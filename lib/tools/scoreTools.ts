@@ -14,6 +14,10 @@ const weightOfName = 3;
 const saturation = 1.2;
 const lengthShare = 0.75;
 
+/** What is read of a query, which a model writes: a longer one would take seconds over many tools. */
+const MAX_QUERY_LENGTH = 1000;
+const MAX_WORDS = 32;
+
 const countsOfTools = /* @__PURE__ */ new WeakMap<Tool, WordCounts>();
 
 /**
@@ -25,7 +29,8 @@ export const scoreTools: ToolScore = (query, tools) => {
   const lengths = texts.map((counts) => sum([...counts.values()]));
   const meanLength = sum(lengths) / tools.length;
   const scores = tools.map(() => 0);
-  for (const word of new Set(wordsIn(query))) {
+  const words = new Set(wordsIn(query.slice(0, MAX_QUERY_LENGTH)));
+  for (const word of [...words].slice(0, MAX_WORDS)) {
     const frequencies = texts.map((counts) => frequencyOf(word, counts));
     const matches = frequencies.filter((frequency) => frequency > 0).length;
     const rarity = Math.log(1 + (tools.length - matches + 0.5) / (matches + 0.5));

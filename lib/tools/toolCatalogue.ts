@@ -5,7 +5,6 @@ import { isRecord, nonEmptyString } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import { toolCallsOf } from '../core/message.js';
 import type { Message } from '../core/message.js';
-import { requireNumber } from '../core/options.js';
 import { requireOptions } from '../core/requireOptions.js';
 import { tool } from '../core/tool.js';
 import type { Tool } from '../core/tool.js';
@@ -76,9 +75,8 @@ export function toolCatalogue(
   tools: readonly Tool[] | ObservableInput<readonly Tool[]>,
   options: ToolCatalogueOptions = {},
 ): ToolCatalogue<Tool, TurnTools | Observable<TurnTools>> {
-  requireOptions('toolCatalogue', options, { always: 'array', count: 'number', name: 'string', score: 'function' });
+  requireOptions('toolCatalogue', options, { always: 'array', count: 1, name: 'string', score: 'function' });
   const { always = [], name = 'search_tools' } = options;
-  requireNumber('count', options.count ?? 1, 1);
   const list = isList(tools) ? tools : undefined;
   const first = (isList(tools) ? of(tools) : from(tools)).pipe(take(1));
   const search = createSearch(first, name, options);

@@ -15,6 +15,7 @@ import type { Frame } from '../protocol/wire.js';
 import { createRestorer } from './compactEvents.js';
 import { randomId } from './randomId.js';
 import { START_EVENT } from './serverSentEvents.js';
+import { requireNumber } from '../core/options.js';
 
 /** The request to the server that runs the agent. */
 export interface RunRequest {
@@ -109,6 +110,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
   options: FromServerSentEventsOptions = {},
 ): Observable<E> {
   const { retries = 5, retryDelay = 1000, onReconnect, joins = false, fetch } = options;
+  requireReconnection(options);
   return defer(() => {
     const runId = request.id ?? randomId();
     const restore = createRestorer();
@@ -180,6 +182,12 @@ const serverFailures: RequestFailures = {
 };
 
 /** The delay before an attempt, from 1, in milliseconds: at least the one that the server requests. */
+/** Checks the options of all that connects again. */
+export function requireReconnection({ retries, retryDelay }: FromServerSentEventsOptions): void {
+  requireNumber('retries', retries, 0);
+  requireNumber('retryDelay', retryDelay, 0);
+}
+
 export const delayBefore = (attempt: number, retryDelay: number, thrown: unknown): number =>
   Math.max(Math.min(retryDelay * 2 ** (attempt - 1), MAX_RETRY_DELAY), readRetryAfter(thrown));
 

@@ -312,12 +312,11 @@ describe('createAgent', () => {
     }
   });
 
-  it('createAgent sends no request with maxTurns 0, and rejects a maxTurns that is not a number', () => {
+  it('createAgent sends no request with maxTurns 0', () => {
     const model = scriptedModel(() => 'Hi');
     expect(observe(createAgent({ model, maxTurns: 0 }).run('Hi')).values).toMatchObject([
       { finishReason: 'maxTurns', turns: 0, messages: [], text: '' },
     ]);
-    expect(observe(createAgent({ model, maxTurns: NaN }).run('Hi')).error).toMatchObject({ code: 'configuration' });
     expect(model.requests).toHaveLength(0);
   });
 
@@ -388,8 +387,5 @@ describe('createAgent', () => {
     ['1', '2', '3'].forEach((id) => calls.next(fragment(id)));
     expect(log).toEqual(['start', 'start']);
     subscription.unsubscribe();
-    expect(
-      observe(createAgent({ model: scriptedModel(['a']), ...options, toolDeadline: -1 }).run('go')).error,
-    ).toMatchObject({ code: 'configuration', message: expect.stringContaining('deadline') });
   });
 });

@@ -41,7 +41,12 @@ describe('requireOptions', () => {
     ['messages', () => run({ messages: [] }), 'options', /Did you mean "history"\?$/],
     ['baseURL', () => askOpenai({ baseURL: 'https://a.b' }), 'options', /openai: .*Did you mean "baseUrl"\?$/],
     ['inputSchema', () => define({ inputSchema: {} }), 'options', /the tool "look": .*Did you mean "parameters"\?$/],
-    ['temperature', () => create({ temperature: 'hot' }), 'options', /"temperature" is "hot"\. Pass a .* number\.$/],
+    [
+      'temperature',
+      () => create({ temperature: 'hot' }),
+      'options',
+      /"temperature" is of the type string\. Pass a .* number\.$/,
+    ],
     ['tools as an object', () => create({ tools: { look: define({}) } }), 'options', /"tools" is .* object\. .* array/],
     ['an undefined tool', () => create({ tools: [undefined] }), 'options', /options of a tool are of the type undef/],
     [

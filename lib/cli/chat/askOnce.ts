@@ -5,6 +5,9 @@ import type { Agent } from '../../agent/createAgent.js';
 import { EventPrinter, plainText } from '../eventPrinter.js';
 import type { Shell } from '../shell.js';
 
+/** JSON escapes the other characters that control a terminal. */
+const escapeControl = (character: string) => `\\u00${character.charCodeAt(0).toString(16)}`;
+
 /**
  * Asks one question. The answer, and nothing else, is written to the output, with `json` each event as one line; what
  * happens beside it is written as errors.
@@ -21,7 +24,7 @@ export function askOnce(agent: Agent, prompt: string, json: boolean, shell: Shel
     shell.write(text);
   };
   const write = (event: RunEvent) => {
-    if (json) shell.write(`${JSON.stringify(event)}\n`);
+    if (json) shell.write(`${JSON.stringify(event).replaceAll(/[\u007f-\u009f]/g, escapeControl)}\n`);
     else if (event.type === 'text') writeText(shell.stdout.isTTY ? plainText(event.text) : event.text);
     else if (event.type !== 'result') shell.writeError(notes.print(event));
   };
@@ -32,7 +35,7 @@ export function askOnce(agent: Agent, prompt: string, json: boolean, shell: Shel
       return code;
     },
     (thrown: unknown) => {
-      shell.writeError(notes.line(`failed: ${plainText(errorText(thrown))}`, 'red'));
+      shell.writeError(notes.line(`failed: ${errorText(thrown)}`, 'red'));
       return 1;
     },
   );

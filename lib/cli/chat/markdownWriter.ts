@@ -54,5 +54,5 @@ export class MarkdownWriter {
 /** Whether a text is a complete block of Markdown: it ends with an empty line that is outside of a fence of code. */
 function isComplete(block: string): boolean {
   const fences = block.match(/^ {0,3}(?:```|~~~)/gm)?.length ?? 0;
-  return fences % 2 === 0 && /\n\s*\n$/.test(block);
+  return fences % 2 === 0 && block.slice(block.trimEnd().length).split('\n').length > 2;
 }

@@ -5,14 +5,16 @@ import { pageScript } from './script.js';
 import { drawingStyle, legend, markSigns } from './style.js';
 import type { WireOfRun } from './wire.js';
 
+/** How the pages begin, by which they are recognized. */
+export const pageHead = '<!doctype html>\n<html lang="en">\n<meta name="generator" content="rivulet">';
+
 /**
  * Renders a drawing as one HTML page, which loads nothing. Its policy allows the script and the style sheet of this
  * release, so that a crafted recording cannot run code, even if some of its text were taken for markup.
  */
 export function renderPage(drawing: Drawing, wire: WireOfRun, startTime: number): string {
   const { html, data } = renderDrawing(drawing, wire, startTime);
-  return `<!doctype html>
-<html lang="en">
+  return `${pageHead}
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${pagePolicy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">

@@ -244,4 +244,4 @@ export function formatCost(cost: unknown, before = ''): string | undefined {
   return known === undefined ? undefined : before + known.toLocaleString('en-US', { maximumSignificantDigits: 4 });
 }
 
-const formatCount = (count: number | undefined): string => (count === undefined ? '?' : count.toLocaleString('en-US'));
+const formatCount = (count: unknown): string => finiteNumber(count)?.toLocaleString('en-US') ?? '?';

@@ -58,14 +58,21 @@ interface Piece {
 
 /** A text that arrives in pieces, between which other entries may be: the end of it in which a secret may begin. */
 interface TextStream {
-  pieces: readonly Piece[];
+  pieces: Piece[];
   /** What was before the pieces: whether a word begins there. */
   context: string;
-  hasNew: boolean;
+  /** How many pieces are counted, and how many characters were added since the search. */
+  counted: number;
+  added: number;
+  /** How many characters stayed open at the search. */
+  searched: number;
 }
 
 /** The length of the context: longer than the prefixes by which keys are found. */
 const CONTEXT_LENGTH = 8;
+
+/** By which part of its open text a stream grows before it is searched again. */
+const SEARCH_PART = 8;
 
 /** The number of texts and entries that wait at most, should a stream stay open. */
 const MAX_WAITING = 16_384;
@@ -92,8 +99,9 @@ export class EntryQueue {
     this.items.push(item);
     this.size += 1;
     for (const name of queued.streams) {
-      const { pieces = [], context = '' } = this.streams.get(name) ?? {};
-      this.streams.set(name, { pieces: [...pieces, { item, from: 0 }], context, hasNew: true });
+      const stream = this.streams.get(name) ?? { pieces: [], context: '', counted: 0, added: 0, searched: 0 };
+      stream.pieces.push({ item, from: 0 });
+      this.streams.set(name, stream);
     }
   }
 
@@ -118,9 +126,14 @@ export class EntryQueue {
     const open = new Map<Waiting, number>();
     for (const [name, stream] of this.streams) {
       const isEnded = ended.some((prefix) => name.startsWith(prefix));
-      if (isEnded || stream.hasNew) this.searchStream(stream, isEnded);
+      // A text that stays open is searched again when it has grown by a part, so that the cost is linear.
+      const isNew = stream.counted < stream.pieces.length;
+      for (const { item } of stream.pieces.slice(stream.counted)) stream.added += item.text.length;
+      stream.counted = stream.pieces.length;
+      if (isEnded || (isNew && stream.added >= stream.searched / SEARCH_PART)) this.searchStream(stream, isEnded);
       if (isEnded) this.streams.delete(name);
-      for (const { item, from } of stream.pieces) open.set(item, Math.min(from, open.get(item) ?? Infinity));
+      const [first] = stream.pieces; // what follows it waits anyway
+      if (first) open.set(first.item, Math.min(first.from, open.get(first.item) ?? Infinity));
     }
     this.last = undefined;
     return open;
@@ -144,7 +157,9 @@ export class EntryQueue {
     }
     stream.pieces = rest;
     stream.context = text.slice(Math.max(0, end - CONTEXT_LENGTH), end);
-    stream.hasNew = false;
+    stream.counted = rest.length;
+    stream.added = 0;
+    stream.searched = text.length - end;
   }
 
   /** Most chunks are events too, so that two streams have the same text. */

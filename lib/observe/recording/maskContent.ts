@@ -40,6 +40,14 @@ function maskToolError(error: unknown): unknown {
   return beginning + maskedText(error.slice(beginning.length));
 }
 
+/** The address, and what is an ordinary name in its path: `chat`, `gpt-6.1-terra:stream`. */
+const maskUrl = (url: string): string =>
+  url
+    .replace(/[?#].*/s, '')
+    .split('/')
+    .map((segment, index) => (index < 3 || /^[\w.:-]*$/.test(segment) ? segment : maskedText(segment)))
+    .join('/');
+
 const maskFields = (value: Readonly<Record<string, unknown>>, masks: Masks): unknown =>
   Object.fromEntries(
     Object.entries(value).map(([field, inner]) => {
@@ -84,7 +92,7 @@ function createMasks(): Mask {
 
   const part = byType({
     file: keeping('mediaType'),
-    source: keeping('id'),
+    source: {},
     provider: keeping('provider'),
     toolCall: call,
     toolResult,
@@ -103,7 +111,7 @@ function createMasks(): Mask {
       waiting: listOf(fields(waitingCall)),
       nested: valuesOf((inner) => checkpoint(inner)),
     }),
-    ended: fields(keeping('finishReason', 'rawReason')),
+    ended: fields(keeping('finishReason')),
   });
 
   const value = byType({
@@ -117,7 +125,7 @@ function createMasks(): Mask {
     provider: keeping('provider'),
     retract: keeping('attempt', 'usage'),
     retry: { ...keeping('attempt', 'delay', 'next'), error },
-    finish: keeping('reason', 'rawReason', 'usage'),
+    finish: keeping('reason', 'usage'),
     toolCall: call,
     toolWaiting: waitingCall,
     toolStart: call,
@@ -126,10 +134,10 @@ function createMasks(): Mask {
     nested: { ...call, event: (event) => value(event) },
     toolResult,
     message: { message },
-    turn: keeping('turn', 'finishReason', 'rawReason', 'usage'),
+    turn: keeping('turn', 'finishReason', 'usage'),
     result: {
       result: fields({
-        ...keeping('finishReason', 'rawReason', 'usage', 'cost', 'turns'),
+        ...keeping('finishReason', 'usage', 'cost', 'turns'),
         messages,
         prompts: messages,
         waiting: listOf(fields(waitingCall)),
@@ -162,7 +170,7 @@ function createMasks(): Mask {
       after: keep,
       exchange: fields({
         ...keeping('method', 'status', 'headers', 'end', 'dropped'),
-        url: (url) => (typeof url === 'string' ? url.replace(/[?#].*/s, '') : url),
+        url: (url) => (typeof url === 'string' ? maskUrl(url) : url),
       }),
     },
   });
@@ -172,7 +180,7 @@ const maskEntry = /* @__PURE__ */ createMasks();
 
 /**
  * Replaces the content of an entry by dots of the same length: what people, models and tools wrote. The structure, the
- * types, the ids, the names and the definitions of tools, the reasons and the usage are kept, each where it has this
- * meaning: the `name` of a tool, and not that in its arguments.
+ * types, the ids of calls, the names and the definitions of tools, the reasons and the usage are kept, each where it
+ * has this meaning: the `name` of a tool, and not that in its arguments.
  */
 export const maskContent = (unmasked: RecordingEntry): RecordingEntry => maskEntry(unmasked) as RecordingEntry;

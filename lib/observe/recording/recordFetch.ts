@@ -66,8 +66,9 @@ interface OpenExchange extends Omit<RecordedExchange, 'url' | 'body'> {
   end: RecordedExchange['end'];
 }
 
-/** When an exchange in progress began, and when its frames arrived. */
+/** When an exchange in progress began, when its frames arrived, and what must not be recorded of it. */
 interface Times {
+  readonly secrets: readonly string[];
   readonly at: number;
   readonly after: number[];
   /** The number of characters of its frames. */
@@ -97,7 +98,6 @@ interface Times {
  */
 export function recordFetch(options: RecordOptions = {}): Recorder {
   const exchanges = new Map<OpenExchange, Times>();
-  const secrets = new Set(options.secrets ?? []);
   const { sink, content, maxLength = 2 ** 25 } = options;
   requireNumber('maxLength', maxLength, 0);
   // The frames of an exchange are one line, whose length the limit bounds.
@@ -123,14 +123,13 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
     if (!output || !times) return;
     exchanges.delete(exchange);
     const { at, after } = times;
-    output.write({ type: 'exchange', exchange: redact(exchange, secretSpellings()), at, after });
+    output.write({ type: 'exchange', exchange: redact(exchange, times), at, after });
   };
 
   const record = async (input: RequestInfo | URL, init?: RequestInit): Promise<Response> => {
     const url = typeof input === 'string' ? input : 'href' in input ? input.href : input.url;
     const request = typeof input === 'object' && 'method' in input ? input : undefined;
     const headers = Object.fromEntries(new Headers(init?.headers ?? request?.headers));
-    for (const secret of secretsOf(url, headers)) secrets.add(secret);
     const body = request && !init?.body ? await request.clone().text() : await bodyText(init?.body);
     const exchange: OpenExchange = {
       method: init?.method ?? request?.method ?? 'GET',
@@ -139,7 +138,7 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
       frames: [],
       end: 'open',
     };
-    exchanges.set(exchange, { at: wholeTime(), after: [], length: 0 });
+    exchanges.set(exchange, { at: wholeTime(), after: [], length: 0, secrets: secretsOf(url, headers) });
     try {
       const response = await (options.fetch ?? globalThis.fetch)(input, init);
       exchange.status = response.status;
@@ -151,8 +150,9 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
     }
   };
 
-  const secretSpellings = () => spellings([...secrets].filter((secret) => secret.length >= MIN_SECRET_LENGTH));
-  const redact = (exchange: OpenExchange, known: readonly string[]): RecordedExchange => {
+  const redact = (exchange: OpenExchange, { secrets }: Times): RecordedExchange => {
+    const all = [...(options.secrets ?? []), ...secrets];
+    const known = spellings(all.filter((secret) => secret.length >= MIN_SECRET_LENGTH));
     const clean = (text: string) => replaceRanges(text, secretsIn(text, known));
     const headers =
       exchange.headers &&
@@ -168,10 +168,7 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
 
   return {
     fetch: record,
-    recording: () => {
-      const known = secretSpellings();
-      return { exchanges: [...exchanges.keys()].map((exchange) => redact(exchange, known)) };
-    },
+    recording: () => ({ exchanges: [...exchanges].map(([exchange, times]) => redact(exchange, times)) }),
   };
 }
 

@@ -37,23 +37,69 @@ interface Redacted {
   readonly text: string;
 }
 
-/** A field of a JSON document that is a text: its name, and the text as it is written there. */
-const textField = /"([^"\\]*(?:\\.[^"\\]*)*)"\s*:\s*"([^"\\]*(?:\\.[^"\\]*)*)"/gs;
+/** A field of a JSON document that is a text, as it is written there. */
+interface TextField {
+  readonly name: string;
+  readonly start: number;
+  readonly text: string;
+}
 
 /**
- * The secrets that a model has written over several deltas (`{"text":"sk-li"}`, `{"text":"ve-51"}`): the texts under
- * one name are read as one.
+ * The fields of JSON documents that are texts. Each quote may begin a string, since a text may begin in the middle of
+ * one; each character is read at most twice.
  */
-function findInDeltas(text: string, secrets: readonly string[]): readonly Redacted[] {
-  const fields = new Map<string, { readonly start: number; readonly text: string }[]>();
-  for (const match of text.matchAll(textField)) {
-    const [complete, name = '', value = ''] = match;
-    const field = { start: match.index + complete.length - 1 - value.length, text: value };
-    const sameName = fields.get(name);
-    if (sameName) sameName.push(field);
-    else fields.set(name, [field]);
+function* textFields(text: string): Iterable<TextField> {
+  const string = /[^"\\]*(?:\\.[^"\\]*)*"/sy;
+  const colon = /\s*:\s*/y;
+  const endOf = (pattern: RegExp, from: number): number => {
+    pattern.lastIndex = from;
+    return pattern.test(text) ? pattern.lastIndex : -1;
+  };
+  let quote = text.indexOf('"');
+  while (quote >= 0) {
+    const end = endOf(string, quote + 1);
+    if (end < 0) return;
+    const value = endOf(colon, end);
+    const valueEnd = value >= 0 && text[value] === '"' ? endOf(string, value + 1) : -1;
+    if (valueEnd >= 0) {
+      yield { name: text.slice(quote + 1, end - 1), start: value + 1, text: text.slice(value + 1, valueEnd - 1) };
+      quote = text.indexOf('"', valueEnd);
+    } else quote = end - 1;
   }
-  return [...fields.values()].flatMap((deltas) => {
+}
+
+/** The numbers by which a line names the choice, the block or the call of its deltas. */
+const lineIndexes = /index"\s*:\s*(\d+)/g;
+
+/** The texts under one name are one text, and so are those of one choice: others may be in between. */
+function groupDeltas(text: string): readonly (readonly TextField[])[] {
+  const byName = new Map<string, TextField[]>();
+  const byIndex = new Map<string, TextField[]>();
+  const seen = new Set<string>();
+  const add = (groups: Map<string, TextField[]>, key: string, field: TextField) => {
+    const group = groups.get(key);
+    if (group) group.push(field);
+    else groups.set(key, [field]);
+  };
+  let lineEnd = -1;
+  let indexes = '';
+  for (const field of textFields(text)) {
+    if (field.start > lineEnd) {
+      const next = text.indexOf('\n', field.start);
+      const lineStart = text.lastIndexOf('\n', field.start) + 1;
+      lineEnd = next < 0 ? text.length : next;
+      indexes = Array.from(text.slice(lineStart, lineEnd).matchAll(lineIndexes), ([, index]) => index).join();
+      seen.add(indexes);
+    }
+    add(byName, field.name, field);
+    add(byIndex, `${indexes} ${field.name}`, field);
+  }
+  return [...byName.values(), ...(seen.size > 1 ? byIndex.values() : [])];
+}
+
+/** The secrets that a model has written over several deltas: `{"text":"sk-li"}`, `{"text":"ve-51"}`. */
+function findInDeltas(text: string, secrets: readonly string[]): readonly Redacted[] {
+  return groupDeltas(text).flatMap((deltas) => {
     const joined = deltas.map((delta) => delta.text).join('');
     return splitOver(deltas, secretsIn(joined, secrets));
   });

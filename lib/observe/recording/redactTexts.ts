@@ -1,7 +1,7 @@
 import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { asArray, isRecord, objectOrEmpty } from '../../core/json/json.js';
-import { findKeyShapes, mayHaveKey, openKeyShape } from '../../protocol/redact.js';
+import { findKeyShapes, mayHaveKey, openKeyShape } from '../../protocol/keyShapes.js';
 import { findSecrets, mergeRanges, replaceRanges, replacement } from '../../protocol/secrets.js';
 import type { Range } from '../../protocol/secrets.js';
 import type { RecordingEntry } from './entries.js';
@@ -14,7 +14,8 @@ import type { RecordingEntry } from './entries.js';
  * @param secrets The `spellings` of the known secrets.
  */
 export function secretsIn(text: string, secrets: readonly string[]): readonly Range[] {
-  if (secrets.length === 0 && !mayHaveKey(text) && !escapedCharacter.test(text)) return [];
+  const hasEscape = text.includes('\\') && escapedCharacter.test(text);
+  if (secrets.length === 0 && !hasEscape && !mayHaveKey(text)) return [];
   const ranges = [...findSecrets(text, secrets, 'recording'), ...findKeyShapes(text)];
   return mergeRanges([...ranges, ...escapedSecrets(text, secrets)]);
 }
@@ -32,14 +33,21 @@ function unescape(text: string): string | undefined {
   return text.replace(allEscapes, unescapedCharacter);
 }
 
-/** Where a position in the text without escapes is in the text with them. */
-function escapedPosition(text: string, position: number): number {
+/** Where positions in the text without escapes, in their order, are in the text with them. */
+function escapedPositions(text: string, positions: readonly number[]): ReadonlyMap<number, number> {
+  const found = new Map<number, number>();
   let excess = 0;
+  let next = 0;
+  const findBefore = (end: number) => {
+    for (let position = positions[next]; position !== undefined && position <= end; position = positions[++next])
+      found.set(position, position + excess);
+  };
   for (const { 0: escape, index } of text.matchAll(allEscapes)) {
-    if (index - excess >= position) break;
+    findBefore(index - excess);
     excess += escape.length - 1;
   }
-  return position + excess;
+  findBefore(Infinity);
+  return found;
 }
 
 function unescapedCharacter(escape: string): string {
@@ -51,7 +59,11 @@ function escapedSecrets(text: string, secrets: readonly string[]): readonly Rang
   const plain = unescape(text);
   if (plain === undefined) return [];
   const found = [...findSecrets(plain, secrets, 'recording'), ...findKeyShapes(plain)];
-  return found.map(([from, to]) => [escapedPosition(text, from), escapedPosition(text, to)]);
+  const positions = escapedPositions(
+    text,
+    found.flat().sort((a, b) => a - b),
+  );
+  return found.map(([from, to]) => [positions.get(from) ?? from, positions.get(to) ?? to]);
 }
 
 /** Copies an entry, and replaces the secrets in it. The numbers of the entry itself are not secret. */
@@ -172,7 +184,8 @@ export function openTail(text: string, secrets: readonly string[]): number {
   const ending = openEscape.exec(end)?.index ?? end.length;
   const complete = end.slice(0, ending);
   const plain = unescape(complete);
-  const escaped = plain === undefined ? ending : escapedPosition(complete, tailOf(plain, secrets));
+  const tail = plain === undefined ? ending : tailOf(plain, secrets);
+  const escaped = plain === undefined ? ending : (escapedPositions(complete, [tail]).get(tail) ?? ending);
   return first + Math.min(ending, tailOf(complete, secrets), escaped);
 }
 

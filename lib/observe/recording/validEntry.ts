@@ -82,6 +82,7 @@ function createEntryShapes(): Readonly<Record<string, Shape>> {
       kind: isText,
       input: optional(listOf(isMessage)),
       history: optional(listOf(isMessage)),
+      answers: optional(isRecord),
     },
     agent: ofRun,
     request: {
@@ -89,7 +90,7 @@ function createEntryShapes(): Readonly<Record<string, Shape>> {
       model: shaped({ provider: isText, name: isText }),
       earlier: isNumber,
       messages: listOf(isMessage),
-      tools: optional(listOf(shaped({ name: isText }))),
+      tools: optional(listOf(shaped({ name: isText, description: isText, parameters: isRecord }))),
       settings: optional(isRecord),
     },
     chunk: value,

@@ -211,6 +211,9 @@ function leaving({ end }: RecordedRun, count: number | undefined, at: number): s
   return `takeUntil(${playing([{ at, value: toSource('left') }], { at, mark: '' }, '')}), `;
 }
 
+/** The names in the code of a spec are never those of the recording. */
+const answerNames = ['decisions', 'results', 'errors'] as const;
+
 function optionLines(run: RecordedRun): readonly string[] {
   const { start, steps } = run;
   const timed = (type: 'stop' | 'prompt', valueOf: (entry: RecordedStep['entry']) => string) =>
@@ -224,7 +227,10 @@ function optionLines(run: RecordedRun): readonly string[] {
   const types = new Set<string>(eventsOf(run).map(({ event }) => event.type));
   return [
     ...(start.history ? [`\n      history: ${toSource(start.history)},`] : []),
-    ...Object.entries(start.answers ?? {}).map(([name, answers]) => `\n      ${name}: ${toSource(answers)},`),
+    ...answerNames.flatMap((name) => {
+      const answers = start.answers?.[name];
+      return answers ? [`\n      ${name}: ${toSource(answers)},`] : [];
+    }),
     ...(types.has('checkpoint') ? ['\n      checkpoints: true,'] : []),
     ...(types.has('toolCallFragment') ? ['\n      fragments: true,'] : []),
     ...(stops.length > 0 ? [`\n      stop: ${playing(stops, open, '')},`] : []),

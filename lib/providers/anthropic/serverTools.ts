@@ -6,6 +6,7 @@ import type { Message } from '../../core/message.js';
 import { mergeHeaders } from '../../protocol/request.js';
 import { bash, memory, textEditor } from './clientTools.js';
 import { computer } from './computer.js';
+import { requireNumber } from '../../core/options.js';
 
 /** A tool that Anthropic runs, in the API's format. `anthropicTools` creates the common ones; write others by hand. */
 export interface AnthropicTool {
@@ -100,6 +101,7 @@ export const anthropicTools = {
    */
   webFetch(options: WebFetchOptions = {}): AnthropicTool {
     const { citations, maxContentTokens, version = '20250910', ...limits } = options;
+    requireNumber('maxContentTokens', maxContentTokens, 1, Number.MAX_SAFE_INTEGER);
     return createTool(`web_fetch_${version}`, 'web_fetch', {
       ...encodeLimits(limits),
       citations: citations === undefined ? undefined : { enabled: citations },
@@ -132,11 +134,14 @@ export const anthropicTools = {
   computer,
 } as const;
 
-const encodeLimits = ({ maxUses, allowedDomains, blockedDomains }: WebLimits) => ({
-  max_uses: maxUses,
-  allowed_domains: allowedDomains,
-  blocked_domains: blockedDomains,
-});
+function encodeLimits({ maxUses, allowedDomains, blockedDomains }: WebLimits) {
+  requireNumber('maxUses', maxUses, 1, Number.MAX_SAFE_INTEGER);
+  return {
+    max_uses: maxUses,
+    allowed_domains: allowedDomains,
+    blocked_domains: blockedDomains,
+  };
+}
 
 /**
  * The beta name of each tool version that started as a beta (from the tools' documentation). Anthropic no longer

@@ -10,6 +10,7 @@ import type {
   McpOptions,
   WebSearchOptions,
 } from './serverToolOptions.js';
+import { requireNumber } from '../../core/options.js';
 
 /** A tool that OpenAI runs, in the API's format. `responsesTools` creates it. */
 export interface ResponsesTool {
@@ -75,6 +76,8 @@ export const responsesTools = {
    */
   fileSearch(options: FileSearchOptions): ResponsesTool {
     const { vectorStoreIds, filters, maxResults, ranker, scoreThreshold, results = false } = options;
+    requireNumber('maxResults', maxResults, 1, 50);
+    requireNumber('scoreThreshold', scoreThreshold, 0, 1);
     const ranking = omitUndefined({ ranker, score_threshold: scoreThreshold });
     const definition = {
       type: 'file_search',
@@ -100,6 +103,8 @@ export const responsesTools = {
 
   /** Creates images. Each image is emitted as a file; partial images are emitted as metadata. */
   imageGeneration(options: ImageGenerationOptions = {}): ResponsesTool {
+    requireNumber('compression', options.compression, 0, 100);
+    requireNumber('partialImages', options.partialImages, 0, 3);
     return createTool({
       type: 'image_generation',
       model: options.model,

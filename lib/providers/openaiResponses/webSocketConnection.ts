@@ -44,8 +44,8 @@ const steeringEvents: ReadonlySet<unknown> = new Set([
   'response.steer.pending',
   'response.steer.failed',
 ]);
-/** A text that contains one of these names may have it anywhere. */
-const mayMatter = /"(?:response\.(?:completed|failed|incomplete|steer\.\w+)|error)"/;
+/** The events that begin a response. */
+const firstEvents: ReadonlySet<unknown> = new Set(['response.created', 'response.queued', 'response.in_progress']);
 
 /** What a connection needs of the transport. */
 export interface ConnectionOptions {
@@ -65,6 +65,9 @@ export class Connection {
   /** Whether that response is stored, so that the next request refers to it. */
   private isStored = false;
   private exchange: Exchange | undefined;
+  /** The responses of this connection, and the response of each of their items. */
+  private readonly responses = new Set<unknown>();
+  private readonly items = new Map<unknown, unknown>();
   private isClosed = false;
   private readonly opened: Promise<void>;
   private readonly until = asyncScheduler.now() + MAX_AGE;
@@ -176,11 +179,24 @@ export class Connection {
   }
 
   private receive(text: string): void {
-    const isParsed = !this.exchange?.hasBegun || mayMatter.test(text);
-    const event = isParsed ? objectOrEmpty(parseJsonOrText(text)) : {};
+    if (this.isClosed) return;
+    const event = objectOrEmpty(parseJsonOrText(text));
     if (steeringEvents.has(event['type'])) this.readSteering(event);
     else if (this.exchange) this.readResponse(this.exchange, text, event);
+    else if (event['type'] === 'error') this.close();
     else if (this.steering.isActive) this.early.push(text);
+  }
+
+  /** Whether an event is of the current response, or begins it: late events of another one are nobody's. */
+  private isOfResponse(exchange: Exchange, event: JsonObject): boolean {
+    const { type, response, response_id, item, item_id } = event;
+    if (type === 'error') return true;
+    const id = objectOrEmpty(response)['id'] ?? response_id;
+    if (!exchange.hasBegun) return firstEvents.has(type) && id !== undefined && !this.responses.has(id);
+    const itemId = objectOrEmpty(item)['id'] ?? item_id;
+    if (item !== undefined && !this.items.has(itemId)) this.items.set(itemId, this.lastResponse);
+    const isOfItem = itemId === undefined || this.items.get(itemId) === this.lastResponse;
+    return isOfItem && (id === undefined || id === this.lastResponse);
   }
 
   private readSteering(event: JsonObject): void {
@@ -191,9 +207,11 @@ export class Connection {
   }
 
   private readResponse(exchange: Exchange, text: string, event: JsonObject): void {
+    if (!this.isOfResponse(exchange, event)) return;
     if (!exchange.hasBegun) {
       const response = objectOrEmpty(event['response']);
       this.lastResponse = nonEmptyString(response['id']);
+      this.responses.add(this.lastResponse);
       this.isStored = response['store'] !== false;
       this.expected = undefined;
     }
@@ -202,8 +220,8 @@ export class Connection {
     this.abortListener.unsubscribe();
     exchange.end();
     this.exchange = undefined;
-    if (event['type'] === 'error') this.lastResponse = undefined;
-    if (asyncScheduler.now() > this.until || text.includes('websocket_connection_limit_reached')) this.close();
+    // After an error, nobody knows what the server still sends.
+    if (event['type'] === 'error' || asyncScheduler.now() > this.until) this.close();
     else this.closeAfter(this.steering.isActive ? STEERED_IDLE : this.options.idle);
   }
 

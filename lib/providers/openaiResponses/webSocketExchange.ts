@@ -5,7 +5,7 @@ import type { JsonObject } from '../../core/json/json.js';
 export interface Exchange {
   /** Whether it has received an event. */
   readonly hasBegun: boolean;
-  /** Receives the text of an event, and the event if it may be the first or the last one. */
+  /** Receives an event, and its text. */
   next(text: string, event: JsonObject): void;
   /** Ends the body. */
   end(): void;

@@ -6,10 +6,12 @@ import { nonEmptyString, objectOrEmpty, parseJsonOrText } from '../../core/json/
 import type { JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Model } from '../../core/model.js';
+import { declareUnlimited } from '../../protocol/idleTimeout.js';
 import { encodeInput } from './messages.js';
 import { steeringContent } from './steering.js';
 import { Connection } from './webSocketConnection.js';
 import type { WebSocketLike } from './webSocketConnection.js';
+import { requireNumber } from '../../core/options.js';
 
 export type { WebSocketLike } from './webSocketConnection.js';
 
@@ -49,7 +51,8 @@ export interface WebSocketTransport {
  * A connection has one response at a time: concurrent requests open several. The next turn prefers the connection that
  * has its previous response. Errors, retries and timeouts are those of HTTP: a connection that breaks is a request that
  * was interrupted, and an error that the server sends first has its status. Unsubscribing closes the connection, which
- * is the only way to end a response.
+ * is the only way to end a response; so does an error. Late events of another response are ignored. A request that is
+ * not answered at all ends after 300 s, or after `timeout.first`: there is no proxy or runtime that ends it.
  *
  * ```ts
  * import WebSocket from 'ws'; // or the global one of Node 22, Bun or Deno
@@ -68,6 +71,7 @@ export function webSocketTransport(
   webSocket: WebSocketClass,
   { idle = 60_000, fetch: fetchOther = globalThis.fetch }: WebSocketTransportOptions = {},
 ): WebSocketTransport {
+  requireNumber('idle', idle, 0);
   const connections = new Set<Connection>();
 
   const connect = (key: string, address: string, headers: Readonly<Record<string, string>>): Connection => {
@@ -95,13 +99,13 @@ export function webSocketTransport(
   };
 
   return {
-    fetch: (input, init) => {
+    fetch: declareUnlimited((input, init) => {
       const body = init?.method === 'POST' ? requestBody(init.body) : undefined;
       if (!body) return fetchOther(input, init);
       const headers = Object.fromEntries(new Headers(init?.headers));
       const { accept: _, 'content-type': __, ...sent } = headers;
       return send(addressOf(input), sent, body, init?.signal ?? undefined);
-    },
+    }),
     steer: (model, prompts) =>
       steeredModel(model, prompts, (response, messages) => {
         const content = steeringContent(encodeInput(messages, { stored: true }));

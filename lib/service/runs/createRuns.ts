@@ -115,6 +115,7 @@ interface Entry {
  */
 export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }: RunsOptions = {}): Runs {
   requireNumber('keep', keep, 0);
+  requireNumber('grace', grace, 0);
   const entries = new Map<string, Entry>();
   /** The ids of the runs that have ended, oldest first. */
   const ended = new Set<string>();

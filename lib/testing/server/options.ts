@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { ScriptRequest } from '../script.js';
+import { requireNumber } from '../../core/options.js';
 
 /** A request as the server received it. */
 export interface ServedRequest {
@@ -118,5 +119,14 @@ export interface ServeOptions extends Behaviour {
 /** The behaviour for one request: the server's, overridden by the request's own. */
 export function behaviourFor(options: ServeOptions, request: ServedRequest): Behaviour {
   const { forRequest } = options;
-  return { ...options, ...(typeof forRequest === 'function' ? forRequest(request) : forRequest?.[request.order]) };
+  const own = typeof forRequest === 'function' ? forRequest(request) : forRequest?.[request.order];
+  if (own) requireBehaviour(own);
+  return { ...options, ...own };
+}
+
+/** @throws ConfigurationError `options` if a number is out of its range. */
+export function requireBehaviour({ delay, reset, silent, endEarly, status, cut }: Behaviour): void {
+  for (const [name, value] of Object.entries({ delay, reset, silent, endEarly })) requireNumber(name, value, 0);
+  requireNumber('status', status, 200, 599);
+  if (!Array.isArray(cut)) requireNumber('cut', cut, 1);
 }

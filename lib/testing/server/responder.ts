@@ -9,7 +9,8 @@ import { google } from './dialects/google/google.js';
 import { googleInteractions } from './dialects/googleInteractions/googleInteractions.js';
 import { ollama } from './dialects/ollama/ollama.js';
 import { responses } from './dialects/responses/responses.js';
-import { behaviourFor } from './options.js';
+import { requireNumber } from '../../core/options.js';
+import { behaviourFor, requireBehaviour } from './options.js';
 import type { ServedRequest, ServedTurn, ServeOptions } from './options.js';
 import { PromptCache } from './promptCache.js';
 import { errorResponse, playedResponse, rawResponse, scriptedResponse } from './response.js';
@@ -53,6 +54,10 @@ export function createResponder(
   options: ServeOptions,
 ): (request: ServedRequest) => ServedResponse {
   const { apiKey, failFirst } = options;
+  requireBehaviour(options);
+  requireNumber('port', options.port, 0, 65_535);
+  requireNumber('failFirst.status', failFirst?.status, 200, 599);
+  requireNumber('failFirst.times', failFirst?.times, 0);
   let toFail = failFirst ? (failFirst.times ?? 1) : 0;
   let turns = 0;
   const serverDialects = dialects.map((dialect) => dialect.perServer?.() ?? dialect);

@@ -1,3 +1,4 @@
+import { formatUsage } from '../../../lib/observe/draw/scope.js';
 import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { describe, expect, it } from '@jest/globals';
@@ -217,6 +218,10 @@ describe('the lanes of a drawing with prices, limits and requests at the same ti
       { name: 'Tokens', value: '1,000 in, 100 out' },
       { name: 'Cost', value: '0.0045' },
     ]);
+  });
+
+  it.each([null, 'many', [], true])('a count of tokens that is %j is drawn as unknown', (count) => {
+    expect(formatUsage({ input: count as never, output: 5 })).toBe('? in, 5 out');
   });
 
   it('a request of a recorded model has its own deltas and its own end while another one is open', () => {

@@ -123,7 +123,7 @@ describe('webSocketTransport', () => {
     });
     const { text } = await lastValueFrom(createAgent({ model: opened.model, tools: [work] }).run('Work.'));
     expect(text).toContain('Done.');
-    expect(opened.gateway.connections[0]?.[2]).not.toHaveProperty('previous_response_id');
+    expect(opened.gateway.connections[1]?.[0]).not.toHaveProperty('previous_response_id');
   });
 
   it('webSocketTransport fails with an interruption if the connection breaks, which retryModel repeats', async () => {

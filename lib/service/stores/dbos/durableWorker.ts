@@ -16,6 +16,7 @@ import { resumeAbandoned } from './resumeAbandoned.js';
 import { RunSteps } from './runSteps.js';
 import { holdWorkerLock } from './workerLock.js';
 import type { LockClient } from './workerLock.js';
+import { requireNumber } from '../../../core/options.js';
 
 /** Options of `durableWorker`. */
 export interface DurableWorkerOptions
@@ -101,6 +102,10 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
     pollInterval = 100,
     keep = 3_600_000,
   } = options;
+  requireNumber('concurrency', concurrency, 1);
+  requireNumber('dbosConnections', dbosConnections, 1);
+  requireNumber('recoveryInterval', recoveryInterval, 1);
+  requireNumber('pollInterval', pollInterval, 1);
   const id = `rivulet-${randomId()}`;
   const executing = new Map<string, RunSteps>();
   const lost = new Subject<never>();

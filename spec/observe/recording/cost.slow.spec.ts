@@ -1,0 +1,94 @@
+import { describe, expect, it } from '@jest/globals';
+import { findKeyShapes, openKeyShape } from '../../../lib/protocol/keyShapes.js';
+import { redactThrown } from '../../../lib/protocol/redact.js';
+import { findSecrets, spellings } from '../../../lib/protocol/secrets.js';
+import { EntryQueue } from '../../../lib/observe/recording/entryQueue.js';
+import { redactFrames } from '../../../lib/observe/recording/redactFrames.js';
+import { openTail, secretsIn } from '../../../lib/observe/recording/redactTexts.js';
+import { scoreTools } from '../../../lib/tools/scoreTools.js';
+import { plainText } from '../../../lib/cli/eventPrinter.js';
+import { anyTool } from '../../support/toolCalls.js';
+
+const secrets = spellings(['a password of mine', 'abcdefghijklmnop']);
+const cut = (text: string): readonly string[] => text.match(/[^]{1,40}/g) ?? [];
+const tools = Array.from({ length: 20 }, (_, index) => anyTool(`tool_${index}`, () => 1));
+
+/** What reads foreign text. */
+const readers: Readonly<Record<string, (text: string) => unknown>> = {
+  findKeyShapes,
+  openKeyShape,
+  findSecrets: (text) => findSecrets(text, secrets),
+  secretsIn: (text) => secretsIn(text, secrets),
+  openTail: (text) => openTail(text, secrets),
+  plainText,
+  redactThrown: (text) => redactThrown(new Error(text), { provider: 'p', secrets, debug: true }),
+  'redactFrames, a text': (text) => redactFrames([`data: ${JSON.stringify({ files: [text] })}\n\n`], secrets),
+  'redactFrames, deltas': (text) =>
+    redactFrames(
+      cut(text).map((content) => `data: ${JSON.stringify({ index: 0, content })}\n\n`),
+      secrets,
+    ),
+  'redactFrames, raw': (text) => redactFrames(cut(text), secrets),
+  'EntryQueue, texts between other entries': (text) => {
+    const queue = new EntryQueue(secrets, () => undefined);
+    for (const piece of cut(text)) {
+      queue.push({ texts: [piece], streams: ['run/:text'], entryOf: () => ({}) as never });
+      queue.push({ texts: [''], streams: [], entryOf: () => ({}) as never });
+      queue.flush();
+    }
+    queue.flush(['']);
+  },
+  scoreTools: (text) => scoreTools(text, tools),
+};
+
+/** Texts of which each part looks like the beginning of something. */
+const pieces: Readonly<Record<string, string>> = {
+  words: 'some words of text ',
+  'one word': 'a',
+  'escaped quotes': '\\"',
+  quotes: '"',
+  'open braces': '{"a":[',
+  'beginnings of keys': 'sk-',
+  'beginnings of tokens': 'eyJ.',
+  'words with dots': 'aaaaaaaaaaaaaaa.',
+  credentials: 'Bearer ',
+  'beginnings of private keys': '-----BEGIN ',
+  'lines of a private key': 'MIIEowIBAAKCAQEA7bq98rhv\n',
+  'escapes of JSON': '\\u0073',
+  'escaped slashes': 'a\\/',
+  backslashes: '\\',
+  URLs: 'https://a:b@',
+  'open URLs': '://a:',
+  signatures: '&sig=a',
+  digits: '1234567890:AA',
+  'line feeds': '\n',
+  'control characters': '\u001b[1;',
+};
+
+/** The shortest CPU time of several repetitions, in microseconds: other processes cannot shorten it. */
+function cost(run: () => unknown): number {
+  const times = Array.from({ length: 6 }, () => {
+    const before = process.cpuUsage();
+    run();
+    const { user, system } = process.cpuUsage(before);
+    return user + system;
+  });
+  return Math.min(...times);
+}
+
+/** Shorter times say nothing about their growth, in microseconds. */
+const NOISE = 20_000;
+const MAX_RATIO = 2.6;
+
+describe('the cost of foreign text', () => {
+  const rows = Object.keys(readers).flatMap((reader) => Object.keys(pieces).map((text) => [reader, text] as const));
+  it.each(rows)('%s is linear in the length of a text of %s', (reader, name) => {
+    const read = readers[reader] ?? (() => undefined);
+    const piece = pieces[name] ?? '';
+    const texts = [64, 128, 256].map((size) => piece.repeat(Math.ceil((size * 1024) / piece.length)));
+    read(texts[0] ?? '');
+    const costs = texts.map((text) => cost(() => read(text)));
+    const ratios = costs.slice(1).map((time, index) => time / Math.max(costs[index] ?? 0, NOISE));
+    expect({ costs, isLinear: ratios.every((ratio) => ratio < MAX_RATIO) }).toEqual({ costs, isLinear: true });
+  });
+});
