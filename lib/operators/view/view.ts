@@ -182,18 +182,6 @@ export function withoutNotices(view: View): View {
   return others;
 }
 
-/** Adds a delta to the parts of an answer. It continues the last part, if that is of its type and of this turn. */
-export function withDelta(
-  parts: readonly PartView[],
-  turnStart: number,
-  type: 'text' | 'thinking',
-  text: string,
-): readonly PartView[] {
-  const last = parts.at(-1);
-  if (last?.type !== type || parts.length <= turnStart) return [...parts, { type, text }];
-  return [...parts.slice(0, -1), { type, text: last.text + text }];
-}
-
 /** The calls of a view, also those of inner runs. */
 export const callsOf = (view: View): readonly ToolCallView[] =>
   view.messages
@@ -253,17 +241,9 @@ const cancelCalls = (view: View): View =>
       : answeredCall(call, unfinishedResult(call, 'cancelled')),
   );
 
-const openStatuses: ReadonlySet<ViewStatus> = new Set<ViewStatus>([
-  'sending',
-  'thinking',
-  'streaming',
-  'runningTools',
-  'waiting',
-]);
-
 /** The view of an inner run whose call has ended. */
 function endedRun(view: View, { error, code }: ToolResultPart): View {
-  if (!openStatuses.has(view.status)) return view;
+  if (['idle', 'stopped', 'failed'].includes(view.status)) return view;
   if (error === undefined) return { ...view, status: 'idle' };
   return code === 'cancelled' ? cancelView(view) : failView(view, { code: code ?? 'failed', message: error });
 }
@@ -277,18 +257,23 @@ const withoutIncompleteCalls = (view: View): View => {
 };
 
 function mapCalls(view: View, change: (call: ToolCallView) => ToolCallView): View {
-  const mapMessage = (message: MessageView): MessageView => {
-    const parts = message.parts.map((part) => (isToolCallView(part) ? change(part) : part));
-    return parts.every((part, index) => part === message.parts[index]) ? message : { ...message, parts };
-  };
-  const messages = view.messages.map(mapMessage);
-  return messages.every((message, index) => message === view.messages[index]) ? view : { ...view, messages };
+  const messages = mapKept(view.messages, (message) => {
+    const parts = mapKept(message.parts, (part) => (isToolCallView(part) ? change(part) : part));
+    return parts === message.parts ? message : { ...message, parts };
+  });
+  return messages === view.messages ? view : { ...view, messages };
 }
 
-function endAnswer(view: View, ended: 'stopped' | 'failed'): View {
+/** Returns the list itself if no element changes. */
+function mapKept<T>(list: readonly T[], change: (element: T) => T): readonly T[] {
+  const changed = list.map(change);
+  return changed.every((element, index) => element === list[index]) ? list : changed;
+}
+
+/** Marks the answer as incomplete, if there is one. */
+export function endAnswer(view: View, ended: 'stopped' | 'failed'): View {
   const last = view.messages.at(-1);
-  if (last?.role !== 'model') return view;
-  return { ...view, messages: [...view.messages.slice(0, -1), { ...last, ended }] };
+  return last?.role === 'model' ? replaceLast(view, { ...last, ended }) : view;
 }
 
 const isToolCallView = (part: PartView): part is ToolCallView => part.type === 'toolCall';
