@@ -1,7 +1,6 @@
 import { concatMap, defer, EMPTY, ignoreElements, map, Observable, of, retry, tap, timer } from 'rxjs';
 import type { Conversation } from './conversation.js';
-import { mergeSaved } from './mergeSaved.js';
-import { isSavedConversation, unreadableConversation } from './savedConversation.js';
+import { isSavedConversation, mergeSaved, unreadableConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 import { ConfigurationError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
