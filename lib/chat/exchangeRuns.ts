@@ -123,7 +123,7 @@ export function createExchangeRuns(
     cancel: (callId: string): void => cancel.next(callId),
 
     /** Continues the open exchanges of a saved conversation: those of a branch in order, and branches at once. */
-    continueSaved(stop: Observable<void>): Observable<unknown> {
+    continueSaved: (stop: Observable<void>): Observable<unknown> => {
       const open = exchanges.open();
       const firstOpen = ({ id }: Exchange) => exchanges.path(id).find((exchange) => open.includes(exchange));
       const branches = open.map((first) => open.filter((exchange) => firstOpen(exchange) === first));

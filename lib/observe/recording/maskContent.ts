@@ -75,10 +75,29 @@ const valuesOf =
       ? Object.fromEntries(Object.entries(value).map(([id, inner]) => [id, mask(inner)]))
       : maskAll(value);
 
+const waitingCall = ['id', 'name', 'path'];
+
+function checkpointMask(part: Mask): Mask {
+  const messages = listOf(fields({ role: keep, parts: listOf(part) }));
+  const checkpoint: Mask = fields({
+    ...keeping('version', 'orchestrator'),
+    state: fields({ ...keeping('turn', 'usage'), messages }),
+    emitted: fields({ ...keeping('needsSeparator'), messages }),
+    open: fields({
+      ...keeping('finish'),
+      messages,
+      results: listOf(part),
+      waiting: listOf(fields(keeping(...waitingCall))),
+      nested: valuesOf((inner) => checkpoint(inner)),
+    }),
+    ended: fields(keeping('finishReason', 'rawReason')),
+  });
+  return checkpoint;
+}
+
 /** The masks of all entries. A function, so that a bundler can leave them out. */
 function createMasks(): Mask {
   const call = keeping('id', 'name');
-  const waitingCall = keeping('id', 'name', 'path');
   const toolResult: Masks = { ...keeping('id', 'name', 'code'), error: maskToolError };
   const error = fields(keeping('name', 'code', 'provider', 'status', 'retryable', 'delay'));
 
@@ -91,19 +110,7 @@ function createMasks(): Mask {
   const message = fields({ role: keep, parts: listOf(part) });
   const messages = listOf(message);
 
-  const checkpoint: Mask = fields({
-    ...keeping('version', 'orchestrator'),
-    state: fields({ ...keeping('turn', 'usage'), messages }),
-    emitted: fields({ ...keeping('needsSeparator'), messages }),
-    open: fields({
-      ...keeping('finish'),
-      messages,
-      results: listOf(part),
-      waiting: listOf(fields(waitingCall)),
-      nested: valuesOf((inner) => checkpoint(inner)),
-    }),
-    ended: fields(keeping('finishReason', 'rawReason')),
-  });
+  const checkpoint = checkpointMask(part);
 
   const value = byType({
     // Its arguments may be a part of a JSON text, which dots would not be.
@@ -118,7 +125,7 @@ function createMasks(): Mask {
     retry: { ...keeping('attempt', 'delay', 'next'), error },
     finish: keeping('reason', 'rawReason', 'usage'),
     toolCall: call,
-    toolWaiting: waitingCall,
+    toolWaiting: keeping(...waitingCall),
     toolStart: call,
     toolProgress: call,
     toolUsage: keeping('id', 'name', 'usage'),
@@ -131,7 +138,7 @@ function createMasks(): Mask {
         ...keeping('finishReason', 'rawReason', 'usage', 'cost', 'turns'),
         messages,
         prompts: messages,
-        waiting: listOf(fields(waitingCall)),
+        waiting: listOf(fields(keeping(...waitingCall))),
       }),
     },
     unrecorded: keeping('of'),
