@@ -1,13 +1,13 @@
-import type { Chunk, FinishChunk, MetadataChunk } from '../../../../core/chunk.js';
+import type { FinishChunk, MetadataChunk } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
 import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { ProviderData } from '../../../../core/message.js';
 import type { Usage } from '../../../../core/usage.js';
-import { createCallCollector } from '../completeCalls.js';
 import type { CompleteCall } from '../completeCalls.js';
 import { totalOf, unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { createWriter } from '../writer.js';
 import { objectsIn } from '../history.js';
 import { historyObjection } from '../historyRules.js';
 import { refusedByGoogleSettings } from '../settings.js';
@@ -50,7 +50,6 @@ const statusNames: ReadonlyMap<number, string> = new Map([
 ]);
 
 function writer(turn: number, model: string): DialectWriter {
-  const calls = createCallCollector();
   let hasSignature = false;
   const frame = (candidate: JsonObject, more: JsonObject = {}): DialectFrame => ({
     data: JSON.stringify({
@@ -67,40 +66,38 @@ function writer(turn: number, model: string): DialectWriter {
     const functionCall = { ...(id === undefined ? {} : { id }), name, args };
     return { functionCall, ...(signature === undefined ? {} : { thoughtSignature: signature }) };
   };
-  const encodeCalls = (complete: readonly CompleteCall[]) => complete.map((call) => frame(parts(callPart(call))));
+  const part = (content: JsonObject) => [frame(parts(content))];
 
-  return {
-    next(chunk) {
-      if (chunk.type === 'toolCallFragment') return encodeCalls(calls.add(chunk));
-      const before = encodeCalls(calls.flush());
-      if (chunk.type === 'metadata') return [...before, ...candidatesOf(chunk).map((candidate) => frame(candidate))];
-      if (chunk.type !== 'finish')
-        return [...before, frame(chunk.type === 'source' ? grounded(chunk.source) : parts(partOf(chunk)))];
-      const usage: JsonObject = chunk.usage ? { usageMetadata: wireUsage(chunk.usage) } : {};
-      if (chunk.reason === 'unspecified') return before;
-      const token = chunk.reason === 'paused' ? { continuationToken: `continuation-${turn}` } : {};
-      return [...before, frame({ ...parts({ text: '' }), finishReason: wireReason(chunk), ...token }, usage)];
+  return createWriter('Gemini API', {
+    call: (call) => part(callPart(call)),
+    chunks: {
+      text: ({ text, providerData }) => {
+        const signature = signatureIn(providerData);
+        return part({ text, ...(signature === undefined ? {} : { thoughtSignature: signature }) });
+      },
+      thinking: ({ text }) => part({ text, thought: true }),
+      file(chunk) {
+        const { mediaType, data } = chunk.file;
+        if (data === undefined) throw unsupportedChunk('Gemini API', chunk);
+        return part({ inlineData: { mimeType: mediaType, data } });
+      },
+      source: ({ source }) => [frame(grounded(source))],
+      metadata: (chunk) => candidatesOf(chunk).map((candidate) => frame(candidate)),
+      finish(chunk) {
+        const usage: JsonObject = chunk.usage ? { usageMetadata: wireUsage(chunk.usage) } : {};
+        if (chunk.reason === 'unspecified') return [];
+        const token = chunk.reason === 'paused' ? { continuationToken: `continuation-${turn}` } : {};
+        return [frame({ ...parts({ text: '' }), finishReason: wireReason(chunk), ...token }, usage)];
+      },
     },
     error: (error) => [{ data: JSON.stringify(failure(error)) }],
-    end: () => [],
-  };
+  });
 }
 
 const signatureIn = (data: ProviderData | undefined): string | undefined => {
   const googleData = data?.['google'];
   return isJsonObject(googleData) ? nonEmptyString(googleData['thoughtSignature']) : undefined;
 };
-
-function partOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' | 'source' | 'metadata' }>): JsonObject {
-  if (chunk.type === 'thinking') return { text: chunk.text, thought: true };
-  if (chunk.type === 'text') {
-    const signature = signatureIn(chunk.providerData);
-    return { text: chunk.text, ...(signature === undefined ? {} : { thoughtSignature: signature }) };
-  }
-  if (chunk.type === 'file' && chunk.file.data !== undefined)
-    return { inlineData: { mimeType: chunk.file.mediaType, data: chunk.file.data } };
-  throw unsupportedChunk('Gemini API', chunk);
-}
 
 /**
  * The candidates that metadata stands for, as the Google provider reports it: the `raw` objects of `serverTools`, which

@@ -1,0 +1,50 @@
+import type { Chunk, FinishChunk } from '../../../core/chunk.js';
+import { createCallCollector } from './completeCalls.js';
+import type { CompleteCall } from './completeCalls.js';
+import { unsupportedChunk } from './dialect.js';
+import type { DialectFrame, DialectWriter } from './dialect.js';
+
+type Frames = readonly DialectFrame[];
+
+/** How an API encodes a response. */
+interface WriterParts {
+  /** The frames before those of the first chunk. Default: none. */
+  begin?(first: Chunk): Frames;
+  /** Encodes a call, for an API without fragments. */
+  call?(call: CompleteCall): Frames;
+  /** Encodes a chunk of each type that the API can express. */
+  readonly chunks: { readonly [T in Chunk['type']]?: (chunk: Extract<Chunk, { readonly type: T }>) => Frames };
+  error(error: unknown): Frames;
+  /** The frames that end the response. Default: none. */
+  end?(finish: FinishChunk): Frames;
+}
+
+export function createWriter(api: string, { begin, call, chunks, error, end }: WriterParts): DialectWriter {
+  const calls = createCallCollector();
+  let hasBegun = false;
+  let finish: FinishChunk | undefined;
+
+  /** The frames of a call before those of the next chunk. */
+  function callFrames(chunk: Chunk): Frames {
+    if (!call) return [];
+    return (chunk.type === 'toolCallFragment' ? calls.add(chunk) : calls.flush()).flatMap(call);
+  }
+
+  function chunkFrames(chunk: Chunk): Frames {
+    if (call && chunk.type === 'toolCallFragment') return [];
+    const write = Object.hasOwn(chunks, chunk.type) ? (chunks[chunk.type] as (chunk: Chunk) => Frames) : undefined;
+    if (!write) throw unsupportedChunk(api, chunk);
+    return write(chunk);
+  }
+
+  return {
+    next(chunk) {
+      const first = hasBegun ? [] : (begin?.(chunk) ?? []);
+      hasBegun = true;
+      if (chunk.type === 'finish') finish = chunk;
+      return [...first, ...callFrames(chunk), ...chunkFrames(chunk)];
+    },
+    error,
+    end: () => (finish && end ? end(finish) : []),
+  };
+}
