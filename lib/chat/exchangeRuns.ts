@@ -54,7 +54,7 @@ export function createExchangeRuns(
     return follow(id, run, base, stop, () => agent.stream(input, options));
   }
 
-  /** Joins a run that does not end with this page. Any other one has ended: what was shown becomes part of the history. */
+  /** Joins a run that does not end with this page. Of any other one, what was shown becomes a part of the history. */
   function join({ id, run, base, view }: Exchange, stop: Observable<void>): Observable<unknown> {
     if (!agent.join) {
       exchanges.update(id, { view: failView(view), messages: shownMessages(view), base: undefined });
@@ -71,7 +71,8 @@ export function createExchangeRuns(
         tap(report),
         toChanges(base, () => exchanges.get(id).view),
         tap((change) => {
-          const isNext = change.hasBegun && run !== exchanges.get(id).run; // the answers were given to the run before it
+          // The answers were given to the run before this one.
+          const isNext = change.hasBegun && run !== exchanges.get(id).run;
           update(id, { ...change, ...(isNext ? { run, answers: undefined, prompted: undefined } : {}) });
           if (change.hasBegun) onBegin();
         }),
@@ -143,9 +144,9 @@ function promptReporter(exchanges: Exchanges, id: string, joined: (message: Mess
 }
 
 /**
- * Converts the events of a run, which started from `base`, to changes of its exchange. The last one has all that the run
- * has left. There is no last one, and the run is to be joined again, if the server cannot continue after the last event:
- * the page was suspended for too long. A run that fails before its first event leaves what is `shown`. It does not fail.
+ * Converts the events of a run, which started from `base`, to changes of its exchange; it never fails. The last change
+ * has all that the run has left. It is missing, so that the run is joined again, if the server cannot continue after
+ * the last event: the page was suspended for too long. A run that fails before its first event leaves what is `shown`.
  */
 function toChanges(base: View, shown: () => View): OperatorFunction<StreamEvent, Partial<Exchange>> {
   return createOperator<StreamEvent, Partial<Exchange>>((out) => {

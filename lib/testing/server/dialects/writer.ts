@@ -9,14 +9,14 @@ type Frames = readonly DialectFrame[];
 /** How an API encodes a response. */
 interface WriterParts {
   /** The frames before those of the first chunk. Default: none. */
-  begin?(first: Chunk): Frames;
+  readonly begin?: (first: Chunk) => Frames;
   /** Encodes a call, for an API without fragments. */
-  call?(call: CompleteCall): Frames;
+  readonly call?: (call: CompleteCall) => Frames;
   /** Encodes a chunk of each type that the API can express. */
   readonly chunks: { readonly [T in Chunk['type']]?: (chunk: Extract<Chunk, { readonly type: T }>) => Frames };
-  error(error: unknown): Frames;
+  readonly error: (error: unknown) => Frames;
   /** The frames that end the response. Default: none. */
-  end?(finish: FinishChunk): Frames;
+  readonly end?: (finish: FinishChunk) => Frames;
 }
 
 export function createWriter(api: string, { begin, call, chunks, error, end }: WriterParts): DialectWriter {
@@ -41,8 +41,9 @@ export function createWriter(api: string, { begin, call, chunks, error, end }: W
     next(chunk) {
       const first = hasBegun ? [] : (begin?.(chunk) ?? []);
       hasBegun = true;
+      const frames = [...first, ...callFrames(chunk), ...chunkFrames(chunk)];
       if (chunk.type === 'finish') finish = chunk;
-      return [...first, ...callFrames(chunk), ...chunkFrames(chunk)];
+      return frames;
     },
     error,
     end: () => (finish && end ? end(finish) : []),
