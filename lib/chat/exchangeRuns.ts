@@ -39,9 +39,7 @@ export function createExchangeRuns(
   changed: () => void,
   joined: (message: Message) => void,
 ) {
-  /** Prompts for the run that is executed. */
   const prompts = new Subject<Input>();
-  /** The ids of the calls that the user cancels. */
   const cancel = new Subject<string>();
   const runOptions = { cancel, prompts, fragments: true as const, context };
   const waitingRuns = createWaitingRuns(agent, exchanges, tools, runOptions, update, follow);
@@ -106,7 +104,6 @@ export function createExchangeRuns(
     start,
     isExecutedHere: waitingRuns.isExecutedHere,
 
-    /** Adds the user's answer to a waiting call. */
     answer(callId: string, answer: CallAnswers): void {
       exchanges.answer(callId, answer);
       changed();
@@ -120,7 +117,6 @@ export function createExchangeRuns(
       return isTaken;
     },
 
-    /** Cancels a call that runs. */
     cancel: (callId: string): void => cancel.next(callId),
 
     /** Continues the open exchanges of a saved conversation: those of a branch in order, and branches at once. */
@@ -187,7 +183,6 @@ function toChanges(base: View, shown: () => View): OperatorFunction<StreamEvent,
   });
 }
 
-/** Whether an event is the message of a prompt that has joined a run. */
 const isPrompt = (event: StreamEvent): event is TurnMessageEvent =>
   isMessage(event) && event.message.role === 'user' && !hasToolResults(event.message);
 

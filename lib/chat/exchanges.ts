@@ -45,20 +45,17 @@ export const earlierRun = ({ run, input, hasBegun }: Exchange): EarlierRun => ({
   ...(hasBegun ? { hasBegun } : {}),
 });
 
-/** The statuses of a run that has not ended. */
 const openStatuses: readonly ViewStatus[] = ['sending', 'runningTools', 'waiting'];
 
 /** The exchanges of a conversation: a tree, of which one branch is shown. */
 export type Exchanges = ReturnType<typeof createExchanges>;
 
-/** Creates the exchanges of a conversation from those that are saved, oldest first, and the last one that is shown. */
 export function createExchanges(saved: readonly Exchange[], last: string | undefined) {
   const byId = new Map(saved.map((exchange) => [exchange.id, exchange]));
   /** The emitted views, so that unchanged exchanges keep their identity. */
   const shown = new Map<string, { readonly source: View; readonly view: ExchangeView }>();
   let revision = 0;
 
-  /** @throws ConfigurationError `options` if there is no such exchange. */
   function get(id: string): Exchange {
     const exchange = byId.get(id);
     if (!exchange) throw unknownId('exchange', id, 'Pass the `id` of an exchange of `view`.');
@@ -105,14 +102,13 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     /** Changes with everything but the growing view of a run. */
     revision: () => revision,
 
-    /** The last exchange of the branch that is shown. */
     selected: () => last,
 
     /** The calls of all exchanges that wait, and have no answer yet. */
     waiting: (): readonly ToolCallView[] =>
       open().flatMap((exchange) => openCalls(exchange).filter(({ id }) => ownerOf(id, open()) === exchange)),
 
-    /** Adds an exchange, and shows its branch. An exchange that is known by its id stays as it is. */
+    /** An exchange that is known by its id stays as it is. */
     add(id: string, parent: string | undefined, input: readonly Message[]): Exchange {
       const exchange = byId.get(id) ?? { id, parent, run: id, input, messages: [], view: viewOf(input) };
       byId.set(id, exchange);
@@ -123,7 +119,6 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
       return exchange;
     },
 
-    /** Shows the branch of an exchange, up to its newest end. */
     select(id: string): void {
       if (path(last).includes(get(id))) return;
       last = id;
@@ -132,7 +127,6 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
       for (let next = newestChild(); next; next = newestChild()) last = next.id;
     },
 
-    /** The branch that is shown. */
     view: (): readonly ExchangeView[] =>
       path(last).map(({ id, parent, view: source }) => {
         const known = shown.get(id);
@@ -143,10 +137,7 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
         return view;
       }),
 
-    /**
-     * Adds the user's answer to a call that waits. A call that has an answer keeps it: a button may be clicked twice.
-     * Throws a ConfigurationError if there is no such call.
-     */
+    /** A call that has an answer keeps it: a button may be clicked twice. */
     answer(callId: string, answer: CallAnswers): void {
       if (!ownerOf(callId, [...byId.values()]))
         throw unknownId('call', callId, 'Pass the `id` of a call of `view.waiting`.');
@@ -191,7 +182,6 @@ const withPending = (view: View, calls: readonly string[]): View =>
  */
 export const answeredView = ({ view, answers }: Exchange): View => withPending(view, Object.keys(allAnswers(answers)));
 
-/** An exchange as it was when its run started. */
 const withoutProgress = (exchange: Exchange): Exchange =>
   exchange.base ? { ...exchange, view: { ...exchange.base, status: 'sending' } } : exchange;
 

@@ -87,7 +87,6 @@ const EMPTY_CONVERSATION: SavedConversation = { version: 1, exchanges: [] };
 export function remoteChats(url: string, options: RemoteChatsOptions = {}): RemoteChats {
   const { headers, retries = 5, retryDelay = 1000 } = options;
 
-  /** Sends a request. Emits its response if the status is 2xx, or one that the caller handles. */
   const request = (
     method: string,
     query: Readonly<Record<string, string>>,
@@ -132,7 +131,6 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
     rename: (id, title) => request('PATCH', { chat: id }, { title }).pipe(map(({ value }) => readSummary(value, url))),
     delete: (id) => request('DELETE', { chat: id }, undefined, 404).pipe(ignoreElements()),
     keep(chat, { id, version = 0, saved: openedWith = EMPTY_CONVERSATION }) {
-      /** What the service has. */
       let known: OpenedChat = { id, title: '', updated: 0, version, saved: openedWith };
       /** What this page knew when it was written last. */
       let before = known.saved;
@@ -166,13 +164,12 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
 
 const isSame = (a: SavedConversation, b: SavedConversation): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** The URL with these parameters. It may be relative to the page. */
 const addressOf = (url: string, query: Readonly<Record<string, string>>): string => {
   const parameters = new URLSearchParams(query).toString();
   return parameters === '' ? url : `${url}${url.includes('?') ? '&' : '?'}${parameters}`;
 };
 
-/** Sends a request, and emits its response with its text. Unsubscribing aborts it. */
+/** Unsubscribing aborts the request. */
 const send = (fetch: typeof globalThis.fetch, address: string, init: RequestInit) =>
   new Observable<readonly [Response, string]>((out) => {
     const controller = new AbortController();

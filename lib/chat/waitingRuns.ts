@@ -35,7 +35,6 @@ export function createWaitingRuns(
   update: (id: string, change: Partial<Exchange>) => void,
   follow: Follow,
 ) {
-  /** Emits after an answer to a waiting call. */
   const answers = new Subject<void>();
 
   /** If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers. */

@@ -11,7 +11,6 @@ import { playInTerminal } from './playInTerminal.js';
 import type { Shell } from './shell.js';
 import { UsageError } from './usageError.js';
 
-/** A command: it returns the exit code. */
 export type Command = (args: readonly string[], shell: Shell) => Promise<number>;
 
 export const usage = `npx rivulet COMMAND
@@ -43,7 +42,6 @@ export const usage = `npx rivulet COMMAND
 FILE of replay, draw, spec and inspect has the lines of record or recordRun of rivulet/recording.
 `;
 
-/** The commands, by name. */
 export const commands: Readonly<Record<string, Command>> = {
   replay(args, shell) {
     const { values, file } = parseFile(args, { run: { type: 'string' }, speed: { type: 'string' } });

@@ -27,7 +27,6 @@ export class EventPrinter {
 
   constructor(private readonly hasColors: boolean) {}
 
-  /** The text that an event adds. */
   print(event: StreamEvent): string {
     const known = asKnownEvent(event);
     switch (known.type) {

@@ -7,11 +7,7 @@ import type { ReplayOptions } from '../observe/recording/timeline.js';
 import { EventPrinter, plainText } from './eventPrinter.js';
 import type { Shell } from './shell.js';
 
-/**
- * Plays a recorded run in the terminal, at the times at which it was recorded.
- *
- * @returns A Promise of the exit code: 0 if the run completed or was unsubscribed, 1 if it failed, 130 after Ctrl-C.
- */
+/** Plays a recorded run at the times at which it was recorded. The exit code is 130 after Ctrl-C. */
 export function playInTerminal(recording: RunRecording, options: ReplayOptions, shell: Shell): Promise<number> {
   const { start, end } = runOf(recording, options);
   const printer = new EventPrinter(shell.hasColors);

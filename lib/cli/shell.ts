@@ -13,7 +13,6 @@ export type Output = NodeJS.WritableStream & {
   readonly rows?: number;
 };
 
-/** The members of a process that a command uses. */
 export interface Shell {
   readonly readFile: (path: string) => Promise<string>;
   readonly writeFile: (path: string, text: string) => Promise<void>;
@@ -21,7 +20,6 @@ export interface Shell {
   readonly writeError: (text: string) => void;
   /** Whether the output may have colors. */
   readonly hasColors: boolean;
-  /** Each Ctrl-C. */
   readonly interrupts: Observable<unknown>;
   readonly stdin: Input;
   readonly stdout: Output;

@@ -22,14 +22,12 @@ export class RemoteCalls {
     this.texts.set(id, new StringBuilder());
   }
 
-  /** Appends to the arguments. Returns the call; undefined if it was not started, or has ended. */
   appendArguments(id: string, delta: string): ToolCallPart | undefined {
     const text = this.texts.get(id);
     text?.add(delta);
     return text && this.calls.get(id);
   }
 
-  /** Corrects the names and the arguments of the calls that are still arriving, from a snapshot. */
   correct(messages: readonly AgUiMessage[]): void {
     for (const { id, function: fn } of collectCalls(messages)) {
       if (!this.texts.has(id)) continue;
@@ -40,7 +38,6 @@ export class RemoteCalls {
     }
   }
 
-  /** Ends a call and returns it; undefined if it was not started, or has ended. */
   end(id: string): ToolCallPart | undefined {
     const text = this.texts.get(id);
     this.texts.delete(id);

@@ -7,7 +7,6 @@ import type { Usage } from '../../core/usage.js';
 import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
 import type { AgUiUsage, RunErrorEvent, RunFinishedEvent, RunOutcome } from '../../transport/agUi/protocol.js';
 
-/** The error for a run that failed at another server. */
 export function remoteError({ message, code }: RunErrorEvent): RemoteRunError {
   return new RemoteRunError(code ?? 'internal', message, false);
 }
@@ -41,12 +40,6 @@ export interface RemoteEnd {
   readonly waiting: readonly WaitingCall[];
 }
 
-/**
- * Reads the end of a run.
- *
- * @param event The event.
- * @param callOf Returns the call with an id.
- */
 export function readEnd(
   { outcome, metadata }: RunFinishedEvent,
   callOf: (id: string) => WaitingCall | undefined,
@@ -87,6 +80,5 @@ const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>([
   'unspecified',
 ]);
 
-/** The finish reason in the metadata of a server. Default: `stop`. */
 export const readFinishReason = (reason: unknown): FinishReason =>
   finishReasons.has(reason) ? (reason as FinishReason) : 'stop';

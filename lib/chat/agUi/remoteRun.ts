@@ -46,12 +46,10 @@ export class RemoteRun {
     this.turn.results.set(result.id, result);
   }
 
-  /** Adds a message of the user. It follows the results of the turn in which it joined. */
   addPrompt(prompt: Message): void {
     this.turn.prompts.push(prompt);
   }
 
-  /** Adds metadata to a turn whose `turn` event has none. */
   addMetadata(metadata: Metadata): void {
     this.turn.metadata = mergeMetadata(this.turn.metadata, metadata);
   }
@@ -102,7 +100,6 @@ export class RemoteRun {
   }
 }
 
-/** The content of one turn. */
 class RemoteTurn {
   metadata: Metadata | undefined;
   readonly text = new StringBuilder();

@@ -17,11 +17,7 @@ export interface PageStorage {
   onChange(changed: (key: string | null) => void): void;
 }
 
-/**
- * Injects the storage of the page.
- *
- * @param chosen A storage. Default: `localStorage`.
- */
+/** Injects the storage of the page. Default: `localStorage`. */
 export function injectPageStorage(chosen: ConversationStorage | undefined): PageStorage {
   const destroyed = inject(DestroyRef);
   const errors = inject(ErrorHandler);

@@ -6,10 +6,8 @@ import { EventPrinter, plainText } from '../eventPrinter.js';
 import type { Shell } from '../shell.js';
 
 /**
- * Asks one question. The answer, and nothing else, is written to the output, with `json` each event as one line; what
- * happens beside it is written as errors.
- *
- * @returns The exit code: 0, 1 after a failure, 130 after Ctrl-C.
+ * The answer, and nothing else, is written to the output, with `json` each event as one line; what happens besides it
+ * is written as errors.
  */
 export function askOnce(agent: Agent, prompt: string, json: boolean, shell: Shell): Promise<number> {
   let code = 0;

@@ -14,7 +14,6 @@ import { loadMarkdown } from './renderMarkdown.js';
 /** How many prompts are kept for the next session. */
 const HISTORY_LENGTH = 1000;
 
-/** Asks a model: once for a prompt of the command line or of the input, otherwise in a chat. */
 export async function chatCommand(args: readonly string[], shell: Shell): Promise<number> {
   const text = { type: 'string' } as const;
   const { values, positionals } = parseArgs({

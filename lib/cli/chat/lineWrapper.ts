@@ -6,10 +6,9 @@ export class LineWrapper {
   /** The word at the end of the line, as far as it has arrived. */
   private word = '';
 
-  /** @param columns Returns the width of the terminal. It is called for each word, since a window may be resized. */
+  /** The width is read for each word, since a window may be resized. */
   constructor(private readonly columns: () => number) {}
 
-  /** Returns what to write for the next text. */
   write(text: string): string {
     return (text.match(/\n|[^\S\n]+|\S+/g) ?? []).map((piece) => this.writePiece(piece)).join('');
   }

@@ -4,10 +4,8 @@ import type { Shell } from '../shell.js';
 import { UsageError } from '../usageError.js';
 
 /**
- * Opens the model of a chat.
- *
- * @param name `provider:model`, or a provider. Default: `RIVULET_MODEL`, then the first provider whose key is set.
- * @param baseUrl Another server with the provider's API. It needs no key.
+ * The model of a chat: `provider:model`, or a provider; default: `RIVULET_MODEL`, then the first provider whose key is
+ * set. Another server with the API of the provider needs no key.
  */
 export function openModel(name: string | undefined, baseUrl: string | undefined, env: Shell['env']): Model {
   const found = name ?? env['RIVULET_MODEL'] ?? providerWithKey(env) ?? (baseUrl === undefined ? undefined : 'openai');

@@ -31,15 +31,12 @@ const LARGEST_BODY = 8_388_608;
 /** The shortest time between two lists that a page receives, in milliseconds. */
 const LIST_TIME = 200;
 
-/** Options of an inspector. */
 export interface InspectServerOptions {
-  /** 0 for any. */
   readonly port: number;
   /** Pages that may send their runs. */
   readonly origins: readonly string[];
 }
 
-/** A running inspector. */
 export interface InspectServer {
   /** The address with the token, for a browser and for `inspectRuns`. */
   readonly address: string;
@@ -57,7 +54,6 @@ const headers = {
   'cache-control': 'no-store',
 };
 
-/** A file of the page: its type and its text. */
 function fileAt(path: string): readonly [type: string, text: string] | undefined {
   switch (path) {
     case '/':
@@ -129,7 +125,6 @@ function fail(response: ServerResponse, status: number, message: string): void {
   sendJson(response, { error: message });
 }
 
-/** Receives lines of recordings. */
 async function receive(request: IncomingMessage, response: ServerResponse, runs: InspectedRuns): Promise<void> {
   const source = String(request.headers['rivulet-source'] ?? '');
   if (request.method !== 'POST' || source === '') {

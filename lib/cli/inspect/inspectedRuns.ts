@@ -13,13 +13,10 @@ import { isEntry } from '../../observe/recording/validEntry.js';
 /** A run in the list of the inspector. Times are those of the process that recorded it. */
 export interface RunSummary {
   readonly id: number;
-  /** The name of the agent, if any. */
   readonly name?: string;
-  /** The beginning of the input. */
   readonly title: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Milliseconds, so far. */
   readonly duration: number;
   /** How the run ended: its finish reason, `failed`, `unsubscribed`, `cut off`; `running` as long as it has not. */
   readonly state: string;
@@ -65,17 +62,13 @@ export class InspectedRuns {
 
   constructor(private readonly limits: InspectorLimits = defaultLimits) {}
 
-  /** Emits after each change. */
   get changes(): Observable<void> {
     return this.changed;
   }
 
   /**
-   * Adds lines of a recording. Lines that are not entries, and entries of runs that began before, are ignored.
-   *
-   * @param name The name of the process or file.
-   * @param text The lines.
-   * @param isFile Whether nothing follows: a run without an end was cut off.
+   * Ignores lines that are not entries, and entries of runs that began before. Nothing follows a file: a run without an
+   * end was cut off.
    */
   add(name: string, text: string, isFile = false): void {
     const source = this.sources.get(name) ?? { header: undefined, exchanges: [], runs: new Map() };
@@ -89,7 +82,6 @@ export class InspectedRuns {
     this.changed.next();
   }
 
-  /** The newest run first. */
   list(): readonly RunSummary[] {
     return [...this.runs.values()].map(({ summary }) => summary).reverse();
   }
@@ -166,7 +158,6 @@ export class InspectedRuns {
     run.summary = { ...summary, duration, entries: summary.entries + 1, ...progressOf(summary, entry) };
   }
 
-  /** Removes the oldest runs, those that have ended first. */
   private trim(): void {
     if (this.length > this.limits.length)
       for (const source of this.sources.values()) if (source.runs.size === 0) this.removeExchanges(source);

@@ -139,22 +139,18 @@ export function addMessage(view: View, message: Message): View {
   return appendMessage(answered, message.role, parts);
 }
 
-/** Appends a message with the next id. */
 export function appendMessage(view: View, role: MessageView['role'], parts: readonly PartView[]): View {
   return { ...view, messages: [...view.messages, { id: String(view.messages.length + 1), role, parts }] };
 }
 
-/** Replaces the last message. */
 export function replaceLast(view: View, message: MessageView): View {
   return { ...view, messages: [...view.messages.slice(0, -1), message] };
 }
 
-/** A complete call. */
 export function toolCallView({ id, name, arguments: args }: ToolCallPart): ToolCallView {
   return { type: 'toolCall', id, name, arguments: args, status: 'pending' };
 }
 
-/** A call with its result or error. */
 export function answeredCall(call: ToolCallView, answer: ToolResultPart): ToolCallView {
   const ended = call.nested ? { ...call, nested: endedRun(call.nested, answer) } : call;
   if (answer.error === undefined) return { ...ended, status: 'completed', result: answer.result };
@@ -182,7 +178,6 @@ export function withoutNotices(view: View): View {
   return others;
 }
 
-/** The calls of a view, also those of inner runs. */
 export const callsOf = (view: View): readonly ToolCallView[] =>
   view.messages
     .flatMap(({ parts }) => parts.filter(isToolCallView))
@@ -192,7 +187,6 @@ export const callsOf = (view: View): readonly ToolCallView[] =>
 export const waitingCalls = (view: View): readonly ToolCallView[] =>
   callsOf(view).filter(({ status, nested }) => status === 'waiting' && !nested);
 
-/** Changes one call of a view, also of an inner run. */
 export const changeCall = (view: View, id: string, change: (call: ToolCallView) => ToolCallView): View =>
   mapCalls(view, (call) => {
     if (call.id === id) return change(call);
@@ -241,7 +235,6 @@ const cancelCalls = (view: View): View =>
       : answeredCall(call, unfinishedResult(call, 'cancelled')),
   );
 
-/** The view of an inner run whose call has ended. */
 function endedRun(view: View, { error, code }: ToolResultPart): View {
   if (['idle', 'stopped', 'failed'].includes(view.status)) return view;
   if (error === undefined) return { ...view, status: 'idle' };
@@ -278,5 +271,4 @@ export function endAnswer(view: View, ended: 'stopped' | 'failed'): View {
 
 const isToolCallView = (part: PartView): part is ToolCallView => part.type === 'toolCall';
 
-/** Whether the arguments of a call arrive. */
 export const isReceiving = (part: PartView): boolean => isToolCallView(part) && part.status === 'receiving';

@@ -26,18 +26,14 @@ import { createAnswer } from './answer.js';
 import type { Answer } from './answer.js';
 import type { ToolCallView, View, ViewStatus } from './view.js';
 
-/** Builds a view from the events of a run. */
 export interface ViewFold {
-  /** The view before the first event. */
   readonly start: View;
   /** Adds an event, and returns the view: the same one if nothing has changed. */
   add(event: StreamEvent): View;
   fail(thrown: unknown): View;
 }
 
-/** A call whose arguments arrive. */
 interface StreamedCall {
-  /** Where it is in the model's message. */
   readonly position: number;
   readonly json: PartialJson;
 }
@@ -58,7 +54,6 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
   const { view, patch, addDelta, addPart } = answer;
   const { addFragment, addCall, changeCall, dropStreamed, dropCalls } = createCalls(answer);
   const patchCall = (id: string, fields: Partial<ToolCallView>) => changeCall(id, (call) => ({ ...call, ...fields }));
-  /** The views of the inner runs, by the ids of their calls. */
   const inner = new Map<string, ViewFold>();
 
   function addNested(call: ToolCallView, event: StreamEvent): ToolCallView {
