@@ -5,15 +5,12 @@ import { parseLetters } from './playMarbles.js';
 import type { MarbleValues } from './playMarbles.js';
 import { sameValue, showValue } from './sameValue.js';
 
-/** What is emitted in one millisecond. */
 interface Moment {
   readonly at: number;
-  /** The letters of the diagram. */
   letters: string;
   readonly values: unknown[];
 }
 
-/** A stream: its moments, and its end. */
 interface Timeline {
   readonly moments: readonly Moment[];
   readonly end: '|' | '#' | '';
@@ -30,9 +27,8 @@ const EXTRA_TIME = 3_600_000;
 const alphabet = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 
 /**
- * Compares what an Observable emits in virtual time with a diagram.
- *
- * @returns What differs, with both diagrams; undefined if nothing does.
+ * What differs between what an Observable emits in virtual time and a diagram, with both diagrams; undefined if nothing
+ * does.
  */
 export function differenceOf<T>(
   create: () => Observable<T>,
@@ -96,7 +92,6 @@ function addTo(moments: Moment[], at: number, values: readonly unknown[], letter
   }
 }
 
-/** The letter of a diagram that stands for the same values. */
 const letterOf = (values: MarbleValues<unknown>, { values: list }: Moment): string | undefined =>
   Object.entries(values).find(([, each]) => sameValue(each, list))?.[0];
 
@@ -142,7 +137,6 @@ function describe(expected: Timeline, actual: Timeline, first: number): string {
   return lines.join('\n');
 }
 
-/** The first moments that differ. */
 function firstMoments(expected: Timeline, actual: Timeline) {
   const index = expected.moments.findIndex(
     ({ at, letters }, position) => actual.moments[position]?.at !== at || actual.moments[position].letters !== letters,
@@ -158,7 +152,6 @@ function timeOf(expected: Timeline, actual: Timeline): string {
   return ` at ${Math.min(...times)} ms`;
 }
 
-/** The values of the first moments that differ, if they do not only differ in their time. */
 function valuesAt(expected: Timeline, actual: Timeline): readonly string[] {
   const { wanted, got } = firstMoments(expected, actual);
   if (wanted?.letters === got?.letters) return [];

@@ -93,13 +93,11 @@ type Cases = Readonly<Record<string, () => void>>;
 
 interface UnderTest<In extends StreamEvent> extends Required<OperatorContractOptions<In>> {
   readonly operator: OperatorFunction<In, unknown>;
-  /** Events for which the operator emits something before the source ends. */
   readonly input: readonly In[];
 }
 
 const unknown = { type: 'unknownToTheOperator', data: { nested: [1] } };
 
-/** When the operator subscribes its source, emits, and unsubscribes. */
 function subscriptionCases<In extends StreamEvent>({ operator, input, passThrough }: UnderTest<In>): Cases {
   return {
     'subscribes nothing if its subscriber is already closed': () => {
@@ -239,7 +237,6 @@ function repetitionCases<In extends StreamEvent>({ operator, source, passThrough
   };
 }
 
-/** For an operator that passes events through. */
 function eventCases<In extends StreamEvent>({ operator, source }: UnderTest<In>): Cases {
   return {
     'passes unknown events through, unchanged and in order': () => {
@@ -266,7 +263,6 @@ function eventCases<In extends StreamEvent>({ operator, source }: UnderTest<In>)
 
 type TextOperator = OperatorFunction<StreamEvent, StreamEvent>;
 
-/** Subscribes, and unsubscribes after each number of events that is less than all. */
 function leaveWithin<In>(events: readonly In[], operator: OperatorFunction<In, unknown>): void {
   events.forEach((_, count) => {
     record(concat(from(events.slice(0, count)), NEVER).pipe(operator)).subscription.unsubscribe();

@@ -1,7 +1,5 @@
-/** Pairs of objects that are being compared. */
 type Pairs = readonly (readonly [object, object])[];
 
-/** What two values are compared by, if not by their fields. */
 function contentOf(value: object): unknown {
   if (value instanceof Date) return value.getTime();
   if (value instanceof Map || value instanceof Set) return [...value];
@@ -17,7 +15,6 @@ function isOpaque(value: object): boolean {
   return prototype !== Object.prototype && prototype !== null;
 }
 
-/** The text of a value whose class has a `toString` of its own. */
 function textOf(value: object): string | undefined {
   const toString: unknown = Reflect.get(value, 'toString');
   return toString === Object.prototype.toString || typeof toString !== 'function'
@@ -48,7 +45,6 @@ function isSame(a: unknown, b: unknown, within: Pairs): boolean {
   );
 }
 
-/** A value as text for people: JSON, and what JSON does not have. */
 export const showValue = (value: unknown): string => JSON.stringify(shown(value, []));
 
 function shown(value: unknown, within: readonly object[]): unknown {

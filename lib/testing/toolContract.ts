@@ -74,7 +74,6 @@ export function toolContract(create: () => Tool, options: ToolContractOptions): 
   ];
 }
 
-/** What a call answered: its error and its code are absent after a success. */
 interface Answer {
   readonly error?: string | undefined;
   readonly code?: string | undefined;
@@ -90,7 +89,6 @@ function requireRejection([answer]: readonly Answer[]): void {
   if (answer?.code !== 'invalid_arguments') throw broken('a call with invalid arguments was executed');
 }
 
-/** Calls of one tool, by an agent. */
 class ToolUse {
   private readonly before: number;
   private readonly within: number;

@@ -14,7 +14,6 @@ export function layoutRun(run: RecordedRun, wire: WireOfRun = new Map()): Drawin
   return new RunLayout(run, wire).drawing();
 }
 
-/** How a run or a request has ended. A file may contain any value. */
 function outcomeOf({ outcome }: { readonly outcome: unknown }): Outcome {
   if (outcome === 'unsubscribed') return 'stopped';
   return outcome === 'completed' || outcome === 'failed' ? outcome : 'open';

@@ -28,14 +28,11 @@ ${html}
 `;
 }
 
-/** What `startDrawing` of the script needs: the elements, and the data. */
 export interface RenderedDrawing {
   readonly html: string;
-  /** Plain JSON. */
   readonly data: object;
 }
 
-/** Renders a drawing without its page. */
 export const renderDrawing = (drawing: Drawing, wire: WireOfRun, startTime: number): RenderedDrawing => ({
   html: drawingElements(drawing),
   data: drawingData(drawing, wire, startTime),
@@ -79,7 +76,6 @@ function drawingData({ root, items, duration }: Drawing, wire: WireOfRun, startT
   };
 }
 
-/** A row of the table: its depth and its cells. The page creates thousands of them only when they are shown. */
 function tableRow({ lane, depth }: PlacedLane): readonly [depth: number, ...cells: string[]] {
   const { name, note, start, end, outcome, spans, marks } = lane;
   const details = [...spans, ...marks].map(({ label }) => label).filter((label) => label !== '');
@@ -87,7 +83,6 @@ function tableRow({ lane, depth }: PlacedLane): readonly [depth: number, ...cell
   return [depth, name, formatTime(start), duration, outcome, note, [...new Set(details)].slice(0, 12).join('; ')];
 }
 
-/** The elements of a drawing, without its page. */
 function drawingElements(drawing: Drawing): string {
   const { title, facts, root } = drawing;
   const duration = Math.max(drawing.duration, 1);
@@ -184,7 +179,6 @@ function renderTicks(ticks: readonly Tick[], duration: number): string {
   return `<svg class="deltas" ${box} aria-hidden="true">${paths.join('')}</svg>`;
 }
 
-/** From 6 for one character to 26 for 500 and more. */
 const strokeHeight = (size: number): number => Math.min(26, Math.round(6 + 3.2 * Math.log(Math.max(1, size))));
 
 function axisTicks(duration: number, step: number): string {
@@ -213,5 +207,4 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** A text for HTML, also within an attribute. */
 const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character] ?? character);

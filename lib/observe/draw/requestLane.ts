@@ -25,7 +25,6 @@ export class RequestLane {
     return this.lane.end !== undefined;
   }
 
-  /** Draws a delta, and the silence before it. */
   tick(tick: Tick): void {
     const { lane } = this;
     if (this.firstTick === undefined) {
@@ -48,7 +47,6 @@ export class RequestLane {
     lane.spans.push({ kind: 'queued', from: lane.start, to: at, label: `sent after ${formatTime(pause)}` });
   }
 
-  /** Strikes what the attempt has emitted. */
   retract(at: number): void {
     const { lane, attemptStart } = this;
     this.drawAnswer(at);

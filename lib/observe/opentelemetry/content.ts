@@ -21,7 +21,6 @@ export function inputAttributes({ messages, tools }: Pick<ModelRequest, 'message
   };
 }
 
-/** The model's message. */
 export const outputAttributes = (message: Message | undefined): Attributes =>
   message ? { 'gen_ai.output.messages': JSON.stringify([toMessage(message)]) } : {};
 
@@ -53,7 +52,6 @@ function toFile({ mediaType, url, data }: FilePart) {
   return url === undefined ? { type: 'blob', ...file, content: data } : { type: 'uri', ...file, uri: url };
 }
 
-/** Collects the model's message from its chunks. */
 export class OutputCollector {
   /** The model's message; undefined before its `finish`, and if the model has not written anything. */
   message: Message | undefined;

@@ -15,14 +15,9 @@ const safeCodes: ReadonlySet<unknown> = new Set([
   'timeout',
 ]);
 
-/** The fields of an error, or of its JSON. */
 type ErrorFields = Partial<Record<'providerCode' | 'status' | 'code' | 'name' | 'retryable', unknown>>;
 
-/**
- * Returns the type of an error, for `error.type`: the provider's code, the HTTP status, the error's code, or its name.
- *
- * @param thrown The error, or its JSON.
- */
+/** For `error.type`: the provider's code, the HTTP status, the code of the error, or its name. */
 export function errorType(thrown: unknown): string {
   const { providerCode, status, code, name } = readFields(thrown);
   const number = typeof status === 'number' ? String(status) : undefined;

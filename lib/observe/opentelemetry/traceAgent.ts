@@ -75,7 +75,6 @@ export function traceAgent<T extends readonly Tool[], O, C>(
 /** The agents that are traced: as a tool of a traced agent, none is traced twice. */
 const tracedAgents = new WeakSet<object>();
 
-/** Runs one run as an operation. */
 function traceRun<Options extends RunOptions | ResumeOptions>(
   start: (options: Options) => Observable<RunEvent>,
   runOptions: Options,

@@ -97,11 +97,7 @@ export class EntryQueue {
     }
   }
 
-  /**
-   * Writes the entries that need not wait. The sink may add entries and end the run: they are written after those.
-   *
-   * @param ended The beginnings of the names of streams that have ended. Default: none.
-   */
+  /** Writes the entries that need not wait. The sink may add entries and end the run: they are written after those. */
   flush(ended: readonly string[] = []): void {
     this.ended.push(...ended);
     if (this.isWriting) return;

@@ -37,7 +37,6 @@ export class InspectorLink {
   private readonly dropped = new Map<number, number>();
   private readonly request: typeof fetch | undefined;
 
-  /** @throws ConfigurationError `options` for an address that is not one of an inspector. */
   constructor(address: string, { fetch: request }: { readonly fetch?: typeof fetch | undefined }) {
     const { url, token } = parseAddress(address);
     this.url = `${url}api/entries`;

@@ -9,7 +9,6 @@ type Masks = Readonly<Record<string, Mask>>;
 
 const keep: Mask = (value) => value;
 
-/** The fields that are kept. */
 const keeping = (...fields: readonly string[]): Masks => Object.fromEntries(fields.map((field) => [field, keep]));
 
 /** Masks everything: what people, models and tools wrote. The structure and the names of fields are kept. */
@@ -24,7 +23,6 @@ function maskLeaf(value: unknown): unknown {
   return typeof value === 'number' ? 0 : value;
 }
 
-/** Dots of the length of a text. */
 export const maskedText = (text: string): string => '·'.repeat(text.length);
 
 /** Errors that the library itself writes, or their beginning: they say what happened to a call, not its content. */

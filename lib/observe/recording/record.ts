@@ -51,10 +51,8 @@ export class RequestLog {
   private requests = 0;
   private previous: ModelRequest | undefined;
 
-  /** @param recorder Returns the recorder of the next request. */
   constructor(private readonly recorder: () => RunRecorder) {}
 
-  /** The chunks of a request, which are recorded. */
   stream(model: Model, request: ModelRequest): Observable<Chunk> {
     return defer(() => {
       const number = ++this.requests;
@@ -104,13 +102,9 @@ function sharedMessages(before: readonly Message[], after: readonly Message[]): 
 const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((item, index) => item === b[index]);
 
-/** What is called while a stream passes. */
 interface StreamObserver<T> {
-  /** Called before a value is emitted. */
   readonly before: (value: T) => void;
-  /** Called when the value has been emitted. */
   readonly after?: () => void;
-  /** Called once. */
   readonly end: (outcome: RecordedOutcome, error?: unknown) => void;
 }
 

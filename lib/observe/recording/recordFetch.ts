@@ -55,7 +55,6 @@ export interface RecordOptions {
 const MIN_SECRET_LENGTH = 5;
 const recordedHeaders = /^(?:content-type|retry-after(?:-ms)?|[\w-]*request-?id)$/i;
 
-/** An exchange in progress. */
 interface OpenExchange extends Omit<RecordedExchange, 'url' | 'body'> {
   readonly url: string;
   readonly body: string;
@@ -66,11 +65,9 @@ interface OpenExchange extends Omit<RecordedExchange, 'url' | 'body'> {
   end: RecordedExchange['end'];
 }
 
-/** When an exchange in progress began, and when its frames arrived. */
 interface Times {
   readonly at: number;
   readonly after: number[];
-  /** The number of characters of its frames. */
   length: number;
 }
 
@@ -182,7 +179,6 @@ async function bodyText(body: BodyInit | null | undefined): Promise<string> {
   return body instanceof ReadableStream ? '[stream]' : new Response(body).text();
 }
 
-/** Called while a body is read. */
 interface BodyHandlers {
   readonly frame: (exchange: OpenExchange, text: string) => void;
   readonly end: (exchange: OpenExchange, reason: RecordedExchange['end']) => void;

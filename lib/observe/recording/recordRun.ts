@@ -77,7 +77,6 @@ export function recordRun<T extends readonly Tool[], O, C>(
   return agentOf(stream, resume, innerAgentOf(agent));
 }
 
-/** What the first entry of a run contains. */
 interface Start {
   readonly name: string | undefined;
   readonly input?: readonly Message[];

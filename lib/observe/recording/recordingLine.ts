@@ -30,7 +30,6 @@ function representable(value: unknown, parents: readonly object[]): unknown {
   }
 }
 
-/** The largest sizes of what is recorded of a line that is too long. */
 interface Cut {
   readonly text: number;
   readonly items: number;
@@ -84,7 +83,6 @@ function shortLeaf(value: unknown): unknown {
   return typeof value === 'string' ? value.slice(0, 100) : value;
 }
 
-/** The two halves of an entry with several deltas. */
 export function splitDeltas(entry: DeltasEntry): readonly DeltasEntry[] {
   const half = Math.ceil(entry.texts.length / 2);
   const first = entry.after[half] ?? 0;

@@ -69,17 +69,13 @@ export class RecordingOutput {
     this.secrets = spellings(secrets);
   }
 
-  /** The number of a new run. */
   nextRun(): number {
     return ++this.runs;
   }
 
   /**
-   * Writes an entry, after the header if it is the first one. An error of the sink ends the recording, not the run.
-   *
-   * @param entry The entry.
-   * @param room How many characters may be written. An entry that is longer is not written. Default: no limit.
-   * @returns The number of characters that were written, or undefined if there was not enough room.
+   * Writes an entry, after the header if it is the first one, and returns its length; undefined if it has more than
+   * `room` characters, and was not written. An error of the sink ends the recording, not the run.
    */
   write(entry: RecordingEntry, room = Infinity): number | undefined {
     if (this.isBroken) return 0;

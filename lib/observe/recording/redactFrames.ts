@@ -5,9 +5,6 @@ import { secretsIn } from './redactTexts.js';
 /**
  * Replaces the secrets in frames, and what has the shape of a key, also what spans several frames or several deltas:
  * the replacement is where the secret begins.
- *
- * @param frames The frames.
- * @param secrets The `spellings` of the secrets.
  */
 export function redactFrames(frames: readonly string[], secrets: readonly string[]): readonly string[] {
   const text = frames.join('');
@@ -31,7 +28,6 @@ export function redactFrames(frames: readonly string[], secrets: readonly string
   });
 }
 
-/** A range of the text, and what replaces it. */
 interface Redacted {
   readonly range: Range;
   readonly text: string;

@@ -9,9 +9,6 @@ import type { RecordingEntry } from './entries.js';
 /**
  * Where a text contains secrets: the known ones, and what has the shape of a key, also where JSON has escaped some of
  * its characters.
- *
- * @param text The text.
- * @param secrets The `spellings` of the known secrets.
  */
 export function secretsIn(text: string, secrets: readonly string[]): readonly Range[] {
   if (secrets.length === 0 && !mayHaveKey(text) && !escapedCharacter.test(text)) return [];
@@ -132,9 +129,6 @@ const isTextPart = (part: unknown): part is { readonly type: 'text'; readonly te
 /**
  * Replaces the secrets in consecutive texts, also those that span several of them: the replacement is where the secret
  * begins.
- *
- * @param texts The texts.
- * @param ranges Where the secrets are in the joined text.
  */
 export function redactTexts(texts: readonly string[], ranges: readonly Range[]): readonly string[] {
   if (ranges.length === 0) return texts;
@@ -162,9 +156,6 @@ const openEscape = /\\(?:u(?:0(?:0(?:[2-7])?)?)?)?$/i;
 /**
  * Where the end of a text begins that may be the beginning of a secret: of a key, or of a known secret, which may be
  * longer than a word (a password with blanks).
- *
- * @param text The text.
- * @param secrets The `spellings` of the known secrets.
  */
 export function openTail(text: string, secrets: readonly string[]): number {
   const first = Math.max(0, text.length - MAX_TAIL_LENGTH);

@@ -74,11 +74,6 @@ export function replayEvents(recording: RunRecording, options: ReplayOptions = {
   });
 }
 
-/**
- * Returns a run of a recording.
- *
- * @throws ConfigurationError `recording` if it has no such run.
- */
 export function runOf({ runs }: RunRecording, options: Pick<ReplayOptions, 'run'>): RecordedRun {
   const number = options.run ?? 1;
   const run = runs[number - 1];
@@ -96,7 +91,6 @@ export const originOf = ({ start, steps }: RecordedRun) => ({
   position: (steps[0]?.position ?? 1) - 1,
 });
 
-/** The model of a run. */
 export function replayModel(run: RecordedRun, clock: ReplayClock): Model {
   const { provider, name } = run.requests[0]?.entry.model ?? { provider: 'recording', name: 'recording' };
   const played = playedRequests(run);
@@ -126,7 +120,6 @@ function playRequest({ entry, end }: RecordedRequest, played: PlayedRequest, clo
   return concat(chunks, endOf(entry.model.provider, end));
 }
 
-/** What follows the last chunk of a request, or the last event of a run. */
 function endOf(provider: string, end: Pick<RequestEndEntry, 'outcome' | 'error'> | undefined): Observable<never> {
   switch (end?.outcome) {
     case 'completed':
@@ -194,7 +187,6 @@ function playedRequests({ steps }: RecordedRun): ReadonlyMap<number, PlayedReque
   return requests;
 }
 
-/** An error with the fields of a recorded one. */
 function replayedError(json: JsonObject): Error {
   const message = nonEmptyString(json['message']) ?? 'The recorded request failed.';
   const error = new Error(message);

@@ -124,7 +124,6 @@ export function replayRun(recording: RunRecording, options: ReplayOptions = {}):
 export const canRepeat = ({ start }: RecordedRun): boolean =>
   start.kind === 'run' && (!start.resumed || start.checkpoint !== undefined);
 
-/** @throws ConfigurationError `recording` if a run cannot be repeated. */
 export function requireRepeatable(run: RecordedRun): void {
   if (canRepeat(run)) return;
   if (run.start.kind === 'model') {
@@ -171,7 +170,6 @@ function runOptions(run: RecordedRun, clock: ReplayClock): RunReplay['options'] 
   return options as RunReplay['options']; // fragments add events, which the caller may ignore
 }
 
-/** The tools of the requests, which answer as the recorded ones did. */
 function replayTools(run: RecordedRun, clock: ReplayClock): readonly Tool[] {
   const nextCall = inOrder(callsOf(run), ({ id }) => id);
   const nextWaiting = inOrder(waitingCalls(run), ({ call }) => call.id);
@@ -199,7 +197,6 @@ function parametersOf({ definition: { parameters }, rejected }: RecordedTool): T
   return { ...parameters, validate };
 }
 
-/** Returns a function that returns the values of a key one after another. */
 function inOrder<T>(values: readonly T[], keyOf: (value: T) => string): (key: string) => T | undefined {
   const lists = groupByKey(values, keyOf);
   return (key) => lists.get(key)?.shift();
@@ -212,7 +209,6 @@ function playApproval(waiting: WaitingStep | undefined, clock: ReplayClock): boo
   return asked.at === step.at && !call.details ? true : playMoment(asked, step, call.details ?? true, clock);
 }
 
-/** What a recorded call emitted after its start. A call that has no recorded start fails. */
 function playRecorded(call: RecordedCall | undefined, context: ToolContext, clock: ReplayClock): Observable<unknown> {
   const { id, name } = context.call;
   if (!call) return throwError(() => new Error(`The recording has no call of ${name} with the id "${id}".`));

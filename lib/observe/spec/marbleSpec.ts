@@ -67,13 +67,11 @@ function importsOf(body: string): string {
     .join('');
 }
 
-/** The lines of the values of a diagram. */
 const entries = <T>(values: Readonly<Record<string, readonly T[]>>, textOf: (value: T) => string): string =>
   Object.entries(values)
     .map(([letter, list]) => `\n    ${letter}: [${list.map(textOf).join(', ')}],`)
     .join('');
 
-/** A call of `playMarbles`; the values are expressions. */
 function playing(values: readonly Timed<string>[], end: MarbleEnd, type: string, error?: string): string {
   const drawn = toMarbles(values, end);
   const failure = error === undefined ? '' : `, new Error(${toSource(error)})`;
@@ -97,7 +95,6 @@ function requestLines(run: RecordedRun): readonly string[] {
   });
 }
 
-/** What the agent needs: the calls, who had to approve them, the decisions, the ids. */
 function constants(run: RecordedRun): string {
   const waiting = waitingCalls(run);
   const decided = waiting.filter(({ decided: decision }) => decision);
@@ -156,7 +153,6 @@ function agentLines(run: RecordedRun): string {
   ].join('');
 }
 
-/** Without a decision, a call waited until it was cancelled, or the run ended. */
 const approveLine = (waiting: readonly WaitingStep[]): string =>
   waiting.some(({ decided }) => decided)
     ? '\n    approve: ({ id }) => decisions.get(id)?.shift() ?? NEVER,'
@@ -179,7 +175,6 @@ function toolLine({ definition, isExternal, hasWaited, rejected }: RecordedTool,
 const executeText = (hasCalls: boolean): string =>
   hasCalls ? '(_args, context) => playCall(calls.get(context.call.id)?.shift() ?? EMPTY, context)' : '() => EMPTY';
 
-/** The validation of a tool that rejected arguments: it rejects them again. */
 function validatorOf(rejected: RecordedTool['rejected']): string {
   return `(args: JsonObject) => {
           const problem = new Map(${toSource([...rejected])} as const).get(JSON.stringify(args) as never);

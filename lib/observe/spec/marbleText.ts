@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
 
-/** Something and its time, in whole milliseconds. */
 export interface Timed<T> {
   readonly at: number;
   readonly value: T;
@@ -12,7 +11,6 @@ export interface MarbleText<T> {
   readonly values: Readonly<Record<string, readonly T[]>>;
 }
 
-/** How a drawn stream ends, and when. */
 export interface MarbleEnd {
   readonly at: number;
   readonly mark: '|' | '#' | '';

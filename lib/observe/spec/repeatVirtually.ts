@@ -36,7 +36,6 @@ export function repeatRun(recording: RunRecording, run: number): RecordedRun {
   return { ...runOf(readRecording(lines), {}), hasContent };
 }
 
-/** The number of the first event in which two runs differ, from 1; undefined if they emitted the same events. */
 export function firstDifference(a: RecordedRun, b: RecordedRun): number | undefined {
   const [these, those] = [a, b].map((run) => eventsOf(run).map(({ event }) => JSON.stringify(event)));
   const length = Math.max(these?.length ?? 0, those?.length ?? 0);

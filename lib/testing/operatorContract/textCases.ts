@@ -11,7 +11,6 @@ type Events = readonly StreamEvent[];
 /** More text than an operator should hold back. */
 const LONG_TEXT = 5000;
 
-/** An event of any type. */
 type AnyEvent = StreamEvent & Readonly<Record<string, unknown>>;
 
 const finish: AnyEvent = { type: 'finish', reason: 'stop' };
@@ -32,7 +31,6 @@ const notices: readonly AnyEvent[] = [
   { type: 'retry', attempt: 1, delay: 1, error: {} },
 ];
 
-/** What can follow a text, and where an operator emits the text that it holds then. */
 const endings = {
   'a stop': {
     emit: '`release`',

@@ -28,7 +28,6 @@ export interface RecordedAnswer {
   readonly error?: string;
 }
 
-/** The output of a model. */
 export interface Reading {
   readonly text: string;
   readonly thinking: string;
@@ -71,7 +70,6 @@ function toReading(events: readonly StreamEvent[], error: unknown): Reading {
   };
 }
 
-/** Checks that all of a response was read. */
 export function expectAnswer(reading: Reading, answer: RecordedAnswer): void {
   const { text = '', thinking = '', calls = [], usage, error } = answer;
   expectSame('the text', reading.text, text);
@@ -132,7 +130,6 @@ export function conversation(): Partial<ModelRequest> {
 
 const unknownEvent = '{"type":"event_of_an_unknown_type","unknown":{"nested":[1]}}';
 
-/** Inserts an event of an unknown type before each event of a body. */
 export function withUnknownEvents(body: string, contentType: string): string {
   const isLines = !contentType.startsWith('text/event-stream');
   const [inserted, delimiter] = isLines
@@ -144,7 +141,6 @@ export function withUnknownEvents(body: string, contentType: string): string {
     .join('');
 }
 
-/** Throws an Error if two values of JSON differ. */
 export function expectSame(what: string, actual: unknown, expected: unknown): void {
   if (isSameJson(actual, expected)) return;
   throw new Error(

@@ -14,10 +14,9 @@ const shortLifetime = 30 * 60_000;
 export class PromptCache {
   private readonly entries = new Map<string, { lifetime: number; until: number }>();
 
-  /** @param scheduler Its clock decides what has expired. Default: `asyncScheduler`. */
+  /** The clock decides what has expired. */
   constructor(private readonly scheduler: SchedulerLike = asyncScheduler) {}
 
-  /** Reads and writes the prefixes of a prompt, and returns the counts of its input. */
   usageOf(prompt: CachedPrompt): Usage {
     const prefixes = prefixesOf(prompt);
     const input = prefixes.at(-1)?.tokens ?? 0;
@@ -58,7 +57,6 @@ interface Prefix {
   readonly lifetime?: number | undefined;
 }
 
-/** The prefixes of a prompt, one for each block. */
 function prefixesOf({ scope, blocks }: CachedPrompt): readonly Prefix[] {
   let key = scope;
   let characters = 0;

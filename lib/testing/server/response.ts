@@ -14,7 +14,6 @@ import type { Framing } from './framing.js';
 import type { Behaviour, ServedRequest, ServedTurn } from './options.js';
 import type { PromptCache } from './promptCache.js';
 
-/** Bytes of a response body, and what happens after them. */
 export interface BodyChunk {
   readonly bytes: Uint8Array;
   /** Whether these bytes are a frame, which the options count. */
@@ -33,7 +32,6 @@ export interface ServedResponse {
 
 const noBytes = bytesOf('');
 
-/** An error response. */
 export function errorResponse(
   dialect: Dialect,
   refusal: Refusal,
@@ -54,7 +52,6 @@ export function errorResponse(
   };
 }
 
-/** A response with the given frames, unchanged. */
 export function rawResponse(
   dialect: Dialect,
   behaviour: Behaviour,
@@ -79,12 +76,7 @@ export interface PlayedTurn {
   readonly promptUsage?: Usage | undefined;
 }
 
-/**
- * A response with the turn that the script has for the request.
- *
- * @param keep Called with the turn, unless the script throws. Default: nothing is called.
- * @param cache The prompt cache of the server. Default: it has none.
- */
+/** A response with the turn that the script has for the request. `keep` receives the turn, unless the script throws. */
 export function scriptedResponse(
   dialect: Dialect,
   behaviour: Behaviour,
@@ -120,7 +112,6 @@ export function scriptedResponse(
   return playedResponse(dialect, behaviour, played);
 }
 
-/** A response with a turn, or with the frames of it that `includes` selects. */
 export function playedResponse(
   dialect: Dialect,
   behaviour: Behaviour,
@@ -142,7 +133,6 @@ export function playedResponse(
   );
 }
 
-/** Replaces the counts of the input in the usage of a response. */
 function withPromptUsage(chunk: Chunk, promptUsage: Usage | undefined): Chunk {
   if (chunk.type !== 'finish' || !promptUsage) return chunk;
   return { ...chunk, usage: usageOf({ ...chunk.usage, total: undefined, ...promptUsage }) };

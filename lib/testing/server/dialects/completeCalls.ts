@@ -4,7 +4,6 @@ import { isJsonObject, tryParseJson } from '../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../core/json/json.js';
 import type { ProviderData } from '../../../core/message.js';
 
-/** A call for a wire that cannot send fragments. */
 export interface CompleteCall {
   readonly id?: string;
   readonly name: string;
@@ -12,18 +11,13 @@ export interface CompleteCall {
   readonly providerData?: ProviderData;
 }
 
-/** Joins a script's fragments into complete calls. */
 export interface CallCollector {
   /**
    * Adds a fragment and returns the calls to write now: a fragment that is a complete call is written at once, after
    * those before it.
    */
   add(fragment: ToolCallFragment): readonly CompleteCall[];
-  /**
-   * Returns the remaining calls.
-   *
-   * @throws ConfigurationError `script` for arguments that are not a JSON object: the wire cannot express them.
-   */
+  /** Returns the remaining calls. Throws for arguments that are not a JSON object: the wire cannot express them. */
   flush(): readonly CompleteCall[];
 }
 
@@ -85,7 +79,6 @@ export function splitInput(args: ToolCallFragment['arguments']): readonly string
   return typeof input === 'string' ? splitText(input) : [];
 }
 
-/** Splits the JSON text of a value into fragments. */
 export const splitJson = (value: JsonValue): readonly string[] => splitText(JSON.stringify(value));
 
 /**

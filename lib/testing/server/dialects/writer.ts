@@ -6,16 +6,12 @@ import type { DialectFrame, DialectWriter } from './dialect.js';
 
 type Frames = readonly DialectFrame[];
 
-/** How an API encodes a response. */
 interface WriterParts {
   /** The frames before those of the first chunk. Default: none. */
   readonly begin?: (first: Chunk) => Frames;
-  /** Encodes a call, for an API without fragments. */
   readonly call?: (call: CompleteCall) => Frames;
-  /** Encodes a chunk of each type that the API can express. */
   readonly chunks: { readonly [T in Chunk['type']]?: (chunk: Extract<Chunk, { readonly type: T }>) => Frames };
   readonly error: (error: unknown) => Frames;
-  /** The frames that end the response. Default: none. */
   readonly end?: (finish: FinishChunk) => Frames;
 }
 

@@ -13,12 +13,9 @@ import { refusalOf } from './request.js';
 import { createWriter } from '../writer.js';
 
 /**
- * Anthropic's Messages API as server-sent events, as its page "Streaming messages" documents them: `message_start`,
- * blocks that start, grow and stop, `message_delta` with the stop reason and the usage, `message_stop`. Thinking ends
- * with a signature. A source becomes a citation of the text, and metadata the blocks that it reports (`serverTools`,
- * `compaction`, `unknown`).
- *
- * Ids and signatures are constant: the same script results in the same bytes.
+ * Anthropic's Messages API as server-sent events, as its page "Streaming messages" documents them. A source becomes a
+ * citation of the text, and metadata the blocks that it reports (`serverTools`, `compaction`, `unknown`). Ids and
+ * signatures are constant: the same script results in the same bytes.
  */
 export const anthropic: Dialect = {
   framing: 'sse',

@@ -17,11 +17,8 @@ import { historyRules, textResultRules } from './historyRules.js';
 
 /**
  * OpenAI's Chat Completions as server-sent events, as its API reference documents them ("The chat completion chunk
- * object"): a first delta with the role, one delta per chunk, `finish_reason` on an empty delta, usage in a last chunk
- * without choices if `stream_options.include_usage` asks for it and the script's `finish` has it, `[DONE]`. Thinking is
- * `reasoning_content`, as DeepSeek and vLLM send it.
- *
- * Ids and times are constant: the same script results in the same bytes.
+ * object"). Thinking is `reasoning_content`, as DeepSeek and vLLM send it. Ids and times are constant: the same script
+ * results in the same bytes.
  */
 export const chatCompletions: Dialect = {
   framing: 'sse',
@@ -36,12 +33,7 @@ export const chatCompletions: Dialect = {
   errorBody: ({ message, type, code }) => ({ error: { message, type, param: null, code: code ?? null } }),
 };
 
-/**
- * Why a server refuses a request, with OpenAI's message.
- *
- * @param body The body of the request.
- * @param rules The histories that the server refuses. Default: those that any server refuses.
- */
+/** Why a server refuses a request, with OpenAI's message. */
 export function refusalOf(body: unknown, rules: readonly HistoryRule[] = historyRules): Refusal | undefined {
   const refuse = (message: string, code?: string): Refusal => ({
     status: 400,

@@ -6,15 +6,11 @@ import { historyObjection } from '../historyRules.js';
 import { chatCompletions, refusalOf } from './chatCompletions.js';
 import { mistralIdRules, mistralOrderRules } from './historyRules.js';
 
-/** The differences between a server of the Chat Completions API and OpenAI's own. */
 interface Variant {
   readonly bases: Dialect['bases'];
   readonly serves: (path: string) => boolean;
-  /** More rules, besides those of any server. Default: none. */
   readonly refusal?: (body: JsonObject) => Refusal | undefined;
-  /** Replaces a chunk before it is encoded. Default: no change. */
   readonly chunk?: (chunk: Chunk) => Chunk;
-  /** Replaces a frame before it is sent. Default: no change. */
   readonly frame?: (frame: JsonObject) => JsonObject;
   /**
    * Whether usage is always sent, together with the finish. Default: in a separate frame if the request asks for it, as
@@ -23,7 +19,6 @@ interface Variant {
   readonly usageWithFinish?: boolean;
 }
 
-/** The Chat Completions API of another server: OpenAI's frames, rewritten. */
 function variant({ bases, serves, refusal, chunk, frame: rewrite, usageWithFinish = false }: Variant): Dialect {
   const rewritten = ({ data }: DialectFrame): DialectFrame => {
     const parsed: unknown = data === '[DONE]' ? undefined : JSON.parse(data);
@@ -52,7 +47,6 @@ function variant({ bases, serves, refusal, chunk, frame: rewrite, usageWithFinis
   };
 }
 
-/** Moves the usage from the frame without choices into the frame before it. */
 function mergeUsage(frames: readonly DialectFrame[]): readonly DialectFrame[] {
   return frames.flatMap((frame, at) => {
     const [parsed, next] = [parse(frame), parse(frames[at + 1])];
@@ -70,7 +64,6 @@ function parse(frame: DialectFrame | undefined): JsonObject | undefined {
   return isJsonObject(parsed) ? parsed : undefined;
 }
 
-/** Rewrites the choices of a frame. */
 function withChoice(frame: JsonObject, rewrite: (choice: JsonObject, delta: JsonObject) => JsonObject): JsonObject {
   const choices = Array.isArray(frame['choices']) ? frame['choices'].filter(isJsonObject) : [];
   return {

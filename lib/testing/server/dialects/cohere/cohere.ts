@@ -11,11 +11,8 @@ import { createWriter } from '../writer.js';
 import { historyRules } from './historyRules.js';
 
 /**
- * Cohere's Chat API, version 2, as server-sent events, as its pages "A Guide to Streaming Responses" and "Streaming for
- * tool use" document them: typed events; content and calls that start, grow and end; `message-end` with the finish
- * reason and the usage. A failure in the middle of the response is a `message-end` with an error.
- *
- * Ids are constant: the same script results in the same bytes.
+ * Cohere's Chat API, version 2, as its pages "A Guide to Streaming Responses" and "Streaming for tool use" document it.
+ * A failure in the middle of the response is a `message-end` with an error. Ids are constant.
  */
 export const cohere: Dialect = {
   framing: 'sse',
@@ -68,7 +65,6 @@ function writer(turn: number): DialectWriter {
   });
 }
 
-/** The content and the calls of a response, of which at most one is open. */
 function createBlocks() {
   let contentIndex = -1;
   let callIndex = -1;

@@ -15,12 +15,9 @@ import { googleHistory } from './history.js';
 import { historyRules } from './historyRules.js';
 
 /**
- * The Gemini API's `streamGenerateContent` with `alt=sse`, as its API reference documents it
- * ("GenerateContentResponse"): parts of one candidate, complete calls, the first of which has a thought signature
- * (guide "Thought signatures"), an id if the script has one, `STOP` also after calls, usage with the finish reason, no
- * terminal mark. A script's `paused` stops with `CONTINUATION`; the next request must send back its token.
- *
- * Ids and signatures are constant: the same script results in the same bytes.
+ * The Gemini API's `streamGenerateContent` with `alt=sse`, as its API reference documents it. The first call has a
+ * thought signature (guide "Thought signatures"). A script's `paused` stops with `CONTINUATION`; the next request must
+ * send back its token. Ids and signatures are constant: the same script results in the same bytes.
  */
 export const google: Dialect = {
   framing: 'sse',
@@ -160,7 +157,6 @@ const requestFields = new Set([
   'continuationToken',
 ]);
 
-/** Why the Gemini API refuses a body, with its own message. */
 function googleRefusal(body: unknown): Refusal | undefined {
   if (!isRecord(body)) return refused('Invalid JSON payload received.');
   const unknown = Object.keys(body).find((field) => !requestFields.has(field));

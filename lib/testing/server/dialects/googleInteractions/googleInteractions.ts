@@ -13,11 +13,8 @@ import { interactionsHistory } from './history.js';
 import { refusedByInteractions } from './request.js';
 
 /**
- * Google's Interactions API, as its guide "Streaming interactions" and the types of the SDK 3.1 document it: steps
- * with deltas, thoughts with a signature at their end, calls whose arguments are fragments of JSON,
- * `interaction.completed` with status and usage, then `[DONE]`.
- *
- * Ids and signatures are constant: the same script results in the same bytes.
+ * Google's Interactions API, as its guide "Streaming interactions" and the types of the SDK 3.1 document it. Ids and
+ * signatures are constant: the same script results in the same bytes.
  */
 export const googleInteractions: Dialect = {
   framing: 'sse',

@@ -8,20 +8,13 @@ export interface CallFields {
   readonly fields: JsonObject;
 }
 
-/** Reads which item a call of the script becomes. Default: a function call. */
 export function callFieldsOf({ providerData }: ToolCallFragment): CallFields {
   const data = providerData?.['openai-responses'];
   const { type, namespace, async, caller } = isJsonObject(data) ? data : ({} as JsonObject);
   return { type: nonEmptyString(type) ?? 'function_call', fields: omitUndefined({ namespace, async, caller }) };
 }
 
-/**
- * The content of a call that is sent as a whole (OpenAI's reference, the output items of a response); undefined for a
- * call that streams.
- *
- * @param type The type of the item.
- * @param args The arguments.
- */
+/** The content of a call that is sent as a whole (OpenAI's reference, the output items of a response). */
 export function wholeCallContent(type: string, args: JsonObject): JsonObject | undefined {
   switch (type) {
     case 'shell_call':

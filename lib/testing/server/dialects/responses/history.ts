@@ -24,7 +24,6 @@ export function responsesHistory(body: JsonObject): readonly Message[] {
   return conversation.messages;
 }
 
-/** Reads a call of any type: its name, and its arguments. */
 function readCall(item: JsonObject): { readonly name: JsonValue | undefined; readonly arguments: unknown } | undefined {
   const { type, name, action, actions, operation, input } = item;
   switch (type) {
@@ -46,7 +45,6 @@ function readCall(item: JsonObject): { readonly name: JsonValue | undefined; rea
   }
 }
 
-/** Reads the result of a call of any type: an image, the loaded tools, the outputs of a shell, or a text. */
 function outcomeOfItem({ type, output, tools, status }: JsonObject): Outcome {
   switch (type) {
     case 'computer_call_output':

@@ -14,16 +14,9 @@ import { refusalOf, withStore } from './request.js';
 import { createServerItemsWriter } from './serverItems.js';
 
 /**
- * OpenAI's Responses API as server-sent events, as its reference documents them ("Streaming events"): items are added,
- * grow by deltas and are done; each one is repeated in full at its end, and the complete response comes last. Thinking
- * becomes a summary of reasoning, a source an annotation, an image the result of an `image_generation_call`. The
- * metadata `serverTools` (as `openaiResponses` emits it) becomes the items and events of tools that OpenAI runs, and an
- * item under `unknown` is sent unchanged. A call whose provider data has the `type` of another item
- * (`{ 'openai-responses': { type: 'shell_call' } }`) becomes that item. A server stores responses for
- * `previous_response_id`, and a background response so that a client can request its rest:
- * `GET /responses/{id}?stream=true&starting_after=N`.
- *
- * Ids and times are constant: the same script results in the same bytes.
+ * OpenAI's Responses API, as its reference documents it ("Streaming events"). The metadata `serverTools` becomes the
+ * items of tools that OpenAI runs, an item under `unknown` is sent unchanged, and a call becomes the item whose `type`
+ * its provider data has. Ids and times are constant: the same script results in the same bytes.
  */
 export const responses: Dialect = {
   framing: 'sse',
@@ -138,7 +131,6 @@ function createOutput(event: MakeFrame, turn: number) {
       items.push(current.complete);
       return [...before, ...current.beginFrames, write(current)];
     },
-    /** An item without deltas. */
     whole(prefix: string, { started, fields }: WholeItem, progress?: string): readonly DialectFrame[] {
       const [id, index] = [`${prefix}_${nextId()}`, items.length];
       const item = { id, ...fields };
@@ -153,7 +145,6 @@ function createOutput(event: MakeFrame, turn: number) {
   };
 }
 
-/** The fields of an item at its start, and at its end. */
 interface WholeItem {
   readonly started: JsonObject;
   readonly fields: JsonObject;
@@ -204,7 +195,6 @@ function createCalls(event: MakeFrame, output: ReturnType<typeof createOutput>) 
       if (done) calls.delete(key);
       return [...before, ...deltas, ...(done ? item.endFrames() : [])];
     },
-    /** Ends the calls that are open. */
     end: () => [...calls.values()].flatMap((item) => item.endFrames()),
   };
 }
