@@ -60,7 +60,6 @@ export function createCommandQueue(
   offer: (input: Input) => boolean,
 ) {
   const added = new Subject<Command>();
-  /** The command that is executed, then those that wait. */
   let pending: Command[] = [];
   /** How many of those that wait were offered to the run. */
   let offered = 0;

@@ -155,7 +155,7 @@ function createConversation(
   function currentView(): ConversationView {
     const branch = exchanges.view();
     const last = branch.at(-1);
-    const waiting = exchanges.waiting().filter(({ name }) => !runs.isExecutedHere(name)); // also of other branches
+    const waiting = exchanges.waiting().filter(({ name }) => !options.tools?.has(name)); // also of other branches
     const queued = queue.prompts().map(({ input }) => input);
     return { status: last?.status ?? 'idle', exchanges: branch, waiting, queued, ...savedError };
   }

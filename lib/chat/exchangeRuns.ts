@@ -102,12 +102,11 @@ export function createExchangeRuns(
 
   return {
     start,
-    isExecutedHere: waitingRuns.isExecutedHere,
 
     answer(callId: string, answer: CallAnswers): void {
       exchanges.answer(callId, answer);
       changed();
-      waitingRuns.answered();
+      waitingRuns.answers.next();
     },
 
     /** Offers a prompt to the run that is executed. Returns whether there is one that has not ended. */
@@ -121,10 +120,8 @@ export function createExchangeRuns(
 
     /** Continues the open exchanges of a saved conversation: those of a branch in order, and branches at once. */
     continueSaved: (stop: Observable<void>): Observable<unknown> => {
-      const open = exchanges.open();
-      const firstOpen = ({ id }: Exchange) => exchanges.path(id).find((exchange) => open.includes(exchange));
-      const branches = open.map((first) => open.filter((exchange) => firstOpen(exchange) === first));
-      return merge(...branches.map((branch) => concat(...branch.map(({ id }) => continueExchange(id, stop)))));
+      const branches = exchanges.openBranches().map((branch) => branch.map(({ id }) => continueExchange(id, stop)));
+      return merge(...branches.map((runs) => concat(...runs)));
     },
   };
 }

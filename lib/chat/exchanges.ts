@@ -47,7 +47,6 @@ export const earlierRun = ({ run, input, hasBegun }: Exchange): EarlierRun => ({
 
 const openStatuses: readonly ViewStatus[] = ['sending', 'runningTools', 'waiting'];
 
-/** The exchanges of a conversation: a tree, of which one branch is shown. */
 export type Exchanges = ReturnType<typeof createExchanges>;
 
 export function createExchanges(saved: readonly Exchange[], last: string | undefined) {
@@ -71,7 +70,6 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     if (!isGrowing) revision += 1;
   }
 
-  /** The exchanges up to this one, oldest first. */
   function path(id: string | undefined): readonly Exchange[] {
     const newestFirst: Exchange[] = [];
     for (let next = id; next !== undefined; next = newestFirst.at(-1)?.parent) newestFirst.push(get(next));
@@ -85,6 +83,13 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
   const open = (): readonly Exchange[] =>
     [...byId.values()].filter(({ base, view }) => base !== undefined || openStatuses.includes(view.status));
 
+  /** The open exchanges, those of a branch together. */
+  function openBranches(): readonly (readonly Exchange[])[] {
+    const all = open();
+    const firstOf = ({ id }: Exchange) => path(id).find((exchange) => all.includes(exchange));
+    return all.map((first) => all.filter((exchange) => firstOf(exchange) === first));
+  }
+
   function addAnswer(id: string, callId: string, answer: CallAnswers): void {
     const { view, base, answers } = get(id);
     // The events of a run that has not ended change its view.
@@ -97,6 +102,7 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     update,
     path,
     open,
+    openBranches,
     addAnswer,
 
     /** Changes with everything but the growing view of a run. */
@@ -104,7 +110,6 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
 
     selected: () => last,
 
-    /** The calls of all exchanges that wait, and have no answer yet. */
     waiting: (): readonly ToolCallView[] =>
       open().flatMap((exchange) => openCalls(exchange).filter(({ id }) => ownerOf(id, open()) === exchange)),
 
@@ -157,7 +162,6 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
 const ownerOf = (callId: string, list: readonly Exchange[]): Exchange | undefined =>
   list.find(({ view }) => callsOf(view).some(({ id }) => id === callId));
 
-/** The calls of an exchange that wait, and have no answer yet. */
 export const openCalls = ({ view, answers }: Exchange): readonly ToolCallView[] =>
   waitingCalls(view).filter(({ id }) => !Object.hasOwn(allAnswers(answers), id));
 

@@ -55,7 +55,6 @@ export function createWaitingRuns(
     return concat(executed, merge(stopped, answered).pipe(take(1), concatAll())).pipe(finalize(() => lock.release()));
   }
 
-  /** Continues an exchange whose calls have answers. */
   function resume(exchange: Exchange, stop: Observable<void>, onBegin?: () => void): Observable<unknown> {
     const { id, parent, checkpoint } = exchange;
     const view = answeredView(exchange);
@@ -91,16 +90,14 @@ export function createWaitingRuns(
     );
   }
 
-  const callsOfPage = (id: string) => openCalls(exchanges.get(id)).filter(({ name }) => isExecutedHere(name));
-
-  const isExecutedHere = (name: string): boolean => tools?.has(name) ?? false;
+  const callsOfPage = (id: string) => openCalls(exchanges.get(id)).filter(({ name }) => tools?.has(name));
 
   function cancelWaiting(id: string): Observable<never> {
     update(id, { view: cancelView(exchanges.get(id).view), checkpoint: undefined });
     return EMPTY;
   }
 
-  return { wait, resume, isExecutedHere, answered: () => answers.next() };
+  return { wait, resume, answers };
 }
 
 const answerOf = ({ id, result, error }: ToolResultEvent): CallAnswers =>

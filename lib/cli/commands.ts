@@ -71,7 +71,6 @@ const textOf = (value: string | boolean | undefined) => (typeof value === 'strin
 
 type OptionTypes = Readonly<Record<string, { readonly type: 'string' | 'boolean' }>>;
 
-/** Writes what is made of a recording to a file. */
 function write(shell: Shell, file: string, out: string, make: (recording: RunRecording) => string): Promise<number> {
   if (resolve(out) === resolve(file))
     throw new UsageError(`"${out}" is the recording itself. Pass another file with --out.`);
@@ -84,7 +83,6 @@ function write(shell: Shell, file: string, out: string, make: (recording: RunRec
     });
 }
 
-/** The options of a command, and its one file. */
 function parseFile(args: readonly string[], options: OptionTypes) {
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
   const [file, ...others] = positionals;
@@ -95,7 +93,6 @@ function parseFile(args: readonly string[], options: OptionTypes) {
 
 const withoutEnding = (file: string): string => file.replace(/\.[^./\\]*$/, '');
 
-/** The path of a file for an import, from a folder. */
 function relativePath(from: string, file: string): string {
   // It becomes a URL, in which these characters would have a meaning.
   const parts = relative(from, file).split(sep);

@@ -9,7 +9,6 @@ const colors = { dim: '2', red: '31', green: '32', yellow: '33', cyan: '36' } as
 // eslint-disable-next-line no-control-regex -- that is its purpose
 const controlCharacters = /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 
-/** A text that cannot control the terminal. */
 export const plainText = (text: string): string => text.replace(controlCharacters, '');
 
 /** The longest JSON that is printed, in characters. */
@@ -20,9 +19,7 @@ function jsonOf(value: JsonValue | undefined): string {
   return text.length > LONGEST_JSON ? `${text.slice(0, LONGEST_JSON - 1)}…` : text;
 }
 
-/** Prints the events of a run, as text for a terminal: a few lines, and the text of the model. */
 export class EventPrinter {
-  /** The type of the deltas in the current line; undefined for an empty one. */
   private open: 'text' | 'thinking' | undefined;
 
   constructor(private readonly hasColors: boolean) {}
@@ -40,7 +37,6 @@ export class EventPrinter {
     }
   }
 
-  /** A line of its own; an empty text only ends the current line. */
   line(text: string, color?: keyof typeof colors): string {
     const before = this.open ? '\n' : '';
     this.open = undefined;

@@ -1,12 +1,10 @@
 import type { Observable } from 'rxjs';
 
-/** `process.stdin`, or a stream that stands in for it. */
 export type Input = NodeJS.ReadableStream & {
   readonly isTTY?: boolean;
   setRawMode?(isRaw: boolean): unknown;
 };
 
-/** `process.stdout` or `process.stderr`, or a stream that stands in for it. */
 export type Output = NodeJS.WritableStream & {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -18,7 +16,6 @@ export interface Shell {
   readonly writeFile: (path: string, text: string) => Promise<void>;
   readonly write: (text: string) => void;
   readonly writeError: (text: string) => void;
-  /** Whether the output may have colors. */
   readonly hasColors: boolean;
   readonly interrupts: Observable<unknown>;
   readonly stdin: Input;

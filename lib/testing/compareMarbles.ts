@@ -117,7 +117,6 @@ function tokensOf({ moments, end, endAt }: Timeline): readonly string[] {
   return tokens;
 }
 
-/** Both diagrams, one above the other, with a mark below the first difference. */
 function describe(expected: Timeline, actual: Timeline, first: number): string {
   const [wanted, got] = [tokensOf(expected), tokensOf(actual)];
   const column = wanted

@@ -199,7 +199,6 @@ const messages: Checks = {
   },
 };
 
-/** The types of the events; consecutive texts are joined. */
 const joined = (envelopes: readonly Envelope[]): readonly string[] => {
   const content: string[] = [];
   let wasText = false;

@@ -185,7 +185,6 @@ function errorCases<In extends StreamEvent>({ operator, input }: UnderTest<In>):
   };
 }
 
-/** State belongs to one subscription. */
 function repetitionCases<In extends StreamEvent>({ operator, source, passThrough }: UnderTest<In>): Cases {
   return {
     'emits the same at a second subscription, and under repeat': () => {

@@ -106,7 +106,6 @@ class ToolUse {
     this.within = options.within ?? 5_000;
   }
 
-  /** Runs calls at the same time, and returns their answers. */
   async call(calls: readonly JsonObject[]): Promise<readonly Answer[]> {
     const answers: Answer[] = [];
     const run = this.run(calls).pipe(
@@ -120,7 +119,6 @@ class ToolUse {
     return answers;
   }
 
-  /** Cancels a call after its start, and waits until it has settled. */
   async cancel(): Promise<void> {
     const running = new Promise<void>((resolve) => (this.started = resolve));
     const subscription = this.run([this.options.arguments]).subscribe({ error: reportUnhandled });

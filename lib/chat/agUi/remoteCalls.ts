@@ -6,7 +6,6 @@ import type { AgUiMessage } from '../../transport/agUi/protocol.js';
 /** The calls of a conversation with another server: those in its messages, and those that are still arriving. */
 export class RemoteCalls {
   private readonly calls = new Map<string, ToolCallPart>();
-  /** The arguments of the calls that are still arriving. */
   private readonly texts = new Map<string, StringBuilder>();
 
   constructor(messages: readonly AgUiMessage[]) {

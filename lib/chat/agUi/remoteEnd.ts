@@ -11,7 +11,6 @@ export function remoteError({ message, code }: RunErrorEvent): RemoteRunError {
   return new RemoteRunError(code ?? 'internal', message, false);
 }
 
-/** Adds up AG-UI's token counts, one per model, to the usage of a run. */
 export const toUsage = (counts: readonly AgUiUsage[]): Usage =>
   counts.reduce<Usage>(
     (sum, each) =>
@@ -29,7 +28,6 @@ export const toUsage = (counts: readonly AgUiUsage[]): Usage =>
     {},
   );
 
-/** The end of a run at another server. */
 export interface RemoteEnd {
   readonly finishReason: FinishReason;
   readonly rawReason?: string;

@@ -6,7 +6,6 @@ import { StringBuilder } from '../../core/stringBuilder.js';
 import { addUsage } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 
-/** Collects the messages of a run at another server, turn by turn. */
 export class RemoteRun {
   private readonly text = new StringBuilder();
   private readonly thinking = new StringBuilder();
@@ -21,7 +20,6 @@ export class RemoteRun {
     return this.turn.results.size > 0;
   }
 
-  /** Whether the current turn has content for a message, or is the first one. */
   get isOpen(): boolean {
     return this.turns === 0 || this.turn.parts.length + this.turn.results.size + this.turn.prompts.length > 0;
   }
@@ -65,7 +63,6 @@ export class RemoteRun {
     return this.endMessages(this.turn.modelMessages());
   }
 
-  /** Ends the turn: emits its messages and the `turn` event. */
   endTurn(summary: Omit<TurnEvent, 'type' | 'turn'>): readonly StreamEvent[] {
     const messages = this.endMessages(this.turn.allMessages());
     this.turns += 1;

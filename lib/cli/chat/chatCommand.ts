@@ -11,7 +11,6 @@ import { createLineInput } from './lineInput.js';
 import { openModel } from './openModel.js';
 import { loadMarkdown } from './renderMarkdown.js';
 
-/** How many prompts are kept for the next session. */
 const HISTORY_LENGTH = 1000;
 
 export async function chatCommand(args: readonly string[], shell: Shell): Promise<number> {

@@ -28,7 +28,6 @@ export interface ChatSettings {
   readonly onPrompt: (prompt: string) => void;
 }
 
-/** The format of saved chats. */
 const VERSION = 1;
 
 const help = `/help          shows this

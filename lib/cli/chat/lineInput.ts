@@ -9,7 +9,6 @@ const breakSign = '⏎';
 
 const [pasteBegin, pasteEnd] = ['\u001b[200~', '\u001b[201~'];
 
-/** The key Ctrl-C, in a terminal whose keys are read one by one. */
 const interruptKey = '\u0003';
 
 /**

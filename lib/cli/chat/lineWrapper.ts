@@ -3,7 +3,6 @@ export class LineWrapper {
   /** How many lines were begun after the first one. */
   lines = 0;
   private column = 0;
-  /** The word at the end of the line, as far as it has arrived. */
   private word = '';
 
   /** The width is read for each word, since a window may be resized. */

@@ -33,12 +33,10 @@ const LIST_TIME = 200;
 
 export interface InspectServerOptions {
   readonly port: number;
-  /** Pages that may send their runs. */
   readonly origins: readonly string[];
 }
 
 export interface InspectServer {
-  /** The address with the token, for a browser and for `inspectRuns`. */
   readonly address: string;
   close(): Promise<void>;
 }
@@ -163,7 +161,6 @@ function follow(response: ServerResponse, runs: InspectedRuns): void {
     });
 }
 
-/** What is made of a recorded run, as JSON: its drawing, its spec, its replay. */
 type View = (recording: RunRecording, run: RecordedRun, query: URLSearchParams) => object;
 
 const views: Readonly<Record<string, View>> = {

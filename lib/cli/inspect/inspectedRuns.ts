@@ -26,13 +26,11 @@ export interface RunSummary {
   readonly entries: number;
 }
 
-/** The largest number of runs that are kept, and of characters of their recordings. */
 export interface InspectorLimits {
   readonly runs: number;
   readonly length: number;
 }
 
-/** A process, or a file: the lines that belong to all of its runs. */
 interface Source {
   header: string | undefined;
   readonly exchanges: string[];
@@ -47,12 +45,10 @@ interface InspectedRun {
   length: number;
 }
 
-/** The largest number of exchanges of a process that has no runs. */
 const MOST_WAITING = 100;
 
 const defaultLimits: InspectorLimits = { runs: 500, length: 2 ** 28 };
 
-/** The runs that an inspector has received. The oldest ones are removed beyond the limits. */
 export class InspectedRuns {
   private readonly sources = new Map<string, Source>();
   private readonly runs = new Map<number, InspectedRun>();
@@ -181,7 +177,6 @@ export class InspectedRuns {
   }
 }
 
-/** The exchanges of a run, among those of other runs of the same process. */
 function exchangesOf({ source, lines, key }: InspectedRun, header: string): readonly string[] {
   const { exchanges, runs } = source;
   if (exchanges.length === 0) return [];
@@ -195,7 +190,6 @@ function exchangesOf({ source, lines, key }: InspectedRun, header: string): read
   }
 }
 
-/** What an entry changes in the summary of its run. */
 function progressOf(summary: RunSummary, entry: Exclude<RunEntry, StartEntry>): Partial<RunSummary> {
   switch (entry.type) {
     case 'end': {

@@ -39,7 +39,6 @@ export class Lane {
   readonly marks: Mark[] = [];
   readonly ticks: Tick[] = [];
   readonly children: Lane[] = [];
-  /** A short description after the name: arguments, tokens, rates. */
   note = '';
   end: number | undefined;
   outcome: Outcome = 'open';

@@ -9,7 +9,6 @@ import type { DrawnItem, Drawing, Fact, Outcome } from './lanes.js';
 import { formatCost, formatUsage, Scope } from './scope.js';
 import type { WireOfRun } from './wire.js';
 
-/** Arranges a recorded run in lanes. */
 export function layoutRun(run: RecordedRun, wire: WireOfRun = new Map()): Drawing {
   return new RunLayout(run, wire).drawing();
 }

@@ -38,10 +38,8 @@ export const renderDrawing = (drawing: Drawing, wire: WireOfRun, startTime: numb
   data: drawingData(drawing, wire, startTime),
 });
 
-/** JSON that cannot end its script element. */
 const jsonForScript = (value: unknown): string => JSON.stringify(value).replaceAll('<', String.raw`\u003c`);
 
-/** What the script of the page needs: the events, the frames of the wire, and the rows of the table. */
 function drawingData({ root, items, duration }: Drawing, wire: WireOfRun, startTime: number) {
   const placed = flatten(root);
   const lanes = new Map(placed.map(({ lane }, index) => [lane, index]));
@@ -57,7 +55,6 @@ function drawingData({ root, items, duration }: Drawing, wire: WireOfRun, startT
     byRequest.set(request, ofRequest);
   }
   const next = new Map<number, number>();
-  /** The last frame of a request up to a time. Items are in the order of time. */
   const frameBefore = (request: number, time: number): readonly number[] => {
     const ofRequest = byRequest.get(request) ?? [];
     let index = next.get(request) ?? 0;
@@ -161,7 +158,6 @@ function renderMark({ kind, at, label }: Mark, duration: number): string {
 /** The resolution of the deltas, so that 10,000 of them are one path of bounded length. */
 const COLUMNS = 4000;
 
-/** One path for each kind: a stroke per column, as high as what arrived there is long. */
 function renderTicks(ticks: readonly Tick[], duration: number): string {
   const sizes = new Map<string, Map<number, number>>();
   for (const { kind, at, size, isVoid } of ticks) {

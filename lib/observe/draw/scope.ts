@@ -16,7 +16,6 @@ interface CallLane {
   nested?: Scope;
 }
 
-/** Draws the events of one run: the run itself, or the run of an agent within a tool. */
 export class Scope {
   private turn: Lane | undefined;
   private turns = 0;
@@ -90,7 +89,6 @@ export class Scope {
     }
   }
 
-  /** The run has ended: whatever is open ends with it. */
   close(at: number, outcome: Outcome): void {
     for (const request of this.numbered.values()) request.close(at, outcome);
     this.request?.close(at, outcome);

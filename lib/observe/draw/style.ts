@@ -103,7 +103,6 @@ kbd { font: 11px ui-monospace, monospace; border: 1px solid var(--line); border-
   details::details-content { content-visibility: visible; block-size: auto; } }
 `;
 
-/** The marks, and the variables of their colors. */
 export const markSigns = {
   subscribe: ['▶', 'good'],
   unsubscribe: ['✂', 'bad'],
@@ -115,7 +114,6 @@ export const markSigns = {
   retract: ['↩', 'retry'],
 } as const;
 
-/** The colors that are explained, in the order of the legend. */
 export const legend = [
   ['text', 'text'],
   ['thinking', 'thinking'],

@@ -40,7 +40,6 @@ export const requestAttributes = (request: ModelRequest): Attributes =>
     'gen_ai.output.type': request.output && 'json',
   });
 
-/** The response, from the metadata that the provider has sent. */
 export function responseAttributes({ responseId, model, answeredBy }: Metadata): Attributes {
   const isAnswer = isRecord(answeredBy) && typeof answeredBy['provider'] === 'string';
   return {

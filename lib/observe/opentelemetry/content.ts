@@ -8,7 +8,6 @@ import type { ModelRequest } from '../../core/model.js';
 import { accumulateToolCalls } from '../../operators/accumulateToolCalls.js';
 import { consolidate } from '../../operators/consolidate.js';
 
-/** Formats the conversation, the instructions and the tools of a request as the conventions define them. */
 export function inputAttributes({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): Attributes {
   const system = messages.filter(({ role }) => role === 'system').flatMap(({ parts }) => parts.map(toPart));
   const definitions = tools?.map(({ name, description, parameters }) => {

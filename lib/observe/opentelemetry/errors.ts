@@ -24,7 +24,6 @@ export function errorType(thrown: unknown): string {
   return [providerCode, number, code, name].find(isIdentifier) ?? '_OTHER';
 }
 
-/** The message of an error; undefined if it may be content that must not be recorded. */
 export function errorMessage(thrown: unknown, content: boolean): string | undefined {
   const { code, retryable } = readFields(thrown);
   const isSafe = safeCodes.has(code) && typeof retryable === 'boolean';

@@ -56,7 +56,6 @@ const listOf =
   (value) =>
     Array.isArray(value) ? value.map(mask) : maskAll(value);
 
-/** Masks an object by its type, which is kept. */
 const byType =
   (table: Readonly<Record<string, Masks>>): Mask =>
   (value) => {
@@ -65,7 +64,6 @@ const byType =
     return fields({ ...masks, type: keep })(value);
   };
 
-/** Masks the values of an object whose fields are ids. */
 const valuesOf =
   (mask: Mask): Mask =>
   (value) =>

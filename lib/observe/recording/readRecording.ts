@@ -128,7 +128,6 @@ const notARecording = (problem: string) =>
 
 class RecordingReader {
   private version: number | undefined;
-  /** Whether a recorder records content. */
   private readonly hasContent = new Map<string | undefined, boolean>();
   private position = 0;
   private skipped = 0;

@@ -93,7 +93,6 @@ export class RequestLog {
   }
 }
 
-/** How many messages two requests have in common, from the beginning. */
 function sharedMessages(before: readonly Message[], after: readonly Message[]): number {
   const first = after.findIndex((message, index) => message !== before[index]);
   return first < 0 ? after.length : first;
@@ -108,7 +107,6 @@ interface StreamObserver<T> {
   readonly end: (outcome: RecordedOutcome, error?: unknown) => void;
 }
 
-/** Passes a stream on, and records its values and its end: also that it was unsubscribed. */
 export const recordStream = <T>({ before, after, end }: StreamObserver<T>): MonoTypeOperatorFunction<T> =>
   createOperator<T, T>((out) => {
     let hasEnded = false;

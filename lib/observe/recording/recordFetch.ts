@@ -184,10 +184,7 @@ interface BodyHandlers {
   readonly end: (exchange: OpenExchange, reason: RecordedExchange['end']) => void;
 }
 
-/**
- * Wraps a response so that what is read from its body is recorded. A character that is split between two reads is
- * recorded with the second one.
- */
+/** A character that is split between two reads is recorded with the second one. */
 function recordBody(response: Response, exchange: OpenExchange, { frame, end }: BodyHandlers): Response {
   const reader = response.body?.getReader();
   if (!reader) {

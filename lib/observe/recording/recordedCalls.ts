@@ -143,12 +143,10 @@ export function cancelledCalls(run: RecordedRun): readonly EventStep<ToolResultE
 export interface WaitingStep {
   readonly call: WaitingCall;
   readonly step: RecordedStep;
-  /** When its tool was asked whether it needs an approval. */
   readonly asked: RecordedStep;
   readonly decided?: { readonly step: RecordedStep; readonly decision: Decision };
 }
 
-/** The calls of the run itself that waited, in order. */
 export function waitingCalls(run: RecordedRun): readonly WaitingStep[] {
   const waiting: Mutable<WaitingStep>[] = [];
   const undecided = new Map<string, Mutable<WaitingStep>>();
@@ -209,11 +207,9 @@ export interface RecordedTool {
   /** Whether its calls were answered from outside of the run: it had no `execute`. */
   readonly isExternal: boolean;
   readonly hasWaited: boolean;
-  /** The arguments that it rejected, as JSON, and why. */
   readonly rejected: ReadonlyMap<string, string>;
 }
 
-/** The tools of a run: those of its requests, and those that it executed before its first request. */
 export function toolsOf(run: RecordedRun): readonly RecordedTool[] {
   const definitions = new Map(run.requests.flatMap(({ tools }) => tools.map((tool) => [tool.name, tool] as const)));
   const { open } = run.start.checkpoint ?? {};
@@ -253,7 +249,6 @@ function rejectedArguments(run: RecordedRun): ReadonlyMap<string, ReadonlyMap<st
   return rejected;
 }
 
-/** The ids that a run generated for its calls, in order: those that the model did not send. */
 export function generatedIdsOf(run: RecordedRun): readonly string[] {
   const sent = new Set(
     run.steps.flatMap(({ entry }) =>

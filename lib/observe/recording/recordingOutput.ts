@@ -44,15 +44,12 @@ export interface RecordingOptions {
 /** Letters and digits: with a hyphen, a line looks as if it had a key, and would be searched longer. */
 const newId = /* @__PURE__ */ customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 10);
 
-/** Writes the entries of one recorder to its sink: as JSON, without secrets. */
 export class RecordingOutput {
   readonly hasContent: boolean;
   readonly maxLength: number;
-  /** The spellings of the known secrets. */
   readonly secrets: readonly string[];
   private readonly maxLineLength: number;
   private readonly send: (line: string) => void;
-  /** Identifies the recorder among those that write to one sink. */
   private readonly recorder = newId();
   private hasHeader = false;
   private isBroken = false;
@@ -73,10 +70,7 @@ export class RecordingOutput {
     return ++this.runs;
   }
 
-  /**
-   * Writes an entry, after the header if it is the first one, and returns its length; undefined if it has more than
-   * `room` characters, and was not written. An error of the sink ends the recording, not the run.
-   */
+  /** Returns the length, or undefined if it exceeds `room`. An error of the sink ends the recording, not the run. */
   write(entry: RecordingEntry, room = Infinity): number | undefined {
     if (this.isBroken) return 0;
     try {

@@ -2,10 +2,7 @@ import { replacement } from '../../protocol/secrets.js';
 import type { Range } from '../../protocol/secrets.js';
 import { secretsIn } from './redactTexts.js';
 
-/**
- * Replaces the secrets in frames, and what has the shape of a key, also what spans several frames or several deltas:
- * the replacement is where the secret begins.
- */
+/** Also what spans several frames or several deltas: the replacement is where the secret begins. */
 export function redactFrames(frames: readonly string[], secrets: readonly string[]): readonly string[] {
   const text = frames.join('');
   const inText = secretsIn(text, secrets).map((range): Redacted => ({ range, text: replacement }));
@@ -36,10 +33,7 @@ interface Redacted {
 /** A field of a JSON document that is a text: its name, and the text as it is written there. */
 const textField = /"([^"\\]*(?:\\.[^"\\]*)*)"\s*:\s*"([^"\\]*(?:\\.[^"\\]*)*)"/gs;
 
-/**
- * The secrets that a model has written over several deltas (`{"text":"sk-li"}`, `{"text":"ve-51"}`): the texts under
- * one name are read as one.
- */
+/** A model may write a secret over several deltas: `{"text":"sk-li"}`, `{"text":"ve-51"}`. */
 function findInDeltas(text: string, secrets: readonly string[]): readonly Redacted[] {
   const fields = new Map<string, { readonly start: number; readonly text: string }[]>();
   for (const match of text.matchAll(textField)) {
@@ -55,7 +49,6 @@ function findInDeltas(text: string, secrets: readonly string[]): readonly Redact
   });
 }
 
-/** The parts of the ranges of a joined text, in each of the deltas that were joined. */
 function splitOver(
   deltas: readonly { readonly start: number; readonly text: string }[],
   ranges: readonly Range[],

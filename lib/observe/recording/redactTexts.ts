@@ -6,30 +6,23 @@ import { findSecrets, mergeRanges, replaceRanges, replacement } from '../../prot
 import type { Range } from '../../protocol/secrets.js';
 import type { RecordingEntry } from './entries.js';
 
-/**
- * Where a text contains secrets: the known ones, and what has the shape of a key, also where JSON has escaped some of
- * its characters.
- */
+/** The known secrets, and what has the shape of a key, also where JSON has escaped some of its characters. */
 export function secretsIn(text: string, secrets: readonly string[]): readonly Range[] {
   if (secrets.length === 0 && !mayHaveKey(text) && !escapedCharacter.test(text)) return [];
   const ranges = [...findSecrets(text, secrets, 'recording'), ...findKeyShapes(text)];
   return mergeRanges([...ranges, ...escapedSecrets(text, secrets)]);
 }
 
-/** The escapes of JSON for characters that keys consist of. */
 const escapedCharacter = /\\u00[2-7][\da-f]/i;
 
-/** These, and the escapes for white space. */
 const escapes = /\\(?:u00[2-7][\da-f]|[/bfnrt])/i;
 const allEscapes = /* @__PURE__ */ new RegExp(escapes, 'gi');
 
-/** A part of a JSON text without its escapes. Undefined if it has none. */
 function unescape(text: string): string | undefined {
   if (!text.includes('\\') || !escapes.test(text)) return undefined;
   return text.replace(allEscapes, unescapedCharacter);
 }
 
-/** Where a position in the text without escapes is in the text with them. */
 function escapedPosition(text: string, position: number): number {
   let excess = 0;
   for (const { 0: escape, index } of text.matchAll(allEscapes)) {
@@ -63,7 +56,6 @@ export function redactEntry(entry: RecordingEntry, secrets: readonly string[]): 
 /** A number that has at least as many digits may be a known secret, such as a PIN. */
 const MIN_NUMBER_LENGTH = 4;
 
-/** Copies a JSON value, and replaces the secrets in all of its texts, field names and numbers, except token counts. */
 function redactValue(value: unknown, secrets: readonly string[]): unknown {
   if (typeof value === 'string') {
     const ranges = secretsIn(value, secrets);
@@ -115,7 +107,6 @@ function isSplitEvent(event: StreamEvent): boolean {
 
 const isSplit = (message: unknown): boolean => asArray(objectOrEmpty(message)['parts']).filter(isTextPart).length > 1;
 
-/** Replaces the secrets that span several text parts of one message. */
 function redactParts(parts: readonly unknown[], secrets: readonly string[]): readonly unknown[] {
   const texts = parts.map((part) => (isTextPart(part) ? part.text : ''));
   if (texts.filter((text) => text !== '').length < 2) return parts;
@@ -126,10 +117,7 @@ function redactParts(parts: readonly unknown[], secrets: readonly string[]): rea
 const isTextPart = (part: unknown): part is { readonly type: 'text'; readonly text: string } =>
   isRecord(part) && part['type'] === 'text' && typeof part['text'] === 'string';
 
-/**
- * Replaces the secrets in consecutive texts, also those that span several of them: the replacement is where the secret
- * begins.
- */
+/** Also secrets that span several of the texts: the replacement is where the secret begins. */
 export function redactTexts(texts: readonly string[], ranges: readonly Range[]): readonly string[] {
   if (ranges.length === 0) return texts;
   let offset = 0;
@@ -150,7 +138,6 @@ export function redactTexts(texts: readonly string[], ranges: readonly Range[]):
 /** The longest end of a text that is kept back because a secret may begin there, in characters. */
 const MAX_TAIL_LENGTH = 16_384;
 
-/** The first part of an escape of JSON. */
 const openEscape = /\\(?:u(?:0(?:0(?:[2-7])?)?)?)?$/i;
 
 /**
@@ -170,7 +157,6 @@ export function openTail(text: string, secrets: readonly string[]): number {
 const tailOf = (text: string, secrets: readonly string[]): number =>
   secrets.reduce((tail, secret) => Math.min(tail, openSecret(text, secret)), openKeyShape(text));
 
-/** Where the first part of a secret begins with which a text ends. */
 function openSecret(text: string, secret: string): number {
   const start = secret.charAt(0);
   let at = text.indexOf(start, Math.max(0, text.length - secret.length + 1));

@@ -133,10 +133,7 @@ function endOf(provider: string, end: Pick<RequestEndEntry, 'outcome' | 'error'>
   }
 }
 
-/**
- * Whether a step came from outside of the model: from the user or from a tool. A chunk that was recorded after it is
- * not emitted before it.
- */
+/** A step of the user or of a tool: a chunk that was recorded after it is not emitted before it. */
 function isOutsideStep({ entry }: RecordedStep): boolean {
   switch (entry.type) {
     case 'stop':
@@ -157,9 +154,7 @@ interface PlayedRequest {
 
 interface OpenRequest extends PlayedRequest {
   readonly moments: Moment<Chunk | undefined>[];
-  /** The step of the last chunk. */
   previous?: Moment<Chunk>['step'];
-  /** How many steps from outside of the model were before it. */
   outside: number;
 }
 

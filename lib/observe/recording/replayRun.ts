@@ -186,7 +186,6 @@ function replayTools(run: RecordedRun, clock: ReplayClock): readonly Tool[] {
   });
 }
 
-/** The parameters of a tool. They reject what the recorded tool rejected. */
 function parametersOf({ definition: { parameters }, rejected }: RecordedTool): Tool['parameters'] {
   if (rejected.size === 0) return parameters;
   const validate = (args: JsonObject) => {
@@ -202,7 +201,6 @@ function inOrder<T>(values: readonly T[], keyOf: (value: T) => string): (key: st
   return (key) => lists.get(key)?.shift();
 }
 
-/** Whether a call waits for a decision: when its tool said so, and with the same details. */
 function playApproval(waiting: WaitingStep | undefined, clock: ReplayClock): boolean | Observable<true | JsonObject> {
   if (!waiting) return false;
   const { asked, step, call } = waiting;
@@ -230,7 +228,6 @@ function replayApprovals(run: RecordedRun, clock: ReplayClock): Pick<AgentOption
   };
 }
 
-/** The ids that the run generated for its calls, in order: those that the model did not send. */
 function generatedIds(run: RecordedRun): () => string {
   const generated = generatedIdsOf(run);
   let count = 0;

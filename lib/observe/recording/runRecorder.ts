@@ -16,7 +16,6 @@ interface Batch {
   readonly request: number | undefined;
   readonly value: StreamEvent;
   readonly texts: string[];
-  /** The times of the deltas, in milliseconds since the first one. */
   readonly after: number[];
   readonly at: number;
 }
@@ -162,7 +161,6 @@ export class RunRecorder {
     });
   }
 
-  /** Adds an entry that waits for others, at the latest for a second. */
   private pushText(queued: QueuedEntry): void {
     if (this.isClosed) return;
     this.push(queued);

@@ -26,7 +26,6 @@ type Step = Pick<RecordedStep, 'at' | 'position'>;
  */
 const tick = 1e-6;
 
-/** The time from one step to another, in milliseconds of the recording. */
 const distance = (from: Step, to: Step): number => to.at - from.at + (to.position - from.position) * tick;
 
 /**
@@ -44,7 +43,6 @@ const TOLERANCE = { ahead: 1000, behind: 100 };
 export class ReplayClock {
   readonly speed: number;
   readonly scheduler: SchedulerLike;
-  /** When the replay began. */
   private start: number | undefined;
 
   constructor(

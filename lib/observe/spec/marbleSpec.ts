@@ -18,7 +18,6 @@ import type { MarbleEnd, Timed } from './marbleText.js';
 import { headOf, importLine, titleOf, toSource } from './specText.js';
 import type { SpecRunner } from './specText.js';
 
-/** Writes a spec that contains everything: the model, the tools and the expected events as marble diagrams. */
 export function marbleSpec(run: RecordedRun, { runner }: { readonly runner?: SpecRunner | undefined }): string {
   const { imports, it, equal } = headOf(runner);
   const { start, end } = run;
@@ -58,7 +57,6 @@ const importable = {
   'rivulet/testing': ['drawInVirtualTime', 'playMarbles', 'scriptedModel'],
 } as const;
 
-/** The imports that a spec needs: the names that occur in its code, not in its texts. */
 function importsOf(body: string): string {
   const code = body.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
   const isUsed = (name: string) => new RegExp(`\\b${name.replace('type ', '')}\\b`).test(code);
@@ -124,7 +122,6 @@ function listsById<T>(
   return `\n  const ${name} = new Map<string, (${type})[]>([${lines.join('')}\n  ]);`;
 }
 
-/** What a call emitted after its start. It ends with its result, or when the run ends it. */
 function callLine({ start, outputs, isOpen }: RecordedCall): string {
   const values = outputs.map(({ step, output }) => ({ at: step.at - start.at, value: toSource(output) }));
   const at = values.at(-1)?.at ?? 0;

@@ -40,10 +40,7 @@ function letterOf(index: number): string {
   );
 }
 
-/**
- * Writes values as a marble diagram of RxJS with durations: `200ms a 11ms (b|)`. A letter takes a millisecond and
- * stands for all values of it.
- */
+/** `200ms a 11ms (b|)`: a letter takes a millisecond and stands for all values of it. */
 export function toMarbles<T>(values: readonly Timed<T>[], end: MarbleEnd): MarbleText<T> {
   const groups: { readonly at: number; readonly values: T[] }[] = [];
   for (const { at, value } of values) {

@@ -23,7 +23,6 @@ export function repeatVirtually(recording: RunRecording, run: number): RecordedR
   return recorded;
 }
 
-/** Repeats a run in virtual time, with the recorded model and tools, and records it again. */
 export function repeatRun(recording: RunRecording, run: number): RecordedRun {
   const { start, hasContent } = runOf(recording, { run });
   const { name } = start;

@@ -23,7 +23,6 @@ const heads: Readonly<Record<SpecRunner, Head>> = {
   },
 };
 
-/** The parts of a spec that depend on the runner. */
 export const headOf = (runner: SpecRunner = 'vitest'): Head => heads[runner];
 
 export function titleOf({ start }: RecordedRun): string {

@@ -55,7 +55,6 @@ export function createAnswer(before: View) {
       );
   }
 
-  /** Adds a message that the user sent during the run. */
   function addPrompt(prompt: Message): void {
     view = addMessage(view, prompt);
     hasMessage = false;

@@ -208,7 +208,6 @@ export const cancelView = (view: View): View => endAnswer({ ...cancelCalls(view)
 export const failView = (view: View, error: JsonObject = interruption): View =>
   endAnswer({ ...cancelCalls(withoutNotices(view)), status: 'failed', error }, 'failed');
 
-/** Messages without their files. */
 export const textsOf = (messages: readonly Message[]): readonly Message[] =>
   messages
     .map((message) => ({ ...message, parts: message.parts.filter(({ type }) => type === 'text') }))
@@ -257,7 +256,6 @@ function mapCalls(view: View, change: (call: ToolCallView) => ToolCallView): Vie
   return messages === view.messages ? view : { ...view, messages };
 }
 
-/** Returns the list itself if no element changes. */
 function mapKept<T>(list: readonly T[], change: (element: T) => T): readonly T[] {
   const changed = list.map(change);
   return changed.every((element, index) => element === list[index]) ? list : changed;

@@ -66,10 +66,7 @@ const faults: readonly (readonly [fault: RegExp, problem: string, fix: string])[
   [/[|#](?!\)?$)/, 'there are marbles after the end of the stream', 'End the line at its "|" or "#".'],
 ];
 
-/**
- * Reads marbles as both Swirly and the scheduler do. The events of a group share the frame of its "("; each character
- * of the group counts as a frame.
- */
+/** The events of a group share the frame of its "("; each character of the group counts as a frame. */
 export function readMarbles(marbles: string, line: SourceLine): readonly DrawnEvent[] {
   for (const [fault, problem, fix] of faults) if (fault.test(marbles)) reject(line, problem, fix);
   let group = -1;

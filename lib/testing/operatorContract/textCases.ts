@@ -63,8 +63,7 @@ const endings = {
 };
 
 /**
- * The cases about text that an operator holds back, since its meaning depends on later text. The text arrives in deltas
- * of one character, so that an operator that holds text back does so.
+ * An operator may hold a text back if its meaning depends on later text. Here, it arrives in deltas of one character.
  */
 export function textCases(operator: TextOperator, turn: Events): Readonly<Record<string, () => void>> {
   const deltas = oneByOne(turn);
@@ -147,7 +146,6 @@ export function textCases(operator: TextOperator, turn: Events): Readonly<Record
   };
 }
 
-/** The text of a turn in deltas of one character; never empty. */
 export function oneByOne(turn: Events): Events {
   return Array.from(textOf(turn) || 'one two', (text): AnyEvent => ({ type: 'text', text }));
 }

@@ -39,7 +39,6 @@ export interface Reading {
   readonly error: unknown;
 }
 
-/** Subscribes to a model, and reads what it emits, to the end. The request offers the tools of the recorded calls. */
 export function read(model: Model, answer: RecordedAnswer, request: Partial<ModelRequest> = {}): Promise<Reading> {
   const names = new Set(answer.calls?.map(({ name }) => name));
   const tools = [...names].map((name) => ({ name, description: 'A tool.', parameters: { type: 'object' } }));
@@ -91,10 +90,7 @@ export function expectAnswer(reading: Reading, answer: RecordedAnswer): void {
   if (usage) expectSame('the usage', reading.usage, usage);
 }
 
-/**
- * Checks that only the beginning of a response was read, and that its end is an interruption. If everything up to the
- * finish reason was received, the response is complete, but may have no usage.
- */
+/** If everything up to the finish reason was received, the response is complete, but may have no usage. */
 export function expectBeginning(reading: Reading, answer: RecordedAnswer, provider: string): void {
   const { usage, ...complete } = answer;
   if (reading.error === undefined) {
@@ -114,7 +110,6 @@ export function expectBeginning(reading: Reading, answer: RecordedAnswer, provid
 /** Texts that the conversation contains, and so must the request. */
 export const markers = ['marker-system', 'marker-user', 'marker-argument', 'marker-result'] as const;
 
-/** A conversation with a call and its result. */
 export function conversation(): Partial<ModelRequest> {
   const call = { type: 'toolCall', id: 'call_1', name: 'lookup', arguments: { of: 'marker-argument' } } as const;
   return {

@@ -10,7 +10,6 @@ const charactersPerToken = 4;
 /** A longer lifetime than this one is billed as a long one. */
 const shortLifetime = 30 * 60_000;
 
-/** The prompt cache of one server: which prefixes it has, and until when. */
 export class PromptCache {
   private readonly entries = new Map<string, { lifetime: number; until: number }>();
 

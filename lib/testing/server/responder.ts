@@ -40,10 +40,6 @@ export function basePath(provider: string): string {
   );
 }
 
-/**
- * Returns a function that answers requests. It has the state of one server: the failures still to come, and the turns
- * that were played.
- */
 export function createResponder(
   script: Script<ServedTurn>,
   options: ServeOptions,

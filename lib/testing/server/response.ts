@@ -16,7 +16,6 @@ import type { PromptCache } from './promptCache.js';
 
 export interface BodyChunk {
   readonly bytes: Uint8Array;
-  /** Whether these bytes are a frame, which the options count. */
   readonly frame: boolean;
   readonly then?: 'end' | 'reset' | 'silence';
 }
@@ -138,10 +137,7 @@ function withPromptUsage(chunk: Chunk, promptUsage: Usage | undefined): Chunk {
   return { ...chunk, usage: usageOf({ ...chunk.usage, total: undefined, ...promptUsage }) };
 }
 
-/**
- * Encodes chunks as frames of the dialect. The last frame is marked, so that it can be written together with the end of
- * the body.
- */
+/** The last frame is marked, so that it can be written together with the end of the body. */
 function encodeChunks(chunks: ReturnType<typeof play>, writer: DialectWriter, framing: Framing): Observable<BodyChunk> {
   const encode = (frames: ReturnType<DialectWriter['end']>) =>
     frames.map((frame): BodyChunk => ({ bytes: framing.frame(frame), frame: true }));
@@ -176,7 +172,6 @@ function delayFrames(body: Observable<BodyChunk>, delay: number): Observable<Bod
   return body.pipe(concatMap((chunk, at) => (at === 0 ? of(chunk) : timer(delay).pipe(map(() => chunk)))));
 }
 
-/** Ends the body early, in the way that the options ask for. */
 function endEarly(body: Observable<BodyChunk>, { reset, silent, endEarly: end }: Behaviour): Observable<BodyChunk> {
   const endings = [
     [reset, 'reset'],

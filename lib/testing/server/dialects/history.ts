@@ -9,10 +9,7 @@ export interface Conversation {
    * Adds parts. Adjacent messages of a role become one, as in `repairHistory`: a wire may need several messages for it.
    */
   add(role: Role, parts: readonly Part[]): void;
-  /**
-   * Adds a tool call of the model. A call without an id gets one: `call_1`, by its position among the calls of the
-   * conversation.
-   */
+  /** A call without an id gets one: `call_1`, by its position among the calls of the conversation. */
   call(id: unknown, name: unknown, args: unknown): void;
   /** Adds a result. It answers the open call with its id; without an id, the first open call with its name. */
   result(id: unknown, name: unknown, outcome: Outcome): void;
@@ -81,7 +78,6 @@ export function outcomeWithFiles(content: unknown, parts: readonly Part[]): Outc
   return parts.some(({ type }) => type === 'file') ? { result: parts as readonly JsonValue[] } : outcomeOf(content);
 }
 
-/** The texts of a message's content, which is a text or an array of parts. */
 export function textsIn(content: unknown): readonly string[] {
   const parts: readonly unknown[] = Array.isArray(content) ? content : [content];
   return parts.flatMap((part) => {

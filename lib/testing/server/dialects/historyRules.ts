@@ -7,7 +7,6 @@ export interface HistoryRule {
   readonly objection: (messages: readonly JsonObject[], at: number) => string | undefined;
 }
 
-/** Returns what the first rule says that a message breaks; undefined if the messages keep all rules. */
 export function historyObjection(rules: readonly HistoryRule[], messages: readonly JsonObject[]): string | undefined {
   for (const at of messages.keys())
     for (const { objection } of rules) {

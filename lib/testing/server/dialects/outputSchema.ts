@@ -1,6 +1,5 @@
 import { isRecord } from '../../../core/json/json.js';
 
-/** Keywords that hold schemas by name. */
 const namedSchemas = ['properties', '$defs', 'definitions'] as const;
 
 function findInObjects(
@@ -55,10 +54,7 @@ export function refusedByOpenai(format: unknown, field: string): string | undefi
   });
 }
 
-/**
- * Why Anthropic refuses the schema of an output ("Structured outputs", "JSON Schema limitations": objects accept no
- * other properties). Undefined if it does not.
- */
+/** Why Anthropic refuses it ("Structured outputs", "JSON Schema limitations"): objects accept no other properties. */
 export function refusedByAnthropic(format: unknown): string | undefined {
   return findInObjects(isRecord(format) ? format['schema'] : undefined, ({ additionalProperties }) =>
     additionalProperties === false

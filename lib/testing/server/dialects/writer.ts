@@ -20,7 +20,6 @@ export function createWriter(api: string, { begin, call, chunks, error, end }: W
   let hasBegun = false;
   let finish: FinishChunk | undefined;
 
-  /** The frames of a call before those of the next chunk. */
   function callFrames(chunk: Chunk): Frames {
     if (!call) return [];
     return (chunk.type === 'toolCallFragment' ? calls.add(chunk) : calls.flush()).flatMap(call);

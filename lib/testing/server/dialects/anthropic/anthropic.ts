@@ -96,7 +96,6 @@ function writer(turn: number, body: JsonObject): DialectWriter {
   });
 }
 
-/** The blocks of a response: at most one is open, and calls may continue others. */
 function createBlocks(turn: number) {
   const calls = new Map<string | number, number>();
   let lastIndex = -1;
@@ -135,7 +134,6 @@ function createBlocks(turn: number) {
       const json = typeof args === 'object' && args !== null ? splitJson(args) : [args ?? ''];
       return [...started, ...inputDeltas(at, json), ...(done && at === lastIndex ? close() : [])];
     },
-    /** A block of another kind; the input of a call arrives in deltas. */
     whole: (block: JsonObject): DialectFrame[] => {
       const { type, input, ...fields } = block;
       const hasInput = isJsonObject(input);
@@ -148,10 +146,7 @@ function createBlocks(turn: number) {
   };
 }
 
-/**
- * The blocks that metadata stands for, as the provider of the Messages API reports them: the `raw` blocks of
- * `serverTools`, and any other object with a type.
- */
+/** As the provider of the Messages API reports them: `raw` of `serverTools`, and any other object with a type. */
 function blocksIn(chunk: MetadataChunk): readonly JsonObject[] {
   const serverTools = objectsIn(chunk.metadata['serverTools']).map(({ raw }) => raw);
   const objects = [...serverTools, ...Object.values(chunk.metadata)].filter(isJsonObject);

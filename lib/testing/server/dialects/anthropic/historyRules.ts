@@ -190,7 +190,6 @@ const isServerCall = (type: unknown): boolean => type === 'server_tool_use' || t
 const isCall = (type: unknown): boolean => type === 'tool_use' || isServerCall(type);
 const isServerResult = ({ type }: JsonObject): boolean => textOf(type).endsWith('_tool_result');
 
-/** Whether a message leaves the model's turn open: it has nothing but results of tools. */
 const answersOnly = (message: JsonObject): boolean =>
   message['role'] === 'user' && blocksOf(message).every(({ type }) => type === 'tool_result');
 

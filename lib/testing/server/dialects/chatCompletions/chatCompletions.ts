@@ -33,7 +33,6 @@ export const chatCompletions: Dialect = {
   errorBody: ({ message, type, code }) => ({ error: { message, type, param: null, code: code ?? null } }),
 };
 
-/** Why a server refuses a request, with OpenAI's message. */
 export function refusalOf(body: unknown, rules: readonly HistoryRule[] = historyRules): Refusal | undefined {
   const refuse = (message: string, code?: string): Refusal => ({
     status: 400,
@@ -104,10 +103,7 @@ function audioOf(chunk: FileChunk): string {
   return data;
 }
 
-/**
- * Encodes tool call fragments unchanged. A complete call is sent as OpenAI sends it: the name first, then the arguments
- * in fragments.
- */
+/** A complete call is sent as OpenAI sends it: the name first, then the arguments in fragments. */
 function toolCallWriter(): (fragment: ToolCallFragment) => JsonObject[] {
   const indices = new Map<string, number>();
   let current = -1;

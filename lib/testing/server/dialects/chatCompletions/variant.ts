@@ -12,10 +12,7 @@ interface Variant {
   readonly refusal?: (body: JsonObject) => Refusal | undefined;
   readonly chunk?: (chunk: Chunk) => Chunk;
   readonly frame?: (frame: JsonObject) => JsonObject;
-  /**
-   * Whether usage is always sent, together with the finish. Default: in a separate frame if the request asks for it, as
-   * OpenAI does.
-   */
+  /** Default: in a separate frame if the request asks for it, as OpenAI does. */
   readonly usageWithFinish?: boolean;
 }
 
@@ -73,10 +70,9 @@ function withChoice(frame: JsonObject, rewrite: (choice: JsonObject, delta: Json
 }
 
 /**
- * OpenRouter's Chat Completions, at `/api/v1/chat/completions`: `reasoning` with the same text in `reasoning_details`,
- * `native_finish_reason`, the cost in the usage, and errors in the stream as it documents them ("Errors and
- * debugging"): a numeric code, and a choice that finished with `error`. (For its comments, use the server's option
- * `comments`.)
+ * OpenRouter's Chat Completions: `reasoning` with the same text in `reasoning_details`, `native_finish_reason`, the
+ * cost in the usage, and errors in the stream as it documents them ("Errors and debugging"): a numeric code, and a
+ * choice that finished with `error`. For its comments, use the server's option `comments`.
  */
 export const openrouter = variant({
   bases: { openrouter: '/api/v1' },
@@ -113,9 +109,8 @@ function errorFrame({ message, code }: JsonObject): JsonObject {
 }
 
 /**
- * Mistral's chat API, at `/mistral/v1/chat/completions`: complete calls, thinking as parts of `content`, usage with the
- * finish. It refuses, with the messages that bug reports quote, unknown fields, ids other than nine letters and digits,
- * and roles out of order.
+ * Mistral's chat API: complete calls, thinking as parts of `content`, usage with the finish. It refuses, with the
+ * messages that bug reports quote, unknown fields, ids other than nine letters and digits, and roles out of order.
  */
 export const mistral = variant({
   bases: { mistral: '/mistral/v1' },

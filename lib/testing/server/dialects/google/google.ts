@@ -174,7 +174,6 @@ function googleRefusal(body: unknown): Refusal | undefined {
   return objection === undefined ? undefined : refused(objection);
 }
 
-/** Whether a request has both functions and tools of the API without the setting that this requires. */
 function isMixed({ tools, toolConfig }: Record<string, unknown>): boolean {
   if (!Array.isArray(tools) || (isRecord(toolConfig) && toolConfig['includeServerSideToolInvocations'] === true))
     return false;

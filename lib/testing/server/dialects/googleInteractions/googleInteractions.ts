@@ -29,7 +29,6 @@ export const googleInteractions: Dialect = {
   errorBody: ({ status, type, message }) => ({ error: { code: errorCodes.get(status) ?? type, message } }),
 };
 
-/** The codes of errors, by their status. */
 const errorCodes: ReadonlyMap<number, string> = new Map([
   [400, 'invalid_request'],
   [401, 'unauthenticated'],
@@ -79,7 +78,6 @@ function writer(turn: number, model: string): DialectWriter {
   });
 }
 
-/** The steps of a response, of which at most one is open. */
 function createSteps(turn: number) {
   let index = -1;
   let open: OpenStep | undefined;

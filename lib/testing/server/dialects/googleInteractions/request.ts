@@ -101,7 +101,6 @@ const rules: readonly RequestRule[] = [
   },
 ];
 
-/** Why the Interactions API refuses a body. */
 export function refusedByInteractions(body: unknown): Refusal | undefined {
   if (!isRecord(body)) return refused('Invalid JSON payload received.');
   for (const { objection } of rules) {

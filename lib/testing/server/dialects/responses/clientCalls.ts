@@ -2,7 +2,6 @@ import type { ToolCallFragment } from '../../../../core/chunk.js';
 import { isJsonObject, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 
-/** The fields of the provider data that a script's call may have: the type of its item, and fields of the item. */
 export interface CallFields {
   readonly type: string;
   readonly fields: JsonObject;

@@ -4,10 +4,7 @@ import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeOf, outcomeWithFiles, textParts } from '../history.js';
 import type { Outcome } from '../history.js';
 
-/**
- * Reads the conversation of a Responses API request. It does not include the response that `previous_response_id`
- * refers to. Reasoning and the items of provider-run tools are not parts of a message.
- */
+/** Without the response that `previous_response_id` refers to, reasoning, and the items of provider-run tools. */
 export function responsesHistory(body: JsonObject): readonly Message[] {
   const conversation = createConversation();
   const { instructions, input } = body;

@@ -22,15 +22,11 @@ interface ItemKind {
   readonly eventPrefix: string;
   readonly location: JsonObject;
   readonly textField: 'text' | 'arguments' | 'input';
-  /**
-   * The content part that holds the text: its event prefix and its value. Without a part, the text is a field of the
-   * item.
-   */
+  /** Without a part, the text is a field of the item. */
   readonly part?: {
     readonly eventPrefix: string;
     readonly build: (text: string, annotations: readonly JsonObject[]) => JsonObject;
   };
-  /** The fields of the item, with its text so far. */
   readonly item: (text: string, part: JsonObject | undefined) => Readonly<Record<string, JsonValue>>;
 }
 

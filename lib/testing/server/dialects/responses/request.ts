@@ -14,7 +14,6 @@ const refuse = (message: string, code?: string): Refusal => ({
   ...(code === undefined ? {} : { code }),
 });
 
-/** Why OpenAI refuses a request of its Responses API, with its own message. */
 export function refusalOf(body: unknown): Refusal | undefined {
   if (!isRecord(body))
     return refuse('We could not parse the JSON body of your request. The API expects a JSON object.');

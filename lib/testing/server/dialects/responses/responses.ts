@@ -108,7 +108,6 @@ function writer(turn: number, body: JsonObject): DialectWriter {
   });
 }
 
-/** The items of a response. A message or a reasoning item is open until another item begins. */
 function createOutput(event: MakeFrame, turn: number) {
   const items: (() => JsonObject)[] = [];
   let current: OpenItem | undefined;

@@ -5,8 +5,7 @@ import type { DialectFrame } from '../dialect.js';
 import type { MakeFrame } from './items.js';
 
 /**
- * Writes the items of tools that OpenAI runs, and other items, from metadata as `openaiResponses` emits it:
- * `serverTools`, whose `raw` is an event or an item, and an item under `unknown`.
+ * From metadata as `openaiResponses` emits it: `serverTools`, whose `raw` is an event or an item, or an `unknown` item.
  */
 export interface ServerItemsWriter {
   write(chunk: Chunk): readonly DialectFrame[] | undefined;
