@@ -1,5 +1,6 @@
 import { dirname, relative, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
+import { concat, defer, lastValueFrom, map, of, takeUntil, tap } from 'rxjs';
 import { drawRun } from '../observe/draw/drawRun.js';
 import { readRecording } from '../observe/recording/readRecording.js';
 import type { RunRecording } from '../observe/recording/readRecording.js';
@@ -7,9 +8,13 @@ import { writeSpec } from '../observe/spec/writeSpec.js';
 import { chatCommand } from './chat/chatCommand.js';
 import { inspectCommand } from './inspect/inspectCommand.js';
 import { runnerOf } from './options.js';
-import { playInTerminal } from './playInTerminal.js';
 import type { Shell } from './shell.js';
 import { UsageError } from './usageError.js';
+import { errorText } from '../core/errors.js';
+import { messageText } from '../core/message.js';
+import { replayEvents, runOf } from '../observe/recording/replay.js';
+import type { ReplayOptions } from '../observe/recording/timeline.js';
+import { EventPrinter, plainText } from './eventPrinter.js';
 
 export type Command = (args: readonly string[], shell: Shell) => Promise<number>;
 
@@ -105,4 +110,25 @@ function numberOf(name: string, text: string | boolean | undefined): number | un
   const value = Number(text);
   if (value > 0) return value;
   throw new UsageError(`--${name} "${text}" is not a positive number.`);
+}
+
+/** Plays a recorded run at the times at which it was recorded. The exit code is 130 after Ctrl-C. */
+function playInTerminal(recording: RunRecording, options: ReplayOptions, shell: Shell): Promise<number> {
+  const { start, end } = runOf(recording, options);
+  const printer = new EventPrinter(shell.hasColors);
+  const input = plainText((start.input ?? []).map(messageText).join('\n'));
+  let code = 0;
+  const texts = concat(
+    of(input === '' ? '' : `> ${input}\n`),
+    replayEvents(recording, options).pipe(map((event) => printer.print(event))),
+    defer(() => of(printer.line(end?.outcome === 'unsubscribed' ? 'unsubscribed' : ''))),
+  );
+  const interrupted = shell.interrupts.pipe(tap(() => (code = 130)));
+  return lastValueFrom(texts.pipe(tap(shell.write), takeUntil(interrupted)), { defaultValue: '' }).then(
+    () => code,
+    (thrown: unknown) => {
+      shell.write(printer.line(`failed: ${plainText(errorText(thrown))}`, 'red'));
+      return 1;
+    },
+  );
 }
