@@ -120,8 +120,10 @@ export function createExchangeRuns(
 
     /** Continues the open exchanges of a saved conversation: those of a branch in order, and branches at once. */
     continueSaved: (stop: Observable<void>): Observable<unknown> => {
-      const branches = exchanges.openBranches().map((branch) => branch.map(({ id }) => continueExchange(id, stop)));
-      return merge(...branches.map((runs) => concat(...runs)));
+      const open = exchanges.open();
+      const firstOpen = ({ id }: Exchange) => exchanges.path(id).find((exchange) => open.includes(exchange));
+      const branches = open.map((first) => open.filter((exchange) => firstOpen(exchange) === first));
+      return merge(...branches.map((branch) => concat(...branch.map(({ id }) => continueExchange(id, stop)))));
     },
   };
 }

@@ -83,13 +83,6 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
   const open = (): readonly Exchange[] =>
     [...byId.values()].filter(({ base, view }) => base !== undefined || openStatuses.includes(view.status));
 
-  /** The open exchanges, those of a branch together. */
-  function openBranches(): readonly (readonly Exchange[])[] {
-    const all = open();
-    const firstOf = ({ id }: Exchange) => path(id).find((exchange) => all.includes(exchange));
-    return all.map((first) => all.filter((exchange) => firstOf(exchange) === first));
-  }
-
   function addAnswer(id: string, callId: string, answer: CallAnswers): void {
     const { view, base, answers } = get(id);
     // The events of a run that has not ended change its view.
@@ -102,7 +95,6 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     update,
     path,
     open,
-    openBranches,
     addAnswer,
 
     /** Changes with everything but the growing view of a run. */

@@ -30,9 +30,9 @@ export const savedConversation = (
 export function readSaved(
   saved: SavedConversation | string | null | undefined,
 ): SavedConversation & { readonly savedError?: JsonObject } {
-  const stored = typeof saved === 'string' ? tryParseJson(saved) : (saved ?? savedConversation([]));
-  if (isSavedConversation(stored)) return stored;
-  return { ...savedConversation([]), savedError: unreadableConversation().toJSON() };
+  const empty = savedConversation([]);
+  const stored = typeof saved === 'string' ? tryParseJson(saved) : (saved ?? empty);
+  return isSavedConversation(stored) ? stored : { ...empty, savedError: unreadableConversation().toJSON() };
 }
 
 /** Whether `save` returned a value. An exchange comes after the one that it continues, so there is no cycle. */

@@ -28,22 +28,23 @@ export function createAnswer(before: View) {
     hasMessage = true;
   }
 
-  const addPart = (part: PartView): void => setParts([...parts(), part], 'streaming');
+  const addPart = (part: PartView, status: ViewStatus = 'streaming'): void => setParts([...parts(), part], status);
 
-  function replacePart(position: number, change: (part: PartView) => PartView): void {
+  function replacePart(position: number, change: (part: PartView) => PartView, status?: ViewStatus): void {
     const changed = [...parts()];
     const part = changed[position];
     if (!part) return;
     changed[position] = change(part);
-    setParts(changed);
+    setParts(changed, status);
   }
 
   /** A delta continues the last part, if that is of its type and of this turn. */
   function addDelta(type: 'text' | 'thinking', text: string): void {
     const last = parts().at(-1);
     const status = type === 'text' ? 'streaming' : 'thinking';
-    if (last?.type !== type || parts().length <= turnStart) setParts([...parts(), { type, text }], status);
-    else setParts([...parts().slice(0, -1), { type, text: last.text + text }], status);
+    const isContinued = last?.type === type && parts().length > turnStart;
+    if (isContinued) replacePart(parts().length - 1, () => ({ type, text: last.text + text }), status);
+    else addPart({ type, text }, status);
   }
 
   function addServerTool(tool: ServerTool): void {

@@ -1,5 +1,5 @@
 import { withoutPrefix } from '../../core/chunk.js';
-import type { FinishReason, ToolCallFragment } from '../../core/chunk.js';
+import type { ToolCallFragment } from '../../core/chunk.js';
 import { RivuletError, errorText } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import { HISTORY_LOST_EVENT, isReconnecting } from '../../core/connectionEvents.js';
@@ -24,7 +24,7 @@ import {
 } from './view.js';
 import { createAnswer } from './answer.js';
 import type { Answer } from './answer.js';
-import type { ToolCallView, View, ViewStatus } from './view.js';
+import type { ToolCallView, View } from './view.js';
 
 export interface ViewFold {
   readonly start: View;
@@ -37,8 +37,6 @@ interface StreamedCall {
   readonly position: number;
   readonly json: PartialJson;
 }
-
-const endStatuses: Partial<Record<FinishReason, ViewStatus>> = { stopped: 'stopped', waiting: 'waiting' };
 
 /** What each event changes. Any other event changes nothing. */
 type EventHandlers = {
@@ -78,9 +76,10 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
     metadata: ({ metadata }) =>
       (asArray(objectOrEmpty(metadata)['serverTools']) as readonly ServerTool[]).forEach(answer.addServerTool),
     message({ message }) {
-      if (message.role !== 'model' && hasToolResults(message)) return;
+      const isPrompt = message.role !== 'model';
+      if (isPrompt && hasToolResults(message)) return;
       dropStreamed();
-      if (message.role !== 'model') answer.addPrompt(message); // the text after it is another answer
+      if (isPrompt) answer.addPrompt(message); // the text after it is another answer
     },
     retry: ({ attempt, delay, error }) => patch({ retry: { attempt, delay, error } }),
     retract() {
@@ -96,7 +95,7 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
     },
     result({ result: { finishReason, output } }) {
       dropStreamed();
-      const status = endStatuses[finishReason] ?? 'idle';
+      const status = finishReason === 'stopped' || finishReason === 'waiting' ? finishReason : 'idle';
       answer.end({ status, finishReason, ...omitUndefined({ output }) }, status === 'stopped' ? status : undefined);
     },
     reconnecting: ({ attempt, delay }) => patch({ reconnecting: { attempt, delay } }),
