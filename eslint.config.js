@@ -178,12 +178,18 @@ export default defineConfig(
       'house/one-way': 'error',
       'no-console': 'error',
       'max-lines': ['error', { max: 250, skipComments: true, skipBlankLines: true }],
+      'max-lines-per-function': ['error', { max: 80, skipComments: true, skipBlankLines: true }],
       'max-len': ['error', { code: 120, ignoreUrls: true }],
       'no-restricted-globals': ['error', { globals: [...timers, ...nodeGlobals], checkGlobalObject: true }],
       'no-restricted-properties': ['error', ...clocks],
     },
   },
   { files: ['lib/index.ts'], rules: { 'max-lines': 'off' } }, // a list of names
+  {
+    // Functions that are still too long.
+    files: ['lib/service/**', 'lib/providers/aiSdk/content.ts', 'lib/testing/{storeContract,chatStoreContract}.ts'],
+    rules: { 'max-lines-per-function': 'off' },
+  },
   {
     files: ['lib/{operators,transport,service,chat,observe/opentelemetry}/**'],
     ignores: ['lib/service/stores/**'], // the clients of databases are no Observables

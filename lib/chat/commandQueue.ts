@@ -36,7 +36,6 @@ export interface QueuedPrompt {
   readonly input: Input;
 }
 
-/** Something that starts a run. */
 export interface Command {
   /** The prompt, if it is one of the user. Any other command stops the current run. */
   readonly prompt: QueuedPrompt | undefined;
@@ -44,24 +43,15 @@ export interface Command {
   stop(): void;
 }
 
-/**
- * Creates a command.
- *
- * @param start Starts the run. It receives the notifier that stops it.
- * @param prompt The prompt, if it is one of the user.
- */
+/** `start` receives the notifier that stops the run. */
 export function createCommand(start: (stop: Observable<void>) => Observable<unknown>, prompt?: QueuedPrompt): Command {
   const stopped = new ReplaySubject<void>(1);
   return { prompt, run$: defer(() => start(stopped)), stop: () => stopped.next() };
 }
 
 /**
- * Creates the queue of a conversation, which executes one command at a time.
- *
- * @param whenBusy How a prompt that arrives during a run is handled.
- * @param changed Called when a command was added or removed.
- * @param early Commands that wait from the start.
- * @param offer Offers a prompt to the run, for `merge`. Returns whether a run takes prompts.
+ * Executes one command at a time. `early` commands wait from the start. For `merge`, `offer` offers a prompt to the
+ * run, and returns whether the run takes prompts.
  */
 export function createCommandQueue(
   whenBusy: WhenBusy,
@@ -70,14 +60,12 @@ export function createCommandQueue(
   offer: (input: Input) => boolean,
 ) {
   const added = new Subject<Command>();
-  /** The command that is executed, then those that wait. */
   let pending: Command[] = [];
   /** How many of those that wait were offered to the run. */
   let offered = 0;
   /** `connecting`: a subscriber of the first view may add commands before `run` is subscribed: they are `early`. */
   let state: 'idle' | 'connecting' | 'running' = 'idle';
 
-  /** Adds a command to those that wait. Returns false if it is ignored. */
   function accept(command: Command): boolean {
     const [current] = pending;
     const { prompt } = command;
@@ -109,7 +97,6 @@ export function createCommandQueue(
     });
 
   return {
-    /** The prompts that wait. */
     prompts: (): readonly QueuedPrompt[] =>
       [...pending.slice(1), ...early].flatMap(({ prompt }) => (prompt ? [prompt] : [])),
 
@@ -129,19 +116,17 @@ export function createCommandQueue(
       changed();
     },
 
-    /** @throws ConfigurationError `options` if nobody is subscribed, or the prompts have completed. */
+    /** Throws if nobody is subscribed, or the prompts have completed. */
     add(command: Command): void {
       if (state === 'connecting') early.push(command);
       else if (added.observed) added.next(command);
       else throw notSubscribed();
     },
 
-    /** @throws ConfigurationError `options` if nobody is subscribed. */
     requireSubscriber(): void {
       if (state === 'idle') throw notSubscribed();
     },
 
-    /** Stops the command that is executed, and removes those that wait. */
     stop(): void {
       pending.splice(1);
       offered = 0;
@@ -149,10 +134,8 @@ export function createCommandQueue(
     },
 
     /**
-     * Executes the commands until the prompts have completed. Commands that an earlier subscription left waiting come
-     * after the first one.
-     *
-     * @param first Executed before the others. Default: none.
+     * Executes the commands until the prompts have completed: the first one, then those that an earlier subscription
+     * left waiting.
      */
     run: (prompts: Observable<Command>, first?: Command): Observable<never> =>
       defer(() => {

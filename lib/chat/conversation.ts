@@ -15,7 +15,7 @@ import type { Observable } from 'rxjs';
 import type { CallAnswers, Decision } from '../core/approval.js';
 import { messagesOf } from '../core/input.js';
 import type { Input } from '../core/input.js';
-import { tryParseJson } from '../core/json/json.js';
+import { omitUndefined } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 import { notObservable } from '../core/notObservable.js';
 import { randomId } from '../transport/randomId.js';
@@ -26,7 +26,7 @@ import { createExchangeRuns } from './exchangeRuns.js';
 import type { ExchangeRunOptions } from './exchangeRuns.js';
 import { createExchanges } from './exchanges.js';
 import type { ExchangeView } from './exchanges.js';
-import { isSavedConversation, unreadableConversation } from './savedConversation.js';
+import { readSaved, savedConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 import type { ToolCallView, ViewStatus } from '../operators/view/view.js';
 
@@ -148,36 +148,22 @@ function createConversation(
   prompts$: Observable<Input>,
   options: ConversationOptions,
 ): Conversation {
-  const empty: SavedConversation = { version: 1, exchanges: [] };
-  const stored = typeof options.saved === 'string' ? tryParseJson(options.saved) : (options.saved ?? empty);
-  const saved = isSavedConversation(stored) ? stored : undefined;
-  const exchanges = createExchanges(saved?.exchanges ?? [], saved?.selected);
-  const savedPrompts = (saved?.queued ?? []).map(promptCommand);
+  const saved = readSaved(options.saved);
+  const savedError = omitUndefined({ savedError: saved.savedError });
+  const exchanges = createExchanges(saved.exchanges, saved.selected);
+  const savedPrompts = (saved.queued ?? []).map(promptCommand);
+  const changed = (): void => emit();
   const queue = createCommandQueue(options.whenBusy ?? 'concat', changed, savedPrompts, (input) => runs.offer(input));
   const runs = createExchangeRuns(agent, exchanges, options, changed, (message) => queue.joined(message));
-  const savedError = saved ? {} : { savedError: unreadableConversation().toJSON() };
   const views = new BehaviorSubject(currentView());
-  let hasChanged = false;
-  let isEmitting = false;
+  const emit = inOrder(() => views.next(currentView()));
 
   function currentView(): ConversationView {
     const branch = exchanges.view();
     const last = branch.at(-1);
-    const waiting = exchanges.waiting().filter(({ name }) => !runs.isExecutedHere(name)); // also of other branches
+    const waiting = exchanges.waiting().filter(({ name }) => !options.tools?.has(name)); // also of other branches
     const queued = queue.prompts().map(({ input }) => input);
     return { status: last?.status ?? 'idle', exchanges: branch, waiting, queued, ...savedError };
-  }
-
-  /** A change that a subscriber causes is emitted after the one before it: all subscribers see the same order. */
-  function changed(): void {
-    hasChanged = true;
-    if (isEmitting) return;
-    isEmitting = true;
-    while (hasChanged) {
-      hasChanged = false;
-      views.next(currentView());
-    }
-    isEmitting = false;
   }
 
   function promptCommand(prompt: QueuedPrompt): Command {
@@ -200,22 +186,13 @@ function createConversation(
     runs.answer(callId, answer);
   }
 
-  function save(): SavedConversation {
-    const selected = exchanges.selected();
-    const queued = queue.prompts();
-    return {
-      version: 1,
-      exchanges: exchanges.save(agent.join !== undefined),
-      ...(selected === undefined ? {} : { selected }),
-      ...(queued.length === 0 ? {} : { queued }),
-    };
-  }
+  const save = (): SavedConversation =>
+    savedConversation(exchanges.save(agent.join !== undefined), exchanges.selected(), queue.prompts());
 
   /** Executes the commands. Emits nothing, and completes when `prompts$` has completed and all runs have ended. */
-  const executed = defer(() => {
-    const first = exchanges.open()[0] && createCommand(runs.continueSaved);
-    return queue.run(prompts$.pipe(map(newPrompt)), first);
-  });
+  const executed = defer(() =>
+    queue.run(prompts$.pipe(map(newPrompt)), exchanges.open()[0] && createCommand(runs.continueSaved)),
+  );
 
   return {
     get view() {
@@ -253,6 +230,22 @@ function createConversation(
       exchanges.select(id);
       changed();
     },
+  };
+}
+
+/** A change that a subscriber causes is emitted after the one before it: all subscribers see the same order. */
+function inOrder(emit: () => void): () => void {
+  let hasChanged = false;
+  let isEmitting = false;
+  return () => {
+    hasChanged = true;
+    if (isEmitting) return;
+    isEmitting = true;
+    while (hasChanged) {
+      hasChanged = false;
+      emit();
+    }
+    isEmitting = false;
   };
 }
 

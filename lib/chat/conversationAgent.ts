@@ -45,5 +45,4 @@ export interface ConversationAgent {
   join?(id: string, options: RunNotifiers): Observable<StreamEvent>;
 }
 
-/** What a page tells a run. */
 export type RunNotifiers = Pick<ConversationRunOptions, 'stop' | 'cancel' | 'prompts'>;

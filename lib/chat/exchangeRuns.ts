@@ -1,40 +1,22 @@
-import {
-  concat,
-  concatAll,
-  concatMap,
-  defer,
-  EMPTY,
-  filter,
-  finalize,
-  map,
-  merge,
-  noop,
-  of,
-  startWith,
-  Subject,
-  take,
-  takeUntil,
-  tap,
-} from 'rxjs';
+import { concat, defer, EMPTY, merge, noop, Subject, tap } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
+import { isReconnecting } from '../core/connectionEvents.js';
 import { createOperator } from '../core/createOperator.js';
-import type { StreamEvent, ToolResultEvent, TurnMessageEvent } from '../core/event.js';
-import { isMessage, isResult, isToolResult } from '../core/eventGuards.js';
+import type { StreamEvent, TurnMessageEvent } from '../core/event.js';
+import { isMessage, isResult } from '../core/eventGuards.js';
 import { messagesOfFailed } from '../core/failedRun.js';
 import type { Input } from '../core/input.js';
 import { isRecord } from '../core/json/json.js';
 import { hasToolResults } from '../core/message.js';
 import type { Message } from '../core/message.js';
-import { followingId } from '../transport/randomId.js';
 import type { ConversationAgent } from './conversationAgent.js';
-import { answeredView, earlierRun, historyOf } from './exchanges.js';
+import { earlierRun, historyOf } from './exchanges.js';
 import type { Exchange, Exchanges } from './exchanges.js';
 import type { PageTools } from './pageTools.js';
-import type { TabLock } from './tabLock.js';
-import { isReconnecting } from '../core/connectionEvents.js';
-import { toView } from '../operators/toView.js';
-import { cancelView, failView, shownMessages, viewOf, waitAgain } from '../operators/view/view.js';
+import { createWaitingRuns } from './waitingRuns.js';
+import type { Follow } from './waitingRuns.js';
+import { failView, shownMessages, viewOf, waitAgain } from '../operators/view/view.js';
 import type { View } from '../operators/view/view.js';
 import { createViewFold } from '../operators/view/viewFold.js';
 
@@ -46,13 +28,9 @@ export interface ExchangeRunOptions {
   readonly context?: unknown;
 }
 
-const noLock: TabLock = { hasWaited: false, release: noop };
-
 /**
- * The runs of the exchanges of a conversation: their start, their end, and the time while they wait.
- *
- * @param changed Called after each change of an exchange.
- * @param joined Called with the message of a prompt that has joined a run.
+ * The runs of the exchanges of a conversation. `changed` is called after each change of an exchange, and `joined` with
+ * the message of a prompt that has joined a run.
  */
 export function createExchangeRuns(
   agent: ConversationAgent,
@@ -61,120 +39,45 @@ export function createExchangeRuns(
   changed: () => void,
   joined: (message: Message) => void,
 ) {
-  /** Prompts for the run that is executed. */
   const prompts = new Subject<Input>();
-  /** Emits after an answer to a waiting call. */
-  const answers = new Subject<void>();
-  /** The ids of the calls that the user cancels. */
   const cancel = new Subject<string>();
+  const runOptions = { cancel, prompts, fragments: true as const, context };
+  const waitingRuns = createWaitingRuns(agent, exchanges, tools, runOptions, update, follow);
 
-  /** Starts the run of an exchange. */
   function start({ id, parent, run, input }: Exchange, stop: Observable<void>): Observable<unknown> {
     const base = viewOf(input);
     const path = exchanges.path(parent);
-    const options = { id: run, earlier: path.map(earlierRun), history: path.flatMap(historyOf), ...optionsOf(stop) };
+    const options = { ...runOptions, id: run, earlier: path.map(earlierRun), history: path.flatMap(historyOf), stop };
     update(id, { base, hasBegun: false, view: { ...base, status: 'sending' } });
-    return follow(id, base, run, stop, () => agent.stream(input, options));
+    return follow(id, run, base, stop, () => agent.stream(input, options));
   }
 
-  /** Continues an exchange whose calls have answers. */
-  function resume(exchange: Exchange, stop: Observable<void>, onBegin?: () => void): Observable<unknown> {
-    const { id, parent, run, checkpoint } = exchange;
-    const view = answeredView(exchange);
-    const nextRun = followingId(run);
-    const earlier = [...exchanges.path(parent), exchange].map(earlierRun);
-    const options = { id: nextRun, earlier, ...exchange.answers, ...optionsOf(stop) };
-    const base: View = { ...view, status: 'waiting' }; // so that the run continues the answer that waited
-    update(id, { base, hasBegun: false, view: { ...view, status: 'sending' } });
-    return follow(id, base, nextRun, stop, () => agent.resume(checkpoint, options), onBegin);
-  }
-
-  /** Joins a run that does not end with this page. */
+  /** Joins a run that does not end with this page. Of any other one, what was shown becomes a part of the history. */
   function join({ id, run, base, view }: Exchange, stop: Observable<void>): Observable<unknown> {
     if (!agent.join) {
-      exchanges.interrupt(id);
+      exchanges.update(id, { view: failView(view), messages: shownMessages(view), base: undefined });
       return EMPTY;
     }
     update(id, { view: { ...view, status: 'sending' } });
-    return follow(id, base ?? view, run, stop, () => agent.join?.(run, { stop, cancel, prompts }) ?? EMPTY);
+    return follow(id, run, base ?? view, stop, () => agent.join?.(run, { stop, cancel, prompts }) ?? EMPTY);
   }
 
-  const optionsOf = (stop: Observable<void>) => ({ stop, cancel, prompts, fragments: true as const, context });
-
-  /** Shows the events of a run in its exchange. */
-  function follow(
-    id: string,
-    base: View,
-    run: string,
-    stop: Observable<void>,
-    events: () => Observable<StreamEvent>,
-    onBegin = noop,
-  ): Observable<unknown> {
-    /** The answers were given to the run before this one. */
-    const begun = (): Partial<Exchange> =>
-      run === exchanges.get(id).run ? {} : { run, answers: undefined, prompted: undefined };
-    /** A run that is joined again emits its earlier prompts again. */
-    let prompted = 0;
-    const addPrompt = (message: Message) => {
-      if (++prompted <= (exchanges.get(id).prompted ?? 0)) return;
-      exchanges.update(id, { prompted });
-      joined(message);
-    };
+  function follow(...[id, run, base, stop, events, onBegin = noop]: Parameters<Follow>): Observable<unknown> {
+    const report = promptReporter(exchanges, id, joined);
     return concat(
       defer(events).pipe(
-        tap((event) => isPrompt(event) && addPrompt(event.message)),
+        tap(report),
         toChanges(base, () => exchanges.get(id).view),
         tap((change) => {
-          update(id, change.hasBegun ? { ...change, ...begun() } : change);
+          // The answers were given to the run before this one.
+          const isNext = change.hasBegun && run !== exchanges.get(id).run;
+          update(id, { ...change, ...(isNext ? { run, answers: undefined, prompted: undefined } : {}) });
           if (change.hasBegun) onBegin();
         }),
       ),
       defer(() => {
         const exchange = exchanges.get(id);
-        return exchange.base ? join(exchange, stop) : waitForAnswers(id, stop);
-      }),
-    );
-  }
-
-  /** If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers. */
-  function waitForAnswers(id: string, stop: Observable<void>): Observable<unknown> {
-    if (exchanges.get(id).view.status !== 'waiting') return EMPTY;
-    let lock = noLock;
-    const stopped = stop.pipe(map(() => cancelWaiting(id)));
-    const answered = answers.pipe(
-      startWith(undefined),
-      // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run.
-      filter(() => lock.hasWaited || exchanges.isAnswered(id)),
-      map(() => resume(exchanges.get(id), stop, () => lock.release())),
-    );
-    const executed = lockTab(id, stop).pipe(
-      tap((own) => (lock = own)),
-      concatMap(({ hasWaited }) => (hasWaited ? EMPTY : executeHere(id, stop))),
-    );
-    return concat(executed, merge(stopped, answered).pipe(take(1), concatAll())).pipe(finalize(() => lock.release()));
-  }
-
-  /** Waits until no other tab executes the calls of this page. A run that cannot be joined belongs to this one. */
-  function lockTab(id: string, stop: Observable<void>): Observable<TabLock> {
-    if (!tools || callsOfPage(id).length === 0) return EMPTY;
-    if (!agent.join) return of(noLock);
-    return tools.lock(exchanges.get(id).run).pipe(take(1), takeUntil(stop));
-  }
-
-  const callsOfPage = (id: string) => exchanges.openCalls(id).filter(({ name }) => isExecutedHere(name));
-
-  function executeHere(id: string, stop: Observable<void>): Observable<unknown> {
-    if (!tools) return EMPTY;
-    const messages = exchanges.path(id).flatMap(historyOf);
-    return concat(
-      tools.execute(callsOfPage(id), { stop, cancel, context, messages }).pipe(
-        tap((event) => isToolResult(event) && exchanges.addAnswer(id, event.id, answerOf(event))),
-        toView(exchanges.get(id).view),
-        tap((view) => update(id, { view })),
-      ),
-      defer(() => {
-        update(id, { view: { ...exchanges.get(id).view, status: 'waiting' } });
-        return EMPTY;
+        return exchange.base ? join(exchange, stop) : waitingRuns.wait(id, stop);
       }),
     );
   }
@@ -186,19 +89,11 @@ export function createExchangeRuns(
       const { base, hasBegun, view } = exchange;
       if (!base) {
         update(id, { view: waitAgain(view) });
-        return waitForAnswers(id, stop);
+        return waitingRuns.wait(id, stop);
       }
       if (!agent.join || hasBegun) return join(exchange, stop);
-      return exchange.answers ? resume({ ...exchange, view: base }, stop) : start(exchange, stop);
+      return exchange.answers ? waitingRuns.resume({ ...exchange, view: base }, stop) : start(exchange, stop);
     });
-
-  /** Whether a call is executed in this page. */
-  const isExecutedHere = (name: string): boolean => tools?.has(name) ?? false;
-
-  function cancelWaiting(id: string): Observable<never> {
-    update(id, { view: cancelView(exchanges.get(id).view), checkpoint: undefined });
-    return EMPTY;
-  }
 
   function update(id: string, change: Partial<Exchange>): void {
     exchanges.update(id, change);
@@ -207,13 +102,11 @@ export function createExchangeRuns(
 
   return {
     start,
-    isExecutedHere,
 
-    /** Adds the user's answer to a waiting call. */
     answer(callId: string, answer: CallAnswers): void {
       exchanges.answer(callId, answer);
       changed();
-      answers.next();
+      waitingRuns.answers.next();
     },
 
     /** Offers a prompt to the run that is executed. Returns whether there is one that has not ended. */
@@ -223,10 +116,7 @@ export function createExchangeRuns(
       return isTaken;
     },
 
-    /** Cancels a call that runs. */
-    cancel(callId: string): void {
-      cancel.next(callId);
-    },
+    cancel: (callId: string): void => cancel.next(callId),
 
     /** Continues the open exchanges of a saved conversation: those of a branch in order, and branches at once. */
     continueSaved: (stop: Observable<void>): Observable<unknown> => {
@@ -238,18 +128,20 @@ export function createExchangeRuns(
   };
 }
 
-/** The result of a call, or the error of its tool, as an answer for `resume`. */
-const answerOf = ({ id, result, error }: ToolResultEvent): CallAnswers =>
-  error === undefined ? { results: { [id]: result } } : { errors: { [id]: error } };
+/** Reports the prompts that join a run, once: a run that is joined again emits its earlier prompts again. */
+function promptReporter(exchanges: Exchanges, id: string, joined: (message: Message) => void) {
+  let prompted = 0;
+  return (event: StreamEvent): void => {
+    if (!isPrompt(event) || ++prompted <= (exchanges.get(id).prompted ?? 0)) return;
+    exchanges.update(id, { prompted });
+    joined(event.message);
+  };
+}
 
 /**
- * Converts the events of a run to changes of its exchange. The last change contains all that the run has left, so that
- * the saved exchange is complete.
- *
- * @param base The view from which the run started.
- * @param shown Returns the current view of the exchange. A run that fails before its first event leaves it.
- * @returns A function that returns an Observable of changes. It does not fail. It completes without a last change if
- * the server cannot continue after the last event, because the page was suspended for too long: join the run again.
+ * Converts the events of a run, which started from `base`, to changes of its exchange; it never fails. The last change
+ * has all that the run has left. It is missing, so that the run is joined again, if the server cannot continue after
+ * the last event: the page was suspended for too long. A run that fails before its first event leaves what is `shown`.
  */
 function toChanges(base: View, shown: () => View): OperatorFunction<StreamEvent, Partial<Exchange>> {
   return createOperator<StreamEvent, Partial<Exchange>>((out) => {
@@ -290,7 +182,6 @@ function toChanges(base: View, shown: () => View): OperatorFunction<StreamEvent,
   });
 }
 
-/** Whether an event is the message of a prompt that has joined a run. */
 const isPrompt = (event: StreamEvent): event is TurnMessageEvent =>
   isMessage(event) && event.message.role === 'user' && !hasToolResults(event.message);
 

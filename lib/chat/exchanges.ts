@@ -4,7 +4,7 @@ import { ConfigurationError } from '../core/errors.js';
 import type { Message } from '../core/message.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
 import type { ToolCallView, View, ViewStatus } from '../operators/view/view.js';
-import { callsOf, changeCall, failView, shownMessages, textsOf, viewOf, waitingCalls } from '../operators/view/view.js';
+import { callsOf, changeCall, textsOf, viewOf, waitingCalls } from '../operators/view/view.js';
 
 /** A prompt and its answer, as `save` stores it. */
 export interface Exchange {
@@ -36,41 +36,28 @@ export interface ExchangeView extends View {
   readonly versions: readonly string[];
 }
 
-/** The messages of an exchange, for the history of the next run. */
 export const historyOf = ({ input, messages }: Exchange): readonly Message[] => [...input, ...messages];
 
-/**
- * An exchange for the service that has its run. A service that has received the prompt needs at most its texts, if its
- * store was lost: files are not sent again.
- */
+/** A service that has received the prompt needs at most its texts, if its store was lost: files are not sent again. */
 export const earlierRun = ({ run, input, hasBegun }: Exchange): EarlierRun => ({
   id: run,
   input: hasBegun ? textsOf(input) : input,
   ...(hasBegun ? { hasBegun } : {}),
 });
 
-/** The statuses of a run that has not ended. */
 const openStatuses: readonly ViewStatus[] = ['sending', 'runningTools', 'waiting'];
 
-/** The exchanges of a conversation: a tree, of which one branch is shown. */
 export type Exchanges = ReturnType<typeof createExchanges>;
 
-/**
- * Creates the exchanges of a conversation.
- *
- * @param saved The exchanges of a saved conversation, oldest first.
- * @param last The last exchange of the branch that is shown.
- */
 export function createExchanges(saved: readonly Exchange[], last: string | undefined) {
   const byId = new Map(saved.map((exchange) => [exchange.id, exchange]));
   /** The emitted views, so that unchanged exchanges keep their identity. */
   const shown = new Map<string, { readonly source: View; readonly view: ExchangeView }>();
   let revision = 0;
 
-  /** @throws ConfigurationError `options` if there is no such exchange. */
   function get(id: string): Exchange {
     const exchange = byId.get(id);
-    if (!exchange) throw unknownExchange(id);
+    if (!exchange) throw unknownId('exchange', id, 'Pass the `id` of an exchange of `view`.');
     return exchange;
   }
 
@@ -83,7 +70,6 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     if (!isGrowing) revision += 1;
   }
 
-  /** The exchanges up to this one, oldest first. */
   function path(id: string | undefined): readonly Exchange[] {
     const newestFirst: Exchange[] = [];
     for (let next = id; next !== undefined; next = newestFirst.at(-1)?.parent) newestFirst.push(get(next));
@@ -97,31 +83,11 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
   const open = (): readonly Exchange[] =>
     [...byId.values()].filter(({ base, view }) => base !== undefined || openStatuses.includes(view.status));
 
-  /**
-   * The first exchange of a list that has a call. Two open versions may have calls with the same id: it is that of the
-   * older one until its run has ended, so that a second click does not answer a call that was not shown.
-   */
-  const ownerOf = (callId: string, list: readonly Exchange[]): Exchange | undefined =>
-    list.find(({ view }) => callsOf(view).some(({ id }) => id === callId));
-
-  /** The calls of an exchange that wait, and have no answer yet. */
-  function openCalls(id: string): readonly ToolCallView[] {
-    const { view, answers } = get(id);
-    return waitingCalls(view).filter((call) => !Object.hasOwn(allAnswers(answers), call.id));
-  }
-
-  /** @param answer The answers to add: those to one call. */
   function addAnswer(id: string, callId: string, answer: CallAnswers): void {
     const { view, base, answers } = get(id);
-    update(id, {
-      answers: {
-        decisions: { ...answers?.decisions, ...answer.decisions },
-        results: { ...answers?.results, ...answer.results },
-        errors: { ...answers?.errors, ...answer.errors },
-      },
-      // The events of a run that has not ended change its view.
-      ...(base ? {} : { view: withPending(view, [callId]) }),
-    });
+    // The events of a run that has not ended change its view.
+    const pending = base ? {} : { view: withPending(view, [callId]) };
+    update(id, { answers: mergeAnswers(answers, answer), ...pending });
   }
 
   return {
@@ -129,20 +95,17 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     update,
     path,
     open,
-    openCalls,
     addAnswer,
 
     /** Changes with everything but the growing view of a run. */
     revision: () => revision,
 
-    /** The last exchange of the branch that is shown. */
     selected: () => last,
 
-    /** The calls of all exchanges that wait, and have no answer yet. */
     waiting: (): readonly ToolCallView[] =>
-      open().flatMap(({ id }) => openCalls(id).filter((call) => ownerOf(call.id, open())?.id === id)),
+      open().flatMap((exchange) => openCalls(exchange).filter(({ id }) => ownerOf(id, open()) === exchange)),
 
-    /** Adds an exchange, and shows its branch. An exchange that is known by its id stays as it is. */
+    /** An exchange that is known by its id stays as it is. */
     add(id: string, parent: string | undefined, input: readonly Message[]): Exchange {
       const exchange = byId.get(id) ?? { id, parent, run: id, input, messages: [], view: viewOf(input) };
       byId.set(id, exchange);
@@ -153,7 +116,6 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
       return exchange;
     },
 
-    /** Shows the branch of an exchange, up to its newest end. */
     select(id: string): void {
       if (path(last).includes(get(id))) return;
       last = id;
@@ -162,7 +124,6 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
       for (let next = newestChild(); next; next = newestChild()) last = next.id;
     },
 
-    /** The branch that is shown. */
     view: (): readonly ExchangeView[] =>
       path(last).map(({ id, parent, view: source }) => {
         const known = shown.get(id);
@@ -173,38 +134,39 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
         return view;
       }),
 
-    /**
-     * Adds the user's answer to a call that waits. A call that has an answer keeps it: a button may be clicked twice.
-     *
-     * @throws ConfigurationError `options` if there is no such call.
-     */
+    /** A call that has an answer keeps it: a button may be clicked twice. */
     answer(callId: string, answer: CallAnswers): void {
-      if (!ownerOf(callId, [...byId.values()])) throw unknownCall(callId);
+      if (!ownerOf(callId, [...byId.values()]))
+        throw unknownId('call', callId, 'Pass the `id` of a call of `view.waiting`.');
       const owner = ownerOf(callId, open());
-      if (owner && openCalls(owner.id).some(({ id }) => id === callId)) addAnswer(owner.id, callId, answer);
+      if (owner && openCalls(owner).some(({ id }) => id === callId)) addAnswer(owner.id, callId, answer);
     },
 
-    /** Whether the run of an exchange waits, and all of its calls have answers: without one, it would wait again. */
-    isAnswered(id: string): boolean {
-      const { view, base, answers } = get(id);
-      return view.status === 'waiting' && !base && answers !== undefined && openCalls(id).length === 0;
-    },
-
-    /**
-     * @param canJoin Whether a run can be joined again. It is then saved as it was when it started: what is saved
-     * changes only when a run starts, waits or ends.
-     */
+    /** A run that can be joined is saved as it was at its start: what is saved changes only if it starts or ends. */
     save: (canJoin: boolean): readonly Exchange[] => [...byId.values()].map(canJoin ? withoutProgress : (all) => all),
-
-    /** Ends an exchange whose run ended with the page: what was shown stays, and becomes part of the history. */
-    interrupt(id: string): void {
-      const { view } = get(id);
-      update(id, { view: failView(view), messages: shownMessages(view), base: undefined });
-    },
   };
 }
 
-/** The answers to the calls of an exchange, by their ids. */
+/**
+ * The first exchange of a list that has a call. Two open versions may have calls with the same id: it is that of the
+ * older one until its run has ended, so that a second click does not answer a call that was not shown.
+ */
+const ownerOf = (callId: string, list: readonly Exchange[]): Exchange | undefined =>
+  list.find(({ view }) => callsOf(view).some(({ id }) => id === callId));
+
+export const openCalls = ({ view, answers }: Exchange): readonly ToolCallView[] =>
+  waitingCalls(view).filter(({ id }) => !Object.hasOwn(allAnswers(answers), id));
+
+/** Whether the run of an exchange waits, and all of its calls have answers: without one, it would wait again. */
+export const isAnswered = (exchange: Exchange): boolean =>
+  exchange.view.status === 'waiting' && !exchange.base && !!exchange.answers && openCalls(exchange).length === 0;
+
+const mergeAnswers = (before: CallAnswers = {}, added: CallAnswers): CallAnswers => ({
+  decisions: { ...before.decisions, ...added.decisions },
+  results: { ...before.results, ...added.results },
+  errors: { ...before.errors, ...added.errors },
+});
+
 const allAnswers = (answers: CallAnswers = {}) => ({ ...answers.decisions, ...answers.results, ...answers.errors });
 
 const withPending = (view: View, calls: readonly string[]): View =>
@@ -216,20 +178,8 @@ const withPending = (view: View, calls: readonly string[]): View =>
  */
 export const answeredView = ({ view, answers }: Exchange): View => withPending(view, Object.keys(allAnswers(answers)));
 
-/** An exchange as it was when its run started. */
 const withoutProgress = (exchange: Exchange): Exchange =>
   exchange.base ? { ...exchange, view: { ...exchange.base, status: 'sending' } } : exchange;
 
-const unknownExchange = (id: string) =>
-  new ConfigurationError(
-    'options',
-    `The conversation has no exchange with the id "${id}".`,
-    'Pass the `id` of an exchange of `view`.',
-  );
-
-const unknownCall = (callId: string) =>
-  new ConfigurationError(
-    'options',
-    `The conversation has no call with the id "${callId}".`,
-    'Pass the `id` of a call of `view.waiting`.',
-  );
+const unknownId = (kind: string, id: string, hint: string) =>
+  new ConfigurationError('options', `The conversation has no ${kind} with the id "${id}".`, hint);

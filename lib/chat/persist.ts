@@ -2,8 +2,7 @@ import { map, pairwise, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { tryParseJson } from '../core/json/json.js';
 import type { Conversation } from './conversation.js';
-import { mergeSaved } from './mergeSaved.js';
-import { isSavedConversation } from './savedConversation.js';
+import { isSavedConversation, mergeSaved } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 
 /**

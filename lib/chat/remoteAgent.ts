@@ -58,7 +58,6 @@ const STOP_INTERVAL = 250;
  */
 export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOptions = {}): ConversationAgent {
   requireReconnection(options);
-  /** The events of a run, and what happens around it until they end: notices, and the request that stops it. */
   const run = (
     id: string,
     body: RunRequest['body'],

@@ -1,7 +1,6 @@
 import { concatMap, defer, EMPTY, ignoreElements, map, Observable, of, retry, tap, timer } from 'rxjs';
 import type { Conversation } from './conversation.js';
-import { mergeSaved } from './mergeSaved.js';
-import { isSavedConversation, unreadableConversation } from './savedConversation.js';
+import { isSavedConversation, mergeSaved, unreadableConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 import { ConfigurationError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
@@ -89,7 +88,6 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
   const { headers, retries = 5, retryDelay = 1000 } = options;
   requireReconnection(options);
 
-  /** Sends a request. Emits its response if the status is 2xx, or one that the caller handles. */
   const request = (
     method: string,
     query: Readonly<Record<string, string>>,
@@ -134,7 +132,6 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
     rename: (id, title) => request('PATCH', { chat: id }, { title }).pipe(map(({ value }) => readSummary(value, url))),
     delete: (id) => request('DELETE', { chat: id }, undefined, 404).pipe(ignoreElements()),
     keep(chat, { id, version = 0, saved: openedWith = EMPTY_CONVERSATION }) {
-      /** What the service has. */
       let known: OpenedChat = { id, title: '', updated: 0, version, saved: openedWith };
       /** What this page knew when it was written last. */
       let before = known.saved;
@@ -168,13 +165,12 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
 
 const isSame = (a: SavedConversation, b: SavedConversation): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** The URL with these parameters. It may be relative to the page. */
 const addressOf = (url: string, query: Readonly<Record<string, string>>): string => {
   const parameters = new URLSearchParams(query).toString();
   return parameters === '' ? url : `${url}${url.includes('?') ? '&' : '?'}${parameters}`;
 };
 
-/** Sends a request, and emits its response with its text. Unsubscribing aborts it. */
+/** Unsubscribing aborts the request. */
 const send = (fetch: typeof globalThis.fetch, address: string, init: RequestInit) =>
   new Observable<readonly [Response, string]>((out) => {
     const controller = new AbortController();

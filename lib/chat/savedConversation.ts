@@ -1,5 +1,6 @@
 import { ConfigurationError } from '../core/errors.js';
-import { isRecord } from '../core/json/json.js';
+import { isRecord, tryParseJson } from '../core/json/json.js';
+import type { JsonObject } from '../core/json/json.js';
 import type { QueuedPrompt } from './commandQueue.js';
 import type { Exchange } from './exchanges.js';
 
@@ -14,10 +15,27 @@ export interface SavedConversation {
   readonly queued?: readonly QueuedPrompt[] | undefined;
 }
 
-/**
- * Whether a value is a conversation that `save` returned. An exchange comes after the one that it continues, so a
- * conversation that was changed cannot contain a cycle.
- */
+export const savedConversation = (
+  exchanges: readonly Exchange[],
+  selected?: string,
+  queued: readonly QueuedPrompt[] = [],
+): SavedConversation => ({
+  version: 1,
+  exchanges,
+  ...(selected === undefined ? {} : { selected }),
+  ...(queued.length === 0 ? {} : { queued }),
+});
+
+/** Reads the option `saved` of a conversation. If it cannot be read, the conversation is empty, and has the error. */
+export function readSaved(
+  saved: SavedConversation | string | null | undefined,
+): SavedConversation & { readonly savedError?: JsonObject } {
+  const empty = savedConversation([]);
+  const stored = typeof saved === 'string' ? tryParseJson(saved) : (saved ?? empty);
+  return isSavedConversation(stored) ? stored : { ...empty, savedError: unreadableConversation().toJSON() };
+}
+
+/** Whether `save` returned a value. An exchange comes after the one that it continues, so there is no cycle. */
 export function isSavedConversation(value: unknown): value is SavedConversation {
   if (!isRecord(value) || value['version'] !== 1) return false;
   const { exchanges, selected, queued = [] } = value;
@@ -30,7 +48,6 @@ export function isSavedConversation(value: unknown): value is SavedConversation 
   return known.has(selected) && isListOf(queued, isQueuedPrompt);
 }
 
-/** The error for any other value. */
 export const unreadableConversation = () =>
   new ConfigurationError(
     'options',
@@ -66,3 +83,30 @@ const isQueuedPrompt = (value: unknown): boolean =>
   isRecord(value) &&
   typeof value['id'] === 'string' &&
   (typeof value['input'] === 'string' || isListOf([value['input']].flat(), isMessage));
+
+/** Applies to what is stored the change that a page, a tab or a device made: from `before` to `after`. */
+export function mergeSaved(
+  stored: SavedConversation,
+  before: SavedConversation,
+  after: SavedConversation,
+): SavedConversation {
+  const exchanges = mergeById(stored.exchanges, before.exchanges, after.exchanges);
+  const queued = mergeById(stored.queued ?? [], before.queued ?? [], after.queued ?? []).filter(
+    ({ id }) => !exchanges.some((exchange) => exchange.id === id),
+  );
+  const selected = after.selected === before.selected ? stored.selected : after.selected;
+  return savedConversation(exchanges, selected, queued);
+}
+
+/** Elements that this page has added, changed or removed are as it knows them, and all others as they are stored. */
+function mergeById<T extends { readonly id: string }>(
+  stored: readonly T[],
+  before: readonly T[],
+  after: readonly T[],
+): readonly T[] {
+  const byId = (elements: readonly T[]) => new Map(elements.map((element) => [element.id, element]));
+  const [known, mine, theirs] = [byId(before), byId(after), byId(stored)];
+  const isChanged = ({ id }: T) => JSON.stringify(known.get(id)) !== JSON.stringify(mine.get(id));
+  const kept = stored.flatMap((element) => (isChanged(element) ? (mine.get(element.id) ?? []) : element));
+  return [...kept, ...after.filter((element) => !theirs.has(element.id) && isChanged(element))];
+}

@@ -9,9 +9,7 @@ export interface TabLock {
 
 /**
  * Requests a Web Lock, which one tab has at a time, until `release` or the end of the page. Without that API (pages
- * without HTTPS, Node), every tab gets it: each executes the calls of the page, and the server uses the first result.
- *
- * @param id The id of a run or of a chat.
+ * without HTTPS, Node), every tab gets it and executes the calls of the page; the server uses the first result.
  */
 export function lockTab(id: string): Observable<TabLock> {
   const { locks } = (globalThis as { readonly navigator?: { readonly locks?: LockManager } }).navigator ?? {};

@@ -1,5 +1,6 @@
 import { dirname, relative, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
+import { concat, defer, lastValueFrom, map, of, takeUntil, tap } from 'rxjs';
 import { drawRun } from '../observe/draw/drawRun.js';
 import { readRecording } from '../observe/recording/readRecording.js';
 import type { RunRecording } from '../observe/recording/readRecording.js';
@@ -7,13 +8,15 @@ import { writeSpec } from '../observe/spec/writeSpec.js';
 import { chatCommand } from './chat/chatCommand.js';
 import { inspectCommand } from './inspect/inspectCommand.js';
 import { pageHead } from '../observe/draw/renderHtml.js';
-import { plainText } from './eventPrinter.js';
 import { runnerOf } from './options.js';
-import { playInTerminal } from './playInTerminal.js';
 import type { Shell } from './shell.js';
 import { UsageError } from './usageError.js';
+import { errorText } from '../core/errors.js';
+import { messageText } from '../core/message.js';
+import { replayEvents, runOf } from '../observe/recording/replay.js';
+import type { ReplayOptions } from '../observe/recording/timeline.js';
+import { EventPrinter, plainText } from './eventPrinter.js';
 
-/** A command: it returns the exit code. */
 export type Command = (args: readonly string[], shell: Shell) => Promise<number>;
 
 export const usage = `npx rivulet COMMAND
@@ -47,7 +50,6 @@ export const usage = `npx rivulet COMMAND
 FILE of replay, draw, spec and inspect has the lines of record or recordRun of rivulet/recording.
 `;
 
-/** The commands, by name. */
 export const commands: Readonly<Record<string, Command>> = {
   replay(args, shell) {
     const { values, file } = parseFile(args, { run: { type: 'string' }, speed: { type: 'string' } });
@@ -85,7 +87,6 @@ interface Target {
   readonly force?: string | boolean | undefined;
 }
 
-/** Writes what is made of a recording to the file that the user names, or to one beside it. */
 async function write(
   shell: Shell,
   file: string,
@@ -112,7 +113,6 @@ function writeBeside(shell: Shell, out: string, text: string): Promise<void> {
   });
 }
 
-/** The options of a command, and its one file. */
 function parseFile(args: readonly string[], options: OptionTypes) {
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true });
   const [file, ...others] = positionals;
@@ -123,7 +123,6 @@ function parseFile(args: readonly string[], options: OptionTypes) {
 
 const withoutEnding = (file: string): string => file.replace(/\.[^./\\]*$/, '');
 
-/** The path of a file for an import, from a folder. */
 function relativePath(from: string, file: string): string {
   // It becomes a URL, in which these characters would have a meaning.
   const parts = relative(from, file).split(sep);
@@ -136,4 +135,25 @@ function numberOf(name: string, text: string | boolean | undefined): number | un
   const value = Number(text);
   if (value > 0) return value;
   throw new UsageError(`--${name} "${text}" is not a positive number.`);
+}
+
+/** Plays a recorded run at the times at which it was recorded. The exit code is 130 after Ctrl-C. */
+function playInTerminal(recording: RunRecording, options: ReplayOptions, shell: Shell): Promise<number> {
+  const { start, end } = runOf(recording, options);
+  const printer = new EventPrinter(shell.hasColors);
+  const input = plainText((start.input ?? []).map(messageText).join('\n'));
+  let code = 0;
+  const texts = concat(
+    of(input === '' ? '' : `> ${input}\n`),
+    replayEvents(recording, options).pipe(map((event) => printer.print(event))),
+    defer(() => of(printer.line(end?.outcome === 'unsubscribed' ? 'unsubscribed' : ''))),
+  );
+  const interrupted = shell.interrupts.pipe(tap(() => (code = 130)));
+  return lastValueFrom(texts.pipe(tap(shell.write), takeUntil(interrupted)), { defaultValue: '' }).then(
+    () => code,
+    (thrown: unknown) => {
+      shell.write(printer.line(`failed: ${errorText(thrown)}`, 'red'));
+      return 1;
+    },
+  );
 }

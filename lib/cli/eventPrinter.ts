@@ -21,14 +21,11 @@ function jsonOf(value: JsonValue | undefined): string {
   return text.length > LONGEST_JSON ? `${text.slice(0, LONGEST_JSON - 1)}…` : text;
 }
 
-/** Prints the events of a run, as text for a terminal: a few lines, and the text of the model. */
 export class EventPrinter {
-  /** The type of the deltas in the current line; undefined for an empty one. */
   private open: 'text' | 'thinking' | undefined;
 
   constructor(private readonly hasColors: boolean) {}
 
-  /** The text that an event adds. */
   print(event: StreamEvent): string {
     const known = asKnownEvent(event);
     switch (known.type) {
@@ -42,7 +39,6 @@ export class EventPrinter {
     }
   }
 
-  /** A line of its own; an empty text only ends the current line. */
   line(text: string, color?: keyof typeof colors): string {
     const before = this.open ? '\n' : '';
     this.open = undefined;

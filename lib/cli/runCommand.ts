@@ -4,13 +4,7 @@ import { plainText } from './eventPrinter.js';
 import type { Shell } from './shell.js';
 import { isUsageError } from './usageError.js';
 
-/**
- * Runs a command of `npx rivulet`.
- *
- * @param args The command line: the command and its arguments.
- * @param shell The process.
- * @returns The exit code: 0, 1 after a failure, 2 for a command line that is not valid, 130 after Ctrl-C.
- */
+/** Returns the exit code: 1 after a failure, 2 for a command line that is not valid, 130 after Ctrl-C. */
 export function runCommand([name = '--help', ...args]: readonly string[], shell: Shell): Promise<number> {
   if (name === '--help' || name === '-h' || name === 'help') {
     shell.write(usage);

@@ -1,6 +1,5 @@
 import { isRecord } from '../core/json/json.js';
 
-/** The command line is not valid. */
 export class UsageError extends Error {}
 
 /** Whether a thrown value says that the command line is not valid: ours, or an error of `parseArgs`. */

@@ -45,7 +45,6 @@ export function playMarbles<T>(marbles: string, values: MarbleValues<T>, error?:
   });
 }
 
-/** The notifications of a diagram, with their times in milliseconds. */
 function parse(marbles: string, values: Readonly<Record<string, unknown>> | undefined, error: unknown) {
   let start = 0;
   return partsOf(marbles).flatMap((part, index, parts) => {
@@ -100,13 +99,11 @@ function parsePart(marbles: string, values: Readonly<Record<string, unknown>> | 
 
 /* eslint-enable @typescript-eslint/no-deprecated */
 
-/** A letter of a diagram, or its end, with its time in milliseconds. */
 interface DrawnLetter {
   readonly frame: number;
   readonly notification: ObservableNotification<string>;
 }
 
-/** The letters of a diagram, and its end. */
 export const parseLetters = (marbles: string): readonly DrawnLetter[] => parse(marbles, undefined, undefined);
 
 function notificationOf<T>(notification: ObservableNotification<unknown>): Observable<T> {

@@ -11,10 +11,8 @@ export interface PortContractCase {
   readonly run: () => Promise<void>;
 }
 
-/** A check: it fails with an Error. Its values do not matter. */
 export type Check<T> = (port: T) => Observable<unknown>;
 
-/** @param create Returns the port under test. */
 export const casesOf = <T>(create: () => T | ObservableInput<T>, checks: Readonly<Record<string, Check<T>>>) =>
   Object.entries(checks).map(([title, check]): PortContractCase => ({
     title,
@@ -35,14 +33,12 @@ let count = 0;
 /** An id that no other case uses: an implementation may keep the data of all cases. */
 export const newId = () => `contract-${asyncScheduler.now().toString(36)}-${(count += 1)}`;
 
-/** Fails unless the Observable emits exactly this value. */
 export const expecting = <T>(subject: string, actual: Observable<T>, expected: unknown): Observable<unknown> =>
   actual.pipe(
     toArray(),
     map((values) => expectSame(subject, values, [expected])),
   );
 
-/** Fails unless the Observable fails with an error of this code. */
 export const failing = (subject: string, actual: Observable<unknown>, code: string): Observable<unknown> =>
   actual.pipe(
     toArray(),

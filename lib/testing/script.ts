@@ -60,9 +60,7 @@ export function toolCall(name: string, args: JsonObject = {}, id?: string): Tool
 }
 
 /**
- * Returns the turn of a script for a request.
- *
- * @throws ConfigurationError `script` if the script has no turn for it; whatever a function of the script throws.
+ * Throws a ConfigurationError if the script has no turn for the request, and whatever a function of the script throws.
  */
 export function outputFor<R extends ScriptRequest>(script: Script<R>, request: R): ScriptedOutput {
   let output = typeof script === 'function' ? script(request) : script[request.turn - 1];
@@ -76,12 +74,7 @@ export function outputFor<R extends ScriptRequest>(script: Script<R>, request: R
   );
 }
 
-/**
- * Emits one turn. Synchronous, unless a `delay` or an Observable waits.
- *
- * @param output The model's output.
- * @param turn The number of the turn, for the ids of its calls.
- */
+/** Emits one turn. Synchronous, unless a `delay` or an Observable waits. */
 export function play(output: ScriptedOutput, turn: number): Observable<Chunk> {
   if (isObservable(output)) return output;
   const steps = typeof output === 'string' ? [output] : output;
@@ -93,7 +86,6 @@ function perform(step: Exclude<Step, string>): Observable<Chunk> {
   return 'delay' in step ? timer(step.delay).pipe(ignoreElements()) : throwError(() => step.error);
 }
 
-/** Adds what a script may omit: the ids of complete calls, and the finish. */
 function completeSteps(steps: readonly Step[], turn: number): Exclude<Step, string>[] {
   let calls = 0;
   const completed = steps.map((step) => {

@@ -76,7 +76,6 @@ export function toolContract(create: () => Tool, options: ToolContractOptions): 
   ];
 }
 
-/** What a call answered: its error and its code are absent after a success. */
 interface Answer {
   readonly error?: string | undefined;
   readonly code?: string | undefined;
@@ -92,7 +91,6 @@ function requireRejection([answer]: readonly Answer[]): void {
   if (answer?.code !== 'invalid_arguments') throw broken('a call with invalid arguments was executed');
 }
 
-/** Calls of one tool, by an agent. */
 class ToolUse {
   private readonly before: number;
   private readonly within: number;
@@ -110,7 +108,6 @@ class ToolUse {
     this.within = options.within ?? 5_000;
   }
 
-  /** Runs calls at the same time, and returns their answers. */
   async call(calls: readonly JsonObject[]): Promise<readonly Answer[]> {
     const answers: Answer[] = [];
     const run = this.run(calls).pipe(
@@ -124,7 +121,6 @@ class ToolUse {
     return answers;
   }
 
-  /** Cancels a call after its start, and waits until it has settled. */
   async cancel(): Promise<void> {
     const running = new Promise<void>((resolve) => (this.started = resolve));
     const subscription = this.run([this.options.arguments]).subscribe({ error: reportUnhandled });

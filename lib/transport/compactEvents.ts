@@ -116,11 +116,8 @@ function mapNested(
 }
 
 /**
- * Creates a function that makes the events of one run compact. It must receive all of them, in order. It returns
- * undefined for a checkpoint.
- *
- * A part becomes a reference only if it equals the emitted one. So the receiver restores the exact events, even if
- * operators have changed them.
+ * Makes the events of one run compact: it must receive all of them, in order. A part becomes a reference only if it
+ * equals the emitted one, so that the receiver restores the exact events, even if operators have changed them.
  */
 export function createCompactor(): (event: StreamEvent) => CompactEvent | undefined {
   const emitted = new Emitted();

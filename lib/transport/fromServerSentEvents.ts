@@ -73,7 +73,6 @@ export class RemoteRunError extends RivuletError {
   }
 }
 
-/** The name of the server in errors. */
 const SERVER = 'the server';
 
 /** The name of the header that identifies a run. A repeated request with the same id joins the run. */
@@ -159,11 +158,9 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
   });
 }
 
-/** The error if the server cannot be reached. */
 export const unreachable = () =>
   new ConnectionError(SERVER, 'The server cannot be reached. Try again when the connection is back.');
 
-/** The error for a status other than 2xx. */
 export function statusError({ status, headers }: Response): HttpError {
   const message = `The server did not accept the request (status ${status}).`;
   const retryAfter = Number(headers.get('retry-after') ?? 0) * 1000 || undefined;
@@ -195,11 +192,7 @@ export const delayBefore = (attempt: number, retryDelay: number, thrown: unknown
 const readRetryAfter = (thrown: unknown): number =>
   thrown instanceof HttpError ? Math.min(thrown.retryAfter ?? 0, 60_000) : 0;
 
-/**
- * Whether a new connection can continue the run: either nothing was received, or the server joins it.
- *
- * @param canJoin Whether the events have ids, or the server is known to join a run by its id.
- */
+/** Whether a new connection can continue the run: either nothing was received, or the server joins it. */
 function mayConnectAgain(thrown: unknown, canJoin: boolean): boolean {
   if (!isRecord(thrown) || thrown['retryable'] !== true || thrown instanceof RemoteRunError) return false;
   return canJoin || !(thrown instanceof StreamInterruptedError);
@@ -236,7 +229,6 @@ function restoreEvent(restore: (event: StreamEvent) => StreamEvent, data: string
   );
 }
 
-/** Creates the error of a failed run from its description. */
 export function remoteRunError(description: JsonObject): RemoteRunError {
   const { code, message, retryable } = description;
   return new RemoteRunError(

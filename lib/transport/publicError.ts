@@ -33,7 +33,6 @@ export function describeError(thrown: unknown): JsonObject {
 
 const internal = { code: 'internal', message: 'The run failed.', retryable: false } as const;
 
-/** Describes an error that an event contains, such as `retry`. */
 export function describeErrorJson({ code, retryable }: JsonObject): JsonObject {
   if (typeof code !== 'string' || !hasSentence(code)) return internal;
   return { code, message: sentences[code] ?? '', retryable: retryable === true };

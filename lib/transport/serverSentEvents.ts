@@ -39,34 +39,20 @@ export interface ServerSentEventsOptions {
 /** The default of `heartbeat`. Proxies close a connection that is silent for 30 to 60 seconds. */
 const DEFAULT_HEARTBEAT = 15_000;
 
-/**
- * The interval of the comments, as a delay for a timer; undefined if none are sent.
- *
- * @throws ConfigurationError `options` if it is less than 1.
- */
+/** As a delay for a timer; undefined if none are sent. */
 function heartbeatDelay({ heartbeat = DEFAULT_HEARTBEAT }: ServerSentEventsOptions): number | undefined {
   if (heartbeat === false || heartbeat === Infinity) return undefined;
   requireNumber('heartbeat', heartbeat, 1);
   return Math.min(heartbeat, MAX_TIMER_DELAY);
 }
 
-/** The comment that keeps a connection open. */
 const heartbeatEvent: ServerSentEvent = { comment: 'keep-alive' };
 
-/** Sends comments while nothing else is sent. */
 export interface Heartbeat {
-  /** Restarts the interval: an event was sent. */
   noteEvent(): void;
-  /** Ends with the connection. */
   readonly timer: Subscription;
 }
 
-/**
- * Starts the heartbeat of a connection.
- *
- * @param send Sends the comment.
- * @throws ConfigurationError `options` if `heartbeat` is less than 1.
- */
 export function startHeartbeat(options: ServerSentEventsOptions, send: (event: ServerSentEvent) => void): Heartbeat {
   const delay = heartbeatDelay(options);
   let isSilent = true;
@@ -85,12 +71,9 @@ export function startHeartbeat(options: ServerSentEventsOptions, send: (event: S
 }
 
 /**
- * Creates the first event of a response. It is sent before the run emits anything, so that a client knows what to do if
- * the connection breaks early: with an id, it connects again and continues; without one, the run is lost. `EventSource`
- * has no listener for it, but obeys its `id` and `retry`.
- *
- * @param canContinue Whether the events of the run have ids.
- * @param after The `Last-Event-ID` of the request.
+ * The first event of a response, sent before the run emits anything, so that a client knows what to do if the
+ * connection breaks early: with an id, it connects again and continues; without one, the run is lost. `EventSource` has
+ * no listener for it, but obeys its `id` and `retry`.
  */
 export function startEvent(canContinue: boolean, after: string | undefined): ServerSentEvent {
   if (!canContinue) return { type: START_EVENT, data: '{}', retry: MAX_TIMER_DELAY };
@@ -124,7 +107,6 @@ export function failureEvent(thrown: unknown, options: ServerSentEventsOptions):
   }
 }
 
-/** Converts an event of a shared run to a server-sent event. */
 export function runServerSentEvent(event: CompactEvent, id: string): ServerSentEvent {
   return { id, data: JSON.stringify(event) };
 }

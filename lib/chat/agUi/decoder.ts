@@ -17,7 +17,6 @@ import { RemoteCalls } from './remoteCalls.js';
 import { readEnd, readFinishReason, remoteError, toUsage } from './remoteEnd.js';
 import { RemoteRun } from './remoteRun.js';
 
-/** Converts the events of one AG-UI run. */
 export class AgUiDecoder {
   hasFinished = false;
   private emitted: StreamEvent[] = [];
@@ -178,7 +177,6 @@ export class AgUiDecoder {
     this.chunkCall = undefined;
   }
 
-  /** Restores an event of Rivulet for which AG-UI has no type. Passes any other custom event through. */
   private addCustom(event: CustomEvent): void {
     const ownEvent = restoreEvent(event);
     if (!ownEvent) {

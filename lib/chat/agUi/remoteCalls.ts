@@ -6,7 +6,6 @@ import type { AgUiMessage } from '../../transport/agUi/protocol.js';
 /** The calls of a conversation with another server: those in its messages, and those that are still arriving. */
 export class RemoteCalls {
   private readonly calls = new Map<string, ToolCallPart>();
-  /** The arguments of the calls that are still arriving. */
   private readonly texts = new Map<string, StringBuilder>();
 
   constructor(messages: readonly AgUiMessage[]) {
@@ -22,14 +21,12 @@ export class RemoteCalls {
     this.texts.set(id, new StringBuilder());
   }
 
-  /** Appends to the arguments. Returns the call; undefined if it was not started, or has ended. */
   appendArguments(id: string, delta: string): ToolCallPart | undefined {
     const text = this.texts.get(id);
     text?.add(delta);
     return text && this.calls.get(id);
   }
 
-  /** Corrects the names and the arguments of the calls that are still arriving, from a snapshot. */
   correct(messages: readonly AgUiMessage[]): void {
     for (const { id, function: fn } of collectCalls(messages)) {
       if (!this.texts.has(id)) continue;
@@ -40,7 +37,6 @@ export class RemoteCalls {
     }
   }
 
-  /** Ends a call and returns it; undefined if it was not started, or has ended. */
   end(id: string): ToolCallPart | undefined {
     const text = this.texts.get(id);
     this.texts.delete(id);

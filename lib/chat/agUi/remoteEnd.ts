@@ -7,12 +7,10 @@ import type { Usage } from '../../core/usage.js';
 import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
 import type { AgUiUsage, RunErrorEvent, RunFinishedEvent, RunOutcome } from '../../transport/agUi/protocol.js';
 
-/** The error for a run that failed at another server. */
 export function remoteError({ message, code }: RunErrorEvent): RemoteRunError {
   return new RemoteRunError(code ?? 'internal', message, false);
 }
 
-/** Adds up AG-UI's token counts, one per model, to the usage of a run. */
 export const toUsage = (counts: readonly AgUiUsage[]): Usage =>
   counts.reduce<Usage>(
     (sum, each) =>
@@ -30,7 +28,6 @@ export const toUsage = (counts: readonly AgUiUsage[]): Usage =>
     {},
   );
 
-/** The end of a run at another server. */
 export interface RemoteEnd {
   readonly finishReason: FinishReason;
   readonly rawReason?: string;
@@ -41,12 +38,6 @@ export interface RemoteEnd {
   readonly waiting: readonly WaitingCall[];
 }
 
-/**
- * Reads the end of a run.
- *
- * @param event The event.
- * @param callOf Returns the call with an id.
- */
 export function readEnd(
   { outcome, metadata }: RunFinishedEvent,
   callOf: (id: string) => WaitingCall | undefined,
@@ -87,6 +78,5 @@ const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>([
   'unspecified',
 ]);
 
-/** The finish reason in the metadata of a server. Default: `stop`. */
 export const readFinishReason = (reason: unknown): FinishReason =>
   finishReasons.has(reason) ? (reason as FinishReason) : 'stop';

@@ -6,7 +6,6 @@ import { StringBuilder } from '../../core/stringBuilder.js';
 import { addUsage } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 
-/** Collects the messages of a run at another server, turn by turn. */
 export class RemoteRun {
   private readonly text = new StringBuilder();
   private readonly thinking = new StringBuilder();
@@ -21,7 +20,6 @@ export class RemoteRun {
     return this.turn.results.size > 0;
   }
 
-  /** Whether the current turn has content for a message, or is the first one. */
   get isOpen(): boolean {
     return this.turns === 0 || this.turn.parts.length + this.turn.results.size + this.turn.prompts.length > 0;
   }
@@ -46,12 +44,10 @@ export class RemoteRun {
     this.turn.results.set(result.id, result);
   }
 
-  /** Adds a message of the user. It follows the results of the turn in which it joined. */
   addPrompt(prompt: Message): void {
     this.turn.prompts.push(prompt);
   }
 
-  /** Adds metadata to a turn whose `turn` event has none. */
   addMetadata(metadata: Metadata): void {
     this.turn.metadata = mergeMetadata(this.turn.metadata, metadata);
   }
@@ -67,7 +63,6 @@ export class RemoteRun {
     return this.endMessages(this.turn.modelMessages());
   }
 
-  /** Ends the turn: emits its messages and the `turn` event. */
   endTurn(summary: Omit<TurnEvent, 'type' | 'turn'>): readonly StreamEvent[] {
     const messages = this.endMessages(this.turn.allMessages());
     this.turns += 1;
@@ -102,7 +97,6 @@ export class RemoteRun {
   }
 }
 
-/** The content of one turn. */
 class RemoteTurn {
   metadata: Metadata | undefined;
   readonly text = new StringBuilder();

@@ -77,7 +77,6 @@ export function injectConversation(options: InjectConversationOptions = {}): Inj
   const errors = inject(ErrorHandler);
   const store = key === undefined || isServer ? undefined : injectPageStorage(chosen);
   const currentKey = () => (typeof key === 'function' ? key() : key);
-  /** Counts the changes by other tabs. */
   const revision = signal(0);
   const current = computed(() => {
     revision();

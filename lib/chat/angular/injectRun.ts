@@ -50,7 +50,6 @@ export interface InjectedRun<O = unknown> {
   stop(): void;
 }
 
-/** What the signals show. */
 interface RunSnapshot<O> {
   readonly view: View;
   readonly result?: RunResult<O>;
@@ -87,7 +86,6 @@ export function injectRun<O = unknown>(
 ): InjectedRun<O> {
   const { agent = injectAgent(), context, perFrame: isPerFrame = true } = options;
   const snapshot = signal<RunSnapshot<O>>({ view: emptyView });
-  /** Counts the calls of `reload`. */
   const revision = signal(0);
   const stop = new Subject<void>();
   const errors = inject(ErrorHandler);

@@ -3,25 +3,17 @@ import type { Signal } from '@angular/core';
 import { takeUntilDestroyed } from '@angular/core/rxjs-interop';
 import { fromEvent } from 'rxjs';
 
-/** The two methods of `localStorage` that a conversation needs. */
 export type ConversationStorage = Pick<Storage, 'getItem' | 'setItem'>;
 
-/** Where a page keeps its conversations. */
 export interface PageStorage {
   /** Undefined on a server, and if the browser forbids it. */
   readonly storage: ConversationStorage | undefined;
   /** What the browser has thrown: it forbids storage, or has no room left. */
   readonly error: Signal<unknown>;
   readonly fail: (thrown: unknown) => void;
-  /** Calls a function when another tab has changed a key; null if it has removed all. */
   onChange(changed: (key: string | null) => void): void;
 }
 
-/**
- * Injects the storage of the page.
- *
- * @param chosen A storage. Default: `localStorage`.
- */
 export function injectPageStorage(chosen: ConversationStorage | undefined): PageStorage {
   const destroyed = inject(DestroyRef);
   const errors = inject(ErrorHandler);

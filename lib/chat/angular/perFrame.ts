@@ -5,9 +5,8 @@ import type { MonoTypeOperatorFunction } from 'rxjs';
 const BACKGROUND_INTERVAL = 100;
 
 /**
- * Emits the first value at once, and then at most one value per animation frame: the latest.
- *
- * A model sends up to 2,000 tokens per second, and each changes the view. The end of a run is always emitted.
+ * The first value at once, then at most one per animation frame: the latest. A model sends up to 2,000 tokens per
+ * second, and each changes the view. The end of a run is always emitted.
  */
 export const perFrame = <T>(): MonoTypeOperatorFunction<T> =>
   throttle(() => race(animationFrames(), timer(BACKGROUND_INTERVAL)), { leading: true, trailing: true });

@@ -9,10 +9,8 @@ import type { Shell } from '../shell.js';
 const escapeControl = (character: string) => `\\u00${character.charCodeAt(0).toString(16)}`;
 
 /**
- * Asks one question. The answer, and nothing else, is written to the output, with `json` each event as one line; what
- * happens beside it is written as errors.
- *
- * @returns The exit code: 0, 1 after a failure, 130 after Ctrl-C.
+ * The answer, and nothing else, is written to the output, with `json` each event as one line; what happens besides it
+ * is written as errors.
  */
 export function askOnce(agent: Agent, prompt: string, json: boolean, shell: Shell): Promise<number> {
   let code = 0;

@@ -8,13 +8,12 @@ import { UsageError } from '../usageError.js';
 import { askOnce } from './askOnce.js';
 import { chatSession } from './chatSession.js';
 import { createLineInput } from './lineInput.js';
-import { openModel } from './openModel.js';
 import { loadMarkdown } from './renderMarkdown.js';
+import type { Model } from '../../core/model.js';
+import { modelByName, registeredProviders } from '../../providers/registry/index.js';
 
-/** How many prompts are kept for the next session. */
 const HISTORY_LENGTH = 1000;
 
-/** Asks a model: once for a prompt of the command line or of the input, otherwise in a chat. */
 export async function chatCommand(args: readonly string[], shell: Shell): Promise<number> {
   const text = { type: 'string' } as const;
   const { values, positionals } = parseArgs({
@@ -80,4 +79,32 @@ async function readHistory(shell: Shell, file: string): Promise<string[]> {
       return [];
     }
   });
+}
+
+/**
+ * The model of a chat: `provider:model`, or a provider; default: `RIVULET_MODEL`, then the first provider whose key is
+ * set. Another server with the API of the provider needs no key.
+ */
+function openModel(name: string | undefined, baseUrl: string | undefined, env: Shell['env']): Model {
+  const found = name ?? env['RIVULET_MODEL'] ?? providerWithKey(env) ?? (baseUrl === undefined ? undefined : 'openai');
+  if (found === undefined) throw new UsageError(noModel());
+  const provider = registeredProviders().find(({ name: each, aliases }) =>
+    [each, ...aliases].includes(found.split(/[:/]/)[0]?.trim().toLowerCase() ?? ''),
+  );
+  // Another server receives none of the providers' keys.
+  const apiKey = baseUrl === undefined ? provider?.keyVariable && env[provider.keyVariable] : env['RIVULET_API_KEY'];
+  return modelByName(found, {
+    ...(apiKey ? { apiKey } : {}),
+    ...(baseUrl === undefined ? {} : { baseUrl }),
+  });
+}
+
+const providerWithKey = (env: Shell['env']): string | undefined =>
+  registeredProviders().find(({ keyVariable }) => keyVariable && env[keyVariable])?.name;
+
+function noModel(): string {
+  const lines = registeredProviders().map(
+    ({ name, defaultModel = '', keyVariable }) => `  ${name.padEnd(18)}${defaultModel.padEnd(42)}${keyVariable ?? ''}`,
+  );
+  return `No model: set the key of a provider, RIVULET_MODEL, or pass --model PROVIDER:NAME.\n\n${lines.join('\n')}`;
 }

@@ -18,21 +18,16 @@ import type { LineInput } from './lineInput.js';
 import { MarkdownWriter } from './markdownWriter.js';
 import type { RenderMarkdown, TerminalSize } from './markdownWriter.js';
 
-/** What a chat in a terminal needs. */
 export interface ChatSettings {
   readonly model: Model;
   readonly system: string | undefined;
-  /** Opens another model, for `/model`. */
   readonly openModel: (name: string) => Model;
   readonly input: LineInput;
   readonly size: TerminalSize;
-  /** Default: Markdown is shown as it is. */
   readonly render: RenderMarkdown | undefined;
-  /** Receives each prompt. */
   readonly onPrompt: (prompt: string) => void;
 }
 
-/** The format of saved chats. */
 const VERSION = 1;
 
 const help = `/help          shows this
@@ -45,11 +40,7 @@ const help = `/help          shows this
 Ctrl-C stops an answer, and keeps what was written. A pasted block is one prompt.
 `;
 
-/**
- * Chats in a terminal until `/exit` or Ctrl-D.
- *
- * @returns The text to write. A run that fails does not end the chat.
- */
+/** Emits the text to write, until `/exit` or Ctrl-D. A run that fails does not end the chat. */
 export function chatSession(settings: ChatSettings, shell: Shell): Observable<string> {
   return defer(() => {
     const session = new ChatSession(settings, shell);
@@ -71,7 +62,6 @@ export function chatSession(settings: ChatSettings, shell: Shell): Observable<st
 class ChatSession {
   private model: Model;
   private history: readonly Message[] = [];
-  /** The recording of the last run. */
   private recorded: string[] = [];
 
   constructor(
@@ -81,7 +71,6 @@ class ChatSession {
     this.model = settings.model;
   }
 
-  /** Executes a command, or asks the model. */
   handle(line: string): Observable<string> {
     if (line === '') return EMPTY;
     if (!line.startsWith('/')) return this.ask(line);
@@ -138,7 +127,6 @@ class ChatSession {
   }
 }
 
-/** Runs the agent. Emits each event with the text to write for it. */
 function show(
   agent: Agent,
   prompt: string,

@@ -9,7 +9,6 @@ const breakSign = '⏎';
 
 const [pasteBegin, pasteEnd] = ['\u001b[200~', '\u001b[201~'];
 
-/** The key Ctrl-C, in a terminal whose keys are read one by one. */
 const interruptKey = '\u0003';
 
 /**
@@ -75,7 +74,6 @@ function beginOf(mark: string, text: string): number {
 // eslint-disable-next-line no-control-regex -- a pasted block must not press keys
 const toOneLine = (text: string) => text.replace(/\r\n?|\n/g, breakSign).replace(/[\u0000-\u001f\u007f]/g, ' ');
 
-/** Reads lines from a terminal. */
 export interface LineInput {
   /**
    * Asks for a line, with readline's editing and the history. Ctrl-C clears a line with text; without text, it emits an
@@ -84,15 +82,9 @@ export interface LineInput {
   ask(prompt: string): Observable<string>;
   /** Each Ctrl-C while no line is asked for. */
   readonly interrupts: Observable<void>;
-  /** Gives the terminal back. */
   close(): void;
 }
 
-/**
- * Creates the input of a chat.
- *
- * @param history Earlier lines, oldest first.
- */
 export function createLineInput(stdin: Input, stdout: Output, history: readonly string[]): LineInput {
   const input = new Keys(stdin);
   const earlier = history.map((line) => line.replaceAll('\n', breakSign)).reverse();

@@ -3,13 +3,11 @@ export class LineWrapper {
   /** How many lines were begun after the first one. */
   lines = 0;
   private column = 0;
-  /** The word at the end of the line, as far as it has arrived. */
   private word = '';
 
-  /** @param columns Returns the width of the terminal. It is called for each word, since a window may be resized. */
+  /** The width is read for each word, since a window may be resized. */
   constructor(private readonly columns: () => number) {}
 
-  /** Returns what to write for the next text. */
   write(text: string): string {
     return (text.match(/\n|[^\S\n]+|\S+/g) ?? []).map((piece) => this.writePiece(piece)).join('');
   }

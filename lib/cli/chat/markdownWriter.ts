@@ -7,7 +7,6 @@ export interface TerminalSize {
   readonly rows: () => number;
 }
 
-/** Renders a block of Markdown for a terminal of this width. */
 export type RenderMarkdown = (block: string, columns: number) => string;
 
 /**
@@ -25,7 +24,6 @@ export class MarkdownWriter {
     this.wrapper = new LineWrapper(size.columns);
   }
 
-  /** Returns what to write for the next text. */
   write(text: string): string {
     let output = '';
     for (const line of plainText(text).match(/[^\n]*\n|[^\n]+/g) ?? []) {
@@ -36,7 +34,6 @@ export class MarkdownWriter {
     return output;
   }
 
-  /** Returns what to write at the end of the answer. */
   end(): string {
     return (this.block.endsWith('\n') || this.block === '' ? '' : this.wrapper.write('\n')) + this.endBlock();
   }

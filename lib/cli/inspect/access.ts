@@ -1,15 +1,12 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-/** Who may read from an inspector, and write to it. */
 export interface Access {
   readonly token: string;
   readonly port: number;
-  /** Pages that may send their runs. */
   readonly origins: readonly string[];
 }
 
-/** A request that is rejected: its status, and what to do. */
 export interface Rejection {
   readonly status: number;
   readonly message: string;
@@ -31,7 +28,6 @@ export function rejectForeign({ headers }: IncomingMessage, { port, origins }: A
   return { status: 403, message: `To inspect the runs of this page, start the inspector with --allow ${origin}` };
 }
 
-/** Whether a request has the token. */
 export function hasToken({ headers }: IncomingMessage, { token }: Access): boolean {
   const [sent, expected] = [headers.authorization ?? '', `Bearer ${token}`].map((text) => Buffer.from(text));
   return (
@@ -39,7 +35,6 @@ export function hasToken({ headers }: IncomingMessage, { token }: Access): boole
   );
 }
 
-/** The headers with which a page of another origin may send runs; none for other requests. */
 export function corsHeaders({ headers }: IncomingMessage, { origins }: Access): Readonly<Record<string, string>> {
   const { origin } = headers;
   if (origin === undefined || !origins.includes(origin)) return {};

@@ -10,7 +10,6 @@ const aRecording = 'Pass a file with the lines of recordRun or record of rivulet
 /** The port of an inspector, if none is passed. */
 const DEFAULT_PORT = 4983;
 
-/** Serves the page of the inspector until Ctrl-C. Files of recordings are on it from the start. */
 export async function inspectCommand(args: readonly string[], shell: Shell): Promise<number> {
   const { values, positionals } = parseArgs({
     args: [...args],

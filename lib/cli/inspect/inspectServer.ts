@@ -31,17 +31,12 @@ const LARGEST_BODY = 8_388_608;
 /** The shortest time between two lists that a page receives, in milliseconds. */
 const LIST_TIME = 200;
 
-/** Options of an inspector. */
 export interface InspectServerOptions {
-  /** 0 for any. */
   readonly port: number;
-  /** Pages that may send their runs. */
   readonly origins: readonly string[];
 }
 
-/** A running inspector. */
 export interface InspectServer {
-  /** The address with the token, for a browser and for `inspectRuns`. */
   readonly address: string;
   close(): Promise<void>;
 }
@@ -57,7 +52,6 @@ const headers = {
   'cache-control': 'no-store',
 };
 
-/** A file of the page: its type and its text. */
 function fileAt(path: string): readonly [type: string, text: string] | undefined {
   switch (path) {
     case '/':
@@ -129,7 +123,6 @@ function fail(response: ServerResponse, status: number, message: string): void {
   sendJson(response, { error: message });
 }
 
-/** Receives lines of recordings. */
 async function receive(request: IncomingMessage, response: ServerResponse, runs: InspectedRuns): Promise<void> {
   const source = String(request.headers['rivulet-source'] ?? '');
   if (request.method !== 'POST' || source === '') {
@@ -168,7 +161,6 @@ function follow(response: ServerResponse, runs: InspectedRuns): void {
     });
 }
 
-/** What is made of a recorded run, as JSON: its drawing, its spec, its replay. */
 type View = (recording: RunRecording, run: RecordedRun, query: URLSearchParams) => object;
 
 const views: Readonly<Record<string, View>> = {

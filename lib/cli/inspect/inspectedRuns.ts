@@ -13,13 +13,10 @@ import { isEntry } from '../../observe/recording/validEntry.js';
 /** A run in the list of the inspector. Times are those of the process that recorded it. */
 export interface RunSummary {
   readonly id: number;
-  /** The name of the agent, if any. */
   readonly name?: string;
-  /** The beginning of the input. */
   readonly title: string;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Milliseconds, so far. */
   readonly duration: number;
   /** How the run ended: its finish reason, `failed`, `unsubscribed`, `cut off`; `running` as long as it has not. */
   readonly state: string;
@@ -29,13 +26,11 @@ export interface RunSummary {
   readonly entries: number;
 }
 
-/** The largest number of runs that are kept, and of characters of their recordings. */
 export interface InspectorLimits {
   readonly runs: number;
   readonly length: number;
 }
 
-/** A process, or a file: the lines that belong to all of its runs. */
 interface Source {
   header: string | undefined;
   readonly exchanges: string[];
@@ -50,12 +45,10 @@ interface InspectedRun {
   length: number;
 }
 
-/** The largest number of exchanges of a process that has no runs. */
 const MOST_WAITING = 100;
 
 const defaultLimits: InspectorLimits = { runs: 500, length: 2 ** 28 };
 
-/** The runs that an inspector has received. The oldest ones are removed beyond the limits. */
 export class InspectedRuns {
   private readonly sources = new Map<string, Source>();
   private readonly runs = new Map<number, InspectedRun>();
@@ -65,17 +58,13 @@ export class InspectedRuns {
 
   constructor(private readonly limits: InspectorLimits = defaultLimits) {}
 
-  /** Emits after each change. */
   get changes(): Observable<void> {
     return this.changed;
   }
 
   /**
-   * Adds lines of a recording. Lines that are not entries, and entries of runs that began before, are ignored.
-   *
-   * @param name The name of the process or file.
-   * @param text The lines.
-   * @param isFile Whether nothing follows: a run without an end was cut off.
+   * Ignores lines that are not entries, and entries of runs that began before. Nothing follows a file: a run without an
+   * end was cut off.
    */
   add(name: string, text: string, isFile = false): void {
     const source = this.sources.get(name) ?? { header: undefined, exchanges: [], runs: new Map() };
@@ -89,7 +78,6 @@ export class InspectedRuns {
     this.changed.next();
   }
 
-  /** The newest run first. */
   list(): readonly RunSummary[] {
     return [...this.runs.values()].map(({ summary }) => summary).reverse();
   }
@@ -166,7 +154,6 @@ export class InspectedRuns {
     run.summary = { ...summary, duration, entries: summary.entries + 1, ...progressOf(summary, entry) };
   }
 
-  /** Removes the oldest runs, those that have ended first. */
   private trim(): void {
     if (this.length > this.limits.length)
       for (const source of this.sources.values()) if (source.runs.size === 0) this.removeExchanges(source);
@@ -190,7 +177,6 @@ export class InspectedRuns {
   }
 }
 
-/** The exchanges of a run, among those of other runs of the same process. */
 function exchangesOf({ source, lines, key }: InspectedRun, header: string): readonly string[] {
   const { exchanges, runs } = source;
   if (exchanges.length === 0) return [];
@@ -204,7 +190,6 @@ function exchangesOf({ source, lines, key }: InspectedRun, header: string): read
   }
 }
 
-/** What an entry changes in the summary of its run. */
 function progressOf(summary: RunSummary, entry: Exclude<RunEntry, StartEntry>): Partial<RunSummary> {
   switch (entry.type) {
     case 'end': {

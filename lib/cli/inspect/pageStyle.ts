@@ -1,4 +1,3 @@
-/** The style sheet of the inspector, after that of a drawing, whose colors it uses. */
 export const inspectorStyle = `
 body.inspector { display: grid; grid-template-columns: 19rem minmax(0, 1fr); min-height: 100vh; }
 .inspector [hidden] { display: none; }

@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../core/json/json.js';
 
-/** A stretch of time in a lane. */
 export interface Span {
   readonly kind:
     | 'wait'
@@ -18,14 +17,12 @@ export interface Span {
   readonly label: string;
 }
 
-/** A moment in a lane. */
 export interface Mark {
   readonly kind: 'subscribe' | 'unsubscribe' | 'stop' | 'prompt' | 'progress' | 'result' | 'error' | 'retract';
   readonly at: number;
   readonly label: string;
 }
 
-/** A delta: its time and its length. */
 export interface Tick {
   readonly kind: 'text' | 'thinking' | 'call';
   readonly at: number;
@@ -34,7 +31,6 @@ export interface Tick {
   isVoid: boolean;
 }
 
-/** How what a lane shows has ended. */
 export type Outcome = 'open' | 'completed' | 'failed' | 'stopped' | 'void';
 
 /** A line of the drawing: a run, a turn, a request, a tool call or an agent that ran as a tool. */
@@ -43,7 +39,6 @@ export class Lane {
   readonly marks: Mark[] = [];
   readonly ticks: Tick[] = [];
   readonly children: Lane[] = [];
-  /** A short description after the name: arguments, tokens, rates. */
   note = '';
   end: number | undefined;
   outcome: Outcome = 'open';
@@ -52,7 +47,6 @@ export class Lane {
     readonly kind: 'run' | 'turn' | 'request' | 'tool',
     readonly name: string,
     readonly start: number,
-    /** The number of a recorded request. */
     readonly request?: number,
   ) {}
 
@@ -68,7 +62,6 @@ export class Lane {
   }
 }
 
-/** An event in the list of the drawing. */
 export interface DrawnItem {
   readonly at: number;
   readonly lane: Lane;
@@ -78,7 +71,6 @@ export interface DrawnItem {
   readonly value: unknown;
 }
 
-/** A drawing before it is rendered. Times are milliseconds since the start of the run. */
 export interface Drawing {
   readonly title: string;
   readonly root: Lane;
@@ -87,13 +79,11 @@ export interface Drawing {
   readonly facts: readonly Fact[];
 }
 
-/** A name and its value in the heading. */
 export interface Fact {
   readonly name: string;
   readonly value: string;
 }
 
-/** A duration for people. */
 export function formatTime(milliseconds: number): string {
   const rounded = Math.round(milliseconds);
   if (rounded < 1000) return `${rounded} ms`;

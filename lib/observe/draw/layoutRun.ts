@@ -9,12 +9,10 @@ import type { DrawnItem, Drawing, Fact, Outcome } from './lanes.js';
 import { formatCost, formatUsage, Scope } from './scope.js';
 import type { WireOfRun } from './wire.js';
 
-/** Arranges a recorded run in lanes. */
 export function layoutRun(run: RecordedRun, wire: WireOfRun = new Map()): Drawing {
   return new RunLayout(run, wire).drawing();
 }
 
-/** How a run or a request has ended. A file may contain any value. */
 function outcomeOf({ outcome }: { readonly outcome: unknown }): Outcome {
   if (outcome === 'unsubscribed') return 'stopped';
   return outcome === 'completed' || outcome === 'failed' ? outcome : 'open';

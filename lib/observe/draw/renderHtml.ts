@@ -30,23 +30,18 @@ ${html}
 `;
 }
 
-/** What `startDrawing` of the script needs: the elements, and the data. */
 export interface RenderedDrawing {
   readonly html: string;
-  /** Plain JSON. */
   readonly data: object;
 }
 
-/** Renders a drawing without its page. */
 export const renderDrawing = (drawing: Drawing, wire: WireOfRun, startTime: number): RenderedDrawing => ({
   html: drawingElements(drawing),
   data: drawingData(drawing, wire, startTime),
 });
 
-/** JSON that cannot end its script element. */
 const jsonForScript = (value: unknown): string => JSON.stringify(value).replaceAll('<', String.raw`\u003c`);
 
-/** What the script of the page needs: the events, the frames of the wire, and the rows of the table. */
 function drawingData({ root, items, duration }: Drawing, wire: WireOfRun, startTime: number) {
   const placed = flatten(root);
   const lanes = new Map(placed.map(({ lane }, index) => [lane, index]));
@@ -62,7 +57,6 @@ function drawingData({ root, items, duration }: Drawing, wire: WireOfRun, startT
     byRequest.set(request, ofRequest);
   }
   const next = new Map<number, number>();
-  /** The last frame of a request up to a time. Items are in the order of time. */
   const frameBefore = (request: number, time: number): readonly number[] => {
     const ofRequest = byRequest.get(request) ?? [];
     let index = next.get(request) ?? 0;
@@ -81,7 +75,6 @@ function drawingData({ root, items, duration }: Drawing, wire: WireOfRun, startT
   };
 }
 
-/** A row of the table: its depth and its cells. The page creates thousands of them only when they are shown. */
 function tableRow({ lane, depth }: PlacedLane): readonly [depth: number, ...cells: string[]] {
   const { name, note, start, end, outcome, spans, marks } = lane;
   const details = [...spans, ...marks].map(({ label }) => label).filter((label) => label !== '');
@@ -89,7 +82,6 @@ function tableRow({ lane, depth }: PlacedLane): readonly [depth: number, ...cell
   return [depth, name, formatTime(start), duration, outcome, note, [...new Set(details)].slice(0, 12).join('; ')];
 }
 
-/** The elements of a drawing, without its page. */
 function drawingElements(drawing: Drawing): string {
   const { title, facts, root } = drawing;
   const duration = Math.max(drawing.duration, 1);
@@ -168,7 +160,6 @@ function renderMark({ kind, at, label }: Mark, duration: number): string {
 /** The resolution of the deltas, so that 10,000 of them are one path of bounded length. */
 const COLUMNS = 4000;
 
-/** One path for each kind: a stroke per column, as high as what arrived there is long. */
 function renderTicks(ticks: readonly Tick[], duration: number): string {
   const sizes = new Map<string, Map<number, number>>();
   for (const { kind, at, size, isVoid } of ticks) {
@@ -186,7 +177,6 @@ function renderTicks(ticks: readonly Tick[], duration: number): string {
   return `<svg class="deltas" ${box} aria-hidden="true">${paths.join('')}</svg>`;
 }
 
-/** From 6 for one character to 26 for 500 and more. */
 const strokeHeight = (size: number): number => Math.min(26, Math.round(6 + 3.2 * Math.log(Math.max(1, size))));
 
 function axisTicks(duration: number, step: number): string {
@@ -215,5 +205,4 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** A text for HTML, also within an attribute. */
 const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character] ?? character);

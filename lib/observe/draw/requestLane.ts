@@ -7,12 +7,9 @@ const SILENCE_TIME = 1000;
 /** A pause before an HTTP request that is drawn, in milliseconds. A shorter one is the work of encoding. */
 const UNSENT_TIME = 50;
 
-/** The kinds of pauses after which a request waits for its content. */
 const pauses: ReadonlySet<Span['kind']> = new Set(['retry', 'rateLimit', 'queued']);
 
-/** The lane of a request: when it waited, when it answered, when it was silent. */
 export class RequestLane {
-  /** Where the current attempt begins. */
   private attemptStart: number;
   private firstTick: number | undefined;
   private lastTick: number;
@@ -25,7 +22,6 @@ export class RequestLane {
     return this.lane.end !== undefined;
   }
 
-  /** Draws a delta, and the silence before it. */
   tick(tick: Tick): void {
     const { lane } = this;
     if (this.firstTick === undefined) {
@@ -48,7 +44,6 @@ export class RequestLane {
     lane.spans.push({ kind: 'queued', from: lane.start, to: at, label: `sent after ${formatTime(pause)}` });
   }
 
-  /** Strikes what the attempt has emitted. */
   retract(at: number): void {
     const { lane, attemptStart } = this;
     this.drawAnswer(at);

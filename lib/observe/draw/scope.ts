@@ -7,43 +7,31 @@ import { formatTime, Lane, shortArguments, shortJson } from './lanes.js';
 import type { Outcome, Tick } from './lanes.js';
 import { RequestLane } from './requestLane.js';
 
-/** A tool call in a drawing. */
 interface CallLane {
   readonly lane: Lane;
   /** When the call was complete, and when it began to wait and to run. */
   readonly calledAt: number;
   waitsSince?: number;
   startedAt?: number;
-  /** The run of an agent that is the tool. */
   nested?: Scope;
 }
 
-/** Draws the events of one run: the run itself, or the run of an agent within a tool. */
 export class Scope {
   private turn: Lane | undefined;
   private turns = 0;
   private requests = 0;
-  /** The newest request. */
   private request: RequestLane | undefined;
   /** The requests that the recording has numbered: several may be open at the same time. */
   private readonly numbered = new Map<number, RequestLane>();
   private readonly calls = new Map<string, CallLane>();
 
-  /**
-   * @param lane The lane of the run.
-   * @param knowsRequests Whether the recording says when requests start and end. Otherwise it follows from the events.
-   */
+  /** Unless it `knowsRequests`, the recording does not say when requests start and end: it follows from the events. */
   constructor(
     private readonly lane: Lane,
     private readonly knowsRequests: boolean,
   ) {}
 
-  /**
-   * A request starts.
-   *
-   * @param number Its number in the recording, if it has one.
-   * @param sentAt When it was sent by HTTP, if that was recorded.
-   */
+  /** Its number and the time when it was sent by HTTP are undefined if they were not recorded. */
   startRequest(at: number, name: string, number?: number, sentAt?: number): Lane {
     if (number === undefined) this.request?.close(at, 'void');
     this.request = new RequestLane(new Lane('request', `Request ${++this.requests}: ${name}`, at, number));
@@ -52,7 +40,6 @@ export class Scope {
     return this.turnLane(at).add(this.request.lane);
   }
 
-  /** A request has ended. */
   endRequest(at: number, outcome: Outcome, number: number): Lane | undefined {
     const request = this.numbered.get(number);
     request?.close(at, outcome);
@@ -60,11 +47,8 @@ export class Scope {
   }
 
   /**
-   * Draws an event, or a chunk.
-   *
-   * @param isChunk Whether the model emitted it. Only chunks are drawn in a request of a recording that has them.
-   * @param number The request of a chunk. Default: the newest one.
-   * @returns The lane to which it belongs.
+   * Draws an event, or a chunk of a request (default: the newest one). Returns the lane to which it belongs. Only
+   * chunks are drawn in a request of a recording that has them.
    */
   add(at: number, event: StreamEvent, isChunk: boolean, number?: number): Lane {
     const known = asKnownEvent(event);
@@ -105,7 +89,6 @@ export class Scope {
     }
   }
 
-  /** The run has ended: whatever is open ends with it. */
   close(at: number, outcome: Outcome): void {
     for (const request of this.numbered.values()) request.close(at, outcome);
     this.request?.close(at, outcome);
@@ -222,7 +205,6 @@ export class Scope {
   }
 }
 
-/** The time between a call and its start, or its end if it was not started. */
 function waitBefore({ waitsSince, calledAt }: CallLane, to: number) {
   const from = waitsSince ?? calledAt;
   return waitsSince === undefined
@@ -235,7 +217,6 @@ function turnOutcome(reason: FinishReason): Outcome {
   return reason === 'error' ? 'failed' : 'completed';
 }
 
-/** Tokens for people. */
 export const formatUsage = ({ input, output }: Usage): string => `${formatCount(input)} in, ${formatCount(output)} out`;
 
 /** A cost for people, in the currency of the prices; undefined if it is unknown. */

@@ -133,7 +133,6 @@ function startDrawing(root, data) {
 }
 `;
 
-/** The script of a page that has one drawing. */
 export const pageScript = (): string => `${drawingScript}
 startDrawing(document.body, JSON.parse(document.getElementById('data').textContent));
 `;

@@ -1,4 +1,3 @@
-/** The style sheet of a drawing: light and dark, narrow and wide, screen and paper. */
 export const drawingStyle = `
 :root { color-scheme: light dark; --page: #fff; --ink: #1d2433; --soft: #5b6578; --line: #e3e7ee; --lane: #f6f7fa;
   --text: #2463eb; --thinking: #8a3ffc; --call: #0b8a7d; --wait: #c3cad6; --answer: #dbe7ff; --silence: #f6b73c;
@@ -104,7 +103,6 @@ kbd { font: 11px ui-monospace, monospace; border: 1px solid var(--line); border-
   details::details-content { content-visibility: visible; block-size: auto; } }
 `;
 
-/** The marks, and the variables of their colors. */
 export const markSigns = {
   subscribe: ['▶', 'good'],
   unsubscribe: ['✂', 'bad'],
@@ -116,7 +114,6 @@ export const markSigns = {
   retract: ['↩', 'retry'],
 } as const;
 
-/** The colors that are explained, in the order of the legend. */
 export const legend = [
   ['text', 'text'],
   ['thinking', 'thinking'],

@@ -2,10 +2,8 @@ import type { JsonValue } from '../../core/json/json.js';
 import type { ExchangeEntry } from '../recording/entries.js';
 import type { RecordedRequest, RecordedRun, RunRecording } from '../recording/readRecording.js';
 
-/** The HTTP exchanges of a run, by the number of the request that caused them. */
 export type WireOfRun = ReadonlyMap<number, readonly ExchangeEntry[]>;
 
-/** A request, and the time in which it was open. */
 interface OpenRequest {
   readonly run: RecordedRun;
   readonly request: RecordedRequest;
@@ -14,10 +12,8 @@ interface OpenRequest {
 }
 
 /**
- * Finds the HTTP exchanges of a run.
- *
- * An exchange belongs to the request that was open when it began. If several were open, it belongs to the one whose
- * prompt it sent; if that is not clear, to none, so that a drawing shows no frame of another run.
+ * An exchange belongs to the request that was open when it began; if several were open, to the one whose prompt it
+ * sent; if that is not clear, to none, so that a drawing shows no frame of another run.
  */
 export function wireOfRun({ runs, wire }: RunRecording, run: RecordedRun): WireOfRun {
   const open = runs.flatMap(openRequests);

@@ -23,13 +23,11 @@ const finishReasons: Partial<Record<FinishReason, string>> = {
   toolCalls: 'tool_call',
 };
 
-/** The provider and the model of an operation. */
 export const modelAttributes = ({ provider, name }: Pick<Model, 'provider' | 'name'>): Attributes => ({
   'gen_ai.provider.name': providers[provider] ?? provider,
   'gen_ai.request.model': name,
 });
 
-/** The settings of a request. */
 export const requestAttributes = (request: ModelRequest): Attributes =>
   omitUndefined({
     'gen_ai.request.stream': true,
@@ -42,7 +40,6 @@ export const requestAttributes = (request: ModelRequest): Attributes =>
     'gen_ai.output.type': request.output && 'json',
   });
 
-/** The response, from the metadata that the provider has sent. */
 export function responseAttributes({ responseId, model, answeredBy }: Metadata): Attributes {
   const isAnswer = isRecord(answeredBy) && typeof answeredBy['provider'] === 'string';
   return {
@@ -56,7 +53,6 @@ export const finishAttributes = (reason: FinishReason): Attributes => ({
   'gen_ai.response.finish_reasons': [finishReasons[reason] ?? reason],
 });
 
-/** The tokens of a model call. Unknown counts are omitted. */
 export const usageAttributes = (usage: Usage, conventions: Conventions): Attributes =>
   omitUndefined({
     ...totalAttributes(usage),
@@ -65,6 +61,5 @@ export const usageAttributes = (usage: Usage, conventions: Conventions): Attribu
     'gen_ai.usage.reasoning.output_tokens': usage.reasoning,
   });
 
-/** The tokens of a run. Unknown counts are omitted. */
 export const totalAttributes = ({ input, output }: Usage): Attributes =>
   omitUndefined({ 'gen_ai.usage.input_tokens': input, 'gen_ai.usage.output_tokens': output });

@@ -8,7 +8,6 @@ import type { ModelRequest } from '../../core/model.js';
 import { accumulateToolCalls } from '../../operators/accumulateToolCalls.js';
 import { consolidate } from '../../operators/consolidate.js';
 
-/** Formats the conversation, the instructions and the tools of a request as the conventions define them. */
 export function inputAttributes({ messages, tools }: Pick<ModelRequest, 'messages' | 'tools'>): Attributes {
   const system = messages
     .filter(({ role }) => role === 'system')
@@ -23,7 +22,6 @@ export function inputAttributes({ messages, tools }: Pick<ModelRequest, 'message
   };
 }
 
-/** The model's message. */
 export const outputAttributes = (message: Message | undefined): Attributes =>
   message ? { 'gen_ai.output.messages': JSON.stringify([toMessage(message)]) } : {};
 
@@ -55,7 +53,6 @@ function toFile({ mediaType, url, data }: FilePart) {
   return url === undefined ? { type: 'blob', ...file, content: data } : { type: 'uri', ...file, uri: url };
 }
 
-/** Collects the model's message from its chunks. */
 export class OutputCollector {
   /** The model's message; undefined before its `finish`, and if the model has not written anything. */
   message: Message | undefined;

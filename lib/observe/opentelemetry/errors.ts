@@ -15,21 +15,15 @@ const safeCodes: ReadonlySet<unknown> = new Set([
   'timeout',
 ]);
 
-/** The fields of an error, or of its JSON. */
 type ErrorFields = Partial<Record<'providerCode' | 'status' | 'code' | 'name' | 'retryable', unknown>>;
 
-/**
- * Returns the type of an error, for `error.type`: the provider's code, the HTTP status, the error's code, or its name.
- *
- * @param thrown The error, or its JSON.
- */
+/** For `error.type`: the provider's code, the HTTP status, the code of the error, or its name. */
 export function errorType(thrown: unknown): string {
   const { providerCode, status, code, name } = readFields(thrown);
   const number = typeof status === 'number' ? String(status) : undefined;
   return [providerCode, number, code, name].find(isIdentifier) ?? '_OTHER';
 }
 
-/** The message of an error; undefined if it may be content that must not be recorded. */
 export function errorMessage(thrown: unknown, content: boolean): string | undefined {
   const { code, retryable } = readFields(thrown);
   const isSafe = safeCodes.has(code) && typeof retryable === 'boolean';

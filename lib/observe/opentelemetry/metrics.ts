@@ -13,7 +13,6 @@ const kinds = {
   tokens: { unit: '{token}', boundaries: tokens },
 } as const;
 
-/** The histograms of the conventions: each one's kind and description. */
 const histograms = {
   'gen_ai.client.operation.duration': ['duration', 'GenAI operation duration.'],
   'gen_ai.client.operation.time_to_first_chunk': ['duration', 'Time to receive the first chunk.'],
@@ -28,7 +27,6 @@ const histograms = {
 
 export type HistogramName = keyof typeof histograms;
 
-/** The counters of tokens of the latest conventions. */
 const counters = {
   'gen_ai.client.inference.usage.input_tokens': 'input',
   'gen_ai.client.inference.usage.output_tokens': 'output',
@@ -50,7 +48,6 @@ function instrument<T extends Histogram | Counter>(meter: Meter, name: string, c
   return created;
 }
 
-/** Records a value of a histogram. */
 export function recordHistogram(
   { meter }: Telemetry,
   name: HistogramName,

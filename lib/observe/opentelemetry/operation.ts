@@ -6,7 +6,6 @@ import { createOperator } from '../../core/createOperator.js';
 import { errorMessage, errorType } from './errors.js';
 import type { Telemetry } from './telemetry.js';
 
-/** How an operation starts. */
 export interface OperationStart {
   readonly name: string;
   readonly kind: SpanKind;
@@ -44,12 +43,6 @@ export class Operation {
     this.finish(attributes);
   }
 
-  /**
-   * Ends the operation with an error.
-   *
-   * @param thrown The error.
-   * @param type The error's type. Default: its code or its name.
-   */
   fail(thrown: unknown, type = errorType(thrown)): void {
     const message = errorMessage(thrown, this.telemetry.content);
     this.finish({ 'error.type': type }, { code: SpanStatusCode.ERROR, ...(message === undefined ? {} : { message }) });
@@ -78,7 +71,6 @@ export class Operation {
   }
 }
 
-/** Functions that are called with the notifications of a source before they are emitted. */
 export interface Observed<T> {
   readonly next?: (value: T) => void;
   readonly error?: (thrown: unknown) => void;

@@ -28,7 +28,6 @@ export interface TraceOptions {
 /** A version of OpenTelemetry's conventions for generative AI. */
 export type Conventions = '1.41' | 'latest';
 
-/** The tracer and the meter of one run, or of one request, with the options. */
 export interface Telemetry {
   readonly content: boolean;
   readonly conventions: Conventions;
@@ -44,16 +43,12 @@ export const createTelemetry = ({ content = false, conventions = '1.41', tracer,
   meter: meter ?? metrics.getMeter('rivulet', version),
 });
 
-/** The run to which a turn belongs. */
 export interface TracedRun {
   readonly telemetry: Telemetry;
   readonly context: Context;
-  /** `gen_ai.agent.name`, if the agent has a name. */
   readonly agent: Attributes;
   /** Traces an agent that a tool of this name runs, unless it is traced already. */
   readonly traceInner: <A extends object>(agent: A, tool: string) => A;
-  /** Called with the arguments of each turn before it starts. */
   readonly onTurn: (...turn: Parameters<Orchestrator['turn']>) => void;
-  /** Called with the usage of each request. */
   readonly onUsage: (usage: Usage) => void;
 }

@@ -8,10 +8,8 @@ import { recordHistogram } from './metrics.js';
 import { inContext, Operation } from './operation.js';
 import type { TracedRun } from './telemetry.js';
 
-/** A call that runs. */
 interface RunningCall {
   readonly operation: Operation;
-  /** The error that the tool threw. */
   thrown?: unknown;
 }
 
@@ -20,7 +18,6 @@ interface RunningCall {
  * a call was cancelled or timed out. The tools run in the context of their operation.
  */
 export class ToolCalls {
-  /** The tools to execute instead of the originals. */
   readonly tools: readonly Tool[];
   private readonly running = new Map<string, RunningCall>();
 
@@ -106,10 +103,6 @@ export class ToolCalls {
     }
   }
 
-  /**
-   * Records a call that has a result without having been started. The name of an unknown tool is omitted: the model may
-   * write anything there.
-   */
   private noteUnexecuted(id: string, name: string, code: string): void {
     const isKnown = this.originals.some((tool) => tool.name === name);
     this.turn.span.addEvent('rivulet.tool_not_executed', {

@@ -18,7 +18,10 @@ import { recordHistogram } from './metrics.js';
 import { Operation, runOperation } from './operation.js';
 import { createTelemetry } from './telemetry.js';
 import type { TracedRun, TraceOptions } from './telemetry.js';
-import { traceTurn } from './tracedTurn.js';
+import { deriveModel } from '../../core/deriveModel.js';
+import { asKnownEvent } from '../../core/eventGuards.js';
+import { ToolCalls } from './toolCalls.js';
+import { tracedStream } from './traceModel.js';
 
 /** Options of `traceAgent`. */
 export interface TraceAgentOptions extends TraceOptions {
@@ -75,7 +78,6 @@ export function traceAgent<T extends readonly Tool[], O, C>(
 /** The agents that are traced: as a tool of a traced agent, none is traced twice. */
 const tracedAgents = new WeakSet<object>();
 
-/** Runs one run as an operation. */
 function traceRun<Options extends RunOptions | ResumeOptions>(
   start: (options: Options) => Observable<RunEvent>,
   runOptions: Options,
@@ -138,3 +140,34 @@ function traceRun<Options extends RunOptions | ResumeOptions>(
 /** Whether a run failed because its signal was aborted. If two runs have one signal, the second wraps the reason. */
 const isReason = ({ reason }: AbortSignal, thrown: unknown): boolean =>
   thrown === reason || (thrown instanceof Error && thrown.cause === reason);
+
+/** Makes a turn an operation of its run, and the requests and the tools of the turn operations of the turn. */
+function traceTurn(run: TracedRun, turn: Orchestrator['turn']): Orchestrator['turn'] {
+  const { telemetry, onUsage } = run;
+  return (state, turnContext) =>
+    defer(() => {
+      run.onTurn(state, turnContext);
+      const operation = new Operation(telemetry, {
+        name: 'turn',
+        kind: SpanKind.INTERNAL,
+        attributes: { 'rivulet.turn': state.turn + 1 },
+        parent: run.context,
+      });
+      const calls = new ToolCalls(run, operation, turnContext.tools);
+      const model = deriveModel(turnContext.model, (request) =>
+        tracedStream(turnContext.model, request, telemetry, operation.context, onUsage),
+      );
+      return defer(() => turn(state, { ...turnContext, model, tools: calls.tools })).pipe(
+        runOperation<RunEvent>(operation, {
+          next(event) {
+            const known = asKnownEvent(event);
+            calls.observe(event);
+            if (known.type === 'turn') operation.end(finishAttributes(known.finishReason));
+            // `openCalls` is the last event of a turn whose calls wait.
+            else if (known.type === 'openCalls' && known.waits) operation.end(finishAttributes('waiting'));
+          },
+          teardown: () => calls.cancelAll(),
+        }),
+      );
+    });
+}

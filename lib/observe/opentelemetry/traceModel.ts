@@ -52,15 +52,6 @@ export function traceModel(model: Model, options: TraceOptions = {}): Model {
   );
 }
 
-/**
- * Sends one request as an operation.
- *
- * @param model The model.
- * @param request The request.
- * @param telemetry Where to record.
- * @param parent The context whose span is the parent.
- * @param onUsage Called at the end with the usage of the request. Default: nothing is called.
- */
 export function tracedStream(
   model: Model,
   request: ModelRequest,
@@ -74,7 +65,6 @@ export function tracedStream(
   });
 }
 
-/** The span and the metrics of one request. */
 class ModelCall {
   readonly operation: Operation;
   private attributes: Attributes;

@@ -3,13 +3,11 @@ import type { Range } from '../../protocol/secrets.js';
 import type { RecordingEntry } from './entries.js';
 import { openTail, redactTexts, secretsIn } from './redactTexts.js';
 
-/** An entry that is written when it is known which parts of its texts belong to secrets. */
 export interface QueuedEntry {
   /** The texts of the streams to which the entry belongs: one for each delta. No texts are added once it waits. */
   readonly texts: readonly string[];
   /** The names of these streams: those of its request and of the run for a chunk that is also an event. */
   readonly streams: readonly string[];
-  /** Returns the entry with the texts from an index on, redacted. */
   readonly entryOf: (texts: readonly string[], from: number) => RecordingEntry;
 }
 
@@ -43,14 +41,12 @@ class Waiting {
   }
 }
 
-/** How many of the texts end before a position of their joined text. */
 function textsBefore(texts: readonly string[], position: number): number {
   let end = 0;
   const first = texts.findIndex((text) => (end += text.length) > position);
   return first < 0 ? texts.length : first;
 }
 
-/** A part of a stream: the text of an entry, from a position on. */
 interface Piece {
   readonly item: Waiting;
   readonly from: number;
@@ -78,8 +74,7 @@ const SEARCH_PART = 8;
 const MAX_WAITING = 16_384;
 
 /**
- * Entries in their order, which wait as long as a secret may begin at the end of a stream of text, such as the answer
- * or the arguments of a call: whether it is one depends on what follows.
+ * Entries wait, in order, as long as a secret may begin at the end of a text: what follows decides whether it is one.
  */
 export class EntryQueue {
   private items: Waiting[] = [];
@@ -105,11 +100,7 @@ export class EntryQueue {
     }
   }
 
-  /**
-   * Writes the entries that need not wait. The sink may add entries and end the run: they are written after those.
-   *
-   * @param ended The beginnings of the names of streams that have ended. Default: none.
-   */
+  /** Writes the entries that need not wait. The sink may add entries and end the run: they are written after those. */
   flush(ended: readonly string[] = []): void {
     this.ended.push(...ended);
     if (this.isWriting) return;
@@ -121,7 +112,6 @@ export class EntryQueue {
     this.isWriting = false;
   }
 
-  /** Finds the secrets of the streams. Returns the entries that wait, and up to which position they need not. */
   private search(ended: readonly string[]): ReadonlyMap<Waiting, number> {
     const open = new Map<Waiting, number>();
     for (const [name, stream] of this.streams) {
@@ -186,6 +176,5 @@ export class EntryQueue {
 interface Search {
   readonly text: string;
   readonly ranges: readonly Range[];
-  /** Where the end of the text begins that may be the beginning of a secret. */
   readonly tail: number;
 }

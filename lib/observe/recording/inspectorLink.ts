@@ -4,7 +4,6 @@ import { reportUnhandled } from '../../core/createOperator.js';
 import { ConfigurationError } from '../../core/errors.js';
 import type { EndEntry } from './entries.js';
 
-/** The time after which a run asks again for an inspector that did not answer, in milliseconds. */
 const RETRY_TIME = 2000;
 
 /** The longest text that waits to be sent, in characters. What exceeds it is not sent. */
@@ -13,7 +12,6 @@ const LONGEST_QUEUE = 8_388_608;
 /** The longest body of a request, in characters. The inspector accepts twice as much. */
 const LONGEST_BODY = 2_097_152;
 
-/** The hosts of an address of this machine. */
 const loopback: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
 /** Whether an inspector listens: not known yet, or the answer to the last request. */
@@ -22,7 +20,6 @@ type State = 'unknown' | 'absent' | 'present';
 /** The time after which a request that has no answer is aborted, in milliseconds. */
 const ANSWER_TIME = 5000;
 
-/** Sends the lines of recordings to an inspector on this machine, as long as there is one. */
 export class InspectorLink {
   private readonly url: string;
   private readonly token: string;
@@ -33,11 +30,9 @@ export class InspectorLink {
   private isRejected = false;
   private queue: string[] = [];
   private length = 0;
-  /** How many lines of a run were not sent, by its number. */
   private readonly dropped = new Map<number, number>();
   private readonly request: typeof fetch | undefined;
 
-  /** @throws ConfigurationError `options` for an address that is not one of an inspector. */
   constructor(address: string, { fetch: request }: { readonly fetch?: typeof fetch | undefined }) {
     const { url, token } = parseAddress(address);
     this.url = `${url}api/entries`;
@@ -104,7 +99,7 @@ export class InspectorLink {
         },
         () => {
           late.unsubscribe();
-          this.leave(); // nobody listens
+          this.leave();
         },
       );
   }

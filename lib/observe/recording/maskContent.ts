@@ -9,7 +9,6 @@ type Masks = Readonly<Record<string, Mask>>;
 
 const keep: Mask = (value) => value;
 
-/** The fields that are kept. */
 const keeping = (...fields: readonly string[]): Masks => Object.fromEntries(fields.map((field) => [field, keep]));
 
 /** Masks everything: what people, models and tools wrote. The structure and the names of fields are kept. */
@@ -24,7 +23,6 @@ function maskLeaf(value: unknown): unknown {
   return typeof value === 'number' ? 0 : value;
 }
 
-/** Dots of the length of a text. */
 export const maskedText = (text: string): string => '·'.repeat(text.length);
 
 /** Errors that the library itself writes, or their beginning: they say what happened to a call, not its content. */
@@ -66,7 +64,6 @@ const listOf =
   (value) =>
     Array.isArray(value) ? value.map(mask) : maskAll(value);
 
-/** Masks an object by its type, which is kept. */
 const byType =
   (table: Readonly<Record<string, Masks>>): Mask =>
   (value) => {
@@ -75,7 +72,6 @@ const byType =
     return fields({ ...masks, type: keep })(value);
   };
 
-/** Masks the values of an object whose fields are ids. */
 const valuesOf =
   (mask: Mask): Mask =>
   (value) =>
@@ -83,10 +79,29 @@ const valuesOf =
       ? Object.fromEntries(Object.entries(value).map(([id, inner]) => [id, mask(inner)]))
       : maskAll(value);
 
+const waitingCall = ['id', 'name', 'path'];
+
+function checkpointMask(part: Mask): Mask {
+  const messages = listOf(fields({ role: keep, parts: listOf(part) }));
+  const checkpoint: Mask = fields({
+    ...keeping('version', 'orchestrator'),
+    state: fields({ ...keeping('turn', 'usage'), messages }),
+    emitted: fields({ ...keeping('needsSeparator'), messages }),
+    open: fields({
+      ...keeping('finish'),
+      messages,
+      results: listOf(part),
+      waiting: listOf(fields(keeping(...waitingCall))),
+      nested: valuesOf((inner) => checkpoint(inner)),
+    }),
+    ended: fields(keeping('finishReason')),
+  });
+  return checkpoint;
+}
+
 /** The masks of all entries. A function, so that a bundler can leave them out. */
 function createMasks(): Mask {
   const call = keeping('id', 'name');
-  const waitingCall = keeping('id', 'name', 'path');
   const toolResult: Masks = { ...keeping('id', 'name', 'code'), error: maskToolError };
   const error = fields(keeping('name', 'code', 'provider', 'status', 'retryable', 'delay'));
 
@@ -100,19 +115,7 @@ function createMasks(): Mask {
   const message = fields({ role: keep, parts: listOf(part) });
   const messages = listOf(message);
 
-  const checkpoint: Mask = fields({
-    ...keeping('version', 'orchestrator'),
-    state: fields({ ...keeping('turn', 'usage'), messages }),
-    emitted: fields({ ...keeping('needsSeparator'), messages }),
-    open: fields({
-      ...keeping('finish'),
-      messages,
-      results: listOf(part),
-      waiting: listOf(fields(waitingCall)),
-      nested: valuesOf((inner) => checkpoint(inner)),
-    }),
-    ended: fields(keeping('finishReason')),
-  });
+  const checkpoint = checkpointMask(part);
 
   const value = byType({
     // Its arguments may be a part of a JSON text, which dots would not be.
@@ -127,7 +130,7 @@ function createMasks(): Mask {
     retry: { ...keeping('attempt', 'delay', 'next'), error },
     finish: keeping('reason', 'usage'),
     toolCall: call,
-    toolWaiting: waitingCall,
+    toolWaiting: keeping(...waitingCall),
     toolStart: call,
     toolProgress: call,
     toolUsage: keeping('id', 'name', 'usage'),
@@ -140,7 +143,7 @@ function createMasks(): Mask {
         ...keeping('finishReason', 'usage', 'cost', 'turns'),
         messages,
         prompts: messages,
-        waiting: listOf(fields(waitingCall)),
+        waiting: listOf(fields(keeping(...waitingCall))),
       }),
     },
     unrecorded: keeping('of'),

@@ -6,7 +6,6 @@ import type { RecordedRun, RecordedStep } from './readRecording.js';
 /** A call whose arguments the model sent as text. */
 interface SentCall {
   readonly id: string | undefined;
-  /** Its last fragment with a text. */
   last: RecordedStep;
 }
 

@@ -62,7 +62,6 @@ export interface RecordedStep {
   readonly entry: Exclude<RunEntry, DeltasEntry | StartEntry>;
 }
 
-/** A run that is being read. */
 interface OpenRun {
   readonly start: StartEntry;
   readonly hasContent: boolean;
@@ -115,7 +114,6 @@ function exchangesOnly(text: string): RunRecording | undefined {
   return { version: 0, runs: [], exchanges, wire, skipped: all.length - exchanges.length };
 }
 
-/** The document has no times of frames. */
 function timesOf(exchange: unknown): readonly number[] {
   const frames = isRecord(exchange) ? exchange['frames'] : undefined;
   return Array.isArray(frames) ? frames.map(() => 0) : [];
@@ -128,10 +126,8 @@ const notARecording = (problem: string) =>
     'Pass the lines that record, recordRun or recordFetch has written: the first one is {"type":"recording",...}.',
   );
 
-/** Collects entries into runs. */
 class RecordingReader {
   private version: number | undefined;
-  /** Whether a recorder records content. */
   private readonly hasContent = new Map<string | undefined, boolean>();
   private position = 0;
   private skipped = 0;

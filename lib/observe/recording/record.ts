@@ -52,10 +52,8 @@ export class RequestLog {
   private requests = 0;
   private previous: ModelRequest | undefined;
 
-  /** @param recorder Returns the recorder of the next request. */
   constructor(private readonly recorder: () => RunRecorder) {}
 
-  /** The chunks of a request, which are recorded. */
   stream(model: Model, request: ModelRequest): Observable<Chunk> {
     return defer(() => {
       const number = ++this.requests;
@@ -96,7 +94,6 @@ export class RequestLog {
   }
 }
 
-/** How many messages two requests have in common, from the beginning. */
 function sharedMessages(before: readonly Message[], after: readonly Message[]): number {
   const first = after.findIndex((message, index) => message !== before[index]);
   return first < 0 ? after.length : first;
@@ -105,17 +102,12 @@ function sharedMessages(before: readonly Message[], after: readonly Message[]): 
 const sameItems = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((item, index) => item === b[index]);
 
-/** What is called while a stream passes. */
 interface StreamObserver<T> {
-  /** Called before a value is emitted. */
   readonly before: (value: T) => void;
-  /** Called when the value has been emitted. */
   readonly after?: () => void;
-  /** Called once. */
   readonly end: (outcome: RecordedOutcome, error?: unknown) => void;
 }
 
-/** Passes a stream on, and records its values and its end: also that it was unsubscribed. */
 export const recordStream = <T>({ before, after, end }: StreamObserver<T>): MonoTypeOperatorFunction<T> =>
   createOperator<T, T>((out) => {
     let hasEnded = false;

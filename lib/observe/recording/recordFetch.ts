@@ -55,7 +55,6 @@ export interface RecordOptions {
 const MIN_SECRET_LENGTH = 5;
 const recordedHeaders = /^(?:content-type|retry-after(?:-ms)?|[\w-]*request-?id)$/i;
 
-/** An exchange in progress. */
 interface OpenExchange extends Omit<RecordedExchange, 'url' | 'body'> {
   readonly url: string;
   readonly body: string;
@@ -66,12 +65,10 @@ interface OpenExchange extends Omit<RecordedExchange, 'url' | 'body'> {
   end: RecordedExchange['end'];
 }
 
-/** When an exchange in progress began, when its frames arrived, and what must not be recorded of it. */
 interface Times {
   readonly secrets: readonly string[];
   readonly at: number;
   readonly after: number[];
-  /** The number of characters of its frames. */
   length: number;
 }
 
@@ -179,16 +176,12 @@ async function bodyText(body: BodyInit | null | undefined): Promise<string> {
   return body instanceof ReadableStream ? '[stream]' : new Response(body).text();
 }
 
-/** Called while a body is read. */
 interface BodyHandlers {
   readonly frame: (exchange: OpenExchange, text: string) => void;
   readonly end: (exchange: OpenExchange, reason: RecordedExchange['end']) => void;
 }
 
-/**
- * Wraps a response so that what is read from its body is recorded. A character that is split between two reads is
- * recorded with the second one.
- */
+/** A character that is split between two reads is recorded with the second one. */
 function recordBody(response: Response, exchange: OpenExchange, { frame, end }: BodyHandlers): Response {
   const reader = response.body?.getReader();
   if (!reader) {

@@ -77,7 +77,6 @@ export function recordRun<T extends readonly Tool[], O, C>(
   return agentOf(stream, resume, innerAgentOf(agent));
 }
 
-/** What the first entry of a run contains. */
 interface Start {
   readonly name: string | undefined;
   readonly input?: readonly Message[];
@@ -87,10 +86,7 @@ interface Start {
   readonly answers?: CallAnswers | undefined;
 }
 
-/**
- * The id of a run is a secret of its service, with which a client can read and continue the run. A replay does not need
- * it. Everything else in a checkpoint is the conversation, which is recorded anyway.
- */
+/** With the id of a run, a client of its service can read and continue it. A replay does not need it. */
 function withoutRunIds(checkpoint: Checkpoint): Checkpoint {
   const { runId: _, open, ...rest } = objectOrEmpty(checkpoint) as unknown as Checkpoint; // it may be anything
   if (!open?.nested) return open ? { ...rest, open } : rest;
@@ -122,7 +118,6 @@ function recordEvents<Options extends RunOptions | ResumeOptions>(
   });
 }
 
-/** The options of a run, changed so that its model, its stop and its prompts are recorded. */
 function recordOptions<Options extends RunOptions | ResumeOptions>(options: Options, recorder: RunRecorder): Options {
   const { stop, prompts, wrapTurn = (turn: Orchestrator['turn']) => turn } = options as RunOptions;
   const { run } = recorder;

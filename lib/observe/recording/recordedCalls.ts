@@ -16,7 +16,6 @@ export interface TimedEvent {
   readonly event: RunEvent;
 }
 
-/** The events that a run emitted, with the time since its start. */
 export function eventsOf(run: RecordedRun): readonly TimedEvent[] {
   return run.steps.flatMap(({ at, entry }) =>
     isEvent(entry) ? [{ at: at - run.start.at, event: entry.value as RunEvent }] : [],
@@ -26,7 +25,6 @@ export function eventsOf(run: RecordedRun): readonly TimedEvent[] {
 export const isEvent = (entry: RecordedStep['entry']): entry is ValueEntry =>
   entry.type === 'event' || entry.type === 'both';
 
-/** An event, and its step. */
 interface EventStep<E extends KnownEvent = KnownEvent> {
   readonly step: RecordedStep;
   readonly event: E;
@@ -34,7 +32,6 @@ interface EventStep<E extends KnownEvent = KnownEvent> {
 
 type EventOf<T extends KnownEvent['type']> = Extract<KnownEvent, { readonly type: T }>;
 
-/** The events of a type, with their steps. */
 function stepsOf<T extends KnownEvent['type']>(run: RecordedRun, type: T): readonly EventStep<EventOf<T>>[] {
   return run.steps.flatMap((step) =>
     isEvent(step.entry) && step.entry.value.type === type
@@ -57,7 +54,6 @@ interface OpenCall extends RecordedCall {
   isOpen: boolean;
 }
 
-/** The calls that were executed, in the order of their starts. */
 export function callsOf(run: RecordedRun): readonly RecordedCall[] {
   const calls: OpenCall[] = [];
   const open = new Map<string, OpenCall>();
@@ -112,7 +108,6 @@ function suspend(run: RecordedRun, open: ReadonlyMap<string, OpenCall>): void {
   }
 }
 
-/** The calls that waited when the run ended. */
 function waitingAtEnd(run: RecordedRun): readonly WaitingCall[] {
   const result = stepsOf(run, 'result').at(-1)?.event.result;
   return result?.waiting ?? [];
@@ -145,17 +140,13 @@ export function cancelledCalls(run: RecordedRun): readonly EventStep<ToolResultE
   return cancelled;
 }
 
-/** A call that waited for a decision. */
 export interface WaitingStep {
   readonly call: WaitingCall;
   readonly step: RecordedStep;
-  /** When its tool was asked whether it needs an approval. */
   readonly asked: RecordedStep;
-  /** The decision. Absent if there was none. */
   readonly decided?: { readonly step: RecordedStep; readonly decision: Decision };
 }
 
-/** The calls of the run itself that waited, in order. */
 export function waitingCalls(run: RecordedRun): readonly WaitingStep[] {
   const waiting: Mutable<WaitingStep>[] = [];
   const undecided = new Map<string, Mutable<WaitingStep>>();
@@ -200,7 +191,6 @@ function decisionOf(answer: KnownEvent, sent: JsonObject): Decision | undefined 
   return isChanged ? { approve: true, arguments: answer.arguments } : { approve: true };
 }
 
-/** The reason of a denial: what follows the fixed text of its error. */
 function reasonOf(error = ''): { readonly reason?: string } {
   const prefix = `${toolErrorTexts.denied} Reason: `;
   return error.startsWith(prefix) ? { reason: error.slice(prefix.length) } : {};
@@ -212,17 +202,14 @@ export function hasApprovals(run: RecordedRun): boolean {
   return waiting.some(({ decided }) => decided) || (waiting.length > 0 && waitingAtEnd(run).length === 0);
 }
 
-/** A tool of a recorded run. */
 export interface RecordedTool {
   readonly definition: ToolDefinition;
   /** Whether its calls were answered from outside of the run: it had no `execute`. */
   readonly isExternal: boolean;
   readonly hasWaited: boolean;
-  /** The arguments that it rejected, as JSON, and why. */
   readonly rejected: ReadonlyMap<string, string>;
 }
 
-/** The tools of a run: those of its requests, and those that it executed before its first request. */
 export function toolsOf(run: RecordedRun): readonly RecordedTool[] {
   const definitions = new Map(run.requests.flatMap(({ tools }) => tools.map((tool) => [tool.name, tool] as const)));
   const { open } = run.start.checkpoint ?? {};
@@ -250,7 +237,6 @@ export function toolsOf(run: RecordedRun): readonly RecordedTool[] {
   });
 }
 
-/** The arguments that tools rejected, by the name of the tool. */
 function rejectedArguments(run: RecordedRun): ReadonlyMap<string, ReadonlyMap<string, string>> {
   const prefix = 'Invalid arguments: ';
   const sent = new Map(stepsOf(run, 'toolCall').map(({ event }) => [event.id, event.arguments]));
@@ -263,7 +249,6 @@ function rejectedArguments(run: RecordedRun): ReadonlyMap<string, ReadonlyMap<st
   return rejected;
 }
 
-/** The ids that a run generated for its calls, in order: those that the model did not send. */
 export function generatedIdsOf(run: RecordedRun): readonly string[] {
   const sent = new Set(
     run.steps.flatMap(({ entry }) =>
@@ -286,7 +271,6 @@ export function eventsUntilLeft(run: RecordedRun): number | undefined {
   return end.at - start.at - last.at <= 1 ? events.length : undefined; // the clock may have advanced by one
 }
 
-/** Groups values by a key, in order. */
 export function groupByKey<K, T>(values: readonly T[], keyOf: (value: T) => K): ReadonlyMap<K, T[]> {
   const groups = new Map<K, T[]>();
   for (const value of values) {

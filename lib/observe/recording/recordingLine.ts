@@ -10,10 +10,8 @@ export function stringifyEntry(entry: RecordingEntry): string {
   }
 }
 
-/** The levels of a value that JSON cannot represent which are recorded. */
 const MAX_DEPTH = 50;
 
-/** A copy of a value in which a text stands for what JSON cannot represent. */
 function representable(value: unknown, parents: readonly object[]): unknown {
   if (typeof value === 'bigint') return String(value);
   if (typeof value !== 'object' || value === null) return value;
@@ -30,7 +28,6 @@ function representable(value: unknown, parents: readonly object[]): unknown {
   }
 }
 
-/** The largest sizes of what is recorded of a line that is too long. */
 interface Cut {
   readonly text: number;
   readonly items: number;
@@ -43,10 +40,7 @@ const cuts: readonly Cut[] = [
   { text: 100, items: 20 },
 ];
 
-/**
- * The line of an entry that is longer than a limit: the longest texts are cut, then lists and objects, until it is
- * short enough.
- */
+/** The longest texts are cut, then lists and objects, until the line is short enough. */
 export function cutEntry(entry: RecordingEntry, limit: number): string {
   for (const cut of cuts) {
     const line = JSON.stringify({ ...(cutValue(entry, cut) as object), cut: true });
@@ -68,7 +62,6 @@ const cutText = (text: string, length: number): string =>
     ? `${text.slice(0, length)}... (${text.length - length} more characters were not recorded)`
     : text;
 
-/** What remains of an entry whose structure alone is too long. */
 function stubOf(entry: RecordingEntry): object {
   const stub = Object.entries(entry).map(([field, value]: [string, unknown]): [string, unknown] => {
     if (field === 'value' && isRecord(value)) return [field, { type: 'unrecorded', of: shortLeaf(value['type']) }];
@@ -84,7 +77,6 @@ function shortLeaf(value: unknown): unknown {
   return typeof value === 'string' ? value.slice(0, 100) : value;
 }
 
-/** The two halves of an entry with several deltas. */
 export function splitDeltas(entry: DeltasEntry): readonly DeltasEntry[] {
   const half = Math.ceil(entry.texts.length / 2);
   const first = entry.after[half] ?? 0;

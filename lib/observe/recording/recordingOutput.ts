@@ -44,15 +44,12 @@ export interface RecordingOptions {
 /** Letters and digits: with a hyphen, a line looks as if it had a key, and would be searched longer. */
 const newId = /* @__PURE__ */ customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 10);
 
-/** Writes the entries of one recorder to its sink: as JSON, without secrets. */
 export class RecordingOutput {
   readonly hasContent: boolean;
   readonly maxLength: number;
-  /** The spellings of the known secrets. */
   readonly secrets: readonly string[];
   private readonly maxLineLength: number;
   private readonly send: (line: string) => void;
-  /** Identifies the recorder among those that write to one sink. */
   private readonly recorder = newId();
   private hasHeader = false;
   private isBroken = false;
@@ -69,18 +66,11 @@ export class RecordingOutput {
     this.secrets = spellings(secrets);
   }
 
-  /** The number of a new run. */
   nextRun(): number {
     return ++this.runs;
   }
 
-  /**
-   * Writes an entry, after the header if it is the first one. An error of the sink ends the recording, not the run.
-   *
-   * @param entry The entry.
-   * @param room How many characters may be written. An entry that is longer is not written. Default: no limit.
-   * @returns The number of characters that were written, or undefined if there was not enough room.
-   */
+  /** Returns the length, or undefined if it exceeds `room`. An error of the sink ends the recording, not the run. */
   write(entry: RecordingEntry, room = Infinity): number | undefined {
     if (this.isBroken) return 0;
     try {

@@ -2,13 +2,7 @@ import { replacement } from '../../protocol/secrets.js';
 import type { Range } from '../../protocol/secrets.js';
 import { secretsIn } from './redactTexts.js';
 
-/**
- * Replaces the secrets in frames, and what has the shape of a key, also what spans several frames or several deltas:
- * the replacement is where the secret begins.
- *
- * @param frames The frames.
- * @param secrets The `spellings` of the secrets.
- */
+/** Also what spans several frames or several deltas: the replacement is where the secret begins. */
 export function redactFrames(frames: readonly string[], secrets: readonly string[]): readonly string[] {
   const text = frames.join('');
   const inText = secretsIn(text, secrets).map((range): Redacted => ({ range, text: replacement }));
@@ -31,7 +25,6 @@ export function redactFrames(frames: readonly string[], secrets: readonly string
   });
 }
 
-/** A range of the text, and what replaces it. */
 interface Redacted {
   readonly range: Range;
   readonly text: string;
@@ -105,7 +98,6 @@ function findInDeltas(text: string, secrets: readonly string[]): readonly Redact
   });
 }
 
-/** The parts of the ranges of a joined text, in each of the deltas that were joined. */
 function splitOver(
   deltas: readonly { readonly start: number; readonly text: string }[],
   ranges: readonly Range[],

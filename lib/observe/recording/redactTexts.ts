@@ -6,13 +6,7 @@ import { findSecrets, mergeRanges, replaceRanges, replacement } from '../../prot
 import type { Range } from '../../protocol/secrets.js';
 import type { RecordingEntry } from './entries.js';
 
-/**
- * Where a text contains secrets: the known ones, and what has the shape of a key, also where JSON has escaped some of
- * its characters.
- *
- * @param text The text.
- * @param secrets The `spellings` of the known secrets.
- */
+/** The known secrets, and what has the shape of a key, also where JSON has escaped some of its characters. */
 export function secretsIn(text: string, secrets: readonly string[]): readonly Range[] {
   const hasEscape = text.includes('\\') && escapedCharacter.test(text);
   if (secrets.length === 0 && !hasEscape && !mayHaveKey(text)) return [];
@@ -20,14 +14,11 @@ export function secretsIn(text: string, secrets: readonly string[]): readonly Ra
   return mergeRanges([...ranges, ...escapedSecrets(text, secrets)]);
 }
 
-/** The escapes of JSON for characters that keys consist of. */
 const escapedCharacter = /\\u00[2-7][\da-f]/i;
 
-/** These, and the escapes for white space. */
 const escapes = /\\(?:u00[2-7][\da-f]|[/bfnrt])/i;
 const allEscapes = /* @__PURE__ */ new RegExp(escapes, 'gi');
 
-/** A part of a JSON text without its escapes. Undefined if it has none. */
 function unescape(text: string): string | undefined {
   if (!text.includes('\\') || !escapes.test(text)) return undefined;
   return text.replace(allEscapes, unescapedCharacter);
@@ -78,7 +69,6 @@ export function redactEntry(entry: RecordingEntry, secrets: readonly string[]): 
 /** A number that has at least as many digits may be a known secret, such as a PIN. */
 const MIN_NUMBER_LENGTH = 4;
 
-/** Copies a JSON value, and replaces the secrets in all of its texts, field names and numbers, except token counts. */
 function redactValue(value: unknown, secrets: readonly string[]): unknown {
   if (typeof value === 'string') {
     const ranges = secretsIn(value, secrets);
@@ -130,7 +120,6 @@ function isSplitEvent(event: StreamEvent): boolean {
 
 const isSplit = (message: unknown): boolean => asArray(objectOrEmpty(message)['parts']).filter(isTextPart).length > 1;
 
-/** Replaces the secrets that span several text parts of one message. */
 function redactParts(parts: readonly unknown[], secrets: readonly string[]): readonly unknown[] {
   const texts = parts.map((part) => (isTextPart(part) ? part.text : ''));
   if (texts.filter((text) => text !== '').length < 2) return parts;
@@ -141,13 +130,7 @@ function redactParts(parts: readonly unknown[], secrets: readonly string[]): rea
 const isTextPart = (part: unknown): part is { readonly type: 'text'; readonly text: string } =>
   isRecord(part) && part['type'] === 'text' && typeof part['text'] === 'string';
 
-/**
- * Replaces the secrets in consecutive texts, also those that span several of them: the replacement is where the secret
- * begins.
- *
- * @param texts The texts.
- * @param ranges Where the secrets are in the joined text.
- */
+/** Also secrets that span several of the texts: the replacement is where the secret begins. */
 export function redactTexts(texts: readonly string[], ranges: readonly Range[]): readonly string[] {
   if (ranges.length === 0) return texts;
   let offset = 0;
@@ -168,15 +151,11 @@ export function redactTexts(texts: readonly string[], ranges: readonly Range[]):
 /** The longest end of a text that is kept back because a secret may begin there, in characters. */
 const MAX_TAIL_LENGTH = 16_384;
 
-/** The first part of an escape of JSON. */
 const openEscape = /\\(?:u(?:0(?:0(?:[2-7])?)?)?)?$/i;
 
 /**
  * Where the end of a text begins that may be the beginning of a secret: of a key, or of a known secret, which may be
  * longer than a word (a password with blanks).
- *
- * @param text The text.
- * @param secrets The `spellings` of the known secrets.
  */
 export function openTail(text: string, secrets: readonly string[]): number {
   const first = Math.max(0, text.length - MAX_TAIL_LENGTH);
@@ -192,7 +171,6 @@ export function openTail(text: string, secrets: readonly string[]): number {
 const tailOf = (text: string, secrets: readonly string[]): number =>
   secrets.reduce((tail, secret) => Math.min(tail, openSecret(text, secret)), openKeyShape(text));
 
-/** Where the first part of a secret begins with which a text ends. */
 function openSecret(text: string, secret: string): number {
   const start = secret.charAt(0);
   let at = text.indexOf(start, Math.max(0, text.length - secret.length + 1));

@@ -75,11 +75,6 @@ export function replayEvents(recording: RunRecording, options: ReplayOptions = {
   });
 }
 
-/**
- * Returns a run of a recording.
- *
- * @throws ConfigurationError `recording` if it has no such run.
- */
 export function runOf({ runs }: RunRecording, options: Pick<ReplayOptions, 'run'>): RecordedRun {
   const number = options.run ?? 1;
   const run = runs[number - 1];
@@ -97,7 +92,6 @@ export const originOf = ({ start, steps }: RecordedRun) => ({
   position: (steps[0]?.position ?? 1) - 1,
 });
 
-/** The model of a run. */
 export function replayModel(run: RecordedRun, clock: ReplayClock): Model {
   const { provider, name } = run.requests[0]?.entry.model ?? { provider: 'recording', name: 'recording' };
   const played = playedRequests(run);
@@ -128,7 +122,6 @@ function playRequest({ entry, end }: RecordedRequest, played: PlayedRequest, clo
   return concat(chunks, endOf(entry.model.provider, end));
 }
 
-/** What follows the last chunk of a request, or the last event of a run. */
 function endOf(provider: string, end: Pick<RequestEndEntry, 'outcome' | 'error'> | undefined): Observable<never> {
   switch (end?.outcome) {
     case 'completed':
@@ -142,10 +135,7 @@ function endOf(provider: string, end: Pick<RequestEndEntry, 'outcome' | 'error'>
   }
 }
 
-/**
- * Whether a step came from outside of the model: from the user or from a tool. A chunk that was recorded after it is
- * not emitted before it.
- */
+/** A step of the user or of a tool: a chunk that was recorded after it is not emitted before it. */
 function isOutsideStep({ entry }: RecordedStep): boolean {
   switch (entry.type) {
     case 'stop':
@@ -166,9 +156,7 @@ interface PlayedRequest {
 
 interface OpenRequest extends PlayedRequest {
   readonly moments: Moment<Chunk | undefined>[];
-  /** The step of the last chunk. */
   previous?: Moment<Chunk>['step'];
-  /** How many steps from outside of the model were before it. */
   outside: number;
 }
 
@@ -196,7 +184,6 @@ function playedRequests({ steps }: RecordedRun): ReadonlyMap<number, PlayedReque
   return requests;
 }
 
-/** An error with the fields of a recorded one. */
 function replayedError(json: JsonObject): Error {
   const message = nonEmptyString(json['message']) ?? 'The recorded request failed.';
   const error = new Error(message);

@@ -124,7 +124,6 @@ export function replayRun(recording: RunRecording, options: ReplayOptions = {}):
 export const canRepeat = ({ start }: RecordedRun): boolean =>
   start.kind === 'run' && (!start.resumed || start.checkpoint !== undefined);
 
-/** @throws ConfigurationError `recording` if a run cannot be repeated. */
 export function requireRepeatable(run: RecordedRun): void {
   if (canRepeat(run)) return;
   if (run.start.kind === 'model') {
@@ -171,7 +170,6 @@ function runOptions(run: RecordedRun, clock: ReplayClock): RunReplay['options'] 
   return options as RunReplay['options']; // fragments add events, which the caller may ignore
 }
 
-/** The tools of the requests, which answer as the recorded ones did. */
 function replayTools(run: RecordedRun, clock: ReplayClock): readonly Tool[] {
   const nextCall = inOrder(callsOf(run), ({ id }) => id);
   const nextWaiting = inOrder(waitingCalls(run), ({ call }) => call.id);
@@ -188,7 +186,6 @@ function replayTools(run: RecordedRun, clock: ReplayClock): readonly Tool[] {
   });
 }
 
-/** The parameters of a tool. They reject what the recorded tool rejected. */
 function parametersOf({ definition: { parameters }, rejected }: RecordedTool): Tool['parameters'] {
   if (rejected.size === 0) return parameters;
   const validate = (args: JsonObject) => {
@@ -199,20 +196,17 @@ function parametersOf({ definition: { parameters }, rejected }: RecordedTool): T
   return { ...parameters, validate };
 }
 
-/** Returns a function that returns the values of a key one after another. */
 function inOrder<T>(values: readonly T[], keyOf: (value: T) => string): (key: string) => T | undefined {
   const lists = groupByKey(values, keyOf);
   return (key) => lists.get(key)?.shift();
 }
 
-/** Whether a call waits for a decision: when its tool said so, and with the same details. */
 function playApproval(waiting: WaitingStep | undefined, clock: ReplayClock): boolean | Observable<true | JsonObject> {
   if (!waiting) return false;
   const { asked, step, call } = waiting;
   return asked.at === step.at && !call.details ? true : playMoment(asked, step, call.details ?? true, clock);
 }
 
-/** What a recorded call emitted after its start. A call that has no recorded start fails. */
 function playRecorded(call: RecordedCall | undefined, context: ToolContext, clock: ReplayClock): Observable<unknown> {
   const { id, name } = context.call;
   if (!call) return throwError(() => new Error(`The recording has no call of ${name} with the id "${id}".`));
@@ -234,7 +228,6 @@ function replayApprovals(run: RecordedRun, clock: ReplayClock): Pick<AgentOption
   };
 }
 
-/** The ids that the run generated for its calls, in order: those that the model did not send. */
 function generatedIds(run: RecordedRun): () => string {
   const generated = generatedIdsOf(run);
   let count = 0;

@@ -11,13 +11,11 @@ import { wholeTime } from './wholeTime.js';
 import type { RecordingOutput } from './recordingOutput.js';
 import { endedStreams, streamNames, textSlotOf } from './textStreams.js';
 
-/** Consecutive deltas that are written as one entry. */
 interface Batch {
   readonly of: ValueEntry['type'];
   readonly request: number | undefined;
   readonly value: StreamEvent;
   readonly texts: string[];
-  /** The times of the deltas, in milliseconds since the first one. */
   readonly after: number[];
   readonly at: number;
 }
@@ -35,7 +33,6 @@ const BATCH_TIME = 1000;
 export class RunRecorder {
   private readonly queue: EntryQueue;
   private latest = -Infinity;
-  /** The chunk that is being emitted, if it was not written yet. */
   private pending: StreamEvent | undefined;
   private pendingRequest: number | undefined;
   private pendingTime = 0;
@@ -47,11 +44,7 @@ export class RunRecorder {
   private dropped = 0;
   private isClosed = false;
 
-  /**
-   * @param output Receives the entries.
-   * @param run The number of the run.
-   * @param lastEntry The end after which nothing is written: of the run, or of the only request. Default: `end`.
-   */
+  /** After `lastEntry`, nothing is written: it is the end of the run, or of the only request. */
   constructor(
     private readonly output: RecordingOutput,
     readonly run: number,
@@ -65,14 +58,12 @@ export class RunRecorder {
     return (this.latest = Math.max(this.latest, wholeTime()));
   }
 
-  /** Writes an entry, unless the recording has reached its limit. */
   write(entry: RecordingEntry): void {
     this.settle();
     this.push({ texts: [], streams: [], entryOf: () => entry });
     this.flush(endedStreams(entry));
   }
 
-  /** Notes a chunk before it is emitted. */
   chunk(request: number, chunk: StreamEvent): void {
     this.settle();
     this.pending = chunk;
@@ -80,7 +71,6 @@ export class RunRecorder {
     this.pendingTime = this.now();
   }
 
-  /** Writes an event of the run. */
   event(event: StreamEvent): void {
     const { pending, pendingRequest, pendingTime } = this;
     if (event === pending) {
@@ -104,7 +94,6 @@ export class RunRecorder {
     if (this.isClosed) this.timer?.unsubscribe();
   }
 
-  /** Writes the chunk that was noted, if it was not an event of the run too. Called when it has been emitted. */
   settle(): void {
     const { pending } = this;
     if (!pending) return;
@@ -154,7 +143,6 @@ export class RunRecorder {
     return (this.batch = batch);
   }
 
-  /** Adds a value that is not one of several similar deltas. */
   private addValue(of: ValueEntry['type'], request: number | undefined, value: StreamEvent, at: number): void {
     const { run } = this;
     const shown = withoutCheckpoint(value);
@@ -173,7 +161,6 @@ export class RunRecorder {
     });
   }
 
-  /** Adds an entry that waits for others, at the latest for a second. */
   private pushText(queued: QueuedEntry): void {
     if (this.isClosed) return;
     this.push(queued);
@@ -186,7 +173,6 @@ export class RunRecorder {
     if (!this.isClosed) this.queue.push(queued);
   }
 
-  /** Writes the entries that need not wait, with the deltas that have arrived. */
   private flush(ended?: readonly string[]): void {
     this.batch = undefined;
     this.waiting = 0;
@@ -211,7 +197,6 @@ export class RunRecorder {
   }
 }
 
-/** The field of an event that grows from delta to delta. */
 function deltaField(value: StreamEvent): DeltasEntry['field'] | undefined {
   const known = asKnownEvent(value);
   switch (known.type) {
@@ -226,7 +211,6 @@ function deltaField(value: StreamEvent): DeltasEntry['field'] | undefined {
   }
 }
 
-/** Whether two deltas differ only in their text. */
 function isSameDelta(a: StreamEvent, b: StreamEvent): boolean {
   if (a.type !== b.type) return false;
   if (a.type !== 'toolCallFragment') return true;

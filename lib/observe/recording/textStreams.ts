@@ -2,17 +2,13 @@ import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import type { RecordingEntry, ValueEntry } from './entries.js';
 
-/** The text of a value that may continue that of earlier values: of what it is a part, and how to change it. */
 export interface TextSlot {
   readonly stream: string;
   readonly text: string;
   readonly replace: (text: string) => StreamEvent;
 }
 
-/**
- * The text of a chunk or of an event that may be a part of a longer text: an answer, thinking, arguments, progress; of
- * a sub-agent too. A secret may begin in one and end in another, whatever is emitted in between.
- */
+/** A secret may begin in one value and end in another: of an answer, thinking, arguments, progress, or a sub-agent. */
 export function textSlotOf(value: StreamEvent): TextSlot | undefined {
   const known = asKnownEvent(value);
   switch (known.type) {
@@ -36,14 +32,12 @@ export function textSlotOf(value: StreamEvent): TextSlot | undefined {
 const slot = (stream: string, text: unknown, replace: TextSlot['replace']): TextSlot | undefined =>
   typeof text === 'string' ? { stream, text, replace } : undefined;
 
-/** The names of the streams to which a value with text belongs: the chunks of a request, the events of the run. */
 export function streamNames(of: ValueEntry['type'], request: number | undefined, stream: string): readonly string[] {
   const [chunks, events] = [`request${request}/${stream}`, `run/${stream}`];
   if (of === 'both') return [chunks, events];
   return [of === 'chunk' ? chunks : events];
 }
 
-/** The beginnings of the names of the streams that end with an entry. */
 export function endedStreams(entry: RecordingEntry): readonly string[] {
   switch (entry.type) {
     case 'end':

@@ -13,13 +13,11 @@ export interface ReplayOptions {
   readonly scheduler?: SchedulerLike | undefined;
 }
 
-/** A value, and the step at which it was recorded. */
 export interface Moment<T> {
   readonly step: Step;
   readonly value: T;
 }
 
-/** When something was recorded. */
 type Step = Pick<RecordedStep, 'at' | 'position'>;
 
 /**
@@ -28,7 +26,6 @@ type Step = Pick<RecordedStep, 'at' | 'position'>;
  */
 const tick = 1e-6;
 
-/** The time from one step to another, in milliseconds of the recording. */
 const distance = (from: Step, to: Step): number => to.at - from.at + (to.position - from.position) * tick;
 
 /**
@@ -46,13 +43,8 @@ const TOLERANCE = { ahead: 1000, behind: 100 };
 export class ReplayClock {
   readonly speed: number;
   readonly scheduler: SchedulerLike;
-  /** When the replay began. */
   private start: number | undefined;
 
-  /**
-   * @param origin The start of the run.
-   * @throws ConfigurationError `options` if the speed is not positive.
-   */
   constructor(
     private readonly origin: Step,
     { speed = 1, scheduler = asyncScheduler }: ReplayOptions,
@@ -62,11 +54,7 @@ export class ReplayClock {
     this.scheduler = scheduler;
   }
 
-  /**
-   * Returns a function that returns how long to wait for a step.
-   *
-   * @param cause A step that happens at this moment.
-   */
+  /** How long to wait for a step, after its `cause`, which happens at this moment. */
   waitFrom(cause: Step): (step: Step) => number {
     const { scheduler, speed, origin } = this;
     const now = scheduler.now();
@@ -79,13 +67,7 @@ export class ReplayClock {
   }
 }
 
-/**
- * Emits values at the times at which they were recorded. Consecutive values of the same time are emitted together.
- *
- * @param cause The step that happens at the subscription.
- * @param moments The values.
- * @param clock The clock of the replay.
- */
+/** Emits values at the times at which they were recorded. Consecutive values of the same time are emitted together. */
 export function playMoments<T>(cause: Step, moments: readonly Moment<T>[], clock: ReplayClock): Observable<T> {
   return defer(() => {
     const { speed, scheduler } = clock;
@@ -100,7 +82,6 @@ export function playMoments<T>(cause: Step, moments: readonly Moment<T>[], clock
   });
 }
 
-/** Emits a value at the time of a step. */
 export const playMoment = <T>(cause: Step, step: Step, value: T, clock: ReplayClock): Observable<T> =>
   playMoments(cause, [{ step, value }], clock);
 

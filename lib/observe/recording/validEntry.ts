@@ -23,7 +23,6 @@ const shaped =
 
 const call: Shape = { id: isText, name: isText };
 
-/** The fields of parts that readers depend on. */
 const partShapes: Readonly<Record<string, Shape>> = {
   text: { text: isText },
   toolCall: { id: isText, name: isText, arguments: isRecord },
@@ -33,7 +32,6 @@ const partShapes: Readonly<Record<string, Shape>> = {
 const isPart: Check = (value) => hasShape(value, { type: isText }) && hasShape(value, shapeOf(partShapes, value));
 const isMessage = /* @__PURE__ */ shaped({ role: isText, parts: /* @__PURE__ */ listOf(isPart) });
 
-/** The fields of chunks and events that readers depend on. Other events are those of the application. */
 function createValueShapes(): Readonly<Record<string, Shape>> {
   return {
     text: { text: isText },

@@ -18,7 +18,6 @@ import type { MarbleEnd, Timed } from './marbleText.js';
 import { headOf, importLine, titleOf, toSource } from './specText.js';
 import type { SpecRunner } from './specText.js';
 
-/** Writes a spec that contains everything: the model, the tools and the expected events as marble diagrams. */
 export function marbleSpec(run: RecordedRun, { runner }: { readonly runner?: SpecRunner | undefined }): string {
   const { imports, it, equal } = headOf(runner);
   const { start, end } = run;
@@ -58,7 +57,6 @@ const importable = {
   'rivulet/testing': ['drawInVirtualTime', 'playMarbles', 'scriptedModel'],
 } as const;
 
-/** The imports that a spec needs: the names that occur in its code, not in its texts. */
 function importsOf(body: string): string {
   const code = body.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
   const isUsed = (name: string) => new RegExp(`\\b${name.replace('type ', '')}\\b`).test(code);
@@ -67,13 +65,11 @@ function importsOf(body: string): string {
     .join('');
 }
 
-/** The lines of the values of a diagram. */
 const entries = <T>(values: Readonly<Record<string, readonly T[]>>, textOf: (value: T) => string): string =>
   Object.entries(values)
     .map(([letter, list]) => `\n    ${letter}: [${list.map(textOf).join(', ')}],`)
     .join('');
 
-/** A call of `playMarbles`; the values are expressions. */
 function playing(values: readonly Timed<string>[], end: MarbleEnd, type: string, error?: string): string {
   const drawn = toMarbles(values, end);
   const failure = error === undefined ? '' : `, new Error(${toSource(error)})`;
@@ -97,7 +93,6 @@ function requestLines(run: RecordedRun): readonly string[] {
   });
 }
 
-/** What the agent needs: the calls, who had to approve them, the decisions, the ids. */
 function constants(run: RecordedRun): string {
   const waiting = waitingCalls(run);
   const decided = waiting.filter(({ decided: decision }) => decision);
@@ -127,7 +122,6 @@ function listsById<T>(
   return `\n  const ${name} = new Map<string, (${type})[]>([${lines.join('')}\n  ]);`;
 }
 
-/** What a call emitted after its start. It ends with its result, or when the run ends it. */
 function callLine({ start, outputs, isOpen }: RecordedCall): string {
   const values = outputs.map(({ step, output }) => ({ at: step.at - start.at, value: toSource(output) }));
   const at = values.at(-1)?.at ?? 0;
@@ -156,7 +150,6 @@ function agentLines(run: RecordedRun): string {
   ].join('');
 }
 
-/** Without a decision, a call waited until it was cancelled, or the run ended. */
 const approveLine = (waiting: readonly WaitingStep[]): string =>
   waiting.some(({ decided }) => decided)
     ? '\n    approve: ({ id }) => decisions.get(id)?.shift() ?? NEVER,'
@@ -179,7 +172,6 @@ function toolLine({ definition, isExternal, hasWaited, rejected }: RecordedTool,
 const executeText = (hasCalls: boolean): string =>
   hasCalls ? '(_args, context) => playCall(calls.get(context.call.id)?.shift() ?? EMPTY, context)' : '() => EMPTY';
 
-/** The validation of a tool that rejected arguments: it rejects them again. */
 function validatorOf(rejected: RecordedTool['rejected']): string {
   return `(args: JsonObject) => {
           const problem = new Map(${toSource([...rejected])} as const).get(JSON.stringify(args) as never);

@@ -1,6 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
 
-/** Something and its time, in whole milliseconds. */
 export interface Timed<T> {
   readonly at: number;
   readonly value: T;
@@ -12,7 +11,6 @@ export interface MarbleText<T> {
   readonly values: Readonly<Record<string, readonly T[]>>;
 }
 
-/** How a drawn stream ends, and when. */
 export interface MarbleEnd {
   readonly at: number;
   readonly mark: '|' | '#' | '';
@@ -42,10 +40,7 @@ function letterOf(index: number): string {
   );
 }
 
-/**
- * Writes values as a marble diagram of RxJS with durations: `200ms a 11ms (b|)`. A letter takes a millisecond and
- * stands for all values of it.
- */
+/** `200ms a 11ms (b|)`: a letter takes a millisecond and stands for all values of it. */
 export function toMarbles<T>(values: readonly Timed<T>[], end: MarbleEnd): MarbleText<T> {
   const groups: { readonly at: number; readonly values: T[] }[] = [];
   for (const { at, value } of values) {

@@ -1,12 +1,12 @@
 import { TestScheduler } from 'rxjs/testing';
 import { createAgent } from '../../agent/createAgent.js';
 import { readRecording } from '../recording/readRecording.js';
-import type { RecordedRun, RunRecording } from '../recording/readRecording.js';
+import type { RecordedRun, RecordedStep, RunRecording } from '../recording/readRecording.js';
 import { recordRun } from '../recording/recordRun.js';
 import { runOf } from '../recording/replay.js';
-import { separateSources } from './separateSources.js';
 import { eventsOf } from '../recording/recordedCalls.js';
 import { canRepeat, replayRun } from '../recording/replayRun.js';
+import { asKnownEvent } from '../../core/eventGuards.js';
 
 /**
  * Repeats a run in virtual time and records it again: computing then takes no time, so that all times follow from those
@@ -23,7 +23,6 @@ export function repeatVirtually(recording: RunRecording, run: number): RecordedR
   return recorded;
 }
 
-/** Repeats a run in virtual time, with the recorded model and tools, and records it again. */
 export function repeatRun(recording: RunRecording, run: number): RecordedRun {
   const { start, hasContent } = runOf(recording, { run });
   const { name } = start;
@@ -36,10 +35,46 @@ export function repeatRun(recording: RunRecording, run: number): RecordedRun {
   return { ...runOf(readRecording(lines), {}), hasContent };
 }
 
-/** The number of the first event in which two runs differ, from 1; undefined if they emitted the same events. */
 export function firstDifference(a: RecordedRun, b: RecordedRun): number | undefined {
   const [these, those] = [a, b].map((run) => eventsOf(run).map(({ event }) => JSON.stringify(event)));
   const length = Math.max(these?.length ?? 0, those?.length ?? 0);
   const index = Array.from({ length }, (_, position) => these?.[position] === those?.[position]).indexOf(false);
   return index < 0 ? undefined : index + 1;
+}
+
+/**
+ * Delays a run where different sources (the model, the calls, the user) emitted in the same millisecond, so that each
+ * source has a millisecond of its own: diagrams of different sources say nothing about the order within one.
+ */
+function separateSources(run: RecordedRun): RecordedRun {
+  let delay = 0;
+  let previous: { readonly at: number; readonly source: string } | undefined;
+  const steps = run.steps.map((step): RecordedStep => {
+    const source = sourceOf(step);
+    if (source !== undefined) {
+      if (previous?.at === step.at && previous.source !== source) delay += 1;
+      previous = { at: step.at, source };
+    }
+    return delay === 0 ? step : { ...step, at: step.at + delay };
+  });
+  return { ...run, steps };
+}
+
+/** Who has caused a step. Undefined for what follows from other steps. */
+function sourceOf({ entry }: RecordedStep): string | undefined {
+  switch (entry.type) {
+    case 'chunk':
+    case 'both':
+      return `request ${entry.request}`;
+    case 'stop':
+    case 'prompt':
+      return entry.type;
+    case 'event': {
+      const event = asKnownEvent(entry.value);
+      const isOutput = ['toolProgress', 'toolUsage', 'nested', 'toolResult'].includes(event.type);
+      return isOutput && 'id' in event ? `call ${event.id}` : undefined;
+    }
+    default:
+      return undefined;
+  }
 }

@@ -8,7 +8,6 @@ export type SpecRunner = 'jest' | 'vitest' | 'node';
 interface Head {
   readonly imports: string;
   readonly it: string;
-  /** The statement that compares two expressions deeply. */
   readonly equal: (actual: string, expected: string) => string;
 }
 
@@ -24,10 +23,8 @@ const heads: Readonly<Record<SpecRunner, Head>> = {
   },
 };
 
-/** The parts of a spec that depend on the runner. */
 export const headOf = (runner: SpecRunner = 'vitest'): Head => heads[runner];
 
-/** The title of the spec of a run. */
 export function titleOf({ start }: RecordedRun): string {
   const input = shortJson((start.input ?? []).map(messageText).join(' ').trim(), 80);
   return `the run ${input === '' ? '' : `"${input}" `}emits the recorded events`;
@@ -40,7 +37,6 @@ export function titleOf({ start }: RecordedRun): string {
 export const toSource = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/(?<=[{,])"__proto__":/g, '["__proto__"]:');
 
-/** The imports from a module: its values, and its types, which begin with `type `. */
 export function importLine(module: string, names: readonly string[]): string {
   const types = names.filter((name) => name.startsWith('type '));
   const values = names.filter((name) => !name.startsWith('type '));

@@ -141,22 +141,18 @@ export function addMessage(view: View, message: Message): View {
   return appendMessage(answered, message.role, parts);
 }
 
-/** Appends a message with the next id. */
 export function appendMessage(view: View, role: MessageView['role'], parts: readonly PartView[]): View {
   return { ...view, messages: [...view.messages, { id: String(view.messages.length + 1), role, parts }] };
 }
 
-/** Replaces the last message. */
 export function replaceLast(view: View, message: MessageView): View {
   return { ...view, messages: [...view.messages.slice(0, -1), message] };
 }
 
-/** A complete call. */
 export function toolCallView({ id, name, arguments: args }: ToolCallPart): ToolCallView {
   return { type: 'toolCall', id, name, arguments: args, status: 'pending' };
 }
 
-/** A call with its result or error. */
 export function answeredCall(call: ToolCallView, answer: ToolResultPart): ToolCallView {
   const ended = call.nested ? { ...call, nested: endedRun(call.nested, answer) } : call;
   if (answer.error === undefined) return { ...ended, status: 'completed', result: answer.result };
@@ -184,19 +180,6 @@ export function withoutNotices(view: View): View {
   return others;
 }
 
-/** Adds a delta to the parts of an answer. It continues the last part, if that is of its type and of this turn. */
-export function withDelta(
-  parts: readonly PartView[],
-  turnStart: number,
-  type: 'text' | 'thinking',
-  text: string,
-): readonly PartView[] {
-  const last = parts.at(-1);
-  if (last?.type !== type || parts.length <= turnStart) return [...parts, { type, text }];
-  return [...parts.slice(0, -1), { type, text: last.text + text }];
-}
-
-/** The calls of a view, also those of inner runs. */
 export const callsOf = (view: View): readonly ToolCallView[] =>
   view.messages
     .flatMap(({ parts }) => parts.filter(isToolCallView))
@@ -206,7 +189,6 @@ export const callsOf = (view: View): readonly ToolCallView[] =>
 export const waitingCalls = (view: View): readonly ToolCallView[] =>
   callsOf(view).filter(({ status, nested }) => status === 'waiting' && !nested);
 
-/** Changes one call of a view, also of an inner run. */
 export const changeCall = (view: View, id: string, change: (call: ToolCallView) => ToolCallView): View =>
   mapCalls(view, (call) => {
     if (call.id === id) return change(call);
@@ -228,7 +210,6 @@ export const cancelView = (view: View): View => endAnswer({ ...cancelCalls(view)
 export const failView = (view: View, error: JsonObject = interruption): View =>
   endAnswer({ ...cancelCalls(withoutNotices(view)), status: 'failed', error }, 'failed');
 
-/** Messages without their files. */
 export const textsOf = (messages: readonly Message[]): readonly Message[] =>
   messages
     .map((message) => ({ ...message, parts: message.parts.filter(({ type }) => type === 'text') }))
@@ -255,17 +236,8 @@ const cancelCalls = (view: View): View =>
       : answeredCall(call, unfinishedResult(call, 'cancelled')),
   );
 
-const openStatuses: ReadonlySet<ViewStatus> = new Set<ViewStatus>([
-  'sending',
-  'thinking',
-  'streaming',
-  'runningTools',
-  'waiting',
-]);
-
-/** The view of an inner run whose call has ended. */
 function endedRun(view: View, { error, code }: ToolResultPart): View {
-  if (!openStatuses.has(view.status)) return view;
+  if (['idle', 'stopped', 'failed'].includes(view.status)) return view;
   if (error === undefined) return { ...view, status: 'idle' };
   return code === 'cancelled' ? cancelView(view) : failView(view, { code: code ?? 'failed', message: error });
 }
@@ -279,21 +251,24 @@ const withoutIncompleteCalls = (view: View): View => {
 };
 
 function mapCalls(view: View, change: (call: ToolCallView) => ToolCallView): View {
-  const mapMessage = (message: MessageView): MessageView => {
-    const parts = message.parts.map((part) => (isToolCallView(part) ? change(part) : part));
-    return parts.every((part, index) => part === message.parts[index]) ? message : { ...message, parts };
-  };
-  const messages = view.messages.map(mapMessage);
-  return messages.every((message, index) => message === view.messages[index]) ? view : { ...view, messages };
+  const messages = mapKept(view.messages, (message) => {
+    const parts = mapKept(message.parts, (part) => (isToolCallView(part) ? change(part) : part));
+    return parts === message.parts ? message : { ...message, parts };
+  });
+  return messages === view.messages ? view : { ...view, messages };
 }
 
-function endAnswer(view: View, ended: 'stopped' | 'failed'): View {
+function mapKept<T>(list: readonly T[], change: (element: T) => T): readonly T[] {
+  const changed = list.map(change);
+  return changed.every((element, index) => element === list[index]) ? list : changed;
+}
+
+/** Marks the answer as incomplete, if there is one. */
+export function endAnswer(view: View, ended: 'stopped' | 'failed'): View {
   const last = view.messages.at(-1);
-  if (last?.role !== 'model') return view;
-  return { ...view, messages: [...view.messages.slice(0, -1), { ...last, ended }] };
+  return last?.role === 'model' ? replaceLast(view, { ...last, ended }) : view;
 }
 
 const isToolCallView = (part: PartView): part is ToolCallView => part.type === 'toolCall';
 
-/** Whether the arguments of a call arrive. */
 export const isReceiving = (part: PartView): boolean => isToolCallView(part) && part.status === 'receiving';

@@ -1,8 +1,6 @@
 import { ConfigurationError } from '../../core/errors.js';
 
-/** One line of a diagram's text, with its place, for errors. */
 export interface SourceLine {
-  /** From 1. */
   readonly number: number;
   readonly text: string;
 }
@@ -33,7 +31,6 @@ export interface DiagramLine {
   readonly error?: Readonly<Record<string, unknown>>;
 }
 
-/** Rejects a diagram: what is wrong, where, and how to fix it. */
 export function reject(line: SourceLine, problem: string, fix: string): never {
   throw new ConfigurationError(
     'diagram',
@@ -69,10 +66,7 @@ const faults: readonly (readonly [fault: RegExp, problem: string, fix: string])[
   [/[|#](?!\)?$)/, 'there are marbles after the end of the stream', 'End the line at its "|" or "#".'],
 ];
 
-/**
- * Reads marbles as both Swirly and the scheduler do. The events of a group share the frame of its "("; each character
- * of the group counts as a frame.
- */
+/** The events of a group share the frame of its "("; each character of the group counts as a frame. */
 export function readMarbles(marbles: string, line: SourceLine): readonly DrawnEvent[] {
   for (const [fault, problem, fix] of faults) if (fault.test(marbles)) reject(line, problem, fix);
   let group = -1;
@@ -98,7 +92,6 @@ export function readSubscriptions(subs: string, line: SourceLine): readonly stri
   });
 }
 
-/** The subscriptions of a cold line. Default: from the frame at which it is drawn to the frame at which it ends. */
 export function drawnSubscriptions({ start, events, subs }: DiagramLine): readonly string[] {
   if (subs) return subs;
   const end = events.find(({ mark }) => mark === '|' || mark === '#');

@@ -39,10 +39,7 @@ function blocksOf(lines: readonly SourceLine[]): readonly Block[] {
   return blocks;
 }
 
-/**
- * Reads the settings below a line of marbles. Swirly ignores unknown lines, even a second line of marbles: here they
- * are errors.
- */
+/** Swirly ignores unknown lines, even a second line of marbles: here they are errors. */
 function readConfig(
   lines: readonly SourceLine[],
   marbles: string,

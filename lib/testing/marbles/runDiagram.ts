@@ -18,10 +18,7 @@ export type { DiagramLine, DrawnEvent } from './line.js';
  */
 export type Streams<Title extends string = string, T = never> = Readonly<Record<Title, Observable<T>>>;
 
-/**
- * One event more than is drawn fails the test. After this many more the test ends, so that an endless result fails and
- * does not hang.
- */
+/** One event more than is drawn fails the test; after this many more, an endless result fails and does not hang. */
 const EXTRA_EVENTS = 100;
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -64,7 +61,6 @@ const rejectUnknownTitles = (streams: Record<string, Observable<unknown>>): Reco
     },
   });
 
-/** When the output is subscribed and unsubscribed. */
 const subscriptionOf = (line: DiagramLine): string | undefined =>
   line.subs?.[0] ?? (line.start > 0 ? `${'-'.repeat(line.start)}^` : undefined);
 

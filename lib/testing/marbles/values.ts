@@ -7,7 +7,6 @@ interface Definition {
   readonly line: SourceLine;
 }
 
-/** The `%: name = <JSON>` lines of a diagram. */
 export type Definitions = ReadonlyMap<string, Definition>;
 
 function parseJson(text: string, line: SourceLine): unknown {
@@ -22,7 +21,6 @@ function parseJson(text: string, line: SourceLine): unknown {
   }
 }
 
-/** Reads the fields of an error. */
 export function readError(text: string, line: SourceLine): Readonly<Record<string, unknown>> {
   const fields = parseJson(text, line);
   if (isRecord(fields) && Object.keys(fields).length > 0) return fields;
@@ -33,7 +31,6 @@ export function readError(text: string, line: SourceLine): Readonly<Record<strin
   );
 }
 
-/** Reads the definitions among a diagram's comments. */
 export function readDefinitions(lines: readonly SourceLine[]): Definitions {
   const definitions = new Map<string, Definition>();
   for (const line of lines) {
@@ -52,7 +49,6 @@ export function readDefinitions(lines: readonly SourceLine[]): Definitions {
   return definitions;
 }
 
-/** The values of all definitions, and the names that definitions refer to. */
 export interface Values {
   readonly values: Readonly<Record<string, unknown>>;
   readonly referred: ReadonlySet<string>;

@@ -1,7 +1,6 @@
 import type { Observable } from 'rxjs';
 import { isSameJson } from '../../core/json/equal.js';
 
-/** Subscribes and records what arrives. */
 export function record<T>(source: Observable<T>) {
   const log = { values: [] as T[], error: undefined as unknown, completed: false };
   const subscription = source.subscribe({

@@ -10,7 +10,6 @@ type Events = readonly StreamEvent[];
 /** More text than an operator should hold back. */
 const LONG_TEXT = 5000;
 
-/** An event of any type. */
 type AnyEvent = StreamEvent & Readonly<Record<string, unknown>>;
 
 const finish: AnyEvent = { type: 'finish', reason: 'stop' };
@@ -32,7 +31,6 @@ const notices: readonly AnyEvent[] = [
   { type: 'retry', attempt: 1, delay: 1, error: {} },
 ];
 
-/** What can follow a text, and where an operator emits the text that it holds then. */
 const endings = {
   'a stop': {
     emit: '`next`, before the `finish`',
@@ -64,8 +62,7 @@ const endings = {
 };
 
 /**
- * The cases about text that an operator holds back, since its meaning depends on later text. The text arrives in deltas
- * of one character, so that an operator that holds text back does so.
+ * An operator may hold a text back if its meaning depends on later text. Here, it arrives in deltas of one character.
  */
 export function textCases(operator: TextOperator, turn: Events): Readonly<Record<string, () => void>> {
   const deltas = oneByOne(turn);
@@ -133,7 +130,6 @@ export function textCases(operator: TextOperator, turn: Events): Readonly<Record
   };
 }
 
-/** The text of a turn in deltas of one character; never empty. */
 export function oneByOne(turn: Events): Events {
   return Array.from(textOf(turn) || 'one two', (text): AnyEvent => ({ type: 'text', text }));
 }

@@ -78,7 +78,6 @@ export function providerContract(options: ProviderContractOptions): readonly Pro
 
 type Cases = Readonly<Record<string, () => Promise<void>>>;
 
-/** The checks of one recorded response. */
 function answerCases(options: ProviderContractOptions, answer: RecordedAnswer): Cases {
   const { model, provider, contentType = 'text/event-stream' } = options;
   const { title, body } = answer;
@@ -109,7 +108,6 @@ function answerCases(options: ProviderContractOptions, answer: RecordedAnswer): 
   };
 }
 
-/** The checks of the model, with the first recorded response. */
 function modelCases({ model, provider, answers, contentType = 'text/event-stream' }: ProviderContractOptions): Cases {
   const [answer] = answers;
   if (!answer) throw new TypeError('The provider contract needs at least one recorded answer.');

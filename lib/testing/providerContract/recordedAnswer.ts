@@ -28,7 +28,6 @@ export interface RecordedAnswer {
   readonly error?: string;
 }
 
-/** The output of a model. */
 export interface Reading {
   readonly text: string;
   readonly thinking: string;
@@ -40,7 +39,6 @@ export interface Reading {
   readonly error: unknown;
 }
 
-/** Subscribes to a model, and reads what it emits, to the end. The request offers the tools of the recorded calls. */
 export function read(model: Model, answer: RecordedAnswer, request: Partial<ModelRequest> = {}): Promise<Reading> {
   const names = new Set(answer.calls?.map(({ name }) => name));
   const tools = [...names].map((name) => ({ name, description: 'A tool.', parameters: { type: 'object' } }));
@@ -71,7 +69,6 @@ function toReading(events: readonly StreamEvent[], error: unknown): Reading {
   };
 }
 
-/** Checks that all of a response was read. */
 export function expectAnswer(reading: Reading, answer: RecordedAnswer): void {
   const { text = '', thinking = '', calls = [], usage, error } = answer;
   expectSame('the text', reading.text, text);
@@ -93,10 +90,7 @@ export function expectAnswer(reading: Reading, answer: RecordedAnswer): void {
   if (usage) expectSame('the usage', reading.usage, usage);
 }
 
-/**
- * Checks that only the beginning of a response was read, and that its end is an interruption. If everything up to the
- * finish reason was received, the response is complete, but may have no usage.
- */
+/** If everything up to the finish reason was received, the response is complete, but may have no usage. */
 export function expectBeginning(reading: Reading, answer: RecordedAnswer, provider: string): void {
   const { usage, ...complete } = answer;
   if (reading.error === undefined) {
@@ -116,7 +110,6 @@ export function expectBeginning(reading: Reading, answer: RecordedAnswer, provid
 /** Texts that the conversation contains, and so must the request. */
 export const markers = ['marker-system', 'marker-user', 'marker-argument', 'marker-result'] as const;
 
-/** A conversation with a call and its result. */
 export function conversation(): Partial<ModelRequest> {
   const call = { type: 'toolCall', id: 'call_1', name: 'lookup', arguments: { of: 'marker-argument' } } as const;
   return {
@@ -132,7 +125,6 @@ export function conversation(): Partial<ModelRequest> {
 
 const unknownEvent = '{"type":"event_of_an_unknown_type","unknown":{"nested":[1]}}';
 
-/** Inserts an event of an unknown type before each event of a body. */
 export function withUnknownEvents(body: string, contentType: string): string {
   const isLines = !contentType.startsWith('text/event-stream');
   const [inserted, delimiter] = isLines
@@ -144,7 +136,6 @@ export function withUnknownEvents(body: string, contentType: string): string {
     .join('');
 }
 
-/** Throws an Error if two values of JSON differ. */
 export function expectSame(what: string, actual: unknown, expected: unknown): void {
   if (isSameJson(actual, expected)) return;
   throw new Error(

@@ -1,14 +1,11 @@
-/** A request that a recorded server received. */
 export interface ReceivedRequest {
   readonly url: string;
   readonly headers: Headers;
-  /** The body, as JSON text. */
   readonly body: string;
   /** Whether the client has aborted the request, or cancelled the body of its response. */
   aborted: boolean;
 }
 
-/** How a recorded body is sent. */
 export interface BodyOptions {
   /** The offsets, in bytes, at which the body is cut into reads. Default: one read. */
   readonly cuts?: readonly number[];
@@ -16,17 +13,12 @@ export interface BodyOptions {
   readonly then?: 'end' | 'reset' | 'silence';
 }
 
-/** A `fetch` that answers from memory: it needs no network, and no Node. */
 export interface RecordedServer {
   readonly fetch: typeof fetch;
   readonly requests: readonly ReceivedRequest[];
 }
 
-/**
- * Creates a server that answers each request with a response.
- *
- * @param respond Creates the response to a request. `number` is its number, from 1.
- */
+/** Answers each request; `number` is that of the request, from 1. */
 export function recordedServer(respond: (request: ReceivedRequest, number: number) => Response): RecordedServer {
   const requests: ReceivedRequest[] = [];
   return {
@@ -45,7 +37,6 @@ export function recordedServer(respond: (request: ReceivedRequest, number: numbe
   };
 }
 
-/** The response with a recorded body. */
 export function recordedResponse(
   body: Uint8Array,
   contentType: string,

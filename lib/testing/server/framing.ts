@@ -1,17 +1,13 @@
 import type { Dialect, DialectFrame } from './dialects/dialect.js';
 import type { Behaviour } from './options.js';
 
-/** Encodes the frames of a response as bytes. */
 export interface Framing {
-  /** Encodes a frame with its delimiters and the comments before it. */
   frame(frame: DialectFrame): Uint8Array;
-  /** The bytes after the last frame. */
   readonly tail: Uint8Array;
 }
 
 const encoder = new TextEncoder();
 
-/** The UTF-8 bytes of a string; bytes are returned unchanged. */
 export const bytesOf = (content: string | Uint8Array): Uint8Array =>
   typeof content === 'string' ? encoder.encode(content) : content;
 
@@ -36,7 +32,6 @@ function nameOf({ event }: DialectFrame, option: boolean | string | undefined): 
   return option ? (event ?? 'message') : undefined;
 }
 
-/** Concatenates byte arrays. */
 export function concatBytes(chunks: readonly Uint8Array[]): Uint8Array {
   const all = new Uint8Array(chunks.reduce((length, chunk) => length + chunk.length, 0));
   let at = 0;

@@ -116,7 +116,6 @@ export interface ServeOptions extends Behaviour {
   readonly forRequest?: readonly (Behaviour | undefined)[] | ((request: ServedRequest) => Behaviour | undefined);
 }
 
-/** The behaviour for one request: the server's, overridden by the request's own. */
 export function behaviourFor(options: ServeOptions, request: ServedRequest): Behaviour {
   const { forRequest } = options;
   const own = typeof forRequest === 'function' ? forRequest(request) : forRequest?.[request.order];

@@ -10,14 +10,12 @@ const charactersPerToken = 4;
 /** A longer lifetime than this one is billed as a long one. */
 const shortLifetime = 30 * 60_000;
 
-/** The prompt cache of one server: which prefixes it has, and until when. */
 export class PromptCache {
   private readonly entries = new Map<string, { lifetime: number; until: number }>();
 
-  /** @param scheduler Its clock decides what has expired. Default: `asyncScheduler`. */
+  /** The clock decides what has expired. */
   constructor(private readonly scheduler: SchedulerLike = asyncScheduler) {}
 
-  /** Reads and writes the prefixes of a prompt, and returns the counts of its input. */
   usageOf(prompt: CachedPrompt): Usage {
     const prefixes = prefixesOf(prompt);
     const input = prefixes.at(-1)?.tokens ?? 0;
@@ -58,7 +56,6 @@ interface Prefix {
   readonly lifetime?: number | undefined;
 }
 
-/** The prefixes of a prompt, one for each block. */
 function prefixesOf({ scope, blocks }: CachedPrompt): readonly Prefix[] {
   let key = scope;
   let characters = 0;

@@ -3,19 +3,14 @@ import { concat, concatMap, defer, EMPTY, from, NEVER, Observable } from 'rxjs';
 import { concatBytes } from './framing.js';
 import type { BodyChunk, ServedResponse } from './response.js';
 
-/** Called while a response is written, so that a spec can wait for it. */
 export interface Progress {
-  /** A frame was handed to the socket. */
   frame(): void;
-  /** The socket is about to be destroyed. */
   reset(): void;
 }
 
 /**
- * Writes a response, one write at a time: the next one follows when the kernel has accepted the previous one.
- *
- * @returns An Observable without values. It completes when the response is written. It does not complete when the
- * client has disconnected or the response falls silent: the caller unsubscribes when the response closes.
+ * Writes one write at a time: the next one follows when the kernel has accepted the previous one. It does not complete
+ * when the client has disconnected or the response falls silent: unsubscribe when the response closes.
  */
 export function respond(response: ServerResponse, answer: ServedResponse, progress: Progress): Observable<never> {
   const splitter = createSplitter(answer.cut);
@@ -60,20 +55,12 @@ function write(response: ServerResponse, bytes: Uint8Array): Observable<never> {
   });
 }
 
-/** Splits the bytes of a body into writes. */
 export interface Splitter {
-  /** Adds bytes of the body, and returns the writes that are complete. */
   push(bytes: Uint8Array): Uint8Array[];
-  /** Returns the rest. */
   flush(): Uint8Array[];
 }
 
-/**
- * Creates a splitter for one body. It does no I/O.
- *
- * @param cut The number of bytes of each write, or the offsets in the body at which it is split. Undefined: the bytes
- * of each `push` are one write.
- */
+/** `cut` is the number of bytes of each write, or the offsets in the body at which it is split. */
 export function createSplitter(cut: number | readonly number[] | undefined): Splitter {
   if (cut === undefined) return { push: (bytes) => (bytes.length > 0 ? [bytes] : []), flush: () => [] };
   const boundary = boundaries(cut);
@@ -104,7 +91,6 @@ export function createSplitter(cut: number | readonly number[] | undefined): Spl
   };
 }
 
-/** Returns a function that finds the first boundary after an offset. */
 function boundaries(cut: number | readonly number[]): (offset: number) => number {
   if (typeof cut === 'number') {
     const size = cut >= 1 ? Math.floor(cut) : 1;

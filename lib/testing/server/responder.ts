@@ -29,11 +29,7 @@ const dialects: readonly Dialect[] = [
   responses,
 ];
 
-/**
- * The path of the base URL that the provider's own function needs to reach its dialect.
- *
- * @throws ConfigurationError `provider` for a provider without a dialect.
- */
+/** The path of the base URL that the provider's own function needs to reach its dialect. */
 export function basePath(provider: string): string {
   const bases = new Map(dialects.flatMap((dialect) => Object.entries(dialect.bases)));
   const base = bases.get(provider);
@@ -45,10 +41,6 @@ export function basePath(provider: string): string {
   );
 }
 
-/**
- * Returns a function that answers requests. It has the state of one server: the failures still to come, and the turns
- * that were played.
- */
 export function createResponder(
   script: Script<ServedTurn>,
   options: ServeOptions,

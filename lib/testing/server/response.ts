@@ -14,10 +14,8 @@ import type { Framing } from './framing.js';
 import type { Behaviour, ServedRequest, ServedTurn } from './options.js';
 import type { PromptCache } from './promptCache.js';
 
-/** Bytes of a response body, and what happens after them. */
 export interface BodyChunk {
   readonly bytes: Uint8Array;
-  /** Whether these bytes are a frame, which the options count. */
   readonly frame: boolean;
   readonly then?: 'end' | 'reset' | 'silence';
 }
@@ -33,7 +31,6 @@ export interface ServedResponse {
 
 const noBytes = bytesOf('');
 
-/** An error response. */
 export function errorResponse(
   dialect: Dialect,
   refusal: Refusal,
@@ -54,7 +51,6 @@ export function errorResponse(
   };
 }
 
-/** A response with the given frames, unchanged. */
 export function rawResponse(
   dialect: Dialect,
   behaviour: Behaviour,
@@ -79,12 +75,7 @@ export interface PlayedTurn {
   readonly promptUsage?: Usage | undefined;
 }
 
-/**
- * A response with the turn that the script has for the request.
- *
- * @param keep Called with the turn, unless the script throws. Default: nothing is called.
- * @param cache The prompt cache of the server. Default: it has none.
- */
+/** A response with the turn that the script has for the request. `keep` receives the turn, unless the script throws. */
 export function scriptedResponse(
   dialect: Dialect,
   behaviour: Behaviour,
@@ -120,7 +111,6 @@ export function scriptedResponse(
   return playedResponse(dialect, behaviour, played);
 }
 
-/** A response with a turn, or with the frames of it that `includes` selects. */
 export function playedResponse(
   dialect: Dialect,
   behaviour: Behaviour,
@@ -142,16 +132,12 @@ export function playedResponse(
   );
 }
 
-/** Replaces the counts of the input in the usage of a response. */
 function withPromptUsage(chunk: Chunk, promptUsage: Usage | undefined): Chunk {
   if (chunk.type !== 'finish' || !promptUsage) return chunk;
   return { ...chunk, usage: usageOf({ ...chunk.usage, total: undefined, ...promptUsage }) };
 }
 
-/**
- * Encodes chunks as frames of the dialect. The last frame is marked, so that it can be written together with the end of
- * the body.
- */
+/** The last frame is marked, so that it can be written together with the end of the body. */
 function encodeChunks(chunks: ReturnType<typeof play>, writer: DialectWriter, framing: Framing): Observable<BodyChunk> {
   const encode = (frames: ReturnType<DialectWriter['end']>) =>
     frames.map((frame): BodyChunk => ({ bytes: framing.frame(frame), frame: true }));
@@ -186,7 +172,6 @@ function delayFrames(body: Observable<BodyChunk>, delay: number): Observable<Bod
   return body.pipe(concatMap((chunk, at) => (at === 0 ? of(chunk) : timer(delay).pipe(map(() => chunk)))));
 }
 
-/** Ends the body early, in the way that the options ask for. */
 function endEarly(body: Observable<BodyChunk>, { reset, silent, endEarly: end }: Behaviour): Observable<BodyChunk> {
   const endings = [
     [reset, 'reset'],

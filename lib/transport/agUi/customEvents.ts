@@ -5,14 +5,12 @@ import type { CustomEvent } from './protocol.js';
 /** The prefix of the names of custom events. The type of the event follows it. */
 const PREFIX = 'rivulet.';
 
-/** Wraps an event for which AG-UI has no type. */
 export const customEvent = ({ type, ...value }: StreamEvent): CustomEvent => ({
   type: 'CUSTOM',
   name: PREFIX + type,
   value,
 });
 
-/** Unwraps the event in a custom event; undefined for one that `customEvent` does not create. */
 export function restoreEvent({ name, value }: CustomEvent): StreamEvent | undefined {
   const type = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : '';
   return excludedTypes.has(type) || !isRecord(value) ? undefined : { ...value, type };

@@ -30,7 +30,6 @@ export function fromAgUiMessages(messages: readonly AgUiMessage[]): readonly Mes
 
 type ToolMessage = Extract<AgUiMessage, { readonly role: 'tool' }>;
 
-/** Converts a message. The results of its calls become one message right after it, wherever the client put them. */
 function fromMessage(message: AgUiMessage, results: ReadonlyMap<string, ToolMessage>): readonly Message[] {
   switch (message.role) {
     case 'developer':
@@ -60,7 +59,6 @@ function fromToolCall({ id, function: { name, arguments: args } }: AgUiToolCall)
   return { type: 'toolCall', id, name, arguments: parseArguments(args) };
 }
 
-/** The calls of messages. */
 export const collectCalls = (messages: readonly AgUiMessage[]): readonly AgUiToolCall[] =>
   messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
 
@@ -196,7 +194,6 @@ const isFile = (value: unknown): value is FilePart =>
 const isTextOrString = (value: unknown) =>
   typeof value === 'string' || (isRecord(value) && value['type'] === 'text' && typeof value['text'] === 'string');
 
-/** The texts and files of a message: a text if there is nothing else. */
 function toContent(parts: readonly Part[]): AgUiContent {
   const content = parts.flatMap((part): readonly AgUiPart[] => {
     if (part.type === 'text') return [{ type: 'text', text: part.text }];

@@ -4,7 +4,6 @@ import { isJsonObject, tryParseJson } from '../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../core/json/json.js';
 import type { ProviderData } from '../../../core/message.js';
 
-/** A call for a wire that cannot send fragments. */
 export interface CompleteCall {
   readonly id?: string;
   readonly name: string;
@@ -12,25 +11,14 @@ export interface CompleteCall {
   readonly providerData?: ProviderData;
 }
 
-/** Joins a script's fragments into complete calls. */
 export interface CallCollector {
-  /**
-   * Adds a fragment and returns the calls to write now: a fragment that is a complete call is written at once, after
-   * those before it.
-   */
+  /** Returns the calls to write now: a fragment that is a complete call is written at once, after those before it. */
   add(fragment: ToolCallFragment): readonly CompleteCall[];
-  /**
-   * Returns the remaining calls.
-   *
-   * @throws ConfigurationError `script` for arguments that are not a JSON object: the wire cannot express them.
-   */
+  /** Returns the remaining calls. Throws for arguments that are not a JSON object: the wire cannot express them. */
   flush(): readonly CompleteCall[];
 }
 
-/**
- * Creates an empty collector. Fragments belong to a call by index or id; fragments with neither continue the previous
- * call.
- */
+/** Fragments belong to a call by index or id; fragments with neither continue the previous call. */
 export function createCallCollector(): CallCollector {
   let open = new Map<string, ToolCallFragment[]>();
   let current = '';
@@ -79,17 +67,12 @@ function parseArguments(name: string, text: string): JsonObject {
   );
 }
 
-/** The input of a free-form call in fragments: that of the arguments `{ input }`, or a text. */
 export function splitInput(args: ToolCallFragment['arguments']): readonly string[] {
   const input = isJsonObject(args) ? args['input'] : args;
   return typeof input === 'string' ? splitText(input) : [];
 }
 
-/** Splits the JSON text of a value into fragments. */
 export const splitJson = (value: JsonValue): readonly string[] => splitText(JSON.stringify(value));
 
-/**
- * Splits a text as providers do, by tokens of a few characters: here, 8. It counts code points, since no server sends
- * half a surrogate pair.
- */
+/** By tokens of a few characters, as providers do. It counts code points: no server sends half a surrogate pair. */
 const splitText = (text: string): readonly string[] => text.match(/.{1,8}/gsu) ?? [];

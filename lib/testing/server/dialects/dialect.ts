@@ -4,15 +4,11 @@ import type { JsonObject } from '../../../core/json/json.js';
 import type { Message } from '../../../core/message.js';
 import type { Usage } from '../../../core/usage.js';
 
-/** One frame of a response, without its delimiters. */
 export interface DialectFrame {
-  /** The payload. */
   readonly data: string;
-  /** The event name, if the dialect has one. */
   readonly event?: string;
 }
 
-/** A prompt in the order in which the provider caches it. */
 export interface CachedPrompt {
   /** What separates caches: prompts of different scopes share nothing. */
   readonly scope: string;
@@ -21,36 +17,23 @@ export interface CachedPrompt {
   readonly lookBack: number;
 }
 
-/** A block of a prompt. */
 interface CachedBlock {
-  /** The block, without its breakpoint. */
   readonly text: string;
   /** How long the prefix that ends here is kept after its last use, in milliseconds. Default: no breakpoint. */
   readonly lifetime?: number;
 }
 
-/** Why a server refuses a request or fails. */
 export interface Refusal {
-  /** The HTTP status. */
   readonly status: number;
   readonly message: string;
-  /** The provider's error type (`invalid_request_error`). */
   readonly type: string;
-  /** The provider's error code, if it has one. */
   readonly code?: string;
-  /** The parameter that the error refers to, if the provider names it. */
   readonly param?: string;
 }
 
-/** Encodes one response. It does no I/O and has the state of one response. */
 export interface DialectWriter {
-  /**
-   * Encodes one chunk.
-   *
-   * @throws ConfigurationError `script` for a chunk that the API cannot express.
-   */
+  /** Throws a ConfigurationError `script` for a chunk that the API cannot express. */
   next(chunk: Chunk): readonly DialectFrame[];
-  /** Encodes an error in the middle of the response. Nothing follows it. */
   error(error: unknown): readonly DialectFrame[];
   /** The frames that end the response: usage and terminal mark. Empty if the model never finished. */
   end(): readonly DialectFrame[];
@@ -89,11 +72,9 @@ export interface Dialect {
     readonly method: string;
     readonly path: string;
   }): { readonly id: string; readonly includes: (frame: DialectFrame) => boolean } | undefined;
-  /** The body of an error response. */
   errorBody(refusal: Refusal): JsonObject;
 }
 
-/** The error for a chunk that an API cannot express. */
 export function unsupportedChunk(api: string, { type }: Chunk, condition = ''): ConfigurationError {
   return new ConfigurationError(
     'script',
@@ -102,6 +83,5 @@ export function unsupportedChunk(api: string, { type }: Chunk, condition = ''): 
   );
 }
 
-/** The total of a usage; undefined if it is not known. */
 export const totalOf = ({ input, output, total }: Usage): number | undefined =>
   total ?? (input === undefined || output === undefined ? undefined : input + output);

@@ -2,26 +2,20 @@ import { isJsonObject, nonEmptyString, parseJsonOrText } from '../../../core/jso
 import type { JsonObject, JsonValue } from '../../../core/json/json.js';
 import type { FilePart, Message, Part, Role, ToolCallPart, ToolResultPart } from '../../../core/message.js';
 
-/** The result or the error of a tool call. */
 export type Outcome = { readonly result: JsonValue } | { readonly error: string };
 
-/** Builds a conversation while a request is read, message by message. */
 export interface Conversation {
   /**
    * Adds parts. Adjacent messages of a role become one, as in `repairHistory`: a wire may need several messages for it.
    */
   add(role: Role, parts: readonly Part[]): void;
-  /**
-   * Adds a tool call of the model. A call without an id gets one: `call_1`, by its position among the calls of the
-   * conversation.
-   */
+  /** A call without an id gets one: `call_1`, by its position among the calls of the conversation. */
   call(id: unknown, name: unknown, args: unknown): void;
   /** Adds a result. It answers the open call with its id; without an id, the first open call with its name. */
   result(id: unknown, name: unknown, outcome: Outcome): void;
   readonly messages: readonly Message[];
 }
 
-/** Creates an empty conversation. */
 export function createConversation(): Conversation {
   const messages: Message[] = [];
   let open: ToolCallPart[] = [];
@@ -69,11 +63,7 @@ function argumentsOf(args: unknown): JsonObject {
 }
 
 /**
- * Reads a tool result from the wire.
- *
- * @param content The text, or parts with texts.
- * @param failed Whether the wire marks it as an error. Without a mark, `{ "error": "..." }` is an error, since errors
- * are sent to the model so.
+ * Without a mark of the wire that it failed, `{ "error": "..." }` is an error, since errors are sent to the model so.
  */
 export function outcomeOf(content: unknown, failed = false): Outcome {
   const text = textsIn(content).join('');
@@ -83,18 +73,11 @@ export function outcomeOf(content: unknown, failed = false): Outcome {
   return typeof error === 'string' ? { error } : { result };
 }
 
-/**
- * Reads a tool result whose content may have files: an array of texts and file parts, as a tool returns it. Without
- * files, it is the result that `outcomeOf` reads.
- *
- * @param content The content on the wire.
- * @param parts The parts of that content.
- */
+/** As `outcomeOf`, for a content that may have files: it is an array of texts and file parts, as a tool returns it. */
 export function outcomeWithFiles(content: unknown, parts: readonly Part[]): Outcome {
   return parts.some(({ type }) => type === 'file') ? { result: parts as readonly JsonValue[] } : outcomeOf(content);
 }
 
-/** The texts of a message's content, which is a text or an array of parts. */
 export function textsIn(content: unknown): readonly string[] {
   const parts: readonly unknown[] = Array.isArray(content) ? content : [content];
   return parts.flatMap((part) => {
@@ -103,17 +86,10 @@ export function textsIn(content: unknown): readonly string[] {
   });
 }
 
-/** Text parts of the non-empty texts. */
 export const textParts = (...texts: readonly unknown[]): readonly Part[] =>
   texts.flatMap((text) => (nonEmptyString(text) === undefined ? [] : [{ type: 'text', text: String(text) }]));
 
-/**
- * A file part for a URL, which may contain the bytes (`data:`).
- *
- * @param at The URL. Any other value results in no part.
- * @param mediaType Its media type, if the URL does not contain one.
- * @param name Its name, if it has one.
- */
+/** A file part for a URL, which may contain the bytes (`data:`). Any other value results in no part. */
 export function fileParts(at: unknown, mediaType: string, name?: unknown): readonly FilePart[] {
   const url = nonEmptyString(at);
   if (url === undefined) return [];
@@ -126,6 +102,5 @@ export function fileParts(at: unknown, mediaType: string, name?: unknown): reado
   ];
 }
 
-/** The objects in an array; empty if the value is not an array. */
 export const objectsIn = (value: unknown): readonly JsonObject[] =>
   Array.isArray(value) ? value.filter(isJsonObject) : [];

@@ -1,15 +1,12 @@
 import { nonEmptyString } from '../../../core/json/json.js';
 import type { JsonObject } from '../../../core/json/json.js';
 
-/** A rule of an API about the messages of a request. */
 export interface HistoryRule {
   /** Where the vendor documents the rule, or a report of a request that was refused by it. */
   readonly source: string;
-  /** The API's message if it refuses the message at an index; undefined if the message keeps the rule. */
   readonly objection: (messages: readonly JsonObject[], at: number) => string | undefined;
 }
 
-/** Returns what the first rule says that a message breaks; undefined if the messages keep all rules. */
 export function historyObjection(rules: readonly HistoryRule[], messages: readonly JsonObject[]): string | undefined {
   for (const at of messages.keys())
     for (const { objection } of rules) {
@@ -19,5 +16,4 @@ export function historyObjection(rules: readonly HistoryRule[], messages: readon
   return undefined;
 }
 
-/** A text of a request, for a message; empty for any other value. */
 export const textOf = (value: unknown): string => nonEmptyString(value) ?? '';

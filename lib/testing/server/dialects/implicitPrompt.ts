@@ -3,11 +3,8 @@ import type { JsonObject } from '../../../core/json/json.js';
 import type { CachedPrompt } from './dialect.js';
 
 /**
- * A prompt of OpenAI's APIs, which cache every prefix by themselves (its guide "Prompt caching"): for 30 minutes, or
- * for the `ttl` of the request. Requests with another `prompt_cache_key` reach another machine.
- *
- * @param body The body of the request.
- * @param fields The fields that are the prompt, in order.
+ * OpenAI's APIs cache every prefix by themselves (guide "Prompt caching"): for 30 minutes, or for the `ttl` of the
+ * request. Requests with another `prompt_cache_key` reach another machine.
  */
 export function implicitPrompt(body: JsonObject, fields: readonly string[]): CachedPrompt {
   const { ttl } = objectOrEmpty(body['prompt_cache_options']);

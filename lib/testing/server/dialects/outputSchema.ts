@@ -1,9 +1,7 @@
 import { isRecord } from '../../../core/json/json.js';
 
-/** Keywords that hold schemas by name. */
 const namedSchemas = ['properties', '$defs', 'definitions'] as const;
 
-/** Calls a function with each object schema inside a schema, and its path. Returns the first result. */
 function findInObjects(
   schema: unknown,
   check: (object: Record<string, unknown>, path: readonly string[]) => string | undefined,
@@ -29,10 +27,7 @@ function findInObjects(
 /**
  * Why OpenAI refuses the schema of an output (guide "Structured outputs"; `lib/transform` of its SDK refuses the same):
  * its root is an object without `anyOf`; in strict mode, each object requires all of its properties and accepts no
- * others. Undefined if it does not.
- *
- * @param format `json_schema` of Chat Completions, `text.format` of the Responses API.
- * @param field The name of the field, for the message.
+ * others.
  */
 export function refusedByOpenai(format: unknown, field: string): string | undefined {
   if (!isRecord(format) || !isRecord(format['schema'])) return undefined;
@@ -59,10 +54,7 @@ export function refusedByOpenai(format: unknown, field: string): string | undefi
   });
 }
 
-/**
- * Why Anthropic refuses the schema of an output ("Structured outputs", "JSON Schema limitations": objects accept no
- * other properties). Undefined if it does not.
- */
+/** Why Anthropic refuses it ("Structured outputs", "JSON Schema limitations"): objects accept no other properties. */
 export function refusedByAnthropic(format: unknown): string | undefined {
   return findInObjects(isRecord(format) ? format['schema'] : undefined, ({ additionalProperties }) =>
     additionalProperties === false

@@ -1,6 +1,5 @@
 import { asArray, finiteNumber, isRecord, objectOrEmpty } from '../../../core/json/json.js';
 
-/** A message of a server, and its code if it has one. */
 interface Objection {
   readonly message: string;
   readonly code?: string;
@@ -8,7 +7,6 @@ interface Objection {
 
 type Body = Readonly<Record<string, unknown>>;
 
-/** The position and the name of the first function whose name does not match; undefined if all names do. */
 function findName(names: readonly unknown[], pattern: RegExp): { readonly at: number } | undefined {
   const at = names.findIndex((name) => typeof name === 'string' && !pattern.test(name));
   return at < 0 ? undefined : { at };
@@ -20,10 +18,8 @@ const functionNames = (tools: unknown, key?: string): readonly unknown[] =>
   );
 
 /**
- * Why OpenAI refuses settings (API reference: `temperature` is between 0 and 2; names of functions have letters,
- * digits, `_` and `-`, at most 64).
- *
- * @param key The field of a tool that holds its name. Default: the tool itself, as in the Responses API.
+ * API reference: `temperature` is between 0 and 2; names of functions have letters, digits, `_` and `-`, at most 64.
+ * `key` is the field of a tool that holds its name, if it is not the tool itself.
  */
 export function refusedByOpenaiSettings(body: Body, key?: string): Objection | undefined {
   const { temperature = 1, tools } = body;

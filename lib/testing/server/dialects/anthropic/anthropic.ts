@@ -10,14 +10,12 @@ import { objectsIn } from '../history.js';
 import { promptOf } from './cacheControl.js';
 import { anthropicHistory } from './history.js';
 import { refusalOf } from './request.js';
+import { createWriter } from '../writer.js';
 
 /**
- * Anthropic's Messages API as server-sent events, as its page "Streaming messages" documents them: `message_start`,
- * blocks that start, grow and stop, `message_delta` with the stop reason and the usage, `message_stop`. Thinking ends
- * with a signature. A source becomes a citation of the text, and metadata the blocks that it reports (`serverTools`,
- * `compaction`, `unknown`).
- *
- * Ids and signatures are constant: the same script results in the same bytes.
+ * Anthropic's Messages API as server-sent events, as its page "Streaming messages" documents them. A source becomes a
+ * citation of the text, and metadata the blocks that it reports (`serverTools`, `compaction`, `unknown`). Ids and
+ * signatures are constant: the same script results in the same bytes.
  */
 export const anthropic: Dialect = {
   framing: 'sse',
@@ -50,98 +48,44 @@ const errorTypes: ReadonlyMap<number, string> = new Map([
   [529, 'overloaded_error'],
 ]);
 
+const frame = (type: string, fields: JsonObject = {}): DialectFrame => ({
+  event: type,
+  data: JSON.stringify({ type, ...fields }),
+});
+
+const delta = (index: number, fields: JsonObject) => frame('content_block_delta', { index, delta: fields });
+
 function writer(turn: number, body: JsonObject): DialectWriter {
-  const blocks = new Map<string | number, number>();
-  let lastIndex = -1;
-  let openType: string | undefined;
-  let hasBegun = false;
-  let finish: FinishChunk | undefined;
-
-  const frame = (type: string, fields: JsonObject = {}): DialectFrame => ({
-    event: type,
-    data: JSON.stringify({ type, ...fields }),
-  });
-  const delta = (fields: JsonObject, index = lastIndex) => frame('content_block_delta', { index, delta: fields });
-  const begin = (): DialectFrame[] => {
-    if (hasBegun) return [];
-    hasBegun = true;
-    const usage = { input_tokens: 0, output_tokens: 0 };
-    const message = { id: `msg_${turn}`, type: 'message', role: 'assistant', model: body['model'] ?? '', content: [] };
-    return [
-      frame('message_start', { message: { ...message, stop_reason: null, stop_sequence: null, usage } }),
-      frame('ping'),
-    ];
-  };
-  const closeBlock = (): DialectFrame[] => {
-    if (openType === undefined) return [];
-    const signed =
-      openType === 'thinking' ? [delta({ type: 'signature_delta', signature: `sig_${turn}_${lastIndex}` })] : [];
-    openType = undefined;
-    return [...signed, frame('content_block_stop', { index: lastIndex })];
-  };
-  const openBlock = (type: string, block: JsonObject): DialectFrame[] => {
-    const before = closeBlock();
-    lastIndex += 1;
-    openType = type;
-    return [...before, frame('content_block_start', { index: lastIndex, content_block: { type, ...block } })];
-  };
-  const continueBlock = (type: string, block: JsonObject, fields: JsonObject) => [
-    ...(openType === type ? [] : openBlock(type, block)),
-    delta(fields),
-  ];
-  const toolUse = ({ index, id, name, arguments: args, done, providerData }: ToolCallFragment): DialectFrame[] => {
-    const key = index ?? nonEmptyString(id) ?? lastIndex;
-    const known = name === undefined ? blocks.get(key) : undefined;
-    const data = objectOrEmpty(providerData?.['anthropic']);
-    const started =
-      known === undefined ? openBlock('tool_use', { id: id ?? '', name: name ?? '', input: {}, ...data }) : [];
-    const at = known ?? lastIndex;
-    blocks.set(key, at);
-    const json = typeof args === 'object' && args !== null ? splitJson(args) : [args ?? ''];
-    const deltas = json.map((partial_json) => delta({ type: 'input_json_delta', partial_json }, at));
-    return [...started, ...deltas, ...(done && at === lastIndex ? closeBlock() : [])];
-  };
-
-  /** A block of another kind; the input of a call arrives in deltas. */
-  const otherBlock = (block: JsonObject): DialectFrame[] => {
-    const { type, input, ...fields } = block;
-    const hasInput = isJsonObject(input);
-    const json = hasInput ? splitJson(input) : [];
-    return [
-      ...openBlock(nonEmptyString(type) ?? '', { ...fields, ...(hasInput ? { input: {} } : {}) }),
-      ...json.map((partial_json) => delta({ type: 'input_json_delta', partial_json })),
-      ...closeBlock(),
-    ];
-  };
-
-  return {
-    next(chunk) {
-      if (chunk.type === 'metadata') return [...begin(), ...blocksIn(chunk).flatMap(otherBlock)];
-      if (chunk.type === 'finish') {
-        finish = chunk;
-        return [...begin(), ...closeBlock()];
-      }
-      if (chunk.type === 'toolCallFragment') return [...begin(), ...toolUse(chunk)];
-      if (chunk.type === 'text')
-        return [...begin(), ...continueBlock('text', { text: '' }, { type: 'text_delta', text: chunk.text })];
-      if (chunk.type === 'thinking')
-        return [
-          ...begin(),
-          ...continueBlock(
-            'thinking',
-            { thinking: '', signature: '' },
-            { type: 'thinking_delta', thinking: chunk.text },
-          ),
-        ];
-      if (chunk.type === 'source') return [...begin(), ...continueBlock('text', { text: '' }, citation(chunk))];
-      throw unsupportedChunk('Messages API', chunk);
+  const blocks = createBlocks(turn);
+  return createWriter('Messages API', {
+    begin() {
+      const usage = { input_tokens: 0, output_tokens: 0 };
+      const message = {
+        id: `msg_${turn}`,
+        type: 'message',
+        role: 'assistant',
+        model: body['model'] ?? '',
+        content: [],
+      };
+      return [
+        frame('message_start', { message: { ...message, stop_reason: null, stop_sequence: null, usage } }),
+        frame('ping'),
+      ];
     },
-    error: (error) => {
+    chunks: {
+      text: ({ text }) => blocks.within('text', { text: '' }, { type: 'text_delta', text }),
+      thinking: ({ text }) =>
+        blocks.within('thinking', { thinking: '', signature: '' }, { type: 'thinking_delta', thinking: text }),
+      source: (chunk) => blocks.within('text', { text: '' }, citation(chunk)),
+      toolCallFragment: blocks.toolUse,
+      metadata: (chunk) => blocksIn(chunk).flatMap(blocks.whole),
+      finish: blocks.close,
+    },
+    error(error) {
       const type = (isRecord(error) ? nonEmptyString(error['providerCode']) : undefined) ?? 'api_error';
       return [frame('error', { error: { type, message: errorText(error) } })];
     },
-    end() {
-      if (!finish) return [];
+    end(finish) {
       const reason = finish.reason === 'unspecified' ? null : wireReason(finish);
       const usage = wireUsage(finish.usage ?? {});
       return [
@@ -149,13 +93,60 @@ function writer(turn: number, body: JsonObject): DialectWriter {
         frame('message_stop'),
       ];
     },
+  });
+}
+
+function createBlocks(turn: number) {
+  const calls = new Map<string | number, number>();
+  let lastIndex = -1;
+  let openType: string | undefined;
+
+  const close = (): DialectFrame[] => {
+    if (openType === undefined) return [];
+    const signature = { type: 'signature_delta', signature: `sig_${turn}_${lastIndex}` };
+    const signed = openType === 'thinking' ? [delta(lastIndex, signature)] : [];
+    openType = undefined;
+    return [...signed, frame('content_block_stop', { index: lastIndex })];
+  };
+  const open = (type: string, block: JsonObject): DialectFrame[] => {
+    const before = close();
+    lastIndex += 1;
+    openType = type;
+    return [...before, frame('content_block_start', { index: lastIndex, content_block: { type, ...block } })];
+  };
+  const inputDeltas = (index: number, json: readonly string[]) =>
+    json.map((partial_json) => delta(index, { type: 'input_json_delta', partial_json }));
+
+  return {
+    close,
+    within: (type: string, block: JsonObject, fields: JsonObject) => [
+      ...(openType === type ? [] : open(type, block)),
+      delta(lastIndex, fields),
+    ],
+    toolUse: ({ index, id, name, arguments: args, done, providerData }: ToolCallFragment): DialectFrame[] => {
+      const key = index ?? nonEmptyString(id) ?? lastIndex;
+      const known = name === undefined ? calls.get(key) : undefined;
+      const data = objectOrEmpty(providerData?.['anthropic']);
+      const started =
+        known === undefined ? open('tool_use', { id: id ?? '', name: name ?? '', input: {}, ...data }) : [];
+      const at = known ?? lastIndex;
+      calls.set(key, at);
+      const json = typeof args === 'object' && args !== null ? splitJson(args) : [args ?? ''];
+      return [...started, ...inputDeltas(at, json), ...(done && at === lastIndex ? close() : [])];
+    },
+    whole: (block: JsonObject): DialectFrame[] => {
+      const { type, input, ...fields } = block;
+      const hasInput = isJsonObject(input);
+      return [
+        ...open(nonEmptyString(type) ?? '', { ...fields, ...(hasInput ? { input: {} } : {}) }),
+        ...inputDeltas(lastIndex, hasInput ? splitJson(input) : []),
+        ...close(),
+      ];
+    },
   };
 }
 
-/**
- * The blocks that metadata stands for, as the provider of the Messages API reports them: the `raw` blocks of
- * `serverTools`, and any other object with a type.
- */
+/** As the provider of the Messages API reports them: `raw` of `serverTools`, and any other object with a type. */
 function blocksIn(chunk: MetadataChunk): readonly JsonObject[] {
   const serverTools = objectsIn(chunk.metadata['serverTools']).map(({ raw }) => raw);
   const objects = [...serverTools, ...Object.values(chunk.metadata)].filter(isJsonObject);

@@ -8,8 +8,8 @@ const maxBreakpoints = 4;
 
 /**
  * What the Messages API refuses about `cache_control` (its reference, `CacheControlEphemeral`, and the page "Prompt
- * caching"): unknown types and times, thinking, and more than four breakpoints. They are counted in the tools, the
- * system prompt, the messages and the contents of tool results; a `cache_control` of the request itself counts as one.
+ * caching"). Breakpoints are counted in the tools, the system prompt, the messages and the contents of tool results; a
+ * `cache_control` of the request itself counts as one.
  */
 export function cacheObjection(body: Readonly<Record<string, unknown>>): string | undefined {
   const blocks = [
@@ -31,7 +31,6 @@ export function cacheObjection(body: Readonly<Record<string, unknown>>): string 
   return `A maximum of ${maxBreakpoints} blocks with cache_control may be provided. Found ${breakpoints.length}.`;
 }
 
-/** The blocks of a message, and those in its tool results. */
 const blocksIn = ({ content }: JsonObject): readonly JsonObject[] =>
   objectsIn(content).flatMap((block) => [block, ...objectsIn(block['content'])]);
 

@@ -4,10 +4,7 @@ import type { FilePart, Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeOf, textParts, textsIn } from '../history.js';
 import type { Outcome } from '../history.js';
 
-/**
- * Reads the conversation of a Messages API request: blocks of text, calls, results and files. Thinking is not part of a
- * message.
- */
+/** Thinking is not part of a message. */
 export function anthropicHistory(body: JsonObject): readonly Message[] {
   const conversation = createConversation();
   conversation.add('system', textParts(...textsIn(body['system'])));

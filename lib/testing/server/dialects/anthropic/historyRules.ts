@@ -5,9 +5,8 @@ import { textOf } from '../historyRules.js';
 import type { HistoryRule } from '../historyRules.js';
 
 /**
- * The histories that the Messages API refuses, with its own messages.
- *
- * The pages are those of platform.claude.com. An issue is a report of a request that the API refused.
+ * The histories that the Messages API refuses, with its own messages. The pages are those of platform.claude.com. An
+ * issue is a report of a request that the API refused.
  */
 export const historyRules: readonly HistoryRule[] = [
   {
@@ -176,7 +175,6 @@ export const historyRules: readonly HistoryRule[] = [
   },
 ];
 
-/** A rule about each block of a message. */
 function forBlocks(
   objection: (block: JsonObject, at: number, index: number) => string | undefined,
 ): HistoryRule['objection'] {
@@ -192,18 +190,15 @@ const isServerCall = (type: unknown): boolean => type === 'server_tool_use' || t
 const isCall = (type: unknown): boolean => type === 'tool_use' || isServerCall(type);
 const isServerResult = ({ type }: JsonObject): boolean => textOf(type).endsWith('_tool_result');
 
-/** Whether a message leaves the model's turn open: it has nothing but results of tools. */
 const answersOnly = (message: JsonObject): boolean =>
   message['role'] === 'user' && blocksOf(message).every(({ type }) => type === 'tool_result');
 
-/** The model's blocks from a message to the end of its turn; undefined if nothing ends the turn. */
 function restOfTurn(messages: readonly JsonObject[], at: number): readonly JsonObject[] | undefined {
   if (!isFromModel(messages[at])) return undefined;
   const end = messages.findIndex((message, index) => index > at && !isFromModel(message) && !answersOnly(message));
   return end < 0 ? undefined : messages.slice(at, end).filter(isFromModel).flatMap(blocksOf);
 }
 
-/** The model's blocks in its turn, before a message. */
 function turnBefore(messages: readonly JsonObject[], at: number): readonly JsonObject[] {
   const before = messages.slice(0, at);
   const start = before.findLastIndex((message) => !isFromModel(message) && !answersOnly(message));
@@ -213,7 +208,6 @@ function turnBefore(messages: readonly JsonObject[], at: number): readonly JsonO
     .flatMap(blocksOf);
 }
 
-/** The results with which a message begins. */
 function leadingResults(message: JsonObject | undefined): readonly JsonObject[] {
   const blocks = blocksOf(message);
   const end = blocks.findIndex(({ type }) => type !== 'tool_result');
@@ -234,17 +228,14 @@ const isImageSource = (source: unknown): boolean =>
   isRecord(source) &&
   (source['type'] !== 'base64' || /^image\/(jpeg|png|gif|webp)$/.test(textOf(source['media_type'])));
 
-/** Whether the content of a result is absent, an empty text or an empty array. */
 const isBlank = (content: unknown) =>
   typeof content === 'string' ? content.trim() === '' : !Array.isArray(content) || content.length === 0;
 
-/** The blocks of a message; a text is one block. */
 export function blocksOf(message: JsonObject | undefined): readonly JsonObject[] {
   const content = message?.['content'];
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return Array.isArray(content) ? content.filter(isJsonObject) : [];
 }
 
-/** The ids in the blocks of a type. */
 export const idsOf = (blocks: readonly JsonObject[], type: string, field: string): readonly string[] =>
   blocks.filter((block) => block['type'] === type).map((block) => textOf(block[field]));

@@ -16,7 +16,6 @@ const toolTypes: readonly (readonly [RegExp, string | undefined])[] = [
   [/^(computer|browser)_toolset_\d{8}$|^mcp_toolset$/, undefined],
 ];
 
-/** The rules of the Messages API for the tools of a request. */
 export function toolsObjection({ tools, tool_choice }: Record<string, unknown>): string | undefined {
   if (tools === undefined)
     return tool_choice === undefined ? undefined : 'tool_choice may only be specified while providing tools.';

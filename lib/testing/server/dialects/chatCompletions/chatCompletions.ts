@@ -1,12 +1,4 @@
-import type {
-  Chunk,
-  FileChunk,
-  FinishChunk,
-  SourceChunk,
-  TextChunk,
-  ThinkingChunk,
-  ToolCallFragment,
-} from '../../../../core/chunk.js';
+import type { FileChunk, FinishChunk, SourceChunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
 import { objectOrEmpty, isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
@@ -18,17 +10,15 @@ import type { HistoryRule } from '../historyRules.js';
 import { refusedByOpenai } from '../outputSchema.js';
 import { implicitPrompt } from '../implicitPrompt.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { createWriter } from '../writer.js';
 import { refusedByOpenaiSettings } from '../settings.js';
 import { chatHistory } from './history.js';
 import { historyRules, textResultRules } from './historyRules.js';
 
 /**
  * OpenAI's Chat Completions as server-sent events, as its API reference documents them ("The chat completion chunk
- * object"): a first delta with the role, one delta per chunk, `finish_reason` on an empty delta, usage in a last chunk
- * without choices if `stream_options.include_usage` asks for it and the script's `finish` has it, `[DONE]`. Thinking is
- * `reasoning_content`, as DeepSeek and vLLM send it.
- *
- * Ids and times are constant: the same script results in the same bytes.
+ * object"). Thinking is `reasoning_content`, as DeepSeek and vLLM send it. Ids and times are constant: the same script
+ * results in the same bytes.
  */
 export const chatCompletions: Dialect = {
   framing: 'sse',
@@ -43,12 +33,6 @@ export const chatCompletions: Dialect = {
   errorBody: ({ message, type, code }) => ({ error: { message, type, param: null, code: code ?? null } }),
 };
 
-/**
- * Why a server refuses a request, with OpenAI's message.
- *
- * @param body The body of the request.
- * @param rules The histories that the server refuses. Default: those that any server refuses.
- */
 export function refusalOf(body: unknown, rules: readonly HistoryRule[] = historyRules): Refusal | undefined {
   const refuse = (message: string, code?: string): Refusal => ({
     status: 400,
@@ -84,59 +68,42 @@ function writer(turn: number, body: JsonObject): DialectWriter {
     model: body['model'] ?? '',
   };
   const toolCalls = toolCallWriter();
-  let hasBegun = false;
-  let finish: FinishChunk | undefined;
-
   const frame = (choices: readonly JsonObject[], usage: JsonObject | null = null): DialectFrame => ({
     data: JSON.stringify({ ...envelope, choices, ...(includeUsage ? { usage } : {}) }),
   });
   const delta = (part: JsonObject, reason: string | null = null) =>
     frame([{ index: 0, delta: part, logprobs: null, finish_reason: reason }]);
-  const begin = (chunk: Chunk): DialectFrame[] => {
-    if (hasBegun) return [];
-    hasBegun = true;
-    return [delta({ role: 'assistant', content: chunk.type === 'text' || chunk.type === 'finish' ? '' : null })];
-  };
 
-  return {
-    next(chunk) {
-      if (chunk.type !== 'finish') {
-        const deltas = chunk.type === 'toolCallFragment' ? toolCalls(chunk) : [deltaOf(chunk)];
-        return [...begin(chunk), ...deltas.map((part) => delta(part))];
-      }
-      finish = chunk;
-      return chunk.reason === 'unspecified' ? begin(chunk) : [...begin(chunk), delta({}, wireReason(chunk))];
+  return createWriter(api, {
+    begin: ({ type }) => [delta({ role: 'assistant', content: type === 'text' || type === 'finish' ? '' : null })],
+    chunks: {
+      text: ({ text }) => [delta({ content: text })],
+      thinking: ({ text }) => [delta({ reasoning_content: text })],
+      toolCallFragment: (fragment) => toolCalls(fragment).map((part) => delta(part)),
+      source: (chunk) => [delta({ annotations: [annotation(chunk)] })],
+      file: (chunk) => [delta({ audio: { id: 'audio_1', data: audioOf(chunk) } })],
+      finish: (chunk) => (chunk.reason === 'unspecified' ? [] : [delta({}, wireReason(chunk))]),
     },
     error: (error) => [{ data: JSON.stringify(chatCompletions.errorBody(failureOf(error))) }],
-    end() {
-      if (!finish) return [];
-      return [...(includeUsage && finish.usage ? [frame([], wireUsage(finish.usage))] : []), { data: '[DONE]' }];
-    },
-  };
+    end: ({ usage }) => [...(includeUsage && usage ? [frame([], wireUsage(usage))] : []), { data: '[DONE]' }],
+  });
 }
 
-function deltaOf(chunk: Exclude<Chunk, ToolCallFragment | FinishChunk>): JsonObject {
-  if (isText(chunk)) return { content: chunk.text };
-  if (isThinking(chunk)) return { reasoning_content: chunk.text };
-  if (isCitation(chunk)) {
-    const { url = '', title = '', start, end } = chunk.source;
-    const citation = omitUndefined({ url, title, start_index: start, end_index: end });
-    return { annotations: [{ type: 'url_citation', url_citation: citation }] };
-  }
-  if (isAudio(chunk)) return { audio: { id: 'audio_1', data: chunk.file.data ?? '' } };
-  throw unsupportedChunk('Chat Completions API', chunk);
+const api = 'Chat Completions API';
+
+function annotation(chunk: SourceChunk): JsonObject {
+  const { url, title = '', start, end } = chunk.source;
+  if (url === undefined) throw unsupportedChunk(api, chunk);
+  return { type: 'url_citation', url_citation: omitUndefined({ url, title, start_index: start, end_index: end }) };
 }
 
-const isText = (chunk: Chunk): chunk is TextChunk => chunk.type === 'text';
-const isThinking = (chunk: Chunk): chunk is ThinkingChunk => chunk.type === 'thinking';
-const isAudio = (chunk: Chunk): chunk is FileChunk =>
-  chunk.type === 'file' && chunk.file.data !== undefined && chunk.file.mediaType.startsWith('audio/');
-const isCitation = (chunk: Chunk): chunk is SourceChunk => chunk.type === 'source' && chunk.source.url !== undefined;
+function audioOf(chunk: FileChunk): string {
+  const { data, mediaType } = chunk.file;
+  if (data === undefined || !mediaType.startsWith('audio/')) throw unsupportedChunk(api, chunk);
+  return data;
+}
 
-/**
- * Encodes tool call fragments unchanged. A complete call is sent as OpenAI sends it: the name first, then the arguments
- * in fragments.
- */
+/** A complete call is sent as OpenAI sends it: the name first, then the arguments in fragments. */
 function toolCallWriter(): (fragment: ToolCallFragment) => JsonObject[] {
   const indices = new Map<string, number>();
   let current = -1;

@@ -88,7 +88,6 @@ export const mistralOrderRules: readonly HistoryRule[] = [
 const callIdsOf = (message: JsonObject | undefined): readonly string[] =>
   objectsIn(message?.['tool_calls']).map(({ id }) => textOf(id));
 
-/** The ids of the results directly after a message. */
 function resultIdsAfter(messages: readonly JsonObject[], at: number): readonly string[] {
   const end = messages.findIndex(({ role }, index) => index > at && role !== 'tool');
   return messages

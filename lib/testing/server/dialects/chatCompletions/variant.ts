@@ -6,24 +6,16 @@ import { historyObjection } from '../historyRules.js';
 import { chatCompletions, refusalOf } from './chatCompletions.js';
 import { mistralIdRules, mistralOrderRules } from './historyRules.js';
 
-/** The differences between a server of the Chat Completions API and OpenAI's own. */
 interface Variant {
   readonly bases: Dialect['bases'];
   readonly serves: (path: string) => boolean;
-  /** More rules, besides those of any server. Default: none. */
   readonly refusal?: (body: JsonObject) => Refusal | undefined;
-  /** Replaces a chunk before it is encoded. Default: no change. */
   readonly chunk?: (chunk: Chunk) => Chunk;
-  /** Replaces a frame before it is sent. Default: no change. */
   readonly frame?: (frame: JsonObject) => JsonObject;
-  /**
-   * Whether usage is always sent, together with the finish. Default: in a separate frame if the request asks for it, as
-   * OpenAI does.
-   */
+  /** Default: in a separate frame if the request asks for it, as OpenAI does. */
   readonly usageWithFinish?: boolean;
 }
 
-/** The Chat Completions API of another server: OpenAI's frames, rewritten. */
 function variant({ bases, serves, refusal, chunk, frame: rewrite, usageWithFinish = false }: Variant): Dialect {
   const rewritten = ({ data }: DialectFrame): DialectFrame => {
     const parsed: unknown = data === '[DONE]' ? undefined : JSON.parse(data);
@@ -52,7 +44,6 @@ function variant({ bases, serves, refusal, chunk, frame: rewrite, usageWithFinis
   };
 }
 
-/** Moves the usage from the frame without choices into the frame before it. */
 function mergeUsage(frames: readonly DialectFrame[]): readonly DialectFrame[] {
   return frames.flatMap((frame, at) => {
     const [parsed, next] = [parse(frame), parse(frames[at + 1])];
@@ -70,7 +61,6 @@ function parse(frame: DialectFrame | undefined): JsonObject | undefined {
   return isJsonObject(parsed) ? parsed : undefined;
 }
 
-/** Rewrites the choices of a frame. */
 function withChoice(frame: JsonObject, rewrite: (choice: JsonObject, delta: JsonObject) => JsonObject): JsonObject {
   const choices = Array.isArray(frame['choices']) ? frame['choices'].filter(isJsonObject) : [];
   return {
@@ -80,10 +70,9 @@ function withChoice(frame: JsonObject, rewrite: (choice: JsonObject, delta: Json
 }
 
 /**
- * OpenRouter's Chat Completions, at `/api/v1/chat/completions`: `reasoning` with the same text in `reasoning_details`,
- * `native_finish_reason`, the cost in the usage, and errors in the stream as it documents them ("Errors and
- * debugging"): a numeric code, and a choice that finished with `error`. (For its comments, use the server's option
- * `comments`.)
+ * OpenRouter's Chat Completions: `reasoning` with the same text in `reasoning_details`, `native_finish_reason`, the
+ * cost in the usage, and errors in the stream as it documents them ("Errors and debugging"): a numeric code, and a
+ * choice that finished with `error`. For its comments, use the server's option `comments`.
  */
 export const openrouter = variant({
   bases: { openrouter: '/api/v1' },
@@ -120,9 +109,8 @@ function errorFrame({ message, code }: JsonObject): JsonObject {
 }
 
 /**
- * Mistral's chat API, at `/mistral/v1/chat/completions`: complete calls, thinking as parts of `content`, usage with the
- * finish. It refuses, with the messages that bug reports quote, unknown fields, ids other than nine letters and digits,
- * and roles out of order.
+ * Mistral's chat API: complete calls, thinking as parts of `content`, usage with the finish. It refuses, with the
+ * messages that bug reports quote, unknown fields, ids other than nine letters and digits, and roles out of order.
  */
 export const mistral = variant({
   bases: { mistral: '/mistral/v1' },

@@ -1,21 +1,18 @@
-import type { Chunk, FinishChunk, ToolCallFragment } from '../../../../core/chunk.js';
+import type { SourceChunk, TextChunk, ThinkingChunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import { chatHistory } from '../chatCompletions/history.js';
 import { splitJson } from '../completeCalls.js';
-import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
 import { historyObjection } from '../historyRules.js';
+import { createWriter } from '../writer.js';
 import { historyRules } from './historyRules.js';
 
 /**
- * Cohere's Chat API, version 2, as server-sent events, as its pages "A Guide to Streaming Responses" and "Streaming for
- * tool use" document them: typed events; content and calls that start, grow and end; `message-end` with the finish
- * reason and the usage. A failure in the middle of the response is a `message-end` with an error.
- *
- * Ids are constant: the same script results in the same bytes.
+ * Cohere's Chat API, version 2, as its pages "A Guide to Streaming Responses" and "Streaming for tool use" document it.
+ * A failure in the middle of the response is a `message-end` with an error. Ids are constant.
  */
 export const cohere: Dialect = {
   framing: 'sse',
@@ -44,27 +41,37 @@ function objection(body: unknown): string | undefined {
   return historyObjection(historyRules, messages.filter(isJsonObject));
 }
 
+const frame = (type: string, fields: JsonObject = {}): DialectFrame => ({
+  event: type,
+  data: JSON.stringify({ type, ...fields }),
+});
+
+const messageDelta = (type: string, message: JsonObject, index?: number) =>
+  frame(type, { ...(index === undefined ? {} : { index }), delta: { message } });
+
 function writer(turn: number): DialectWriter {
+  const { stop, content, toolCall, citation } = createBlocks();
+  return createWriter('Chat API of Cohere', {
+    begin() {
+      const message = { role: 'assistant', content: [], tool_plan: '', tool_calls: [], citations: [] };
+      return [frame('message-start', { id: `cohere-${turn}`, delta: { message } })];
+    },
+    chunks: { text: content, thinking: content, toolCallFragment: toolCall, source: citation, finish: stop },
+    error: (error) => [frame('message-end', { delta: { error: errorText(error), finish_reason: 'ERROR' } })],
+    end({ reason, rawReason, usage }) {
+      const finish = reason === 'unspecified' ? {} : { finish_reason: rawReason ?? reasons[reason] ?? reason };
+      return [frame('message-end', { delta: { ...finish, ...(usage ? { usage: wireUsage(usage) } : {}) } })];
+    },
+  });
+}
+
+function createBlocks() {
   let contentIndex = -1;
   let callIndex = -1;
   let openBlock: 'text' | 'thinking' | 'call' | undefined;
   let textLength = 0;
-  let textStart = 0; // of the openBlock block
-  let hasBegun = false;
-  let finish: FinishChunk | undefined;
+  let textStart = 0; // of the open block
 
-  const frame = (type: string, fields: JsonObject = {}): DialectFrame => ({
-    event: type,
-    data: JSON.stringify({ type, ...fields }),
-  });
-  const messageDelta = (type: string, message: JsonObject, index?: number) =>
-    frame(type, { ...(index === undefined ? {} : { index }), delta: { message } });
-  const begin = (): DialectFrame[] => {
-    if (hasBegun) return [];
-    hasBegun = true;
-    const message = { role: 'assistant', content: [], tool_plan: '', tool_calls: [], citations: [] };
-    return [frame('message-start', { id: `cohere-${turn}`, delta: { message } })];
-  };
   const stop = (): DialectFrame[] => {
     const ended = openBlock;
     openBlock = undefined;
@@ -73,72 +80,40 @@ function writer(turn: number): DialectWriter {
       ended === 'call' ? frame('tool-call-end', { index: callIndex }) : frame('content-end', { index: contentIndex }),
     ];
   };
-  const content = (type: 'text' | 'thinking', text: string): DialectFrame[] => {
-    const started =
-      openBlock === type
+
+  return {
+    stop,
+    content: ({ type, text }: TextChunk | ThinkingChunk): DialectFrame[] => {
+      const started =
+        openBlock === type
+          ? []
+          : [...stop(), messageDelta('content-start', { content: { type, [type]: '' } }, ++contentIndex)];
+      if (openBlock !== type && type === 'text') textStart = textLength;
+      openBlock = type;
+      if (type === 'text') textLength += text.length;
+      return [...started, messageDelta('content-delta', { content: { [type]: text } }, contentIndex)];
+    },
+    toolCall: ({ id = '', name, arguments: args, done }: ToolCallFragment): DialectFrame[] => {
+      const call = { id, type: 'function', function: { name: name ?? '', arguments: '' } };
+      const isContinued = name === undefined && openBlock === 'call';
+      const started = isContinued
         ? []
-        : [...stop(), messageDelta('content-start', { content: { type, [type]: '' } }, ++contentIndex)];
-    if (openBlock !== type && type === 'text') textStart = textLength;
-    openBlock = type;
-    if (type === 'text') textLength += text.length;
-    return [...started, messageDelta('content-delta', { content: { [type]: text } }, contentIndex)];
-  };
-  const toolCall = ({ id, name, arguments: args, done }: ToolCallFragment): DialectFrame[] => {
-    const started =
-      name === undefined && openBlock === 'call'
-        ? []
-        : [
-            ...stop(),
-            messageDelta(
-              'tool-call-start',
-              { tool_calls: { id: id ?? '', type: 'function', function: { name: name ?? '', arguments: '' } } },
-              ++callIndex,
-            ),
-          ];
-    openBlock = 'call';
-    const json = typeof args === 'object' && args !== null ? splitJson(args) : [args ?? ''];
-    const deltas = json.map((piece) =>
-      messageDelta('tool-call-delta', { tool_calls: { function: { arguments: piece } } }, callIndex),
-    );
-    return [...started, ...deltas, ...(done ? stop() : [])];
-  };
-  const encode = (chunk: Exclude<Chunk, FinishChunk>): DialectFrame[] => {
-    if (chunk.type === 'text' || chunk.type === 'thinking') return content(chunk.type, chunk.text);
-    if (chunk.type === 'toolCallFragment') return toolCall(chunk);
-    if (chunk.type === 'source') {
-      const { id = 'doc:0', url, title, text, start, end } = chunk.source;
-      const document = {
-        id,
-        ...(url === undefined ? {} : { url }),
-        ...(title === undefined ? {} : { title }),
-        ...(text === undefined ? {} : { text }),
-      };
+        : [...stop(), messageDelta('tool-call-start', { tool_calls: call }, ++callIndex)];
+      openBlock = 'call';
+      const json = typeof args === 'object' && args !== null ? splitJson(args) : [args ?? ''];
+      const deltas = json.map((piece) =>
+        messageDelta('tool-call-delta', { tool_calls: { function: { arguments: piece } } }, callIndex),
+      );
+      return [...started, ...deltas, ...(done ? stop() : [])];
+    },
+    citation: ({ source: { id = 'doc:0', url, title, text, start, end } }: SourceChunk): DialectFrame[] => {
+      const document = { id, ...omitUndefined({ url, title, text }) };
       const position =
         start === undefined || end === undefined
           ? { start: 0, end: 0, type: 'PLAN' }
           : { start: start - textStart, end: end - textStart, type: 'TEXT_CONTENT', content_index: contentIndex };
       const citation = { ...position, text: '', sources: [{ type: 'document', id, document }] };
       return [messageDelta('citation-start', { citations: citation }, 0), frame('citation-end', { index: 0 })];
-    }
-    throw unsupportedChunk('Chat API of Cohere', chunk);
-  };
-
-  return {
-    next(chunk) {
-      if (chunk.type !== 'finish') return [...begin(), ...encode(chunk)];
-      finish = chunk;
-      return [...begin(), ...stop()];
-    },
-    error: (error) => [frame('message-end', { delta: { error: errorText(error), finish_reason: 'ERROR' } })],
-    end() {
-      if (!finish) return [];
-      const reason =
-        finish.reason === 'unspecified'
-          ? {}
-          : { finish_reason: finish.rawReason ?? reasons[finish.reason] ?? finish.reason };
-      return [
-        frame('message-end', { delta: { ...reason, ...(finish.usage ? { usage: wireUsage(finish.usage) } : {}) } }),
-      ];
     },
   };
 }

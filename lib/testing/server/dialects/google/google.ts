@@ -1,13 +1,13 @@
-import type { Chunk, FinishChunk, MetadataChunk } from '../../../../core/chunk.js';
+import type { FinishChunk, MetadataChunk } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
 import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { ProviderData } from '../../../../core/message.js';
 import type { Usage } from '../../../../core/usage.js';
-import { createCallCollector } from '../completeCalls.js';
 import type { CompleteCall } from '../completeCalls.js';
 import { totalOf, unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { createWriter } from '../writer.js';
 import { objectsIn } from '../history.js';
 import { historyObjection } from '../historyRules.js';
 import { refusedByGoogleSettings } from '../settings.js';
@@ -15,12 +15,9 @@ import { googleHistory } from './history.js';
 import { historyRules } from './historyRules.js';
 
 /**
- * The Gemini API's `streamGenerateContent` with `alt=sse`, as its API reference documents it
- * ("GenerateContentResponse"): parts of one candidate, complete calls, the first of which has a thought signature
- * (guide "Thought signatures"), an id if the script has one, `STOP` also after calls, usage with the finish reason, no
- * terminal mark. A script's `paused` stops with `CONTINUATION`; the next request must send back its token.
- *
- * Ids and signatures are constant: the same script results in the same bytes.
+ * The Gemini API's `streamGenerateContent` with `alt=sse`, as its API reference documents it. The first call has a
+ * thought signature (guide "Thought signatures"). A script's `paused` stops with `CONTINUATION`; the next request must
+ * send back its token. Ids and signatures are constant: the same script results in the same bytes.
  */
 export const google: Dialect = {
   framing: 'sse',
@@ -50,7 +47,6 @@ const statusNames: ReadonlyMap<number, string> = new Map([
 ]);
 
 function writer(turn: number, model: string): DialectWriter {
-  const calls = createCallCollector();
   let hasSignature = false;
   const frame = (candidate: JsonObject, more: JsonObject = {}): DialectFrame => ({
     data: JSON.stringify({
@@ -67,38 +63,39 @@ function writer(turn: number, model: string): DialectWriter {
     const functionCall = { ...(id === undefined ? {} : { id }), name, args };
     return { functionCall, ...(signature === undefined ? {} : { thoughtSignature: signature }) };
   };
-  const encodeCalls = (complete: readonly CompleteCall[]) => complete.map((call) => frame(parts(callPart(call))));
+  const part = (content: JsonObject) => [frame(parts(content))];
 
-  return {
-    next(chunk) {
-      if (chunk.type === 'toolCallFragment') return encodeCalls(calls.add(chunk));
-      const before = encodeCalls(calls.flush());
-      if (chunk.type === 'metadata') return [...before, ...candidatesOf(chunk).map((candidate) => frame(candidate))];
-      if (chunk.type !== 'finish')
-        return [...before, frame(chunk.type === 'source' ? grounded(chunk.source) : parts(partOf(chunk)))];
-      const usage: JsonObject = chunk.usage ? { usageMetadata: wireUsage(chunk.usage) } : {};
-      if (chunk.reason === 'unspecified') return before;
-      const token = chunk.reason === 'paused' ? { continuationToken: `continuation-${turn}` } : {};
-      return [...before, frame({ ...parts({ text: '' }), finishReason: wireReason(chunk), ...token }, usage)];
+  return createWriter('Gemini API', {
+    call: (call) => part(callPart(call)),
+    chunks: {
+      text: ({ text }) => part({ text }),
+      thinking: ({ text }) => part({ text, thought: true }),
+      file(chunk) {
+        const { mediaType, data } = chunk.file;
+        if (data === undefined) throw unsupportedChunk('Gemini API', chunk);
+        return part({ inlineData: { mimeType: mediaType, data } });
+      },
+      provider(chunk) {
+        if (!isJsonObject(chunk.data['part'])) throw unsupportedChunk('Gemini API', chunk);
+        return part(chunk.data['part']);
+      },
+      source: ({ source }) => [frame(grounded(source))],
+      metadata: (chunk) => candidatesOf(chunk).map((candidate) => frame(candidate)),
+      finish(chunk) {
+        const usage: JsonObject = chunk.usage ? { usageMetadata: wireUsage(chunk.usage) } : {};
+        if (chunk.reason === 'unspecified') return [];
+        const token = chunk.reason === 'paused' ? { continuationToken: `continuation-${turn}` } : {};
+        return [frame({ ...parts({ text: '' }), finishReason: wireReason(chunk), ...token }, usage)];
+      },
     },
     error: (error) => [{ data: JSON.stringify(failure(error)) }],
-    end: () => [],
-  };
+  });
 }
 
 const signatureIn = (data: ProviderData | undefined): string | undefined => {
   const googleData = data?.['google'];
   return isJsonObject(googleData) ? nonEmptyString(googleData['thoughtSignature']) : undefined;
 };
-
-function partOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' | 'source' | 'metadata' }>): JsonObject {
-  if (chunk.type === 'thinking') return { text: chunk.text, thought: true };
-  if (chunk.type === 'text') return { text: chunk.text };
-  if (chunk.type === 'provider' && isJsonObject(chunk.data['part'])) return chunk.data['part'];
-  if (chunk.type === 'file' && chunk.file.data !== undefined)
-    return { inlineData: { mimeType: chunk.file.mediaType, data: chunk.file.data } };
-  throw unsupportedChunk('Gemini API', chunk);
-}
 
 /**
  * The candidates that metadata stands for, as the Google provider reports it: the `raw` objects of `serverTools`, which
@@ -161,7 +158,6 @@ const requestFields = new Set([
   'continuationToken',
 ]);
 
-/** Why the Gemini API refuses a body, with its own message. */
 function googleRefusal(body: unknown): Refusal | undefined {
   if (!isRecord(body)) return refused('Invalid JSON payload received.');
   const unknown = Object.keys(body).find((field) => !requestFields.has(field));
@@ -179,7 +175,6 @@ function googleRefusal(body: unknown): Refusal | undefined {
   return objection === undefined ? undefined : refused(objection);
 }
 
-/** Whether a request has both functions and tools of the API without the setting that this requires. */
 function isMixed({ tools, toolConfig }: Record<string, unknown>): boolean {
   if (!Array.isArray(tools) || (isRecord(toolConfig) && toolConfig['includeServerSideToolInvocations'] === true))
     return false;

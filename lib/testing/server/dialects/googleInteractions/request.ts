@@ -5,11 +5,8 @@ import { objectsIn } from '../history.js';
 import { historyObjection } from '../historyRules.js';
 import { historyRules } from './historyRules.js';
 
-/** A rule about the body of a request. */
 interface RequestRule {
-  /** Where the vendor documents the rule. */
   readonly source: string;
-  /** The API's message if it refuses the body; undefined if the body keeps the rule. */
   readonly objection: (body: JsonObject) => string | undefined;
 }
 
@@ -104,7 +101,6 @@ const rules: readonly RequestRule[] = [
   },
 ];
 
-/** Why the Interactions API refuses a body. */
 export function refusedByInteractions(body: unknown): Refusal | undefined {
   if (!isRecord(body)) return refused('Invalid JSON payload received.');
   for (const { objection } of rules) {

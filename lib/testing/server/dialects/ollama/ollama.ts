@@ -1,12 +1,11 @@
-import type { Chunk, FinishChunk } from '../../../../core/chunk.js';
+import type { FinishChunk } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
 import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import { chatHistory } from '../chatCompletions/history.js';
-import { createCallCollector } from '../completeCalls.js';
-import type { CompleteCall } from '../completeCalls.js';
 import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { createWriter } from '../writer.js';
 import { historyObjection } from '../historyRules.js';
 import type { HistoryRule } from '../historyRules.js';
 
@@ -72,7 +71,6 @@ function refusalOf(body: unknown): Refusal | undefined {
 }
 
 function writer(body: JsonObject): DialectWriter {
-  const calls = createCallCollector();
   const line = (message: JsonObject, rest: JsonObject): DialectFrame => ({
     data: JSON.stringify({
       model: body['model'] ?? '',
@@ -81,27 +79,24 @@ function writer(body: JsonObject): DialectWriter {
       ...rest,
     }),
   });
-  const encodeCalls = (complete: readonly CompleteCall[]) =>
-    complete.map(({ name, arguments: args }) =>
-      line({ tool_calls: [{ function: { name, arguments: args } }] }, { done: false }),
-    );
-  return {
-    next(chunk) {
-      if (chunk.type === 'toolCallFragment') return encodeCalls(calls.add(chunk));
-      const before = encodeCalls(calls.flush());
-      return [...before, chunk.type === 'finish' ? line({}, lastLine(chunk)) : line(messageOf(chunk), { done: false })];
+  const message = (fields: JsonObject) => [line(fields, { done: false })];
+
+  return createWriter(api, {
+    call: ({ name, arguments: args }) => message({ tool_calls: [{ function: { name, arguments: args } }] }),
+    chunks: {
+      text: ({ text }) => message({ content: text }),
+      thinking: ({ text }) => message({ thinking: text }),
+      file(chunk) {
+        if (chunk.file.data === undefined) throw unsupportedChunk(api, chunk);
+        return message({ images: [chunk.file.data] });
+      },
+      finish: (chunk) => [line({}, lastLine(chunk))],
     },
     error: (error) => [{ data: JSON.stringify({ error: errorText(error) }) }],
-    end: () => [],
-  };
+  });
 }
 
-function messageOf(chunk: Exclude<Chunk, { type: 'toolCallFragment' | 'finish' }>): JsonObject {
-  if (chunk.type === 'text') return { content: chunk.text };
-  if (chunk.type === 'thinking') return { thinking: chunk.text };
-  if (chunk.type === 'file' && chunk.file.data !== undefined) return { images: [chunk.file.data] };
-  throw unsupportedChunk('chat API of Ollama', chunk);
-}
+const api = 'chat API of Ollama';
 
 const lastLine = (finish: FinishChunk): JsonObject =>
   omitUndefined({

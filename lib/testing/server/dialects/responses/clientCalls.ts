@@ -2,26 +2,18 @@ import type { ToolCallFragment } from '../../../../core/chunk.js';
 import { isJsonObject, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 
-/** The fields of the provider data that a script's call may have: the type of its item, and fields of the item. */
 export interface CallFields {
   readonly type: string;
   readonly fields: JsonObject;
 }
 
-/** Reads which item a call of the script becomes. Default: a function call. */
 export function callFieldsOf({ providerData }: ToolCallFragment): CallFields {
   const data = providerData?.['openai-responses'];
   const { type, namespace, async, caller } = isJsonObject(data) ? data : ({} as JsonObject);
   return { type: nonEmptyString(type) ?? 'function_call', fields: omitUndefined({ namespace, async, caller }) };
 }
 
-/**
- * The content of a call that is sent as a whole (OpenAI's reference, the output items of a response); undefined for a
- * call that streams.
- *
- * @param type The type of the item.
- * @param args The arguments.
- */
+/** The content of a call that is sent as a whole (OpenAI's reference, the output items of a response). */
 export function wholeCallContent(type: string, args: JsonObject): JsonObject | undefined {
   switch (type) {
     case 'shell_call':

@@ -4,10 +4,7 @@ import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeOf, outcomeWithFiles, textParts } from '../history.js';
 import type { Outcome } from '../history.js';
 
-/**
- * Reads the conversation of a Responses API request. It does not include the response that `previous_response_id`
- * refers to. Reasoning and the items of provider-run tools are not parts of a message.
- */
+/** Without the response that `previous_response_id` refers to, reasoning, and the items of provider-run tools. */
 export function responsesHistory(body: JsonObject): readonly Message[] {
   const conversation = createConversation();
   const { instructions, input } = body;
@@ -24,7 +21,6 @@ export function responsesHistory(body: JsonObject): readonly Message[] {
   return conversation.messages;
 }
 
-/** Reads a call of any type: its name, and its arguments. */
 function readCall(item: JsonObject): { readonly name: JsonValue | undefined; readonly arguments: unknown } | undefined {
   const { type, name, action, actions, operation, input } = item;
   switch (type) {
@@ -46,7 +42,6 @@ function readCall(item: JsonObject): { readonly name: JsonValue | undefined; rea
   }
 }
 
-/** Reads the result of a call of any type: an image, the loaded tools, the outputs of a shell, or a text. */
 function outcomeOfItem({ type, output, tools, status }: JsonObject): Outcome {
   switch (type) {
     case 'computer_call_output':

@@ -50,7 +50,6 @@ export const completeHistoryRules: readonly HistoryRule[] = [
   },
 ];
 
-/** The id of a call that the client answers. A search on the server has none. */
 const callIdOf = (item: JsonObject | undefined): string | undefined =>
   item?.['execution'] === 'server' ? undefined : nonEmptyString(item?.['call_id']);
 

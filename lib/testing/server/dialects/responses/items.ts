@@ -4,44 +4,29 @@ import type { SourcePart } from '../../../../core/message.js';
 import type { Usage } from '../../../../core/usage.js';
 import type { DialectFrame } from '../dialect.js';
 
-/** Builds the frame of an event. */
 export type MakeFrame = (type: string, fields: JsonObject) => DialectFrame;
 
-/** An output item that is being written. */
 export interface OpenItem {
   readonly type: string;
-  /** The frames that announce the item. */
   readonly beginFrames: readonly DialectFrame[];
-  /** The frame of a text delta. */
   delta(text: string): DialectFrame;
-  /** The frame of an annotation of its text. */
   annotate(annotation: JsonObject): DialectFrame;
-  /** Ends the item. Returns its last frames. */
   endFrames(): readonly DialectFrame[];
-  /** The item as the complete response contains it. */
   readonly complete: () => JsonObject;
 }
 
-/** Describes an item whose text streams. */
 interface ItemKind {
   readonly type: string;
   readonly id: string;
   readonly index: number;
-  /** The prefix of its text events. */
   readonly eventPrefix: string;
-  /** Fields that locate its text in its events. */
   readonly location: JsonObject;
-  /** The field of the complete text. */
   readonly textField: 'text' | 'arguments' | 'input';
-  /**
-   * The content part that holds the text: its event prefix and its value. Without a part, the text is a field of the
-   * item.
-   */
+  /** Without a part, the text is a field of the item. */
   readonly part?: {
     readonly eventPrefix: string;
     readonly build: (text: string, annotations: readonly JsonObject[]) => JsonObject;
   };
-  /** The fields of the item, with its text so far. */
   readonly item: (text: string, part: JsonObject | undefined) => Readonly<Record<string, JsonValue>>;
 }
 
@@ -84,7 +69,6 @@ function openItem(
   };
 }
 
-/** Opens a message item. */
 export function openMessage(event: MakeFrame, id: string, index: number): OpenItem {
   return openItem(event, {
     type: 'message',
@@ -118,7 +102,6 @@ export function openReasoning(event: MakeFrame, id: string, index: number, encry
   });
 }
 
-/** A call whose arguments stream. */
 export interface StreamedCall {
   readonly type: 'function_call' | 'custom_tool_call';
   readonly id: string;
@@ -129,7 +112,6 @@ export interface StreamedCall {
   readonly fields: JsonObject;
 }
 
-/** Opens a function call item, or the item of a call with a free-form input. */
 export function openCall(event: MakeFrame, { type, id, index, callId, name, fields }: StreamedCall): OpenItem {
   let ended = false;
   const isFunction = type === 'function_call';
@@ -159,13 +141,11 @@ export function openCall(event: MakeFrame, { type, id, index, callId, name, fiel
   };
 }
 
-/** The annotation that a source becomes. */
 export function annotation({ id, url, title, start = 0, end = 0 }: SourcePart): JsonObject {
   if (url === undefined) return { type: 'file_citation', file_id: id ?? '', filename: title ?? '', index: start };
   return { type: 'url_citation', url, title: title ?? '', start_index: start, end_index: end };
 }
 
-/** The status of the response, and the further fields of its last event. */
 export function statusOf({ reason, rawReason }: FinishChunk): { readonly status: string; readonly rest: JsonObject } {
   if (reason === 'stop' || reason === 'toolCalls') return { status: 'completed', rest: {} };
   const known = reason === 'length' ? 'max_output_tokens' : reason === 'contentFilter' ? 'content_filter' : reason;

@@ -14,7 +14,6 @@ const refuse = (message: string, code?: string): Refusal => ({
   ...(code === undefined ? {} : { code }),
 });
 
-/** Why OpenAI refuses a request of its Responses API, with its own message. */
 export function refusalOf(body: unknown): Refusal | undefined {
   if (!isRecord(body))
     return refuse('We could not parse the JSON body of your request. The API expects a JSON object.');
@@ -49,11 +48,8 @@ const isNamedTool = (tool: unknown): tool is Record<string, unknown> =>
   isRecord(tool) && (tool['type'] === 'function' || tool['type'] === 'custom');
 
 /**
- * The Responses API of one server. It stores each response by its id, unless `store: false`, and accepts that id as
- * `previous_response_id`. A script receives the complete conversation, and the complete conversation is checked. An
- * unknown id is refused with OpenAI's message.
- *
- * @param dialect The API without stored responses.
+ * The Responses API of one server, which stores each response for `previous_response_id`, unless `store: false`. A
+ * script receives the complete conversation, and the complete conversation is checked.
  */
 export function withStore(dialect: Dialect): Dialect {
   const stored = new Map<string, readonly JsonValue[]>();

@@ -5,20 +5,13 @@ import type { DialectFrame } from '../dialect.js';
 import type { MakeFrame } from './items.js';
 
 /**
- * Writes the items of tools that OpenAI runs, and other items, from the script's metadata (as `openaiResponses` emits
- * it): `serverTools`, whose `raw` is an event or an item; and an item under `unknown`.
+ * From metadata as `openaiResponses` emits it: `serverTools`, whose `raw` is an event or an item, or an `unknown` item.
  */
 export interface ServerItemsWriter {
-  /** The frames of a chunk; undefined if it does not describe an item. */
   write(chunk: Chunk): readonly DialectFrame[] | undefined;
 }
 
-/**
- * Creates a writer for the items of provider-run tools.
- *
- * @param event Builds the frame of an event.
- * @param add Adds an item to the complete response and returns its index there.
- */
+/** `add` adds an item to the complete response and returns its index there. */
 export function createServerItemsWriter(event: MakeFrame, add: (item: () => JsonObject) => number): ServerItemsWriter {
   const openItems = new Map<string, { index: number; item: JsonObject }>();
 

@@ -1,0 +1,104 @@
+import { concat, concatAll, concatMap, defer, EMPTY, filter, finalize, map, merge, noop, of } from 'rxjs';
+import { startWith, Subject, take, takeUntil, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { CallAnswers } from '../core/approval.js';
+import type { StreamEvent, ToolResultEvent } from '../core/event.js';
+import { isToolResult } from '../core/eventGuards.js';
+import { toView } from '../operators/toView.js';
+import { cancelView } from '../operators/view/view.js';
+import type { View } from '../operators/view/view.js';
+import { followingId } from '../transport/randomId.js';
+import type { ConversationAgent, ConversationRunOptions } from './conversationAgent.js';
+import { answeredView, earlierRun, historyOf, isAnswered, openCalls } from './exchanges.js';
+import type { Exchange, Exchanges } from './exchanges.js';
+import type { PageTools } from './pageTools.js';
+import type { TabLock } from './tabLock.js';
+
+const noLock: TabLock = { hasWaited: false, release: noop };
+
+/** Shows the events of a run, which starts from the view `base`, in its exchange. */
+export type Follow = (
+  id: string,
+  run: string,
+  base: View,
+  stop: Observable<void>,
+  events: () => Observable<StreamEvent>,
+  onBegin?: () => void,
+) => Observable<unknown>;
+
+/** The time in which a run waits for results of this page and answers of the user, and the run that continues it. */
+export function createWaitingRuns(
+  agent: ConversationAgent,
+  exchanges: Exchanges,
+  tools: PageTools | undefined,
+  runOptions: Pick<ConversationRunOptions, 'cancel' | 'prompts' | 'fragments' | 'context'>,
+  update: (id: string, change: Partial<Exchange>) => void,
+  follow: Follow,
+) {
+  const answers = new Subject<void>();
+
+  /** If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers. */
+  function wait(id: string, stop: Observable<void>): Observable<unknown> {
+    if (exchanges.get(id).view.status !== 'waiting') return EMPTY;
+    let lock = noLock;
+    const stopped = stop.pipe(map(() => cancelWaiting(id)));
+    const answered = answers.pipe(
+      startWith(undefined),
+      // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run.
+      filter(() => lock.hasWaited || isAnswered(exchanges.get(id))),
+      map(() => resume(exchanges.get(id), stop, () => lock.release())),
+    );
+    const executed = lockTab(id, stop).pipe(
+      tap((own) => (lock = own)),
+      concatMap(({ hasWaited }) => (hasWaited ? EMPTY : executeHere(id, stop))),
+    );
+    return concat(executed, merge(stopped, answered).pipe(take(1), concatAll())).pipe(finalize(() => lock.release()));
+  }
+
+  function resume(exchange: Exchange, stop: Observable<void>, onBegin?: () => void): Observable<unknown> {
+    const { id, parent, checkpoint } = exchange;
+    const view = answeredView(exchange);
+    const run = followingId(exchange.run);
+    const earlier = [...exchanges.path(parent), exchange].map(earlierRun);
+    const options = { ...runOptions, id: run, earlier, ...exchange.answers, stop };
+    const base: View = { ...view, status: 'waiting' }; // so that the run continues the answer that waited
+    update(id, { base, hasBegun: false, view: { ...view, status: 'sending' } });
+    return follow(id, run, base, stop, () => agent.resume(checkpoint, options), onBegin);
+  }
+
+  /** Waits until no other tab executes the calls of this page. A run that cannot be joined belongs to this one. */
+  function lockTab(id: string, stop: Observable<void>): Observable<TabLock> {
+    if (!tools || callsOfPage(id).length === 0) return EMPTY;
+    if (!agent.join) return of(noLock);
+    return tools.lock(exchanges.get(id).run).pipe(take(1), takeUntil(stop));
+  }
+
+  function executeHere(id: string, stop: Observable<void>): Observable<unknown> {
+    if (!tools) return EMPTY;
+    const { cancel, context } = runOptions;
+    const messages = exchanges.path(id).flatMap(historyOf);
+    return concat(
+      tools.execute(callsOfPage(id), { stop, cancel, context, messages }).pipe(
+        tap((event) => isToolResult(event) && exchanges.addAnswer(id, event.id, answerOf(event))),
+        toView(exchanges.get(id).view),
+        tap((view) => update(id, { view })),
+      ),
+      defer(() => {
+        update(id, { view: { ...exchanges.get(id).view, status: 'waiting' } });
+        return EMPTY;
+      }),
+    );
+  }
+
+  const callsOfPage = (id: string) => openCalls(exchanges.get(id)).filter(({ name }) => tools?.has(name));
+
+  function cancelWaiting(id: string): Observable<never> {
+    update(id, { view: cancelView(exchanges.get(id).view), checkpoint: undefined });
+    return EMPTY;
+  }
+
+  return { wait, resume, answers };
+}
+
+const answerOf = ({ id, result, error }: ToolResultEvent): CallAnswers =>
+  error === undefined ? { results: { [id]: result } } : { errors: { [id]: error } };
