@@ -7,7 +7,7 @@ import type { Message } from '../core/message.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
 
 /** Options that a conversation passes to its agent. A local agent needs `history`, and a remote one the ids. */
-export interface ConversationRunOptions {
+interface ConversationRunOptions {
   /** The id of the run: 32 hexadecimal digits. */
   readonly id: string;
   /** The runs before it, oldest first. */

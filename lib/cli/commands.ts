@@ -12,7 +12,7 @@ import type { Shell } from './shell.js';
 import { UsageError } from './usageError.js';
 
 /** A command: it returns the exit code. */
-export type Command = (args: readonly string[], shell: Shell) => Promise<number>;
+type Command = (args: readonly string[], shell: Shell) => Promise<number>;
 
 export const usage = `npx rivulet COMMAND
 

@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 
 /** `process.stdin`, or a stream that stands in for it. */
-export type Input = NodeJS.ReadableStream & {
+export type Stdin = NodeJS.ReadableStream & {
   readonly isTTY?: boolean;
   setRawMode?(isRaw: boolean): unknown;
 };
@@ -23,7 +23,7 @@ export interface Shell {
   readonly hasColors: boolean;
   /** Each Ctrl-C. */
   readonly interrupts: Observable<unknown>;
-  readonly stdin: Input;
+  readonly stdin: Stdin;
   readonly stdout: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
 }

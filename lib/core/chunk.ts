@@ -1,6 +1,7 @@
 import type { JsonObject, JsonValue } from './json/json.js';
-import type { FilePart, Metadata, ProviderData, SourcePart } from './message.js';
+import type { Metadata, Part, ProviderData } from './message.js';
 import type { Usage } from './usage.js';
+import type { OfType, Plain } from './typesOf.js';
 
 /**
  * Why a turn, or a run, ended.
@@ -83,13 +84,13 @@ export function argumentsDelta({ arguments: args }: Pick<ToolCallFragment, 'argu
 /** A file that the model generated. */
 export interface FileChunk {
   readonly type: 'file';
-  readonly file: FilePart;
+  readonly file: OfType<Part, 'file'>;
 }
 
 /** A source that the model cites. */
 export interface SourceChunk {
   readonly type: 'source';
-  readonly source: SourcePart;
+  readonly source: OfType<Part, 'source'>;
 }
 
 /** Data for the subscriber: emitted once, not stored in the history. */
@@ -142,7 +143,7 @@ export interface FinishChunk {
 }
 
 /** A value that a model emits, independent of the provider's wire format. */
-export type Chunk =
+export type Chunk = Plain<
   | TextChunk
   | ThinkingChunk
   | ToolCallFragment
@@ -152,4 +153,5 @@ export type Chunk =
   | ProviderDataChunk
   | RetractChunk
   | RetryChunk
-  | FinishChunk;
+  | FinishChunk
+>;

@@ -2,11 +2,12 @@ import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { FileChunk, ProviderDataChunk, SourceChunk, TextChunk, ThinkingChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers } from '../core/createOperator.js';
-import type { TurnMessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
+import type { TurnMessageEvent, StreamEvent, ToolCallEvent, RunEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { JsonMerger } from '../core/json/merge.js';
 import type { FilePart, Message, Metadata, Part, ProviderData, SourcePart, TextPart } from '../core/message.js';
 import { StringBuilder } from '../core/stringBuilder.js';
+import type { OfType } from '../core/typesOf.js';
 
 /**
  * Emits one message per turn, just before its `finish`.
@@ -31,7 +32,7 @@ import { StringBuilder } from '../core/stringBuilder.js';
  */
 export function consolidate<E extends StreamEvent>(): OperatorFunction<
   E,
-  Exclude<E, ProviderDataChunk> | TurnMessageEvent
+  Exclude<E, ProviderDataChunk> | OfType<RunEvent, 'message'>
 >;
 export function consolidate(): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => new Consolidation(out));

@@ -1,11 +1,12 @@
 import type { ObservableInput, OperatorFunction } from 'rxjs';
-import type { FinishChunk } from '../core/chunk.js';
+import type { FinishChunk, Chunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 import { isFinish } from '../core/eventGuards.js';
 import { onFirstValue } from '../core/notifier.js';
 import { sumUsages } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
+import type { OfType } from '../core/typesOf.js';
 
 /**
  * Replaces the rest of a model's stream by a `finish` with the reason `stopped`, when a notifier emits.
@@ -44,7 +45,9 @@ import type { Usage } from '../core/usage.js';
  * @param notifier Stops the source with its first value.
  * @returns A function that returns an Observable of the source's chunks until the notifier emits, and a `finish`.
  */
-export function stopOn<E extends StreamEvent>(notifier: ObservableInput<unknown>): OperatorFunction<E, E | FinishChunk>;
+export function stopOn<E extends StreamEvent>(
+  notifier: ObservableInput<unknown>,
+): OperatorFunction<E, E | OfType<Chunk, 'finish'>>;
 export function stopOn(notifier: ObservableInput<unknown>): OperatorFunction<StreamEvent, StreamEvent> {
   return finishOn(notifier, { type: 'finish', reason: 'stopped' });
 }

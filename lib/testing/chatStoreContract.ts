@@ -4,6 +4,7 @@ import { allPages } from '../service/runs/allPages.js';
 import type { ChatRecord, ChatStore } from '../service/chats/chatStore.js';
 import { casesOf, expecting, expectSame, newId } from './portContract.js';
 import type { PortContractCase } from './portContract.js';
+import type { Plain } from '../core/typesOf.js';
 
 const recordOf = (id: string, change: Partial<ChatRecord> = {}): ChatRecord => ({
   id,
@@ -25,7 +26,9 @@ const recordOf = (id: string, change: Partial<ChatRecord> = {}): ChatRecord => (
  *
  * @param create Returns the store. It may contain chats: each case uses ids of its own.
  */
-export function chatStoreContract(create: () => ChatStore | ObservableInput<ChatStore>): readonly PortContractCase[] {
+export function chatStoreContract(
+  create: () => ChatStore | ObservableInput<ChatStore>,
+): readonly Plain<PortContractCase>[] {
   return casesOf<ChatStore>(create, {
     'has no chat before it is written': (store) => expecting('get', store.get(newId()), undefined),
 

@@ -3,6 +3,7 @@ import type { Observable, ObservableInput } from 'rxjs';
 import type { RunRecord, RunStore } from '../service/ports/runStore.js';
 import { asJson, casesOf, expecting, expectSame, newId } from './portContract.js';
 import type { PortContractCase } from './portContract.js';
+import type { Plain } from '../core/typesOf.js';
 
 const recordOf = (id: string, change: Partial<RunRecord> = {}): RunRecord => ({
   id,
@@ -25,7 +26,7 @@ const recordOf = (id: string, change: Partial<RunRecord> = {}): RunRecord => ({
  *
  * @param create Returns the store. It may contain runs: each case uses ids of its own.
  */
-export function storeContract(create: () => RunStore | ObservableInput<RunStore>): readonly PortContractCase[] {
+export function storeContract(create: () => RunStore | ObservableInput<RunStore>): readonly Plain<PortContractCase>[] {
   return casesOf<RunStore>(create, {
     'has no record before it is written': (store) => expecting('get', store.get(newId()), undefined),
 

@@ -1,11 +1,12 @@
 import { concatMap, of, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
-import { keepChats, memoryChats } from '../../lib/chats.js';
-import type { ChatStore, KeepChatsOptions } from '../../lib/chats.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import type { AgentHandler } from '../../lib/service/http/agentHandler.js';
 import { scriptedModel } from '../../lib/testing/index.js';
+import type { KeepChatsOptions } from '../../lib/service/chats/keepChats.js';
+import { keepChats, memoryChats } from '../../lib/service/index.js';
+import type { ChatStore } from '../../lib/service/index.js';
 import { mapStore } from './stores.js';
 
 /** A store of chats that receives requests late and answers late, in any order. */

@@ -10,6 +10,7 @@ import type {
   McpOptions,
   WebSearchOptions,
 } from './serverToolOptions.js';
+import type { OfType } from '../../core/typesOf.js';
 
 /** A tool that OpenAI runs, in the API's format. `responsesTools` creates it. */
 export interface ResponsesTool {
@@ -184,7 +185,7 @@ export function withContainer(definition: JsonObject, container: string | undefi
  * @param reason The reason, for the model. Default: none.
  * @returns A part for a user message. Other providers ignore it.
  */
-export function mcpApproval(requestId: string, approve = true, reason?: string): TextPart {
+export function mcpApproval(requestId: string, approve = true, reason?: string): OfType<Part, 'text'> {
   return replyPart(omitUndefined({ type: 'mcp_approval_response', approval_request_id: requestId, approve, reason }));
 }
 

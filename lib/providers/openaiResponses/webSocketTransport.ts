@@ -11,8 +11,6 @@ import { steeringContent } from './steering.js';
 import { Connection } from './webSocketConnection.js';
 import type { WebSocketLike } from './webSocketConnection.js';
 
-export type { WebSocketLike } from './webSocketConnection.js';
-
 /** A class of WebSockets that sends headers when it connects. */
 export type WebSocketClass = new (
   url: string,

@@ -1,4 +1,4 @@
-import { catchError, concat, concatMap, defer, EMPTY, filter, ignoreElements, of, take, tap } from 'rxjs';
+import { catchError, concat, concatMap, defer, EMPTY, filter, ignoreElements, of, take, tap, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
@@ -9,7 +9,6 @@ import { replayCheckpoint } from './replayRecord.js';
 import { RunTakenError } from '../ports/runLog.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
-import { failWith } from './settled.js';
 import type { SharedRun } from './shareRun.js';
 
 /**
@@ -28,9 +27,9 @@ export function handOver(
   if (stored) return enqueue;
   const written = defer(() => store.put({ ...record, state: 'running', attempt: 0 }, 0)).pipe(
     take(1),
-    concatMap((isDone) => (isDone ? EMPTY : failWith(new RunTakenError()))),
+    concatMap((isDone) => (isDone ? EMPTY : throwError(() => new RunTakenError()))),
   );
-  const undone = (thrown: unknown) => concat(undo, store.delete(id, 1).pipe(concatMap(() => failWith(thrown))));
+  const undone = (thrown: unknown) => concat(undo, store.delete(id, 1).pipe(concatMap(() => throwError(() => thrown))));
   return concat(written, begin.pipe(catchError(undone)), log.append(id, 1, []), enqueue);
 }
 
@@ -67,7 +66,7 @@ export const recordOf = (store: RunStore, id: string) =>
 export const endOf = (run: SharedRun): Observable<never> =>
   run.events$.pipe(
     ignoreElements(),
-    catchError((thrown: unknown) => (run.status === 'failed' ? EMPTY : failWith(thrown))),
+    catchError((thrown: unknown) => (run.status === 'failed' ? EMPTY : throwError(() => thrown))),
   );
 
 /**

@@ -1,4 +1,4 @@
-import { defer, from, isObservable, of } from 'rxjs';
+import { from, isObservable, of } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 
 /**
@@ -13,9 +13,3 @@ export function settled<T>(value: T | ObservableInput<T>): Observable<T> {
 /** The query builders of databases are thenable, and not Promises. */
 const isThenable = (value: unknown): value is PromiseLike<never> =>
   typeof (value as PromiseLike<never> | null)?.then === 'function';
-
-/** An Observable that fails with a thrown value. */
-export const failWith = (thrown: unknown): Observable<never> =>
-  defer(() => {
-    throw thrown;
-  });

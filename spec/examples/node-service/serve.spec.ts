@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { NEVER, concat, filter, firstValueFrom, of } from 'rxjs';
-import { conversation, createAgent, remoteAgent, tool } from 'rivulet';
-import type { Agent, Chunk, ConversationView } from 'rivulet';
+import { createAgent, tool } from 'rivulet';
+import type { Agent, Chunk } from 'rivulet';
 import { scriptedModel, toolCall } from 'rivulet/testing';
+import { conversation, remoteAgent } from 'rivulet/chat';
+import type { ConversationView } from 'rivulet/chat';
 import { serve } from '../../../examples/node-service/serve.js';
 import { pageFiles } from '../../../examples/page/files.js';
 

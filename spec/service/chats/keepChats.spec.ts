@@ -1,11 +1,11 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { concatMap, defer, lastValueFrom, NEVER, of, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
-import { memoryChats } from '../../../lib/chats.js';
-import type { ChatStore } from '../../../lib/chats.js';
 import { agentHandler } from '../../../lib/service/http/agentHandler.js';
 import type { AgentHandler } from '../../../lib/service/http/agentHandler.js';
 import { scriptedModel } from '../../../lib/testing/index.js';
+import { memoryChats } from '../../../lib/service/index.js';
+import type { ChatStore } from '../../../lib/service/index.js';
 import { createChatService, lateChats } from '../../support/chats.js';
 import type { ChatServiceOptions } from '../../support/chats.js';
 import { shutDown } from '../../support/services.js';

@@ -1,9 +1,6 @@
-export type { PostgresClient, PostgresOptions } from './client.js';
+export type { PostgresClient } from './client.js';
 export { migratePostgres, postgresMigrations } from './migration.js';
-export type { PostgresMigration } from './migration.js';
 export { pgliteNotifications, pgNotifications } from './notifications.js';
-export type { PgListener, PgliteListener } from './notifications.js';
 export { postgresChats } from './postgresChats.js';
 export { postgresLog } from './postgresLog.js';
-export type { PostgresLogOptions } from './postgresLog.js';
 export { postgresStore } from './postgresStore.js';

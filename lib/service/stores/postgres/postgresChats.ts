@@ -24,7 +24,7 @@ interface ChatRow extends SummaryRow {
 }
 
 /**
- * Stores the chats of a service in PostgreSQL, for `keepChats` of `rivulet/chats`. Any number of processes may use it
+ * Stores the chats of a service in PostgreSQL, for `keepChats` of `rivulet/service`. Any number of processes may use it
  * at the same time.
  *
  * The table is one of `migratePostgres`. A chat should be kept as long as its runs: give `postgresStore` the same

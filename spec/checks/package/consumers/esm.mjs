@@ -7,7 +7,7 @@ import * as mcp from 'rivulet/mcp';
 import * as registry from 'rivulet/registry';
 import * as testing from 'rivulet/testing';
 import * as server from 'rivulet/testing/server';
-import { HttpError } from 'rivulet';
+import { HttpError } from 'rivulet/provider';
 import scenario from './scenario.cjs';
 
 await scenario({ rxjs, z, rivulet, registry, mcp, testing, server });

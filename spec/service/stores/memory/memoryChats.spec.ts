@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
-import { memoryChats } from '../../../../lib/chats.js';
 import { chatStoreContract } from '../../../../lib/testing/index.js';
+import { memoryChats } from '../../../../lib/service/index.js';
 import { lateChats } from '../../../support/chats.js';
 
 describe('memoryChats', () => {
