@@ -1,16 +1,5 @@
-import {
-  AsyncSubject,
-  catchError,
-  concat,
-  concatMap,
-  defer,
-  filter,
-  finalize,
-  firstValueFrom,
-  from,
-  throwError,
-} from 'rxjs';
-import { ignoreElements, map, merge, of, reduce, retry, startWith, Subject, take, timeout } from 'rxjs';
+import { AsyncSubject, catchError, concat, concatMap, defer, filter, finalize, firstValueFrom, from } from 'rxjs';
+import { ignoreElements, map, merge, of, reduce, retry, startWith, Subject, take, throwError, timeout } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';

@@ -29,7 +29,7 @@ import {
   typed,
   userMessage,
 } from 'rivulet';
-import type { Chunk, Message, OptionsOf, Part, RunError, RunEvent, Tool, View } from 'rivulet';
+import type { Chunk, Message, Part, RunError, RunEvent, Tool, View } from 'rivulet';
 import { anthropicTools } from 'rivulet/anthropic';
 import { conversation, fromServerSentEvents, remoteAgent } from 'rivulet/chat';
 import { responsesTools } from 'rivulet/openai';
@@ -79,17 +79,16 @@ export const pipe$ = of<Chunk>().pipe(
 
 export const textOf = (event: RunEvent) => (event.type === 'text' ? event : undefined);
 export const resultOf = (part: Part) => (part.type === 'toolResult' ? part : undefined);
-export const calls = (view: View) => view.messages.flatMap(({ parts }) => parts.filter((part) => part.type === 'toolCall'));
+export const calls = (view: View) =>
+  view.messages.flatMap(({ parts }) => parts.filter((part) => part.type === 'toolCall'));
 export const files = ({ parts }: Message) => parts.filter((part) => part.type === 'file');
 export const image = filePart(new URL('https://example.com/a.png'), 'image/png');
 export const asked = toolCallsOf(userMessage('Hi'));
 export const phaseOf = (error: RunError) => (error.code === 'timeout' ? error.phase : error);
 export const failure = (thrown: unknown) => (isRunError(thrown) && thrown.code === 'http' ? thrown : undefined);
-export const timeouts = (options: OptionsOf<typeof openai>) => options.timeout;
 
 export const chat = conversation(agent);
 export const remote = remoteAgent('/agent');
-export const remote$ = remote.stream('Hi', {});
 export const received$ = fromServerSentEvents('/run', {});
 export const handler = agentHandler(agent, { chats: keepChats(memoryChats()) });
 export const listener = nodeListener(handler);
@@ -98,7 +97,10 @@ export const shared = shareRun(events$);
 export const recorded = recordRun(agent, (line) => void line);
 export const recording = readRecording('');
 export const virtual = inVirtualTime(() => events$);
-export const contract = operatorContract(map((event: RunEvent) => event), { source: [] });
+export const contract = operatorContract(
+  map((event: RunEvent) => event),
+  { source: [] },
+);
 export const shell = responsesTools.shell(({ commands }) =>
   commands.map(() => ({ stdout: '', stderr: '', exitCode: 0 })),
 );
