@@ -1,16 +1,6 @@
-import {
-  asyncScheduler,
-  AsyncSubject,
-  catchError,
-  concat,
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  EMPTY,
-  throwError,
-} from 'rxjs';
+import { asyncScheduler, AsyncSubject, catchError, concat, concatMap, defaultIfEmpty, defer, EMPTY } from 'rxjs';
 import { exhaustMap, finalize, ignoreElements, interval, map, merge, of, retry, Subject, take, takeUntil } from 'rxjs';
-import { tap, timeout } from 'rxjs';
+import { tap, throwError, timeout } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
