@@ -26,8 +26,8 @@ describe('serve', () => {
   it('serve answers with the page, and with the modules of its import map', async () => {
     const url = await open(createAgent({ model: scriptedModel([]) }));
     const page = await (await fetch(url)).text();
-    const paths = [...page.matchAll(/"(?:rivulet|rivulet\/chats|rxjs)": "(.*?)"/g)].map(([, path]) => path ?? '');
-    expect(paths).toHaveLength(3);
+    const paths = [...page.matchAll(/"(?:rivulet\/chat|rxjs)": "(.*?)"/g)].map(([, path]) => path ?? '');
+    expect(paths).toHaveLength(2);
     for (const path of paths) {
       const response = await fetch(new URL(path, url));
       expect(response.headers.get('content-type')).toMatch(/^text\/javascript/);
