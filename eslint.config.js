@@ -27,7 +27,6 @@ rooms['testing/server'] = ['core', 'testing', 'observe']; // it serves recording
 rooms.cli = [...allRooms, 'testing', 'testing/server'];
 rooms.index = allRooms;
 rooms.agUi = allRooms;
-rooms.chats = allRooms;
 
 /** The dependencies at run time. */
 const packages = ['rxjs', 'rxjs/testing', 'nanoid/non-secure', 'eventsource-parser'];
@@ -169,6 +168,7 @@ export default defineConfig(
       '@typescript-eslint/no-unused-vars': ['error', { ignoreRestSiblings: true }],
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       'no-restricted-syntax': ['error', zodByName],
+      'rxjs-x/throw-error': ['error', { allowThrowingAny: false, allowThrowingUnknown: true }], // what was caught
     },
   },
   {

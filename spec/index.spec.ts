@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
@@ -18,7 +18,9 @@ import * as registry from 'rivulet/registry';
 import * as postgres from 'rivulet/postgres';
 import * as dbos from 'rivulet/dbos';
 import * as redis from 'rivulet/redis';
-import * as chats from 'rivulet/chats';
+import * as chat from 'rivulet/chat';
+import * as provider from 'rivulet/provider';
+import * as service from 'rivulet/service';
 import * as recording from 'rivulet/recording';
 import * as testing from 'rivulet/testing';
 import * as server from 'rivulet/testing/server';
@@ -27,29 +29,10 @@ import * as server from 'rivulet/testing/server';
 describe('the public names', () => {
   it('rivulet exports these names', () => {
     expect(Object.keys(rivulet).sort()).toEqual([
-      'AllModelsFailedError',
       'ConfigurationError',
-      'ConnectionError',
-      'ContextLengthError',
-      'ElementError',
-      'GuardError',
-      'HttpError',
-      'OutputError',
-      'ProtocolError',
-      'ProviderError',
-      'RUN_ID_HEADER',
-      'RateLimitError',
-      'RemoteRunError',
       'RivuletError',
-      'RunAbandonedError',
-      'RunNotFoundError',
-      'RunTakenError',
-      'StreamInterruptedError',
-      'TextTooLongError',
-      'TimeoutError',
       'accumulateToolCalls',
       'addUsage',
-      'agentHandler',
       'agentTool',
       'allOf',
       'anthropic',
@@ -58,13 +41,11 @@ describe('the public names', () => {
       'cacheTool',
       'cohere',
       'consolidate',
-      'conversation',
       'costBudget',
       'costOf',
       'createAgent',
       'createLimiter',
       'createOperator',
-      'createRuns',
       'deadlineTool',
       'elapsed',
       'emptyView',
@@ -76,23 +57,19 @@ describe('the public names', () => {
       'fallback',
       'filePart',
       'followUp',
-      'fromServerSentEvents',
       'google',
       'guardModel',
       'hasToolResults',
       'hedge',
       'holdBack',
-      'joinRun',
+      'isRunError',
       'keepRecent',
       'limitModel',
       'limitRepeatsTool',
       'limitTool',
-      'memoryLog',
-      'memoryStore',
       'messageText',
       'mistral',
       'modelMessage',
-      'nodeListener',
       'observeRun',
       'ofType',
       'ollama',
@@ -101,32 +78,26 @@ describe('the public names', () => {
       'openaiResponses',
       'openrouter',
       'outputElements',
-      'pageTools',
       'partialArguments',
       'partialOutput',
-      'persist',
       'pipeModel',
       'prefixAfterTools',
       'priceModel',
       'progress',
-      'remoteAgent',
       'repairHistory',
       'repeatedCalls',
       'requestOf',
       'requireCapabilities',
       'retryModel',
       'retryTool',
-      'runResponse',
       'runTurns',
       'selectOrchestrator',
-      'shareRun',
       'smooth',
       'startState',
       'stopOn',
       'summarize',
       'systemMessage',
       'textFilter',
-      'toServerSentEvents',
       'toText',
       'toView',
       'together',
@@ -147,18 +118,6 @@ describe('the public names', () => {
       'viewOf',
       'wrapTool',
     ]);
-  });
-  it('rivulet exports at most 300 values and types', () => {
-    const index = ts.createSourceFile('index.ts', readFileSync('lib/index.ts', 'utf8'), ts.ScriptTarget.Latest);
-    const names = index.statements.flatMap((statement) =>
-      ts.isExportDeclaration(statement) && statement.exportClause && ts.isNamedExports(statement.exportClause)
-        ? statement.exportClause.elements.map(({ name }) => name.text)
-        : [`not a list of names: ${statement.getText(index)}`],
-    );
-    expect(names.filter((name) => name.startsWith('not'))).toEqual([]);
-    expect(names).toEqual([...new Set(names)]);
-    expect(names.length).toBeLessThanOrEqual(300);
-    expect(Object.keys(rivulet).filter((name) => !names.includes(name))).toEqual([]);
   });
   it('the entry points of vendors export their models and their tools', () => {
     expect(Object.keys(openai).sort()).toEqual([
@@ -191,11 +150,10 @@ describe('the public names', () => {
   });
 
   it('rivulet/mcp exports these names', () => {
-    expect(Object.keys(mcp).sort()).toEqual(['McpToolError', 'mcpSignIn', 'mcpTools']);
+    expect(Object.keys(mcp).sort()).toEqual(['mcpSignIn', 'mcpTools']);
   });
   it('rivulet/ag-ui exports these names', () => {
     expect(Object.keys(agUi).sort()).toEqual([
-      'AgUiRequestError',
       'agUiHandler',
       'agUiResponse',
       'clientTools',
@@ -237,8 +195,64 @@ describe('the public names', () => {
     expect(Object.keys(redis).sort()).toEqual(['redisLog', 'redisNotifications']);
   });
 
-  it('rivulet/chats exports these names', () => {
-    expect(Object.keys(chats).sort()).toEqual(['chatCopies', 'keepChats', 'remoteChats']);
+  it('rivulet/service exports these names', () => {
+    expect(Object.keys(service).sort()).toEqual([
+      'RunNotFoundError',
+      'RunTakenError',
+      'agentHandler',
+      'createRuns',
+      'joinRun',
+      'keepChats',
+      'memoryLog',
+      'memoryStore',
+      'nodeListener',
+      'runResponse',
+      'shareRun',
+      'toServerSentEvents',
+    ]);
+  });
+  it('rivulet/chat exports these names', () => {
+    expect(Object.keys(chat).sort()).toEqual([
+      'RUN_ID_HEADER',
+      'chatCopies',
+      'conversation',
+      'fromServerSentEvents',
+      'pageTools',
+      'persist',
+      'remoteAgent',
+      'remoteChats',
+    ]);
+  });
+  it('no entry exports the classes of errors, but their base, what a user throws, and what authors throw', () => {
+    const errors = (names: object) => Object.keys(names).filter((name) => name.endsWith('Error'));
+    expect(errors(rivulet)).toEqual(['ConfigurationError', 'RivuletError', 'isRunError']);
+    expect(errors(provider)).toEqual([
+      'ConnectionError',
+      'HttpError',
+      'ProtocolError',
+      'ProviderError',
+      'StreamInterruptedError',
+      'providerError',
+      'unsupportedBudgetError',
+      'unsupportedResultFileError',
+    ]);
+    expect(errors(service)).toEqual(['RunNotFoundError', 'RunTakenError']);
+    const others = [
+      openai,
+      anthropic,
+      google,
+      aiSdkUi,
+      mcp,
+      agUi,
+      angular,
+      aiSdk,
+      registry,
+      postgres,
+      dbos,
+      redis,
+      chat,
+    ];
+    expect([...others, recording, testing, server, opentelemetry].flatMap(errors)).toEqual([]);
   });
 
   it('rivulet/recording exports these names', () => {
@@ -269,7 +283,6 @@ describe('the public names', () => {
       'parseDiagram',
       'playMarbles',
       'providerContract',
-      'recordFetch',
       'runAgent',
       'runDiagram',
       'scriptedModel',
@@ -281,11 +294,77 @@ describe('the public names', () => {
   it('rivulet/testing/server exports these names', () => {
     expect(Object.keys(server).sort()).toEqual(['serveFrames', 'serveModel', 'serveRecording']);
   });
-  it('rivulet exports the types of the timeout option', () => {
-    const silence: rivulet.IdleTimeoutOptions = { first: 1_000, each: 2_000 };
-    const timeout: rivulet.HttpTimeoutOptions = { ...silence, body: false };
-    const options: rivulet.ModelOptions = { apiKey: 'key', timeout };
+  it('the timeout of a model has a type without a name', () => {
+    const timeout: rivulet.ModelOptions['timeout'] = { first: 1_000, each: 2_000, body: false };
+    const options: rivulet.OptionsOf<typeof rivulet.openai> = { apiKey: 'key', timeout };
     expect(rivulet.openai('gpt-6.1-terra', options).provider).toBe('openai');
+  });
+});
+
+/** The entry points of package.json, and the names that each exports: values and types. */
+const entries = Object.entries(
+  (JSON.parse(readFileSync('package.json', 'utf8')) as { exports: Record<string, { import?: { types: string } }> })
+    .exports,
+).flatMap(([entry, { import: built }]): readonly [string, readonly string[]][] =>
+  built
+    ? [[entry.replace('.', 'rivulet'), namesOf(built.types.replace('./dist/esm', 'lib').replace('.d.ts', '.ts'))]]
+    : [],
+);
+
+/** The exported names of a file of lib/. Without `export *`, so that each name is written by hand. */
+function namesOf(file: string): readonly string[] {
+  const source = ts.createSourceFile(file, readFileSync(file, 'utf8'), ts.ScriptTarget.Latest);
+  return source.statements.flatMap((statement) => {
+    if (ts.isExportDeclaration(statement))
+      return statement.exportClause && ts.isNamedExports(statement.exportClause)
+        ? statement.exportClause.elements.map(({ name }) => name.text)
+        : [`not a list of names: ${statement.getText(source)}`];
+    const isExported =
+      ts.canHaveModifiers(statement) &&
+      ts.getModifiers(statement)?.some(({ kind }) => kind === ts.SyntaxKind.ExportKeyword);
+    return isExported && 'name' in statement ? [(statement.name as ts.Identifier).text] : [];
+  });
+}
+
+/** The code of the guides and of the examples. In a guide, that is what stands in backticks. */
+function documentedCode(): string {
+  const guides = ['README.md', ...readdirSync('docs').map((name) => `docs/${name}`)];
+  const examples = readdirSync('examples', { recursive: true, encoding: 'utf8' }).map((name) => `examples/${name}`);
+  return [...guides, ...examples]
+    .filter((file) => !file.includes('node_modules') && /\.(md|ts|js|html)$/.test(file))
+    .map((file) => ({ file, text: readFileSync(file, 'utf8') }))
+    .map(({ file, text }) =>
+      file.endsWith('.md') ? [...text.matchAll(/^```[^]*?^```|`[^`\n]+`/gm)].map(([code]) => code).join('\n') : text,
+    )
+    .join('\n');
+}
+
+describe('the number of public names', () => {
+  it('rivulet has at most 150 names', () => {
+    expect(entries.find(([entry]) => entry === 'rivulet')?.[1].length).toBeLessThanOrEqual(150);
+  });
+  it.each(entries.filter(([entry]) => entry !== 'rivulet'))('%s has at most 60 names', (_, names) => {
+    expect(names.length).toBeGreaterThan(0);
+    expect(names.length).toBeLessThanOrEqual(60);
+  });
+  it('all entry points together have at most 450 names', () => {
+    const names = new Set(entries.flatMap(([, ofEntry]) => ofEntry));
+    expect(names.size).toBeLessThanOrEqual(450);
+  });
+  it('the names of each entry are listed by hand, once', () => {
+    for (const [, names] of entries) {
+      expect(names.filter((name) => name.startsWith('not'))).toEqual([]);
+      expect(names).toEqual([...new Set(names)]);
+    }
+    const [, root = []] = entries.find(([entry]) => entry === 'rivulet') ?? [];
+    expect(Object.keys(rivulet).filter((name) => !root.includes(name))).toEqual([]);
+  });
+  it('each name is in a guide or an example', () => {
+    const words = new Set(documentedCode().match(/\w+/g));
+    const unknown = entries.flatMap(([entry, names]) =>
+      names.filter((name) => !words.has(name)).map((name) => `${entry}: ${name}`),
+    );
+    expect(unknown).toEqual([]);
   });
 });
 

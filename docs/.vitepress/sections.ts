@@ -27,6 +27,7 @@ export const sections: readonly Section[] = [
       checkpoints: 'Checkpoints',
       operators: 'Operators by hand',
       'write-an-operator': 'Write and test an operator',
+      types: 'Types in your own code',
     },
   },
   {

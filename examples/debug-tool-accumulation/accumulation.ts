@@ -1,6 +1,6 @@
 import { tap } from 'rxjs';
 import { accumulateToolCalls } from 'rivulet';
-import type { ToolCallFragment } from 'rivulet';
+import type { Chunk, OfType } from 'rivulet';
 import type { Debugger } from '../debug/run.js';
 
 /** A call as far as it has arrived. */
@@ -13,7 +13,7 @@ interface PartialCall {
 /** The call with a fragment added. Arguments that arrive as an object are complete. */
 const addFragment = (
   { text }: PartialCall,
-  { name = '', id = '', arguments: args }: ToolCallFragment,
+  { name = '', id = '', arguments: args }: OfType<Chunk, 'toolCallFragment'>,
 ): PartialCall => ({
   name,
   id,
@@ -24,7 +24,7 @@ const addFragment = (
 export const accumulation: Debugger = {
   usage: 'Shows each fragment of a tool call as it arrives, the call that it belongs to, and the complete calls.',
   watch(answer, print) {
-    const calls = new Map<ToolCallFragment['index'], PartialCall>();
+    const calls = new Map<OfType<Chunk, 'toolCallFragment'>['index'], PartialCall>();
     return answer.pipe(
       tap((chunk) => {
         const { type, ...fields } = chunk;

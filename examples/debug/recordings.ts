@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { serveFrames, serveRecording } from 'rivulet/testing/server';
 import type { LoopbackServer } from 'rivulet/testing/server';
-import type { Recording } from 'rivulet/testing';
+import type { Recording } from 'rivulet/recording';
 
 /** A recording that is served over HTTP. */
 export interface Served {

@@ -1,9 +1,8 @@
 // A process that answers requests. It has no model and no tools. DATABASE_URL, PORT and PAGE are its environment.
 import { createServer } from 'node:http';
 import { DBOSClient } from '@dbos-inc/dbos-sdk';
-import { agentHandler, nodeListener } from 'rivulet';
-import { keepChats } from 'rivulet/chats';
 import { durableAgent } from 'rivulet/dbos';
+import { agentHandler, keepChats, nodeListener } from 'rivulet/service';
 import { builtPage } from '../angular-chat/server/page.js';
 import { pageFiles } from '../page/files.js';
 import { headersOf } from '../page/pageFile.js';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createMcpHandler, McpServer } from '@modelcontextprotocol/server';
-import { nodeListener } from 'rivulet';
+import { nodeListener } from 'rivulet/service';
 
 /**
  * An MCP server whose tool needs a sign-in, made with the official package, and its authorisation server. It signs

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { auth, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { nodeListener } from 'rivulet';
+import { nodeListener } from 'rivulet/service';
 import { serveMail } from './mailServer.js';
 import { userIn } from './user.js';
 

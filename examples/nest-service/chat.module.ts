@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { All, Controller, Inject, Module, Req, Res } from '@nestjs/common';
 import type { BeforeApplicationShutdown, DynamicModule } from '@nestjs/common';
-import { agentHandler, nodeListener } from 'rivulet';
-import type { AgentHandler, AgentHandlerOptions, HandledAgent } from 'rivulet';
+import { agentHandler, nodeListener } from 'rivulet/service';
+import type { AgentHandler, AgentHandlerOptions, HandledAgent } from 'rivulet/service';
 
 // The module to copy. Import it with `ChatModule.register(agent, { context: (request) => user, owner: ({ id }) => id })`.
 

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { agentHandler, memoryStore, nodeListener } from 'rivulet';
-import type { Agent, AgentHandlerOptions } from 'rivulet';
-import { keepChats } from 'rivulet/chats';
+import type { Agent } from 'rivulet';
+import { agentHandler, keepChats, memoryStore, nodeListener } from 'rivulet/service';
+import type { AgentHandlerOptions } from 'rivulet/service';
 import { headersOf } from '../page/pageFile.js';
 import type { PageFile } from '../page/pageFile.js';
 

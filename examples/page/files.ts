@@ -13,7 +13,7 @@ const html = fileURLToPath(new URL('index.html', import.meta.url));
  */
 export async function pageFiles(): Promise<ReadonlyMap<string, PageFile>> {
   const { outputFiles } = await build({
-    entryPoints: ['rivulet', 'rivulet/chats', 'rxjs'].map((name) => ({ in: name, out: basename(name) })),
+    entryPoints: ['rivulet/chat', 'rxjs'].map((name) => ({ in: name, out: basename(name) })),
     bundle: true,
     splitting: true,
     minify: true,

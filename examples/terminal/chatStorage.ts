@@ -1,7 +1,7 @@
 import { lastValueFrom } from 'rxjs';
-import type { AgentHandlerOptions } from 'rivulet';
-import { keepChats } from 'rivulet/chats';
 import { migratePostgres, pgliteNotifications, postgresLog, postgresStore } from 'rivulet/postgres';
+import { keepChats } from 'rivulet/service';
+import type { AgentHandlerOptions } from 'rivulet/service';
 
 /** What a service needs to keep its chats. */
 export interface ChatStorage {

@@ -1,6 +1,7 @@
 import { toolCall } from 'rivulet/testing';
+import type { Step } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
-import type { LoopbackServer, ServedTurn, Step } from 'rivulet/testing/server';
+import type { LoopbackServer, ServedTurn } from 'rivulet/testing/server';
 import { readConversation } from './conversation.js';
 import type { AnsweredCall, Conversation } from './conversation.js';
 import { parseQuestion } from './question.js';

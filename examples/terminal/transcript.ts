@@ -1,14 +1,4 @@
-import type {
-  JsonValue,
-  RetryChunk,
-  RunEvent,
-  RunResult,
-  ToolCallEvent,
-  ToolProgressEvent,
-  ToolResultEvent,
-  ToolStartEvent,
-  ToolWaitingEvent,
-} from 'rivulet';
+import type { Chunk, JsonValue, OfType, RunEvent, RunResult } from 'rivulet';
 import { oneLine, stripControlCharacters, toInlineText } from './text.js';
 import type { ViewOptions } from './view.js';
 
@@ -114,7 +104,7 @@ function addLines(before: Transcript, ...lines: readonly string[]): Transcript {
 
 function addCall(
   before: Transcript,
-  { id, name, arguments: args }: ToolCallEvent,
+  { id, name, arguments: args }: OfType<RunEvent, 'toolCall'>,
   { colors, columns }: ViewOptions,
 ): Transcript {
   const [subject] = Object.values(args);
@@ -128,7 +118,7 @@ function addCall(
 
 function askAboutCall(
   before: Transcript,
-  { id, name }: ToolWaitingEvent,
+  { id, name }: OfType<RunEvent, 'toolWaiting'>,
   { colors, columns }: ViewOptions,
 ): Transcript {
   const label = before.pending.get(id)?.label ?? name;
@@ -139,7 +129,7 @@ function askAboutCall(
   });
 }
 
-function startCall(before: Transcript, { id, name }: ToolStartEvent): Transcript {
+function startCall(before: Transcript, { id, name }: OfType<RunEvent, 'toolStart'>): Transcript {
   const label = before.pending.get(id)?.label ?? name;
   return withStatus({ ...before, text: '', pending: new Map(before.pending).set(id, { label, status: label }) });
 }
@@ -147,7 +137,7 @@ function startCall(before: Transcript, { id, name }: ToolStartEvent): Transcript
 /** Where the status line cannot be rewritten, each progress value is a line. */
 function addProgress(
   before: Transcript,
-  { id, name, value }: ToolProgressEvent,
+  { id, name, value }: OfType<RunEvent, 'toolProgress'>,
   { live, columns }: ViewOptions,
 ): Transcript {
   const label = before.pending.get(id)?.label ?? name;
@@ -156,7 +146,11 @@ function addProgress(
   return withStatus({ ...after, pending: new Map(before.pending).set(id, { label, status }) });
 }
 
-function addResult(before: Transcript, event: ToolResultEvent, { colors, columns }: ViewOptions): Transcript {
+function addResult(
+  before: Transcript,
+  event: OfType<RunEvent, 'toolResult'>,
+  { colors, columns }: ViewOptions,
+): Transcript {
   const pending = new Map(before.pending);
   pending.delete(event.id);
   const label = before.pending.get(event.id)?.label ?? event.name;
@@ -175,7 +169,7 @@ function withStatus(transcript: Transcript): Transcript {
   return { ...transcript, status };
 }
 
-const retryLine = ({ delay, error }: RetryChunk, { columns }: ViewOptions): string =>
+const retryLine = ({ delay, error }: OfType<Chunk, 'retry'>, { columns }: ViewOptions): string =>
   oneLine(`retrying in ${Math.ceil(delay / 1000)} s: ${toInlineText(error['message'])}`, columns());
 
 /** Says which model answers, when that changes. */

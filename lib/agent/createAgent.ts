@@ -1,7 +1,7 @@
 import { filter, map, mergeMap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../core/checkpoint.js';
-import type { ToolCallFragment } from '../core/chunk.js';
+import type { Chunk } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
 import { createStartState } from '../core/input.js';
 import type { Input } from '../core/input.js';
@@ -17,6 +17,7 @@ import { requireOptions } from '../core/requireOptions.js';
 import type { OptionKinds } from '../core/requireOptions.js';
 import { requireTool } from '../core/tool.js';
 import type { EventsOf, Tool, UserContextOf } from '../core/tool.js';
+import type { OfType } from '../core/typesOf.js';
 import { startRun } from './agentRun.js';
 import type { AgentSettings, RunStart } from './agentRun.js';
 import type { Orchestrator, TurnOptions } from './orchestrator.js';
@@ -81,7 +82,10 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown,
     ...options: RunArguments<C, RunOptions<C> & { readonly fragments?: false | undefined }>
   ): Observable<RunEvent<EventsOf<T[number]>, O>>;
   /** Runs the agent and emits its events, and the fragments of its tool calls if `fragments` is true. */
-  stream(input: Input, ...options: RunArguments<C>): Observable<RunEvent<EventsOf<T[number]>, O> | ToolCallFragment>;
+  stream(
+    input: Input,
+    ...options: RunArguments<C>
+  ): Observable<RunEvent<EventsOf<T[number]>, O> | OfType<Chunk, 'toolCallFragment'>>;
   /** Runs the agent and emits only its result. */
   run(input: Input, ...options: RunArguments<C>): Observable<RunResult<O>>;
   /**

@@ -4,7 +4,7 @@ import { deferCall } from '../core/deferCall.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { DEFAULT_MAX_TURNS, requireNumber } from '../core/options.js';
 import { loop, Turn } from './turnLoop.js';
-import type { RunEnd, Turns } from './turnLoop.js';
+import type { EndOfTurns, Turns } from './turnLoop.js';
 import { reachedLimit, toConditions } from './stopWhen.js';
 import type { StopCondition, StopWhen } from './stopWhen.js';
 
@@ -105,7 +105,7 @@ class LimitedTurns<E> implements Turns<E> {
   }
 
   /** Returns why no turn starts from a state, or undefined if one does. */
-  endAt(state: RunState): RunEnd | undefined {
+  endAt(state: RunState): EndOfTurns | undefined {
     if (state.turn >= this.maxTurns) return { finishReason: 'maxTurns' };
     const limit = reachedLimit(this.conditions, state, asyncScheduler.now() - this.startTime);
     return limit === undefined ? undefined : { finishReason: 'limit', rawReason: limit };
@@ -113,4 +113,4 @@ class LimitedTurns<E> implements Turns<E> {
 }
 
 /** The only event of a run that starts at its limit. */
-const turnWithout = ({ turn }: RunState, end: RunEnd): TurnEvent => ({ type: 'turn', turn, ...end, next: null });
+const turnWithout = ({ turn }: RunState, end: EndOfTurns): TurnEvent => ({ type: 'turn', turn, ...end, next: null });

@@ -10,11 +10,11 @@ export interface Turns<E> {
   /** Returns the turn that starts at a state. */
   from(state: RunState): Turn<E>;
   /** Returns why no turn starts from a state, or undefined if one does. */
-  endAt(state: RunState): RunEnd | undefined;
+  endAt(state: RunState): EndOfTurns | undefined;
 }
 
 /** Why no turn starts from a state. */
-export type RunEnd = Pick<TurnEvent, 'finishReason' | 'rawReason'>;
+export type EndOfTurns = Pick<TurnEvent, 'finishReason' | 'rawReason'>;
 
 /** One turn of the loop. */
 export class Turn<E> {

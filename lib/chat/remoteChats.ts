@@ -203,5 +203,5 @@ const noChats = (url: string) =>
   new ConfigurationError(
     'options',
     `What answers at ${url} keeps no chats.`,
-    'Give its `agentHandler` the option `chats: keepChats(...)` of rivulet/chats.',
+    'Give its `agentHandler` the option `chats: keepChats(...)` of rivulet/service.',
   );

@@ -17,7 +17,7 @@ import { replayEvents, runOf } from '../observe/recording/replay.js';
 import type { ReplayOptions } from '../observe/recording/timeline.js';
 import { EventPrinter, plainText } from './eventPrinter.js';
 
-export type Command = (args: readonly string[], shell: Shell) => Promise<number>;
+type Command = (args: readonly string[], shell: Shell) => Promise<number>;
 
 export const usage = `npx rivulet COMMAND
 

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 
-export type Input = NodeJS.ReadableStream & {
+export type Stdin = NodeJS.ReadableStream & {
   readonly isTTY?: boolean;
   setRawMode?(isRaw: boolean): unknown;
 };
@@ -25,7 +25,7 @@ export interface Shell {
   readonly writeError: (text: string) => void;
   readonly hasColors: boolean;
   readonly interrupts: Observable<unknown>;
-  readonly stdin: Input;
+  readonly stdin: Stdin;
   readonly stdout: Output;
   readonly env: Readonly<Record<string, string | undefined>>;
 }

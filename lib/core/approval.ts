@@ -27,7 +27,7 @@ export interface WaitingCall {
 }
 
 /** The argument of `approve`: the call, and its context. */
-export interface ApprovalRequest extends WaitingCall {
+interface ApprovalRequest extends WaitingCall {
   /** The conversation up to the call. */
   readonly messages: readonly Message[];
   /** The user's own value: the option `context` of the run, unchanged. */

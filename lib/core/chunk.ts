@@ -1,6 +1,7 @@
 import type { JsonObject } from './json/json.js';
-import type { FilePart, Metadata, ProviderData, ProviderPart, SourcePart } from './message.js';
+import type { Metadata, Part, ProviderData, ProviderPart } from './message.js';
 import type { Usage } from './usage.js';
+import type { OfType, Plain } from './typesOf.js';
 
 /**
  * Why a turn, or a run, ended.
@@ -82,13 +83,13 @@ export function argumentsDelta({ arguments: args }: Pick<ToolCallFragment, 'argu
 /** A file that the model generated. */
 export interface FileChunk {
   readonly type: 'file';
-  readonly file: FilePart;
+  readonly file: OfType<Part, 'file'>;
 }
 
 /** A source that the model cites. */
 export interface SourceChunk {
   readonly type: 'source';
-  readonly source: SourcePart;
+  readonly source: OfType<Part, 'source'>;
 }
 
 /** Data for the subscriber: emitted once, not stored in the history. */
@@ -138,7 +139,7 @@ export interface FinishChunk {
 }
 
 /** A value that a model emits, independent of the provider's wire format. */
-export type Chunk =
+export type Chunk = Plain<
   | TextChunk
   | ThinkingChunk
   | ToolCallFragment
@@ -148,4 +149,5 @@ export type Chunk =
   | ProviderChunk
   | RetractChunk
   | RetryChunk
-  | FinishChunk;
+  | FinishChunk
+>;

@@ -7,6 +7,7 @@ import type { RunState } from './runState.js';
 import { addUsage } from './usage.js';
 import type { Usage } from './usage.js';
 import { appendMessages } from './usedIds.js';
+import type { Plain } from './typesOf.js';
 
 export type { RunState } from './runState.js';
 
@@ -78,14 +79,9 @@ export interface NestedEvent<Name extends string = string, Event extends StreamE
 export type ToolResultEvent<Name extends string = string, Result = JsonValue> = ToolResultPart<Name, Result>;
 
 /** All events of a tool call, from the call itself to its result. */
-export type ToolEvent =
-  | ToolCallEvent
-  | ToolWaitingEvent
-  | ToolStartEvent
-  | ToolProgressEvent
-  | ToolUsageEvent
-  | NestedEvent
-  | ToolResultEvent;
+export type ToolEvent = Plain<
+  ToolCallEvent | ToolWaitingEvent | ToolStartEvent | ToolProgressEvent | ToolUsageEvent | NestedEvent | ToolResultEvent
+>;
 
 /**
  * A complete message: the model's message at the end of its response, or the message with the results of its tool
@@ -176,10 +172,7 @@ export interface CheckpointEvent {
 export type RunEvent<Tool = ToolEvent, Output = unknown> =
   | Exclude<Chunk, ToolCallFragment | ProviderChunk | FinishChunk>
   | Tool
-  | TurnMessageEvent
-  | TurnEvent
-  | CheckpointEvent
-  | ResultEvent<Output>;
+  | Plain<TurnMessageEvent | TurnEvent | CheckpointEvent | ResultEvent<Output>>;
 
 /** The initial state of a run with these messages. */
 export function startState(messages: readonly Message[]): RunState {

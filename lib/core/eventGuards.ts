@@ -28,9 +28,10 @@ import type {
   TurnEvent,
 } from './event.js';
 import { hasToolResults } from './message.js';
+import type { Plain } from './typesOf.js';
 
 /** Any chunk or event of Rivulet's vocabulary. */
-export type KnownEvent = Chunk | RunEvent | OpenCallsEvent;
+export type KnownEvent = Chunk | RunEvent | Plain<OpenCallsEvent>;
 
 /**
  * Types an event so that a `switch` over its `type` narrows it. There is no check at run time: the event may have any

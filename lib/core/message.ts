@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from './json/json.js';
+import type { Plain, OfType } from './typesOf.js';
 
 /**
  * What a provider needs to read a part again, under the provider's name: the signature of a call, the id of a file. It
@@ -100,26 +101,32 @@ export type ToolErrorCode =
 
 /** The result of a tool call, or its error. `id` and `name` are those of the call. */
 export type ToolResultPart<Name extends string = string, Result = JsonValue> =
-  | {
-      readonly type: 'toolResult';
-      readonly id: string;
-      readonly name: Name;
-      readonly result: Result;
-      readonly error?: never;
-      readonly code?: never;
-      readonly data?: never;
-    }
-  | {
-      readonly type: 'toolResult';
-      readonly id: string;
-      readonly name: Name;
-      /** The error message for the model. */
-      readonly error: string;
-      readonly code?: ToolErrorCode;
-      /** What the tool had done. Of an agent that has ended without an answer: its `finishReason` and its `text`. */
-      readonly data?: JsonObject;
-      readonly result?: never;
-    };
+  | AnsweredCall<Name, Result>
+  | UnansweredCall<Name>;
+
+/** The result of a tool call. */
+export interface AnsweredCall<Name extends string, Result> {
+  readonly type: 'toolResult';
+  readonly id: string;
+  readonly name: Name;
+  readonly result: Result;
+  readonly error?: never;
+  readonly code?: never;
+  readonly data?: never;
+}
+
+/** The error of a tool call. */
+export interface UnansweredCall<Name extends string> {
+  readonly type: 'toolResult';
+  readonly id: string;
+  readonly name: Name;
+  /** The error message for the model. */
+  readonly error: string;
+  readonly code?: ToolErrorCode;
+  /** What the tool had done. Of an agent that has ended without an answer: its `finishReason` and its `text`. */
+  readonly data?: JsonObject;
+  readonly result?: never;
+}
 
 /** The error messages for calls that were not executed, or did not end. */
 export const toolErrorTexts = {
@@ -137,10 +144,10 @@ export function unfinishedResult(
 }
 
 /** A part of a message. */
-export type Part = TextPart | FilePart | SourcePart | ToolCallPart | ToolResultPart | ProviderPart;
+export type Part = Plain<TextPart | FilePart | SourcePart | ToolCallPart | ToolResultPart | ProviderPart>;
 
 /** A part of a message that is not only for a provider. */
-export type ReadablePart = Exclude<Part, ProviderPart>;
+export type ReadablePart = Exclude<Part, { readonly type: 'provider' }>;
 
 /** The author of a message. The tool results of a turn are one `user` message. */
 export type Role = 'system' | 'user' | 'model';
@@ -191,7 +198,7 @@ export const systemMessage = (content: string): Message => message('system', con
  * @param mediaType The media type (`image/png`, `application/pdf`).
  * @param name The file's name, for the model. Default: none.
  */
-export function filePart(content: Uint8Array | URL, mediaType: string, name?: string): FilePart {
+export function filePart(content: Uint8Array | URL, mediaType: string, name?: string): OfType<Part, 'file'> {
   const nameField = name === undefined ? {} : { name };
   return content instanceof URL
     ? { type: 'file', mediaType, url: content.href, ...nameField }
@@ -223,7 +230,7 @@ export function answerOf(messages: readonly Message[]): string {
 }
 
 /** The tool calls of a message, in order. */
-export function toolCallsOf({ parts }: Pick<Message, 'parts'>): readonly ToolCallPart[] {
+export function toolCallsOf({ parts }: Pick<Message, 'parts'>): readonly OfType<Part, 'toolCall'>[] {
   return parts.filter((part) => part.type === 'toolCall');
 }
 

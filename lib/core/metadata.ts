@@ -1,8 +1,9 @@
-import type { MetadataChunk } from './chunk.js';
+import type { Chunk } from './chunk.js';
 import { isRecord } from './json/json.js';
 import type { JsonValue } from './json/json.js';
 import { setField } from './json/merge.js';
 import type { Metadata } from './message.js';
+import type { OfType } from './typesOf.js';
 
 /**
  * Merges metadata of a turn or a run. The later value of a key wins, with two exceptions: `serverTools` are merged by
@@ -36,7 +37,7 @@ export type ServerTool = {
 };
 
 /** Creates the metadata event for a change of one server tool call. */
-export function serverToolChunk(tool: ServerTool): MetadataChunk {
+export function serverToolChunk(tool: ServerTool): OfType<Chunk, 'metadata'> {
   return { type: 'metadata', metadata: { serverTools: [tool] } };
 }
 

@@ -15,7 +15,7 @@ const VERSION = 1;
  */
 export function readCheckpoint(value: unknown, orchestrator: string): Checkpoint {
   record(value, 'The value');
-  const checkpoint = withCurrentNames(value as Record<string, unknown>);
+  const checkpoint = value as Record<string, unknown>;
   if (checkpoint['version'] !== VERSION) throw wrongVersion(checkpoint['version']);
   text(checkpoint['orchestrator'], 'orchestrator');
   if (checkpoint['orchestrator'] !== orchestrator) throw foreign(String(checkpoint['orchestrator']), orchestrator);
@@ -24,14 +24,6 @@ export function readCheckpoint(value: unknown, orchestrator: string): Checkpoint
   if (open) checkIds(open);
   check(!open || !ended, 'ended', 'absent');
   return checkpoint as unknown as Checkpoint;
-}
-
-/** The checkpoint with `needsSeparator`, which was stored as `afterTools` before. */
-function withCurrentNames(checkpoint: Record<string, unknown>): Record<string, unknown> {
-  const { emitted } = checkpoint;
-  if (!isRecord(emitted) || !('afterTools' in emitted)) return checkpoint;
-  const { afterTools, ...rest } = emitted;
-  return { ...checkpoint, emitted: { needsSeparator: afterTools, ...rest } };
 }
 
 /** Throws an error with the path of the value if the value is not as expected. */

@@ -1,4 +1,5 @@
 import { errorText, errorToJson, isRetryable, RivuletError } from './errors.js';
+import { isRecord } from './json/json.js';
 import type { Fields } from './json/json.js';
 import type { Model } from './model.js';
 import type {
@@ -8,10 +9,12 @@ import type {
   ProtocolError,
   ProviderError,
   StreamInterruptedError,
+  TextTooLongError,
 } from './errors.js';
 import type { ContextLengthError } from './contextLengthError.js';
 import type { RateLimitError } from './rateLimitError.js';
 import type { TimeoutError } from './timeoutError.js';
+import type { Plain } from './typesOf.js';
 
 /** A run with typed output ended without a valid output. */
 export class OutputError extends RivuletError {
@@ -117,7 +120,7 @@ export class GuardError extends RivuletError {
 }
 
 /** The errors of a run: `code` narrows the union. Custom operators and models may throw others. */
-export type RunError =
+export type RunError = Plain<
   | AllModelsFailedError
   | ConfigurationError
   | ConnectionError
@@ -130,4 +133,40 @@ export type RunError =
   | ProviderError
   | RateLimitError
   | StreamInterruptedError
-  | TimeoutError;
+  | TextTooLongError
+  | TimeoutError
+>;
+
+const codes: Readonly<Record<RunError['code'], true>> = {
+  all_models_failed: true,
+  configuration: true,
+  connection: true,
+  context_length: true,
+  element: true,
+  guard: true,
+  http: true,
+  output: true,
+  protocol: true,
+  provider: true,
+  rate_limit: true,
+  stream_interrupted: true,
+  text_too_long: true,
+  timeout: true,
+};
+
+/**
+ * Whether a thrown value is an error of a run, so that its `code` narrows it.
+ *
+ * ```ts
+ * catchError((error: unknown) =>
+ *   isRunError(error) && error.code === 'http' && error.status === 401 ? askForKey() : throwError(() => error),
+ * );
+ * ```
+ *
+ * It reads the code and not the class, so that it knows the errors of another copy of the package. The error of a run
+ * at a server has only its code, its message and `retryable`: it is no RunError.
+ */
+export function isRunError(thrown: unknown): thrown is RunError {
+  if (!isRecord(thrown) || typeof thrown['toJSON'] !== 'function' || thrown['name'] === 'RemoteRunError') return false;
+  return typeof thrown['code'] === 'string' && Object.hasOwn(codes, thrown['code']);
+}

@@ -1,23 +1,21 @@
 import { RivuletError } from './errors.js';
 import type { Fields } from './json/json.js';
 
-/** The limits of time whose end is a `TimeoutError`. */
-export type TimeoutPhase = 'connect' | 'first' | 'body' | 'each' | 'turn' | 'tool' | 'run';
-
 /** The message of a `TimeoutError` for each phase. */
-const timeoutTexts: Readonly<Record<TimeoutPhase, (limit: number) => string>> = {
-  connect: (limit) =>
+const timeoutTexts = {
+  connect: (limit: number) =>
     `The server sent no headers within ${limit} ms. Raise or omit timeout.connect: some servers send them with the ` +
     'first content.',
-  first: (limit) =>
+  first: (limit: number) =>
     `The model did not begin to respond within ${limit} ms. Raise or omit timeout.first: reasoning models can take ` +
     'minutes.',
-  body: (limit) => `The model sent headers, and then nothing for ${limit} ms. Raise timeout.body to let it think.`,
-  each: (limit) =>
+  body: (limit: number) =>
+    `The model sent headers, and then nothing for ${limit} ms. Raise timeout.body to let it think.`,
+  each: (limit: number) =>
     `The model sent nothing for ${limit} ms in the middle of its response. Raise timeout.each if that is expected.`,
-  turn: (limit) => `The turn did not end within ${limit} ms. Raise or omit timeout.turn.`,
-  tool: (limit) => `The tool did not finish within ${limit} ms.`,
-  run: (limit) => `The run did not end within ${limit} ms. Raise or omit timeout.run.`,
+  turn: (limit: number) => `The turn did not end within ${limit} ms. Raise or omit timeout.turn.`,
+  tool: (limit: number) => `The tool did not finish within ${limit} ms.`,
+  run: (limit: number) => `The run did not end within ${limit} ms. Raise or omit timeout.run.`,
 };
 
 /** Something took longer than an option allows: `phase` names the limit. */
@@ -38,7 +36,7 @@ export class TimeoutError extends RivuletError {
    * @param milliseconds The limit that was exceeded.
    */
   constructor(
-    readonly phase: TimeoutPhase,
+    readonly phase: keyof typeof timeoutTexts,
     readonly milliseconds: number,
   ) {
     super(timeoutTexts[phase](milliseconds));
@@ -49,3 +47,6 @@ export class TimeoutError extends RivuletError {
     return { phase: this.phase, milliseconds: this.milliseconds };
   }
 }
+
+/** The limits of time whose end is a `TimeoutError`. */
+export type TimeoutPhase = TimeoutError['phase'];

@@ -5,7 +5,6 @@ import type {
   StreamEvent,
   ToolCallEvent,
   ToolProgressEvent,
-  ToolResultEvent,
   ToolStartEvent,
   ToolUsageEvent,
   ToolWaitingEvent,
@@ -13,7 +12,7 @@ import type {
 import { isRecord, omitUndefined } from './json/json.js';
 import type { JsonObject, JsonSchema } from './json/json.js';
 import type { JsonOf } from './json/toJson.js';
-import type { Message, ProviderOptions, ToolCallPart } from './message.js';
+import type { AnsweredCall, Message, ProviderOptions, ToolCallPart, UnansweredCall } from './message.js';
 import type { OuterRun } from './nested.js';
 import { objectRoot } from './objectRoot.js';
 import { requireOptions } from './requireOptions.js';
@@ -22,6 +21,7 @@ import { toJsonSchema } from './schema.js';
 import type { Infer, InferInput, Schema } from './schema.js';
 import type { ProgressOf, ResultOf, ToolOutput } from './toolOutput.js';
 import type { Usage } from './usage.js';
+import type { Plain } from './typesOf.js';
 
 /**
  * The second argument of `execute`. `P` is the type of the tool's progress, and `C` that of the user's own value. A
@@ -264,35 +264,34 @@ export type UserContextOf<T extends Tool> = [T] extends [never]
 
 type DeclaredProgress<P> = P extends Schema ? Infer<P> : unknown;
 
-declare const nestedEvents: unique symbol;
-
 /** The type of the progress of a tool that runs an agent, whose events are `E`. It has no values. */
 export interface Nested<E extends StreamEvent = StreamEvent> {
-  readonly [nestedEvents]: E;
+  readonly 'nested events': E;
 }
 
 /** The events of the calls of a tool. For a union of tools, the union of their events. */
 export type EventsOf<T extends Tool> =
   T extends Tool<infer Name, never, infer R, infer P, infer Sent>
     ?
-        | ToolCallEvent<Name, SentArguments<Sent>>
-        | ToolWaitingEvent<Name, SentArguments<Sent>>
-        | ToolStartEvent<Name, SentArguments<Sent>>
+        | Plain<ToolCallEvent<Name, SentArguments<Sent>>>
+        | Plain<ToolWaitingEvent<Name, SentArguments<Sent>>>
+        | Plain<ToolStartEvent<Name, SentArguments<Sent>>>
         | ProgressEventOf<Name, P>
         | NestedEventOf<Name, P>
-        | ToolUsageEvent<Name>
-        | ToolResultEvent<Name, JsonOf<R>>
+        | Plain<ToolUsageEvent<Name>>
+        | Plain<AnsweredCall<Name, JsonOf<R>>>
+        | Plain<UnansweredCall<Name>>
     : never;
 
-type ProgressEventOf<Name extends string, P> = [P] extends [Nested] ? never : ToolProgressEvent<Name, JsonOf<P>>;
+type ProgressEventOf<Name extends string, P> = [P] extends [Nested] ? never : Plain<ToolProgressEvent<Name, JsonOf<P>>>;
 
 /** Any tool may run an agent; a tool whose name is known has said so. */
 type NestedEventOf<Name extends string, P> = unknown extends P
   ? string extends Name
-    ? NestedEvent<Name>
+    ? Plain<NestedEvent<Name>>
     : never
   : P extends Nested<infer E>
-    ? NestedEvent<Name, E>
+    ? Plain<NestedEvent<Name, E>>
     : never;
 
 type SentArguments<Sent> = unknown extends Sent ? JsonObject : Sent;

@@ -2,10 +2,11 @@ import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { FinishChunk, ToolCallFragment } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers } from '../core/createOperator.js';
-import type { StreamEvent, ToolCallEvent } from '../core/event.js';
+import type { StreamEvent, ToolCallEvent, RunEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { ToolCallAccumulator } from './accumulate/accumulator.js';
 import type { AccumulateOptions } from './accumulate/accumulator.js';
+import type { OfType } from '../core/typesOf.js';
 
 /**
  * Joins the fragments of tool calls, from any provider, and emits each call once, when it is complete.
@@ -34,12 +35,12 @@ import type { AccumulateOptions } from './accumulate/accumulator.js';
  */
 export function accumulateToolCalls<E extends StreamEvent>(
   options?: AccumulateOptions & { readonly fragments?: false | undefined },
-): OperatorFunction<E, Exclude<E, ToolCallFragment> | ToolCallEvent>;
+): OperatorFunction<E, Exclude<E, ToolCallFragment> | OfType<RunEvent, 'toolCall'>>;
 
 /** Joins fragments into complete tool calls, and emits the fragments as well, labelled with their call. */
 export function accumulateToolCalls<E extends StreamEvent>(
   options: AccumulateOptions & { readonly fragments?: boolean | undefined },
-): OperatorFunction<E, E | ToolCallEvent>;
+): OperatorFunction<E, E | OfType<RunEvent, 'toolCall'>>;
 export function accumulateToolCalls(
   options: AccumulateOptions & { readonly fragments?: boolean | undefined } = {},
 ): OperatorFunction<StreamEvent, StreamEvent> {

@@ -2,10 +2,11 @@ import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { FileChunk, ProviderChunk, SourceChunk } from '../core/chunk.js';
 import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers } from '../core/createOperator.js';
-import type { TurnMessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
+import type { TurnMessageEvent, StreamEvent, ToolCallEvent, RunEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import type { FilePart, Message, Part, SourcePart } from '../core/message.js';
 import { StringBuilder } from '../core/stringBuilder.js';
+import type { OfType } from '../core/typesOf.js';
 
 /**
  * Emits one message per turn, just before its `finish`.
@@ -28,7 +29,10 @@ import { StringBuilder } from '../core/stringBuilder.js';
  *
  * @returns A function that returns an Observable of the source's events and the message.
  */
-export function consolidate<E extends StreamEvent>(): OperatorFunction<E, Exclude<E, ProviderChunk> | TurnMessageEvent>;
+export function consolidate<E extends StreamEvent>(): OperatorFunction<
+  E,
+  Exclude<E, ProviderChunk> | OfType<RunEvent, 'message'>
+>;
 export function consolidate(): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => new Consolidation(out));
 }

@@ -3,7 +3,15 @@ import type { Checkpoint, EmittedContent, OpenCalls } from '../core/checkpoint.j
 import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers } from '../core/createOperator.js';
 import { startState, stateAfter, withoutNext } from '../core/event.js';
-import type { CheckpointEvent, ResultEvent, RunResult, RunState, StreamEvent, TurnEvent } from '../core/event.js';
+import type {
+  CheckpointEvent,
+  ResultEvent,
+  RunResult,
+  RunState,
+  StreamEvent,
+  TurnEvent,
+  RunEvent,
+} from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { recordFailedRun } from '../core/failedRun.js';
 import type { FailedRun } from '../core/failedRun.js';
@@ -16,6 +24,7 @@ import { usageOfError } from '../core/usageOfError.js';
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 import { RunContent } from './runContent.js';
+import type { OfType } from '../core/typesOf.js';
 
 /** Options of `endRun`. */
 export interface EndRunOptions {
@@ -62,7 +71,7 @@ export interface EndRunOptions {
 export function endRun<E extends StreamEvent>(
   start?: RunState,
   options?: EndRunOptions,
-): OperatorFunction<E, E | ResultEvent>;
+): OperatorFunction<E, E | OfType<RunEvent, 'result'>>;
 export function endRun(
   start: RunState = startState([]),
   options: EndRunOptions = {},

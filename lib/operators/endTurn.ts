@@ -14,6 +14,7 @@ import { mergeMetadata, MetadataCollector, metadataOfRetracted } from '../core/m
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 import { appendMessages } from '../core/usedIds.js';
+import type { Plain } from '../core/typesOf.js';
 
 /** Options of `endTurn`. */
 export interface EndTurnOptions {
@@ -58,7 +59,7 @@ const EMPTY_REPLY = 'emptyReply';
 export function endTurn<E extends StreamEvent>(
   state: RunState,
   options?: EndTurnOptions,
-): OperatorFunction<E, Exclude<E, FinishChunk> | (TurnEvent & { readonly next: RunState | null })>;
+): OperatorFunction<E, Exclude<E, FinishChunk> | Plain<TurnEvent & { readonly next: RunState | null }>>;
 export function endTurn(state: RunState, options: EndTurnOptions = {}): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out) => new TurnEnd(out, state, options));
 }

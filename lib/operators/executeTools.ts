@@ -1,9 +1,10 @@
 import type { OperatorFunction } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
-import type { TurnMessageEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
+import type { RunEvent, StreamEvent, ToolCallEvent } from '../core/event.js';
 import type { EventsOf, Tool, UserContextOf } from '../core/tool.js';
 import { TurnTools } from './execute/turnTools.js';
 import type { ExecuteToolsOptions } from './execute/turnTools.js';
+import type { OfType } from '../core/typesOf.js';
 
 export type { ExecuteToolsOptions } from './execute/turnTools.js';
 
@@ -60,7 +61,7 @@ export type { ExecuteToolsOptions } from './execute/turnTools.js';
 export function executeTools<E extends StreamEvent, const T extends readonly Tool[]>(
   tools: T,
   options?: ExecuteToolsOptions<UserContextOf<T[number]>>,
-): OperatorFunction<E, Exclude<E, ToolCallEvent> | EventsOf<T[number]> | TurnMessageEvent>;
+): OperatorFunction<E, Exclude<E, ToolCallEvent> | EventsOf<T[number]> | OfType<RunEvent, 'message'>>;
 export function executeTools(
   tools: readonly Tool[],
   options: ExecuteToolsOptions = {},

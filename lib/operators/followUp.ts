@@ -2,11 +2,12 @@ import { from, of } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import { stateAfter } from '../core/event.js';
-import type { TurnMessageEvent, RunState, StreamEvent, TurnEvent } from '../core/event.js';
+import type { TurnMessageEvent, RunState, StreamEvent, TurnEvent, RunEvent } from '../core/event.js';
 import { asKnownEvent, isTurn } from '../core/eventGuards.js';
 import type { Message } from '../core/message.js';
 import { hasEmitted } from '../core/notifier.js';
 import type { EndTurnOptions } from './endTurn.js';
+import type { OfType } from '../core/typesOf.js';
 
 /** Options of `followUp`. */
 export interface FollowUpOptions extends Pick<EndTurnOptions, 'last'> {
@@ -56,7 +57,7 @@ export function followUp<E extends StreamEvent>(
   state: RunState,
   decide: (turn: TurnEvent, after: RunState) => RunState | null,
   options?: FollowUpOptions,
-): MonoTypeOperatorFunction<E | TurnMessageEvent | TurnEvent>;
+): MonoTypeOperatorFunction<E | OfType<RunEvent, 'message' | 'turn'>>;
 export function followUp(
   state: RunState,
   decide: (turn: TurnEvent, after: RunState) => RunState | null,

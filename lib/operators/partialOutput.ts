@@ -8,6 +8,7 @@ import { createPartialJson } from '../core/json/partialJson.js';
 import type { DeepPartial } from '../core/json/partialJson.js';
 import { SnapshotPacer } from './snapshotPacer.js';
 import type { Growing } from './snapshotPacer.js';
+import type { Plain } from '../core/typesOf.js';
 
 /**
  * Emits the typed output of a run while it grows: snapshots of the streamed JSON, instead of the run's events.
@@ -38,7 +39,7 @@ import type { Growing } from './snapshotPacer.js';
  * @typeParam T The type of the output. Default: inferred from the run.
  * @returns A function that returns an Observable of the output so far.
  */
-export function partialOutput<T>(): OperatorFunction<StreamEvent | ResultEvent<T>, DeepPartial<T>> {
+export function partialOutput<T>(): OperatorFunction<StreamEvent | Plain<ResultEvent<T>>, DeepPartial<T>> {
   return createOperator<StreamEvent, DeepPartial<T>>((out) => new GrowingOutput(out));
 }
 

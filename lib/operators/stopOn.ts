@@ -1,8 +1,9 @@
 import { from, isObservable, map, Observable, ReplaySubject, take } from 'rxjs';
 import type { ObservableInput, OperatorFunction, Subscriber } from 'rxjs';
-import type { FinishChunk } from '../core/chunk.js';
+import type { Chunk, FinishChunk } from '../core/chunk.js';
 import type { StreamEvent } from '../core/event.js';
 import { finishOn, stoppedFinish } from '../core/response.js';
+import type { OfType } from '../core/typesOf.js';
 
 /**
  * Replaces the rest of a model's stream by a `finish` with the reason `stopped`, when a notifier emits.
@@ -44,7 +45,9 @@ import { finishOn, stoppedFinish } from '../core/response.js';
  * @param notifier Stops the source with its first value.
  * @returns A function that returns an Observable of the source's chunks until the notifier emits, and a `finish`.
  */
-export function stopOn<E extends StreamEvent>(notifier: ObservableInput<unknown>): OperatorFunction<E, E | FinishChunk>;
+export function stopOn<E extends StreamEvent>(
+  notifier: ObservableInput<unknown>,
+): OperatorFunction<E, E | OfType<Chunk, 'finish'>>;
 export function stopOn(notifier: ObservableInput<unknown>): OperatorFunction<StreamEvent, StreamEvent> {
   return (source) => new Observable((out) => subscribeStopped(out, source, notifier));
 }

@@ -4,6 +4,7 @@ import { ProviderError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, nonEmptyString, tryParseJson } from '../core/json/json.js';
 import { isContextLengthCode, readContextLength } from './contextLength.js';
 import { normalizeCode, permanentAdvice } from './permanentErrors.js';
+import type { RivuletError } from '../core/errors.js';
 
 /** The details of an error in a provider's JSON. */
 export interface ErrorDetails {
@@ -143,11 +144,7 @@ function errorField(text: string): unknown {
  * @param text The text, which may be a JSON document or contain the field of an error.
  * @param patterns As for `providerError`. Default: none.
  */
-export function textError(
-  provider: string,
-  text: string,
-  patterns?: readonly RegExp[],
-): ProviderError | ContextLengthError | undefined {
+export function textError(provider: string, text: string, patterns?: readonly RegExp[]): RivuletError | undefined {
   const json = tryParseJson(text) ?? errorField(text);
   return hasErrorField(json) ? providerError(provider, json, patterns) : undefined;
 }
@@ -161,11 +158,7 @@ export function textError(
  * @returns An error with the provider's message and code; retryable when the code is transient (overload, rate limit,
  * 5xx). A ContextLengthError when the provider reports that the context is too long.
  */
-export function providerError(
-  provider: string,
-  json: unknown,
-  patterns?: readonly RegExp[],
-): ProviderError | ContextLengthError {
+export function providerError(provider: string, json: unknown, patterns?: readonly RegExp[]): RivuletError {
   const details = errorDetails(json);
   const { message, codes } = details;
   const providerCode = primaryCode(codes);

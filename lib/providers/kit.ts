@@ -1,5 +1,5 @@
 // The entry point `rivulet/provider`: everything that a provider outside of this package needs to write a wire.
-export { ConfigurationError, ProtocolError, ProviderError, StreamInterruptedError } from '../core/errors.js';
+export { ConnectionError, HttpError, ProtocolError, ProviderError, StreamInterruptedError } from '../core/errors.js';
 export {
   asArray,
   finiteNumber,
@@ -8,12 +8,9 @@ export {
   objectOrEmpty,
   omitUndefined,
 } from '../core/json/json.js';
-export type { JsonObject, JsonSchema, JsonValue } from '../core/json/json.js';
-export { messageText, toolCallsOf } from '../core/message.js';
 export { serverToolChunk } from '../core/metadata.js';
 export type { ServerTool } from '../core/metadata.js';
 export { usageOf } from '../core/usage.js';
-export type { Usage } from '../core/usage.js';
 
 export { memoizePerMessage } from '../protocol/encodeOnce.js';
 export { contextLengthPatterns } from '../protocol/contextLengthPatterns.js';
@@ -21,11 +18,10 @@ export { providerError } from '../protocol/errorDetails.js';
 export { joinResponse } from '../protocol/joinResponse.js';
 export { ndjson } from '../protocol/ndjson.js';
 export { sse } from '../protocol/sse.js';
-export type { Decoder, Frame, FrameReader, Framing, FramingOptions, Wire, WireRequest } from '../protocol/wire.js';
-export type { ResultFilePlacement } from '../protocol/wire.js';
+export type { Decoder, Frame, Framing, Wire, WireRequest } from '../protocol/wire.js';
 
 export { httpModel } from './httpModel.js';
-export type { HttpModelDefinition, ModelOptions, OpenModelOptions } from './httpModel.js';
+export type { HttpModelDefinition, OpenModelOptions } from './httpModel.js';
 export { createCallFragments } from './shared/callFragments.js';
 export type { CallFragments } from './shared/callFragments.js';
 export { createChunkEmitter } from './shared/chunkEmitter.js';
@@ -44,5 +40,4 @@ export { withMessageOptions, withProviderOptions } from './shared/providerOption
 export { lookUpEffort, unsupportedBudgetError } from './shared/thinkingEffort.js';
 export { extractTextCalls } from './shared/textCalls.js';
 export { toolResultContent, unsupportedResultFileError } from './shared/toolResultContent.js';
-export type { ToolResultContent } from './shared/toolResultContent.js';
 export { unknownChunk } from './shared/unknownChunk.js';

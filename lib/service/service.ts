@@ -1,5 +1,5 @@
 import { AsyncSubject, catchError, concat, concatMap, defer, filter, finalize, firstValueFrom, from } from 'rxjs';
-import { ignoreElements, map, merge, of, reduce, retry, startWith, Subject, take, timeout } from 'rxjs';
+import { ignoreElements, map, merge, of, reduce, retry, startWith, Subject, take, throwError, timeout } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -32,7 +32,6 @@ import { createReports } from './notices.js';
 import type { Reports } from './notices.js';
 import { publicEvents } from './publicEvents.js';
 import type { RunRecord, RunStore } from './ports/runStore.js';
-import { failWith } from './runs/settled.js';
 import { RunAbandonedError } from './runs/shareRun.js';
 import type { SharedRun } from './runs/shareRun.js';
 
@@ -99,7 +98,7 @@ const WORK_TIME = 30_000;
 
 /** Fails with an error if the source emits nothing in time. */
 const inTime = <T>(late: () => RequestError): MonoTypeOperatorFunction<T> =>
-  timeout({ first: WORK_TIME, with: () => failWith(late()) });
+  timeout({ first: WORK_TIME, with: () => throwError(() => late()) });
 
 /**
  * Creates the kernel of a service.
@@ -188,7 +187,7 @@ export function createService<C>(
   /** Stops a run whose data is deleted: it may be executed where it cannot be reached. */
   const stopFor = (id: string, owner: string) =>
     tell(id, owner, { type: 'stop' }).pipe(
-      catchError((thrown: unknown) => (thrown instanceof RequestError ? of(false) : failWith(thrown))),
+      catchError((thrown: unknown) => (thrown instanceof RequestError ? of(false) : throwError(() => thrown))),
     );
   return {
     store,
@@ -205,7 +204,7 @@ export function createService<C>(
         defer(() => {
           const preflight = gate.check(request);
           if (preflight) return of(preflight);
-          return isLeaving ? failWith(leaving()) : answer(request);
+          return isLeaving ? throwError(() => leaving()) : answer(request);
         }).pipe(
           catchError((thrown: unknown) => of(fail(thrown))),
           map((response) => gate.admit(request, response)),
@@ -234,10 +233,10 @@ export function createService<C>(
         return defer(work).pipe(
           retry({
             count: WORK_RETRIES,
-            delay: (thrown) => (thrown instanceof RunTakenError ? of(0) : failWith(thrown)),
+            delay: (thrown: unknown) => (thrown instanceof RunTakenError ? of(0) : throwError(() => thrown)),
           }),
           inTime(lateStore),
-          catchError((thrown: unknown) => failWith(isOurs(thrown) ? thrown : unavailable(thrown))),
+          catchError((thrown: unknown) => throwError(() => (isOurs(thrown) ? thrown : unavailable(thrown)))),
           lock.queue.limit(),
           finalize(() => {
             lock.users -= 1;

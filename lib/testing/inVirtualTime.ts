@@ -1,6 +1,7 @@
 import { NEVER, take, takeUntil, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
+import type { Plain } from '../core/typesOf.js';
 
 /** What an Observable did in virtual time. */
 export interface VirtualRun<T> {
@@ -45,7 +46,7 @@ const MOST_VALUES = 200_000;
  * @returns The values with their times, and how it ended.
  * @throws Error if there are more than 200,000 values: the Observable is endless.
  */
-export function inVirtualTime<T>(create: () => Observable<T>, limit = LONGEST_RUN): VirtualRun<T> {
+export function inVirtualTime<T>(create: () => Observable<T>, limit = LONGEST_RUN): Plain<VirtualRun<T>> {
   const run = runVirtually(create, limit, MOST_VALUES);
   if (run.values.length <= MOST_VALUES) return run;
   throw new Error(

@@ -6,6 +6,7 @@ import type { Envelope } from '../service/runs/lateReader.js';
 import type { RunLog } from '../service/ports/runLog.js';
 import { casesOf, expecting, expectSame, failing, newId } from './portContract.js';
 import type { Check, PortContractCase } from './portContract.js';
+import type { Plain } from '../core/typesOf.js';
 
 const text = (value: string) => ({ type: 'text', text: value }) as StreamEvent;
 const other = (type: string): StreamEvent => ({ type });
@@ -21,7 +22,7 @@ const other = (type: string): StreamEvent => ({ type });
  *
  * @param create Returns the log. It may contain runs: each case uses ids of its own.
  */
-export function logContract(create: () => RunLog | ObservableInput<RunLog>): readonly PortContractCase[] {
+export function logContract(create: () => RunLog | ObservableInput<RunLog>): readonly Plain<PortContractCase>[] {
   return casesOf(create, { ...reading, ...writing, ...messages });
 }
 

@@ -3,6 +3,7 @@ import type { OperatorFunction } from 'rxjs';
 import type { StreamEvent } from '../core/event.js';
 import { expectSame, record } from './operatorContract/record.js';
 import { oneByOne, textCases } from './operatorContract/textCases.js';
+import type { Plain } from '../core/typesOf.js';
 
 /** One check of the operator contract, for any test runner. */
 export interface OperatorContractCase {
@@ -76,7 +77,7 @@ export interface OperatorContractOptions<In extends StreamEvent> {
 export function operatorContract<In extends StreamEvent, Out>(
   operator: OperatorFunction<In, Out>,
   { source, passThrough = true }: OperatorContractOptions<In>,
-): readonly OperatorContractCase[] {
+): readonly Plain<OperatorContractCase>[] {
   const input = passThrough ? [unknown as StreamEvent as In] : source;
   const tested = { operator, source, input, passThrough };
   const all = {

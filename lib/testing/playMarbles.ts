@@ -3,6 +3,7 @@ import type { Observable, ObservableNotification } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { toMarbles } from '../observe/spec/marbleText.js';
 import { inVirtualTime } from './inVirtualTime.js';
+import type { Plain } from '../core/typesOf.js';
 
 /** What a letter of a marble diagram stands for: the values that are emitted together. */
 export type MarbleValues<T> = Readonly<Record<string, readonly T[]>>;
@@ -138,7 +139,7 @@ export interface DrawnRun<T> {
  * @param create Creates the Observable. It is called in virtual time, at 0.
  * @returns The diagram, which `playMarbles` reads, and the values of its letters.
  */
-export function drawInVirtualTime<T>(create: () => Observable<T>): DrawnRun<T> {
+export function drawInVirtualTime<T>(create: () => Observable<T>): Plain<DrawnRun<T>> {
   const { values, end, at, error } = inVirtualTime(create);
   const mark = end === 'completed' ? '|' : end === 'failed' ? '#' : '';
   const drawn = toMarbles(values, { at, mark });

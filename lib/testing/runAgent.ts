@@ -4,6 +4,7 @@ import type { RunEvent, RunResult } from '../core/event.js';
 import type { EventsOf, Tool, UserContextOf } from '../core/tool.js';
 import { inVirtualTime } from './inVirtualTime.js';
 import type { VirtualRun } from './inVirtualTime.js';
+import type { Plain } from '../core/typesOf.js';
 
 /** A run of an agent in virtual time. */
 export interface AgentTestRun<E, O> extends VirtualRun<E> {
@@ -34,7 +35,7 @@ export function runAgent<const T extends readonly Tool[] = readonly [], O = unde
   options: AgentOptions<T, O, C>,
   input: Input,
   ...[runOptions]: RunArguments<C & UserContextOf<T[number]>>
-): AgentTestRun<RunEvent<EventsOf<T[number]>, O>, O> {
+): Plain<AgentTestRun<RunEvent<EventsOf<T[number]>, O>, O>> {
   let ids = 0;
   const agent = createAgent({ newId: () => `id_${++ids}`, ...options } as AgentOptions);
   const run = inVirtualTime(() => agent.stream(input, { runId: 'run_1', ...(runOptions as RunOptions | undefined) }));

@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs';
 import type { Chunk, FinishChunk, ToolCallFragment } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
+import type { OfType } from '../core/typesOf.js';
 
 /**
  * A step of a scripted model: a text, any chunk, a pause of `delay` milliseconds (virtual in a `TestScheduler`), or a
@@ -55,7 +56,7 @@ export type Script<R extends ScriptRequest = ScriptRequest> =
  * @param id The id of the call. Default: a script numbers its calls `call_1_1` (turn and call), so that specs can name
  * them. `''` is a call without an id: several providers send such calls.
  */
-export function toolCall(name: string, args: JsonObject = {}, id?: string): ToolCallFragment {
+export function toolCall(name: string, args: JsonObject = {}, id?: string): OfType<Chunk, 'toolCallFragment'> {
   return { type: 'toolCallFragment', ...(id === undefined ? {} : { id }), name, arguments: args, done: true };
 }
 

@@ -6,6 +6,7 @@ import type { RecordStore, StorableRecord } from '../service/ports/recordStore.j
 import type { RunRecord } from '../service/ports/runStore.js';
 import { asJson, casesOf, expecting, expectSame, failing, newId } from './portContract.js';
 import type { PortContractCase } from './portContract.js';
+import type { Plain } from '../core/typesOf.js';
 
 /** A record with the fields of a run and of a chat: a store treats both in the same way. */
 type TestRecord = RunRecord & Pick<ChatRecord, 'title' | 'saved'>;
@@ -42,7 +43,7 @@ const listed = ({ id, owner, state, title, updated }: TestRecord, version = 1) =
  */
 export function storeContract<R extends StorableRecord>(
   create: () => RecordStore<R> | ObservableInput<RecordStore<R>>,
-): readonly PortContractCase[] {
+): readonly Plain<PortContractCase>[] {
   type Store = RecordStore<TestRecord>;
   return casesOf<Store>(create as () => Store | ObservableInput<Store>, {
     'has no record before it is written': (store) => expecting('get', store.get(newId()), undefined),

@@ -9,6 +9,7 @@ import type { PortContractCase } from './portContract.js';
 import { toolCall } from './script.js';
 import { scriptedModel } from './scriptedModel.js';
 import { requireNumber } from '../core/options.js';
+import type { Plain } from '../core/typesOf.js';
 
 /** Options of `toolContract`. */
 export interface ToolContractOptions {
@@ -49,7 +50,7 @@ export interface ToolContractOptions {
  * 5,000 ms).
  * @returns The cases. Each rejects with an Error that says what was expected and what happened.
  */
-export function toolContract(create: () => Tool, options: ToolContractOptions): readonly PortContractCase[] {
+export function toolContract(create: () => Tool, options: ToolContractOptions): readonly Plain<PortContractCase>[] {
   const { invalidArguments, held } = options;
   requireNumber('within', options.within, 0);
   const check = (title: string, run: (use: ToolUse) => Promise<void>): PortContractCase => ({

@@ -17,6 +17,7 @@ import type { InnerRunControl, OuterRun } from '../core/nested.js';
 import type { Infer, InferInput, Schema } from '../core/schema.js';
 import type { Nested, Tool } from '../core/tool.js';
 import { ToolFailure } from '../operators/execute/toolFailure.js';
+import type { Plain } from '../core/typesOf.js';
 
 /** Any agent, whatever its tools, its output and its context are. */
 export interface AnyAgent {
@@ -53,7 +54,7 @@ type CallContext = Parameters<NonNullable<Tool['execute']>>[1];
 type EventsOfAgent<A extends AnyAgent> = A extends { stream(...args: never): Observable<infer E> } ? E : never;
 
 /** The events of the agent's run are nested events of the call. */
-type NestedOfAgent<A extends AnyAgent> = Nested<Exclude<EventsOfAgent<A>, ToolCallFragment | CheckpointEvent>>;
+type NestedOfAgent<A extends AnyAgent> = Plain<Nested<Exclude<EventsOfAgent<A>, ToolCallFragment | CheckpointEvent>>>;
 
 /** The typed output of the agent, or its text. */
 type ResultOfAgent<A extends AnyAgent> = A extends { run(...args: never): Observable<RunResult<infer O>> }

@@ -10,6 +10,7 @@ import { tool } from '../core/tool.js';
 import type { Tool } from '../core/tool.js';
 import { scoreTools } from './scoreTools.js';
 import type { ToolScore } from './scoreTools.js';
+import type { Plain } from '../core/typesOf.js';
 
 /** Options of `toolCatalogue`. */
 export interface ToolCatalogueOptions<A extends readonly Tool[] = readonly Tool[]> {
@@ -66,11 +67,11 @@ export interface ToolCatalogue<T extends Tool, Turn extends TurnTools | Observab
 export function toolCatalogue<const T extends Tool, const A extends readonly Tool[] = readonly []>(
   tools: readonly T[],
   options?: ToolCatalogueOptions<A>,
-): ToolCatalogue<T | A[number] | SearchTool, TurnTools>;
+): ToolCatalogue<T | A[number] | SearchTool, Plain<TurnTools>>;
 export function toolCatalogue<const A extends readonly Tool[] = readonly []>(
   tools: ObservableInput<readonly Tool[]>,
   options?: ToolCatalogueOptions<A>,
-): ToolCatalogue<A[number] | SearchTool, Observable<TurnTools>>;
+): ToolCatalogue<A[number] | SearchTool, Observable<Plain<TurnTools>>>;
 export function toolCatalogue(
   tools: readonly Tool[] | ObservableInput<readonly Tool[]>,
   options: ToolCatalogueOptions = {},
@@ -98,7 +99,7 @@ const isList = (tools: readonly Tool[] | ObservableInput<readonly Tool[]>): tool
   Array.isArray(tools);
 
 /** The tool that searches. Its arguments have the `query`, its result the names and descriptions of what was found. */
-type SearchTool = Tool<string, { readonly query: string }, FoundTools, never>;
+type SearchTool = Tool<string, { readonly query: string }, Plain<FoundTools>, never>;
 
 interface FoundTools {
   readonly tools: readonly { readonly name: string; readonly description: string }[];

@@ -4,8 +4,9 @@ import { createAgent, tool, typed } from 'rivulet';
 import type { Model, ModelOptions } from 'rivulet';
 import { modelByName } from 'rivulet/registry';
 import { toolCall } from 'rivulet/testing';
+import type { Step } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
-import type { LoopbackServer, Step } from 'rivulet/testing/server';
+import type { LoopbackServer } from 'rivulet/testing/server';
 import * as z from 'zod';
 import { wires } from './typedRun.js';
 

@@ -8,8 +8,9 @@ import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import { openai } from '../../lib/providers/openai.js';
 import { toolCall } from '../../lib/testing/index.js';
+import type { Script } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
-import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../lib/testing/server/index.js';
+import type { LoopbackServer, ServedTurn, ServeOptions } from '../../lib/testing/server/index.js';
 
 /** The part of zone.js's `Zone` that is used here. */
 interface ZoneType {

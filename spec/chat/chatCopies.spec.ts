@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, of, Subject, Subscription } from 'rxjs';
-import { chatCopies, remoteChats } from '../../lib/chats.js';
+import { chatCopies, remoteChats } from '../../lib/chat/index.js';
 import type { AgentHandler } from '../../lib/service/http/agentHandler.js';
 import { createChatService } from '../support/chats.js';
 import { shutDown } from '../support/services.js';

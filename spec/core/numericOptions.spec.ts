@@ -2,28 +2,30 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { isObservable, lastValueFrom, NEVER, of, throwError } from 'rxjs';
 import { uiChatHandler, uiMessageResponse } from '../../lib/service/uiChat/index.js';
-import { keepChats, remoteChats } from '../../lib/chats.js';
 import { isRecord } from '../../lib/core/json/json.js';
-import * as rivulet from '../../lib/index.js';
+import * as root from '../../lib/index.js';
 import { idleTimeout } from '../../lib/protocol/idleTimeout.js';
 import { retryRequest } from '../../lib/protocol/retryRequest.js';
 import { anthropicTools } from '../../lib/providers/anthropic/index.js';
 import { responsesTools, webSocketTransport } from '../../lib/providers/openaiResponses/index.js';
-import { recordFetch, recordRun, replayEvents, readRecording, writeSpec } from '../../lib/observe/recording/index.js';
+import { readRecording, recordFetch, recordRun, replayEvents, writeSpec } from '../../lib/observe/recording/index.js';
 import { durableWorker } from '../../lib/service/stores/dbos/index.js';
 import { postgresLog, postgresStore } from '../../lib/service/stores/postgres/index.js';
 import { redisLog } from '../../lib/service/stores/redis/index.js';
 import { scriptedModel, toolContract } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
+import * as page from '../../lib/chat/index.js';
+import * as service from '../../lib/service/index.js';
 import { anyTool } from '../support/toolCalls.js';
 
+const rivulet = { ...root, ...page, ...service };
 const { createAgent, agentHandler, createLimiter, limitModel, openai, priceModel, userMessage } = rivulet;
 
 type Use = (value: number) => unknown;
 
 const call = anyTool('look', () => 1);
 const none = {} as never;
-const ask = (model: rivulet.Model, more: object = {}) => model.stream({ messages: [userMessage('Hi')], ...more });
+const ask = (model: root.Model, more: object = {}) => model.stream({ messages: [userMessage('Hi')], ...more });
 const run = (options: object) => createAgent({ model: scriptedModel(['Hi']), tools: [call], ...options }).stream('Hi');
 const agent = createAgent({ model: scriptedModel(() => 'Hi') });
 const http = (options: object, more?: object) =>
@@ -76,7 +78,7 @@ const options: Readonly<Record<string, Use>> = {
   'GuardModelOptions.window': (window) => ask(rivulet.guardModel(failing, () => true, { window })),
   'HedgeOptions.after': (after) => ask(rivulet.hedge([failing, failing], { after })),
   'HoldBackOptions.limit': (limit) =>
-    of<rivulet.Chunk>({ type: 'text', text: 'Hi' }).pipe(rivulet.holdBack((text) => text.length, { limit })),
+    of<root.Chunk>({ type: 'text', text: 'Hi' }).pipe(rivulet.holdBack((text) => text.length, { limit })),
   'HttpTimeoutOptions.connect': (connect) => http({ timeout: { connect } }),
   'HttpTimeoutOptions.body': (body) => http({ timeout: { body } }),
   'HttpTimeoutOptions.turn': (turn) => http({ timeout: { turn } }),
@@ -84,8 +86,8 @@ const options: Readonly<Record<string, Use>> = {
   'IdleTimeoutOptions.each': (each) => of(1).pipe(idleTimeout({ each })),
   'ImageGenerationOptions.compression': (compression) => responsesTools.imageGeneration({ compression }),
   'ImageGenerationOptions.partialImages': (partialImages) => responsesTools.imageGeneration({ partialImages }),
-  'KeepChatsOptions.maxBytes': (maxBytes) => keepChats(rivulet.memoryStore(), { maxBytes }),
-  'KeepChatsOptions.maxChats': (maxChats) => keepChats(rivulet.memoryStore(), { maxChats }),
+  'KeepChatsOptions.maxBytes': (maxBytes) => rivulet.keepChats(rivulet.memoryStore(), { maxBytes }),
+  'KeepChatsOptions.maxChats': (maxChats) => rivulet.keepChats(rivulet.memoryStore(), { maxChats }),
   'KeepRecentOptions.tokens': (tokens) => rivulet.keepRecent({ tokens }),
   'KeepRecentOptions.messages': (messages) => rivulet.keepRecent({ messages }),
   'LimitRepeatsToolOptions.max': (max) => rivulet.limitRepeatsTool(call, { max }),
@@ -118,8 +120,8 @@ const options: Readonly<Record<string, Use>> = {
   'RedisLogOptions.writeInterval': (writeInterval) => redisLog(none, { writeInterval }),
   'RedisLogOptions.maxAge': (maxAge) => redisLog(none, { maxAge }),
   'RedisLogOptions.retryTime': (retryTime) => redisLog(none, { retryTime }),
-  'RemoteChatsOptions.retries': (retries) => remoteChats('http://x', { retries }),
-  'RemoteChatsOptions.retryDelay': (retryDelay) => remoteChats('http://x', { retryDelay }),
+  'RemoteChatsOptions.retries': (retries) => rivulet.remoteChats('http://x', { retries }),
+  'RemoteChatsOptions.retryDelay': (retryDelay) => rivulet.remoteChats('http://x', { retryDelay }),
   'RemoteAgentOptions.retries': (retries) => rivulet.remoteAgent('http://x', { retries }),
   'ReplayOptions.run': async (one) => replayEvents(readRecording(await record()), { run: one }),
   'ReplayOptions.speed': async (speed) => replayEvents(readRecording(await record()), { speed }),

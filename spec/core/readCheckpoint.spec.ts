@@ -55,14 +55,6 @@ const optional = /(metadata|memo|usage\.\w+|rawReason|title|open|ended|finish\.u
 const free = /(arguments|memo|metadata)\.|output|parts\.0\.result$|results\.0\.result$/;
 
 describe('readCheckpoint', () => {
-  it.each([true, false])('readCheckpoint reads the name under which %s was stored before', (stored) => {
-    const { needsSeparator: _, ...emitted } = open.emitted;
-    expect(read({ ...open, emitted: { ...emitted, afterTools: stored } }).emitted).toEqual({
-      ...emitted,
-      needsSeparator: stored,
-    });
-  });
-
   it.each([
     ['within a turn', open],
     ['between two turns', between],

@@ -7,7 +7,8 @@ import { StreamInterruptedError } from '../../lib/core/errors.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Capabilities, ModelRequest } from '../../lib/core/model.js';
 import { scriptedModel } from '../../lib/testing/index.js';
-import type { ScriptedModel, ScriptedOutput } from '../../lib/testing/index.js';
+import type { ScriptedModel } from '../../lib/testing/index.js';
+import type { ScriptedOutput } from '../../lib/testing/script.js';
 
 /** Runs a test in virtual time. */
 export const inVirtualTime = <T>(test: (helpers: Parameters<Parameters<TestScheduler['run']>[0]>[0]) => T): T =>

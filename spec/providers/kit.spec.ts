@@ -4,7 +4,8 @@ import * as kit from '../../lib/providers/kit.js';
 
 it('rivulet/provider exports these names', () => {
   expect(Object.keys(kit).sort()).toEqual([
-    'ConfigurationError',
+    'ConnectionError',
+    'HttpError',
     'ProtocolError',
     'ProviderError',
     'StreamInterruptedError',
@@ -28,7 +29,6 @@ it('rivulet/provider exports these names', () => {
     'joinResponse',
     'lookUpEffort',
     'memoizePerMessage',
-    'messageText',
     'ndjson',
     'nonEmptyString',
     'objectOrEmpty',
@@ -38,7 +38,6 @@ it('rivulet/provider exports these names', () => {
     'serverToolChunk',
     'sse',
     'textOfFile',
-    'toolCallsOf',
     'toolResultContent',
     'unknownChunk',
     'unsupportedBudgetError',

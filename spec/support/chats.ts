@@ -1,13 +1,13 @@
 import { concatMap, of, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
-import { keepChats } from '../../lib/chats.js';
-import type { KeepChatsOptions } from '../../lib/chats.js';
 import type { ChatRecord, ChatStore } from '../../lib/service/chats/chatStore.js';
 import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import type { AgentHandler } from '../../lib/service/http/agentHandler.js';
 import { scriptedModel } from '../../lib/testing/index.js';
+import type { KeepChatsOptions } from '../../lib/service/chats/keepChats.js';
+import { keepChats } from '../../lib/service/index.js';
 import { mapStore } from './stores.js';
 
 /** A store of chats that receives requests late and answers late, in any order. */

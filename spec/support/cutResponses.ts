@@ -7,8 +7,9 @@ import type { Model } from '../../lib/core/model.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
 import type { ModelOptions } from '../../lib/providers/httpModel.js';
 import { toolCall } from '../../lib/testing/index.js';
+import type { Script } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
-import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../lib/testing/server/index.js';
+import type { LoopbackServer, ServedTurn, ServeOptions } from '../../lib/testing/server/index.js';
 import { outcome } from './outcome.js';
 import type { Outcome } from './outcome.js';
 

@@ -11,10 +11,12 @@ import type { Model, RequestSettings } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import type { ModelOptions } from '../../lib/providers/httpModel.js';
 import { providerContract, toolCall } from '../../lib/testing/index.js';
+import type { Script } from '../../lib/testing/index.js';
 import type { Dialect } from '../../lib/testing/server/dialects/dialect.js';
 import { concatBytes, framingOf } from '../../lib/testing/server/framing.js';
 import { serveModel } from '../../lib/testing/server/index.js';
-import type { LoopbackServer, Script, ServedTurn, ServeOptions, ServerEvent } from '../../lib/testing/server/index.js';
+import type { LoopbackServer, ServedTurn, ServeOptions } from '../../lib/testing/server/index.js';
+import type { ServerEvent } from '../../lib/testing/server/serveModel.js';
 import { describeCutResponses, textIn } from './cutResponses.js';
 import { outcome } from './outcome.js';
 

@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { finalize, firstValueFrom, fromEvent, map, timer } from 'rxjs';
 import { progress, tool } from 'rivulet';
-import type { Tool } from 'rivulet';
+import type { OptionsOf, Tool } from 'rivulet';
 import { toolContract } from 'rivulet/testing';
-import type { ToolContractOptions } from 'rivulet/testing';
 import * as z from 'zod';
 
 const parameters = z.object({ city: z.string() });
@@ -11,7 +10,10 @@ const description = 'The weather.';
 const options = { arguments: { city: 'Oslo' }, invalidArguments: { city: 5 }, within: 200 };
 
 /** The titles of the cases that fail. */
-async function failing(create: () => Tool, more: Partial<ToolContractOptions> = {}): Promise<readonly string[]> {
+async function failing(
+  create: () => Tool,
+  more: Partial<OptionsOf<typeof toolContract>> = {},
+): Promise<readonly string[]> {
   const cases = toolContract(create, { ...options, ...more });
   const outcomes = await Promise.allSettled(cases.map(({ run }) => run()));
   return cases.flatMap(({ title }, index) => (outcomes[index]?.status === 'rejected' ? [title] : []));

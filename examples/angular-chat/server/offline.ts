@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { JsonValue, Message } from 'rivulet';
 import { toolCall } from 'rivulet/testing';
+import type { Step } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
-import type { LoopbackServer, ServedRequest, Step } from 'rivulet/testing/server';
+import type { LoopbackServer, ServedRequest } from 'rivulet/testing/server';
 import { readConversation } from '../../terminal/conversation.js';
 
 /** What the stand-in does with a prompt. */

@@ -1,6 +1,6 @@
 import { bootstrapApplication } from '@angular/platform-browser';
-import { remoteAgent } from 'rivulet';
 import { provideAgent } from 'rivulet/angular';
+import { remoteAgent } from 'rivulet/chat';
 import { App } from './app/app';
 
 bootstrapApplication(App, { providers: [provideAgent(remoteAgent('/api/chat'))] }).catch((error: unknown) =>

@@ -2,9 +2,10 @@ import type { OperatorFunction } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import { StreamInterruptedError } from '../../core/errors.js';
 import type { RunEvent } from '../../core/event.js';
-import type { ToolCallFragment } from '../../core/chunk.js';
+import type { ToolCallFragment, Chunk } from '../../core/chunk.js';
 import { AgUiDecoder } from './decoder.js';
 import type { AgUiMessage, AgUiOtherEvent } from '../../transport/agUi/protocol.js';
+import type { OfType } from '../../core/typesOf.js';
 
 /**
  * Converts the events of an AG-UI run, of any server, to those of an agent: `toView` shows them.
@@ -35,7 +36,7 @@ export function fromAgUi<E extends { readonly type: string }>({
   messages = [],
 }: { readonly messages?: readonly AgUiMessage[] } = {}): OperatorFunction<
   E,
-  RunEvent | ToolCallFragment | AgUiOtherEvent
+  RunEvent | OfType<Chunk, 'toolCallFragment'> | AgUiOtherEvent
 > {
   return createOperator<E, RunEvent | ToolCallFragment | AgUiOtherEvent>((out) => {
     const decoder = new AgUiDecoder(messages);

@@ -1,6 +1,6 @@
 // rivulet/angular: an agent for Angular's injection, and its runs as signals.
 export { injectConversation } from './injectConversation.js';
-export type { InjectConversationOptions, InjectedConversation } from './injectConversation.js';
+export type { InjectedConversation } from './injectConversation.js';
 export { injectRun } from './injectRun.js';
-export type { InjectedRun, InjectRunOptions, RunAgent } from './injectRun.js';
+export type { InjectedRun } from './injectRun.js';
 export { injectAgent, provideAgent } from './provideAgent.js';

@@ -16,7 +16,7 @@ import { perFrame } from './perFrame.js';
 import { injectAgent } from './provideAgent.js';
 
 /** An agent, with the type of its output: what `createAgent` or `remoteAgent` returns. */
-export type RunAgent<O = unknown> = ConversationAgent & {
+type RunAgent<O = unknown> = ConversationAgent & {
   readonly run?: (...options: never[]) => Observable<RunResult<O>>;
 };
 

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import { Transform } from 'node:stream';
 import type { TransformCallback } from 'node:stream';
 import { Observable, Subject } from 'rxjs';
-import type { Input, Output } from '../shell.js';
+import type { Output, Stdin } from '../shell.js';
 
 /** What stands for a line break of a pasted block while it is edited. */
 const breakSign = '⏎';
@@ -24,7 +24,7 @@ class Keys extends Transform {
   private rest = '';
   private isPasting = false;
 
-  constructor(private readonly source: Input) {
+  constructor(private readonly source: Stdin) {
     super({ decodeStrings: false, encoding: 'utf8' });
     source.setEncoding('utf8');
     source.setRawMode?.(true);
@@ -85,7 +85,7 @@ export interface LineInput {
   close(): void;
 }
 
-export function createLineInput(stdin: Input, stdout: Output, history: readonly string[]): LineInput {
+export function createLineInput(stdin: Stdin, stdout: Output, history: readonly string[]): LineInput {
   const input = new Keys(stdin);
   const earlier = history.map((line) => line.replaceAll('\n', breakSign)).reverse();
   const typedAhead: string[] = [];

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import type { RecordedExchange } from './recordedExchange.js';
+import type { Plain } from '../../core/typesOf.js';
 
 /**
  * The version of the format that this release writes. It reads this version and all earlier ones: in version 1, entries
@@ -40,7 +41,7 @@ interface OfRequest extends OfRun {
 }
 
 /** The first entry of a recorder. */
-export interface HeaderEntry extends At, ByRecorder {
+interface HeaderEntry extends At, ByRecorder {
   readonly type: 'recording';
   readonly version: number;
   /** Whether texts, arguments and results were recorded. Without them, they are masked by dots. */
@@ -123,12 +124,12 @@ export interface RequestEndEntry extends OfRequest {
 }
 
 /** The application stopped the run. */
-export interface StopEntry extends OfRun {
+interface StopEntry extends OfRun {
   readonly type: 'stop';
 }
 
 /** A prompt arrived during the run. */
-export interface PromptEntry extends OfRun {
+interface PromptEntry extends OfRun {
   readonly type: 'prompt';
   readonly messages: readonly Message[];
 }
@@ -151,7 +152,7 @@ export interface ExchangeEntry extends At, ByRecorder {
 }
 
 /** One line of a recording. Readers ignore entries of unknown types. */
-export type RecordingEntry =
+export type RecordingEntry = Plain<
   | HeaderEntry
   | StartEntry
   | AgentEntry
@@ -162,7 +163,8 @@ export type RecordingEntry =
   | StopEntry
   | PromptEntry
   | EndEntry
-  | ExchangeEntry;
+  | ExchangeEntry
+>;
 
 /** An entry of a run. */
 export type RunEntry = Exclude<RecordingEntry, HeaderEntry | ExchangeEntry>;

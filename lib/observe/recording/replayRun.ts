@@ -58,7 +58,7 @@ export interface RunReplay {
 }
 
 /** Any agent, whatever its tools, its output and its context are. */
-export interface PlayedAgent {
+interface PlayedAgent {
   stream(input: readonly Message[], ...options: never): Observable<StreamEvent>;
   resume(checkpoint: Checkpoint, ...options: never): Observable<StreamEvent>;
 }

@@ -14,6 +14,7 @@ import type { ServerTool } from '../../core/metadata.js';
 import { nestedId } from '../../core/nested.js';
 import type { Usage } from '../../core/usage.js';
 import type { Reconnection } from '../../core/connectionEvents.js';
+import type { Plain } from '../../core/typesOf.js';
 
 /**
  * The state of a run, for a UI.
@@ -66,22 +67,22 @@ export interface MessageView {
 }
 
 /** A part of a message as a UI shows it. */
-export type PartView = TextView | ThinkingView | ToolCallView | ServerToolView | FilePart | SourcePart;
+export type PartView = Plain<TextView | ThinkingView | ToolCallView | ServerToolView | FilePart | SourcePart>;
 
 /** A text, complete or growing. */
-export interface TextView {
+interface TextView {
   readonly type: 'text';
   readonly text: string;
 }
 
 /** The model's reasoning. */
-export interface ThinkingView {
+interface ThinkingView {
   readonly type: 'thinking';
   readonly text: string;
 }
 
 /** A call of a tool that the provider runs. */
-export interface ServerToolView {
+interface ServerToolView {
   readonly type: 'serverTool';
   readonly tool: ServerTool;
 }

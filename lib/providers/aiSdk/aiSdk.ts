@@ -33,7 +33,7 @@ export interface AiSdkModel {
 }
 
 /** The options of an adapted model. */
-export interface AiSdkOptions {
+interface AiSdkOptions {
   /** The provider's name, which is also the key of its provider data. Default: `model.provider` (`openai.chat`). */
   readonly provider?: string | undefined;
   /** Headers that are sent with each request, if the provider uses HTTP. Default: none. */

@@ -1,6 +1,6 @@
 import { nonEmptyArray, nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
-import type { ProviderPart } from '../../core/message.js';
+import type { Part } from '../../core/message.js';
 import { applyPatchTool, computerTool, customTool, localShellTool, shellTool, toolSearchTool } from './clientTools.js';
 import { provider } from './models.js';
 import type {
@@ -11,6 +11,7 @@ import type {
   WebSearchOptions,
 } from './serverToolOptions.js';
 import { requireNumber } from '../../core/options.js';
+import type { OfType } from '../../core/typesOf.js';
 
 /** A tool that OpenAI runs, in the API's format. `responsesTools` creates it. */
 export interface ResponsesTool {
@@ -189,7 +190,7 @@ export function withContainer(definition: JsonObject, container: string | undefi
  * @param reason The reason, for the model. Default: none.
  * @returns A part for a user message. Other providers ignore it.
  */
-export function mcpApproval(requestId: string, approve = true, reason?: string): ProviderPart {
+export function mcpApproval(requestId: string, approve = true, reason?: string): OfType<Part, 'provider'> {
   const reply = { type: 'mcp_approval_response', approval_request_id: requestId, approve, reason };
   return { type: 'provider', provider, data: omitUndefined(reply) };
 }

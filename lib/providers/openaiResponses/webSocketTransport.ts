@@ -13,8 +13,6 @@ import { Connection } from './webSocketConnection.js';
 import type { WebSocketLike } from './webSocketConnection.js';
 import { requireNumber } from '../../core/options.js';
 
-export type { WebSocketLike } from './webSocketConnection.js';
-
 /** A class of WebSockets that sends headers when it connects. */
 export type WebSocketClass = new (
   url: string,

@@ -1,9 +1,10 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { omitUndefined } from '../../core/json/json.js';
-import type { FilePart } from '../../core/message.js';
+import type { FilePart, Part } from '../../core/message.js';
+import type { OfType } from '../../core/typesOf.js';
 
 /** Replaces a data URL with its bytes, because few APIs accept data URLs. Any other file is unchanged. */
-export function inlineDataUrl(file: FilePart): FilePart {
+export function inlineDataUrl(file: FilePart): OfType<Part, 'file'> {
   const inline = file.url === undefined ? undefined : parseDataUrl(file.url);
   if (!inline) return file;
   const { mediaType, name, providerData, providerOptions } = file;

@@ -1,9 +1,10 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
-import type { FilePart, ToolResultPart } from '../../core/message.js';
+import type { FilePart, Part, ToolResultPart } from '../../core/message.js';
 import { resultText } from './encode.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
+import type { OfType } from '../../core/typesOf.js';
 
 /** A text or a file of a tool's result. */
 export type ToolResultContent = { readonly type: 'text'; readonly text: string } | FilePart;
@@ -14,7 +15,7 @@ export type ToolResultContent = { readonly type: 'text'; readonly text: string }
  *
  * @returns The contents in order. A result without files is one text.
  */
-export function toolResultContent(part: ToolResultPart): readonly ToolResultContent[] {
+export function toolResultContent(part: ToolResultPart): readonly OfType<Part, 'text' | 'file'>[] {
   const items: readonly JsonValue[] = Array.isArray(part.result)
     ? (part.result as readonly JsonValue[])
     : [part.result ?? null];

@@ -1,5 +1,6 @@
-import type { FinishReason, MetadataChunk } from '../../core/chunk.js';
+import type { Chunk, FinishReason } from '../../core/chunk.js';
 import type { JsonValue } from '../../core/json/json.js';
+import type { OfType } from '../../core/typesOf.js';
 
 /**
  * Reports an event, a block or a part of a type that the wire does not know, as the metadata `unknown`: an API may add
@@ -7,7 +8,10 @@ import type { JsonValue } from '../../core/json/json.js';
  *
  * @param raw The object, as it was received.
  */
-export const unknownChunk = (raw: JsonValue): MetadataChunk => ({ type: 'metadata', metadata: { unknown: raw } });
+export const unknownChunk = (raw: JsonValue): OfType<Chunk, 'metadata'> => ({
+  type: 'metadata',
+  metadata: { unknown: raw },
+});
 
 /**
  * The finish reason of a response with a call of an unknown kind, which nobody answers: an end that looks normal would

@@ -1,4 +1,4 @@
-import { catchError, concatMap, defer, map, NEVER, of, tap } from 'rxjs';
+import { catchError, concatMap, defer, map, NEVER, of, tap, throwError } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import { tryParseJson } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
@@ -9,7 +9,6 @@ import { createService } from '../service.js';
 import type { HandledAgent } from '../handledAgent.js';
 import type { Client } from '../runs/runAccess.js';
 import type { EdgeOptions, LimitOptions, ServiceOptions } from '../serviceOptions.js';
-import { failWith } from '../runs/settled.js';
 import { agUiResponse } from './agUiResponse.js';
 import type { AgUiResponseOptions } from './agUiResponse.js';
 import type { RunAgentInput } from '../../transport/agUi/protocol.js';
@@ -80,7 +79,13 @@ export function agUiHandler<C = unknown>(
       }),
       catchError((thrown: unknown) => {
         if (thrown instanceof RequestError) throw thrown;
-        return of(agUiResponse(failWith(thrown), input, options)); // a failed run, for AG-UI
+        return of(
+          agUiResponse(
+            throwError(() => thrown),
+            input,
+            options,
+          ),
+        ); // a failed run, for AG-UI
       }),
     );
   };

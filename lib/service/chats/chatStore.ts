@@ -27,7 +27,7 @@ export interface ChatService {
   readonly onError: (thrown: unknown) => void;
 }
 
-/** The chats of the users of a service: what `keepChats` of `rivulet/chats` returns. */
+/** The chats of the users of a service: what `keepChats` of `rivulet/service` returns. */
 export interface ServiceChats<C = unknown> {
   readonly store: ChatStore;
   /** Answers a request for chats. A RequestError is the answer, too. */

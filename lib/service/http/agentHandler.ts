@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, EMPTY, filter, isObservable, map, of, skip, tap } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, filter, isObservable, map, of, skip, tap, throwError } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { ServiceChats } from '../chats/chatStore.js';
@@ -28,7 +28,6 @@ import { continueRun, endOf, handOver, recordOf } from '../runs/handOver.js';
 import type { HandledAgent } from '../handledAgent.js';
 import type { Client } from '../runs/runAccess.js';
 import type { ServiceOptions } from '../serviceOptions.js';
-import { failWith } from '../runs/settled.js';
 import type { SharedRun } from '../runs/shareRun.js';
 
 /** Options of `agentHandler`. `C` is the type of the user's own value for tools. */
@@ -46,7 +45,7 @@ export interface AgentHandlerOptions<C = unknown> extends ServiceOptions<C>, Ser
    */
   readonly context?: ((request: Request) => C | ObservableInput<C>) | undefined;
   /**
-   * Keeps the chats of each user, so that another device can list and open them: `keepChats` of `rivulet/chats`.
+   * Keeps the chats of each user, so that another device can list and open them: `keepChats` of `rivulet/service`.
    * Default: none, and only the browser keeps them.
    */
   readonly chats?: ServiceChats<NoInfer<C>> | undefined;
@@ -140,7 +139,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
   const fail = (thrown: unknown): Response => {
     if (thrown instanceof RequestError)
       return Response.json({ error: { message: thrown.message } }, { status: thrown.status, headers: thrown.headers });
-    return send(failWith(thrown));
+    return send(throwError(() => thrown));
   };
   const launch = (plan: RunPlan, after?: string): Observable<Response> => {
     const { id } = plan.record;

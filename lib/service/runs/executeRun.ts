@@ -1,6 +1,6 @@
 import { asyncScheduler, AsyncSubject, catchError, concat, concatMap, defaultIfEmpty, defer, EMPTY } from 'rxjs';
 import { exhaustMap, finalize, ignoreElements, interval, map, merge, of, retry, Subject, take, takeUntil } from 'rxjs';
-import { tap, timeout } from 'rxjs';
+import { tap, throwError, timeout } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
@@ -14,7 +14,6 @@ import type { WrapTurn } from './wrapInnerRuns.js';
 import { lateStore, RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
 import { RunTakenError } from '../ports/runLog.js';
-import { failWith } from './settled.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { writeFirst } from './writeFirst.js';
 
@@ -128,7 +127,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
     };
     const fail = (thrown: unknown): Observable<never> => {
       hasEnded = true;
-      const failed = failWith(thrown);
+      const failed = throwError(() => thrown);
       if (thrown instanceof RunTakenError) return failed;
       if (hasBegun || failedRunOf(thrown)) return concat(record.write(changeAtFailure(thrown)).pipe(report), failed);
       const restored = plan.restores ? plan.stored?.record : undefined;
@@ -170,7 +169,11 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
         });
         /** A request that was rejected has begun nothing. */
         const undoBegin = (thrown: unknown) =>
-          concat(thrown instanceof RequestError ? EMPTY : undo, record.delete(), failWith(thrown));
+          concat(
+            thrown instanceof RequestError ? EMPTY : undo,
+            record.delete(),
+            throwError(() => thrown),
+          );
         return concat(
           record.write({}).pipe(retryOnce()),
           afterWrite,
@@ -186,15 +189,15 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
 
 /** After an error, nobody knows whether the store has written: the same write again makes it certain. */
 const retryOnce = (): MonoTypeOperatorFunction<never> =>
-  retry({ count: 1, delay: (thrown) => (isRejection(thrown) ? failWith(thrown) : of(0)) });
+  retry({ count: 1, delay: (thrown: unknown) => (isRejection(thrown) ? throwError(() => thrown) : of(0)) });
 const isRejection = (thrown: unknown) => thrown instanceof RunTakenError || thrown instanceof RequestError;
 
 const ignoreIfTaken = (thrown: unknown): Observable<never> =>
-  thrown instanceof RunTakenError ? EMPTY : failWith(thrown);
+  thrown instanceof RunTakenError ? EMPTY : throwError(() => thrown);
 
 /** The store may be unreachable for a while. The lease says how long. */
 const ignoreUnlessTaken = (thrown: unknown): Observable<never> =>
-  thrown instanceof RunTakenError ? failWith(thrown) : EMPTY;
+  thrown instanceof RunTakenError ? throwError(() => thrown) : EMPTY;
 
 /** A record that this process may change. */
 interface HeldRecord {
@@ -226,7 +229,8 @@ function holdRecord(store: RunStore, first: RunRecord, firstVersion: number): He
         .pipe(
           concatMap(work),
           take(1),
-          timeout({ first: LEASE_TIME, with: () => failWith(lateStore()) }), // somebody else may have the run by then
+          // Somebody else may have the run by then.
+          timeout({ first: LEASE_TIME, with: () => throwError(() => lateStore()) }),
           defaultIfEmpty(false),
           map((isDone) => {
             if (!isDone) throw new RunTakenError();
@@ -234,7 +238,7 @@ function holdRecord(store: RunStore, first: RunRecord, firstVersion: number): He
           }),
           catchError((thrown: unknown) => {
             isUncertain = !(thrown instanceof RunTakenError);
-            return failWith(thrown);
+            return throwError(() => thrown);
           }),
           ignoreElements(),
           oneByOne.limit(),

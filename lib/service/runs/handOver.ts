@@ -10,6 +10,7 @@ import {
   of,
   take,
   tap,
+  throwError,
 } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
@@ -21,7 +22,6 @@ import { replayCheckpoint } from './replayRecord.js';
 import { RunTakenError } from '../ports/runLog.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
-import { failWith } from './settled.js';
 import type { SharedRun } from './shareRun.js';
 
 /**
@@ -42,9 +42,9 @@ export function handOver(
     store.put({ ...record, state: 'running', updated: asyncScheduler.now(), attempt: 0 }, 0),
   ).pipe(
     take(1),
-    concatMap((isDone) => (isDone ? EMPTY : failWith(new RunTakenError()))),
+    concatMap((isDone) => (isDone ? EMPTY : throwError(() => new RunTakenError()))),
   );
-  const undone = (thrown: unknown) => concat(undo, store.delete(id, 1).pipe(concatMap(() => failWith(thrown))));
+  const undone = (thrown: unknown) => concat(undo, store.delete(id, 1).pipe(concatMap(() => throwError(() => thrown))));
   return concat(written, begin.pipe(catchError(undone)), log.append(id, 1, []), enqueue);
 }
 
@@ -81,7 +81,7 @@ export const recordOf = (store: RunStore, id: string) =>
 export const endOf = (run: SharedRun): Observable<never> =>
   run.events$.pipe(
     ignoreElements(),
-    catchError((thrown: unknown) => (run.status === 'failed' ? EMPTY : failWith(thrown))),
+    catchError((thrown: unknown) => (run.status === 'failed' ? EMPTY : throwError(() => thrown))),
   );
 
 /**

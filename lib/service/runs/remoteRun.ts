@@ -1,4 +1,4 @@
-import { catchError, concatMap, defer, delayWhen, EMPTY, exhaustMap, filter, interval, map } from 'rxjs';
+import { catchError, concatMap, defer, delayWhen, EMPTY, exhaustMap, filter, interval, map, throwError } from 'rxjs';
 import { retry, Subscription, take, takeUntil, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { RivuletError } from '../../core/errors.js';
@@ -7,7 +7,6 @@ import { keepDescription } from './trustedDescription.js';
 import { RunNotFoundError } from '../ports/runLog.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
-import { failWith } from './settled.js';
 import type { SharedRun } from './shareRun.js';
 
 /** How often a record is read, in milliseconds. */
@@ -53,7 +52,7 @@ export const watchExecutor = (
     filter((stored) => !stored || !isExecuted(stored.record)),
     take(1),
     delayWhen((stored) => timer(stored && stored.record.state !== 'running' ? END_TIME : 0)),
-    concatMap(() => failWith(new ExecutorLostError())),
+    concatMap(() => throwError(() => new ExecutorLostError())),
   );
 
 /** How long to wait until the log of a run may be open, in milliseconds. */
@@ -72,8 +71,12 @@ export function remoteRun(log: RunLog, id: string, lost: Observable<never>): Sha
   const envelopes = (after?: string) =>
     log.read(id, after).pipe(
       // The record of a run is written before its log is opened.
-      retry({ delay: (thrown) => (isNotOpen(thrown, after) ? timer(OPENING_TIME) : failWith(thrown)) }),
-      catchError((thrown: unknown) => failWith(thrown instanceof RemoteRunError ? keepDescription(thrown) : thrown)),
+      retry({
+        delay: (thrown: unknown) => (isNotOpen(thrown, after) ? timer(OPENING_TIME) : throwError(() => thrown)),
+      }),
+      catchError((thrown: unknown) =>
+        throwError(() => (thrown instanceof RemoteRunError ? keepDescription(thrown) : thrown)),
+      ),
       takeUntil(lost),
     );
   return {

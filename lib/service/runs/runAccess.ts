@@ -5,7 +5,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import { estimateSize } from './estimateSize.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
-import { settled } from './settled.js';
+import { settled } from '../../core/settled.js';
 
 /** The client that sends a request. */
 export interface Client<C> {

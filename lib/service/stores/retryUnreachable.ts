@@ -1,6 +1,5 @@
-import { asyncScheduler, defer, retry, timer } from 'rxjs';
+import { asyncScheduler, defer, retry, throwError, timer } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
-import { failWith } from '../runs/settled.js';
 
 /** The longest delay between two attempts, in milliseconds. */
 const MAX_DELAY = 2000;
@@ -23,7 +22,7 @@ export function retryUnreachable<T>(
           delay: (thrown: unknown, attempt) =>
             isUnreachable(thrown) && asyncScheduler.now() < end
               ? timer(Math.min(50 * 2 ** attempt, MAX_DELAY))
-              : failWith(thrown),
+              : throwError(() => thrown),
         }),
       );
     });

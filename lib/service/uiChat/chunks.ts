@@ -97,7 +97,7 @@ export type UiToolChunk =
   | { readonly type: 'tool-output-denied'; readonly toolCallId: string };
 
 /** Data about a part, by the name of its provider. */
-export type UiProviderMetadata = Readonly<Record<string, JsonObject>>;
+type UiProviderMetadata = Readonly<Record<string, JsonObject>>;
 
 /** Why a message ended, as the AI SDK names it. */
 export type UiFinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';

@@ -35,7 +35,7 @@ interface ServerCall {
 }
 
 /** Where chunks are written. */
-export interface ChunkOutput {
+export interface ToolChunkOutput {
   /** Writes a chunk that adds a part to the message. */
   add(chunk: UiMessageChunk): void;
   /** Writes a chunk that changes a part. */
@@ -53,7 +53,7 @@ export class ToolChunks {
 
   constructor(
     private readonly clientTools: ReadonlySet<string>,
-    private readonly out: ChunkOutput,
+    private readonly out: ToolChunkOutput,
   ) {}
 
   addFragment(fragment: ToolCallFragment): void {

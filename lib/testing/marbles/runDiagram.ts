@@ -10,7 +10,7 @@ import { parseDiagram } from './parseDiagram.js';
 
 export { parseDiagram } from './parseDiagram.js';
 export type { Diagram } from './parseDiagram.js';
-export type { DiagramLine, DrawnEvent } from './line.js';
+export type { DiagramLine } from './line.js';
 
 /**
  * The streams of a diagram by title. They are Observables of `never`, which every operator accepts. Annotate them where

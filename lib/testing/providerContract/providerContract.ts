@@ -14,6 +14,7 @@ import {
 import type { RecordedAnswer } from './recordedAnswer.js';
 import { recordedResponse, recordedServer } from './recordedServer.js';
 import type { BodyOptions, RecordedServer } from './recordedServer.js';
+import type { Plain } from '../../core/typesOf.js';
 
 /** One check of the provider contract, for any test runner. */
 export interface ProviderContractCase {
@@ -71,7 +72,7 @@ const MAX_POSITIONS = 40;
  * @param options The provider's name, its model, and recorded responses with what they contain.
  * @returns The cases. Each is independent of the others.
  */
-export function providerContract(options: ProviderContractOptions): readonly ProviderContractCase[] {
+export function providerContract(options: ProviderContractOptions): readonly Plain<ProviderContractCase>[] {
   const groups = [modelCases(options), ...options.answers.map((answer) => answerCases(options, answer))];
   return groups.flatMap((cases) => Object.entries(cases).map(([title, run]) => ({ title, run })));
 }

@@ -82,7 +82,7 @@ export interface Behaviour {
 }
 
 /** The first requests fail. */
-export interface FirstFailures {
+interface FirstFailures {
   /** The HTTP status: 429, 500, ... */
   readonly status: number;
   /** How many requests. Default: 1. */

@@ -1,4 +1,5 @@
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import type { Plain } from '../../core/typesOf.js';
 
 /** The fields that every event of AG-UI may have. Fields that are not listed pass through unread. */
 interface AgUiBase {
@@ -7,7 +8,7 @@ interface AgUiBase {
 }
 
 /** A run starts. It is the first event, unless the run fails at once. */
-export interface RunStartedEvent extends AgUiBase {
+interface RunStartedEvent extends AgUiBase {
   readonly type: 'RUN_STARTED';
   readonly threadId: string;
   readonly runId: string;
@@ -71,7 +72,7 @@ export interface RunErrorEvent extends AgUiBase {
 }
 
 /** A text message: its start, its deltas and its end. The role is `assistant` unless it says otherwise. */
-export type TextMessageEvent =
+type TextMessageEvent =
   | (AgUiBase & { readonly type: 'TEXT_MESSAGE_START'; readonly messageId: string; readonly role?: TextRole })
   | (AgUiBase & { readonly type: 'TEXT_MESSAGE_CONTENT'; readonly messageId: string; readonly delta: string })
   | (AgUiBase & { readonly type: 'TEXT_MESSAGE_END'; readonly messageId: string });
@@ -79,14 +80,14 @@ export type TextMessageEvent =
 type TextRole = 'developer' | 'system' | 'assistant' | 'user';
 
 /** The model's reasoning: a span, which holds messages. */
-export type ReasoningEvent =
+type ReasoningEvent =
   | (AgUiBase & { readonly type: 'REASONING_START' | 'REASONING_END'; readonly messageId: string })
   | (AgUiBase & { readonly type: 'REASONING_MESSAGE_START'; readonly messageId: string; readonly role: 'reasoning' })
   | (AgUiBase & { readonly type: 'REASONING_MESSAGE_CONTENT'; readonly messageId: string; readonly delta: string })
   | (AgUiBase & { readonly type: 'REASONING_MESSAGE_END'; readonly messageId: string });
 
 /** A tool call: its start, its arguments as JSON text, its end, and its result. */
-export type ToolCallEvents =
+type ToolCallEvents =
   | (AgUiBase & {
       readonly type: 'TOOL_CALL_START';
       readonly toolCallId: string;
@@ -103,7 +104,7 @@ export type ToolCallEvents =
     });
 
 /** Replaces the messages of the client. */
-export interface MessagesSnapshotEvent extends AgUiBase {
+interface MessagesSnapshotEvent extends AgUiBase {
   readonly type: 'MESSAGES_SNAPSHOT';
   readonly messages: readonly AgUiMessage[];
 }
@@ -138,7 +139,7 @@ export interface CustomEvent extends AgUiBase {
 }
 
 /** The events of AG-UI that `toAgUi` emits. */
-export type AgUiEvent =
+export type AgUiEvent = Plain<
   | RunStartedEvent
   | RunFinishedEvent
   | RunErrorEvent
@@ -147,10 +148,11 @@ export type AgUiEvent =
   | ToolCallEvents
   | MessagesSnapshotEvent
   | SubagentEvent
-  | CustomEvent;
+  | CustomEvent
+>;
 
 /** The short forms of a message, which other servers send: the first one of a message has its id. */
-export type AgUiChunk =
+export type AgUiChunk = Plain<
   | (AgUiBase & {
       readonly type: 'TEXT_MESSAGE_CHUNK';
       readonly messageId?: string;
@@ -163,10 +165,11 @@ export type AgUiChunk =
       readonly toolCallId?: string;
       readonly toolCallName?: string;
       readonly delta?: string;
-    });
+    })
+>;
 
 /** The events of AG-UI that are not part of a conversation: `fromAgUi` passes them through. */
-export type AgUiOtherEvent =
+export type AgUiOtherEvent = Plain<
   | RunStartedEvent
   | RunFinishedEvent
   | MessagesSnapshotEvent
@@ -187,7 +190,8 @@ export type AgUiOtherEvent =
       readonly activityType: string;
       readonly patch: readonly JsonObject[];
     }
-  | { readonly type: 'RAW'; readonly event: JsonValue; readonly source?: string };
+  | { readonly type: 'RAW'; readonly event: JsonValue; readonly source?: string }
+>;
 
 /** The content of a message: a text, or texts and files. */
 export type AgUiContent = string | readonly AgUiPart[];

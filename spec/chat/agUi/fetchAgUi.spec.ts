@@ -6,9 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { agUiHandler, fetchAgUi, fromAgUi } from '../../../lib/agUi.js';
-import type { FetchAgUiOptions } from '../../../lib/agUi.js';
 import { tool } from '../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
+import type { OptionsOf } from '../../../lib/index.js';
 import { nodeListener } from '../../../lib/service/http/nodeListener.js';
 import { toView } from '../../../lib/operators/toView.js';
 
@@ -28,7 +28,7 @@ async function serve(listener: RequestListener): Promise<string> {
 }
 
 const request = { threadId: 't', runId: 'r', messages: [{ id: '1', role: 'user', content: 'Go.' } as const] };
-const fetchFrom = (url: string, options: FetchAgUiOptions = {}) =>
+const fetchFrom = (url: string, options: OptionsOf<typeof fetchAgUi> = {}) =>
   lastValueFrom(fetchAgUi(url, request, options).pipe(toArray()));
 const send = (body: string): RequestListener => {
   return (_, response) => response.writeHead(200, { 'content-type': 'text/event-stream' }).end(body);

@@ -31,11 +31,17 @@ const ours: readonly Program[] = [
     '{ accumulateToolCalls, consolidate, endTurn, executeTools, openai, tool }',
   ),
   rivulet('`openai`, `createAgent`, `tool`', '{ createAgent, openai, tool }'),
-  rivulet('a page, `conversation`, `remoteAgent`, `toView`', '{ conversation, remoteAgent, toView }'),
+  {
+    what: 'Rivulet: a page, `conversation`, `remoteAgent`, `toView`',
+    code: "export { conversation, remoteAgent } from './chat/index.js'; export { toView } from './index.js';",
+    from: library,
+  },
   rivulet('all names of `rivulet`', '*'),
   {
     what: 'Rivulet: everything without bridges and testing',
-    code: "export * from './index.js'; export * from './registry/index.js'; export * from './providers/kit.js';",
+    code: ['index', 'service/index', 'chat/index', 'providers/registry/index', 'providers/kit']
+      .map((entry) => `export * from './${entry}.js';`)
+      .join(' '),
     from: library,
   },
 ];

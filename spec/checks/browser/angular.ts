@@ -3,7 +3,7 @@ import { ReplaySubject } from 'rxjs';
 import { tool } from 'rivulet';
 import type { Chunk } from 'rivulet';
 import { toolCall } from 'rivulet/testing';
-import type { Step } from 'rivulet/testing/server';
+import type { Step } from 'rivulet/testing';
 import * as z from 'zod';
 import { nestedTool, removes } from '../../support/nestedAgents.js';
 import type { Check } from './checks.js';

@@ -3,7 +3,8 @@ import { NEVER, ReplaySubject, Subject, concat, concatMap, finalize, from, inter
 import { progress, tool } from 'rivulet';
 import type { Chunk } from 'rivulet';
 import { toolCall } from 'rivulet/testing';
-import type { ServedTurn, Step } from 'rivulet/testing/server';
+import type { Step } from 'rivulet/testing';
+import type { ServedTurn } from 'rivulet/testing/server';
 import type { Browser, Page } from 'playwright-core';
 import * as z from 'zod';
 import { chatOn } from './stage.js';

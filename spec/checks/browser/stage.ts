@@ -5,7 +5,8 @@ import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } fr
 import { createAgent, openai } from 'rivulet';
 import type { Agent, Tool } from 'rivulet';
 import { serveModel } from 'rivulet/testing/server';
-import type { LoopbackServer, Script, ServedTurn, ServeOptions } from 'rivulet/testing/server';
+import type { LoopbackServer, ServedTurn, ServeOptions } from 'rivulet/testing/server';
+import type { Script } from 'rivulet/testing';
 import type { Check } from './checks.js';
 import { openProxy } from './proxy.js';
 import type { Proxy } from './proxy.js';

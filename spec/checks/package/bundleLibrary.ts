@@ -25,7 +25,8 @@ const entries = [
   'service/stores/dbos/index',
   'tools/mcp/index',
   'agUi',
-  'chats',
+  'service/index',
+  'chat/index',
   'observe/opentelemetry/index',
   'observe/recording/index',
   'testing/index',
@@ -61,8 +62,8 @@ const needsRxjs = (id: string, meta: ManualChunkMeta): boolean =>
     ?.importedIds.some((to) => isRxjs(to) || (isOurs(to) && roomOf(to) === roomOf(id) && needsRxjs(to, meta))) ?? false;
 
 /**
- * The output file of each folder whose modules are one file; undefined: each entry point has them. A page has what it
- * shows and how that travels together. The innermost folder of a module decides.
+ * The output file of each folder whose modules are one file; undefined: each entry point has them. The innermost folder
+ * of a module decides.
  */
 const filesOfFolders: Readonly<Record<string, string | undefined>> = {
   core: 'core',
@@ -73,8 +74,8 @@ const filesOfFolders: Readonly<Record<string, string | undefined>> = {
   'tools/mcp': undefined,
   observe: 'recording',
   'observe/opentelemetry': undefined,
-  'operators/view': 'page',
-  transport: 'page',
+  'operators/view': 'view',
+  transport: 'transport',
   'transport/agUi': undefined,
   chat: 'page',
   'chat/agUi': undefined,
@@ -82,16 +83,16 @@ const filesOfFolders: Readonly<Record<string, string | undefined>> = {
   service: 'service',
   'service/agUi': undefined,
   'service/uiChat': undefined,
-  'service/chats': undefined,
   'service/stores': undefined,
   'service/stores/memory': 'service',
 };
 
 /** Modules that import other names of rxjs than the rest of their room, and are therefore not in its file. */
 const filesOfModules: Readonly<Record<string, string | undefined>> = {
-  'operators/toView.ts': 'page',
-  'chat/remoteChats.ts': undefined, // only for rivulet/chats
+  'operators/toView.ts': 'view',
+  'chat/remoteChats.ts': undefined, // only for rivulet/chat
   'chat/chatCopies.ts': undefined,
+  'service/chats/keepChats.ts': undefined, // only for rivulet/service
   'core/deriveModel.ts': 'coreOverRxjs',
   'core/ignoreTeardownErrors.ts': 'coreOverRxjs',
   'core/notifier.ts': 'coreOverRxjs',

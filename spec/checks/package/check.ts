@@ -140,6 +140,10 @@ const steps: readonly (readonly [string, () => Promise<unknown>])[] = [
     () => typeCheck('--module', 'nodenext', 'typed.mts', 'typed.cts'),
   ],
   ['types of a bundled module', () => typeCheck('--module', 'esnext', '--moduleResolution', 'bundler', 'typed.mts')],
+  [
+    'declarations of a package that infers its types',
+    () => typeCheck('--declaration', '--module', 'nodenext', 'declared.mts'),
+  ],
   ['types of the matcher in jest and in vitest', matcherTypes],
   ['an import reads few files and has no side effects', () => imports(consumer)],
   ['the oldest peers', oldestPeers],

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { runCommand } from '../../../lib/cli/runCommand.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
-import type { LoopbackServer, Script, ServeOptions } from '../../../lib/testing/server/index.js';
+import type { LoopbackServer, ServeOptions } from '../../../lib/testing/server/index.js';
+import type { Script } from '../../../lib/testing/index.js';
 import { fakeTerminal } from '../../support/terminal.js';
 
 describe('npx rivulet chat', () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom } from 'rxjs';
-import { conversation, remoteAgent } from 'rivulet';
+import { conversation, remoteAgent } from 'rivulet/chat';
 
 const project = fileURLToPath(new URL('../../..', import.meta.url));
 

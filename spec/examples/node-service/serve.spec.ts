@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { NEVER, concat, filter, firstValueFrom, of } from 'rxjs';
-import { conversation, createAgent, remoteAgent, tool } from 'rivulet';
-import type { Agent, Chunk, ConversationView } from 'rivulet';
+import { createAgent, tool } from 'rivulet';
+import type { Agent, Chunk } from 'rivulet';
 import { scriptedModel, toolCall } from 'rivulet/testing';
+import { conversation, remoteAgent } from 'rivulet/chat';
+import type { ConversationView } from 'rivulet/chat';
 import { serve } from '../../../examples/node-service/serve.js';
 import { pageFiles } from '../../../examples/page/files.js';
 
@@ -24,8 +26,8 @@ describe('serve', () => {
   it('serve answers with the page, and with the modules of its import map', async () => {
     const url = await open(createAgent({ model: scriptedModel([]) }));
     const page = await (await fetch(url)).text();
-    const paths = [...page.matchAll(/"(?:rivulet|rivulet\/chats|rxjs)": "(.*?)"/g)].map(([, path]) => path ?? '');
-    expect(paths).toHaveLength(3);
+    const paths = [...page.matchAll(/"(?:rivulet\/chat|rxjs)": "(.*?)"/g)].map(([, path]) => path ?? '');
+    expect(paths).toHaveLength(2);
     for (const path of paths) {
       const response = await fetch(new URL(path, url));
       expect(response.headers.get('content-type')).toMatch(/^text\/javascript/);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { firstValueFrom } from 'rxjs';
 import { createAgent } from 'rivulet';
-import type { JsonObject, ToolResultPart } from 'rivulet';
+import type { JsonObject, OfType, Part } from 'rivulet';
 import { scriptedModel, toolCall } from 'rivulet/testing';
 import { writeFile } from '../../../examples/terminal/writeFile.js';
 
@@ -13,7 +13,7 @@ beforeEach(async () => void (root = await mkdtemp(join(tmpdir(), 'rivulet-'))));
 afterEach(() => rm(root, { recursive: true }));
 
 /** The result of a call of write_file that the user allows. */
-async function call(args: JsonObject): Promise<ToolResultPart | undefined> {
+async function call(args: JsonObject): Promise<OfType<Part, 'toolResult'> | undefined> {
   const model = scriptedModel([[toolCall('write_file', args)], 'Done.']);
   const approve = () => [{ approve: true as const }];
   const { messages } = await firstValueFrom(createAgent({ model, tools: [writeFile(root)], approve }).run('Write.'));

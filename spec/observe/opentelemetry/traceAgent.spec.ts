@@ -21,7 +21,6 @@ import * as z from 'zod';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import type { AgentOptions } from '../../../lib/agent/createAgent.js';
 import { traceAgent } from '../../../lib/observe/opentelemetry/index.js';
-import type { TraceAgentOptions } from '../../../lib/observe/opentelemetry/index.js';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import { ConnectionError } from '../../../lib/core/errors.js';
 import { isResult, isToolStart } from '../../../lib/core/eventGuards.js';
@@ -31,6 +30,7 @@ import { twoPhase } from '../../../lib/agent/twoPhase.js';
 import { fallback } from '../../../lib/models/fallback.js';
 import { retryModel } from '../../../lib/models/retryModel.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
+import type { OptionsOf } from '../../../lib/index.js';
 import { agentTool } from '../../../lib/tools/agentTool.js';
 import { typed } from '../../../lib/agent/typed.js';
 import { observe } from '../../support/observe.js';
@@ -41,7 +41,7 @@ const hang = tool({ name: 'hang', description: 'Never ends.', execute: () => NEV
 const reset = () => new ConnectionError('scripted', 'The connection was reset.');
 
 /** An agent whose runs are recorded. */
-function traced(options: AgentOptions, traceOptions: TraceAgentOptions = { name: 'helper' }) {
+function traced(options: AgentOptions, traceOptions: OptionsOf<typeof traceAgent> = { name: 'helper' }) {
   const recorded = record();
   return { ...recorded, recorded, agent: traceAgent(createAgent(options), { ...recorded.options, ...traceOptions }) };
 }
@@ -631,7 +631,7 @@ describe('traceAgent', () => {
   });
 
   describe('the metrics of traceAgent', () => {
-    const measured = async (traceOptions: TraceAgentOptions) => {
+    const measured = async (traceOptions: OptionsOf<typeof traceAgent>) => {
       const late = tool({ name: 'late', description: 'Ends late.', execute: () => timer(500).pipe(map(() => 'late')) });
       const usage = { input: 100, output: 20, cachedInput: 40, cacheWriteInput: 7, reasoning: 5 };
       const model = scriptedModel([

@@ -4,8 +4,9 @@ import { createAgent, openai, retryModel, tool } from 'rivulet';
 import type { Agent, RunEvent } from 'rivulet';
 import { drawRun, readRecording, recordFetch, recordRun, replayRun, writeSpec } from 'rivulet/recording';
 import { inVirtualTime, toolCall } from 'rivulet/testing';
+import type { Step } from 'rivulet/testing';
 import { serveModel } from 'rivulet/testing/server';
-import type { LoopbackServer, Step } from 'rivulet/testing/server';
+import type { LoopbackServer } from 'rivulet/testing/server';
 import * as z from 'zod';
 import { runSpec } from './runSpec.js';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { concat, interval, map, of, take, takeUntil, timer } from 'rxjs';
 import * as rivulet from 'rivulet';
 import { agentTool, createAgent, progress, retryModel, tool } from 'rivulet';
-import type { Agent, AgentOptions, RunOptions, Tool } from 'rivulet';
+import type { Agent, AgentOptions, OptionsOf, Tool } from 'rivulet';
 import { readRecording, record, recordRun, replayRun, writeSpec } from 'rivulet/recording';
 import { drawInVirtualTime, inVirtualTime, playMarbles, scriptedModel, toolCall } from 'rivulet/testing';
 import type { Script, ScriptedRequest } from 'rivulet/testing';
@@ -53,7 +53,10 @@ const inPieces = (name: string, args: string) => [
 ];
 
 /** Runs an agent until it waits, and resumes it. */
-function recordBoth(agent: Agent, answer: (waiting: readonly rivulet.WaitingCall[]) => rivulet.ResumeOptions) {
+function recordBoth(
+  agent: Agent,
+  answer: (waiting: readonly rivulet.WaitingCall[]) => rivulet.OptionsOf<rivulet.Agent['resume']>,
+) {
   const lines: string[] = [];
   const recorded = recordRun(agent, (line) => void lines.push(line));
   const { values } = inVirtualTime(() => recorded.stream('Hi'));
@@ -135,7 +138,7 @@ const runs = {
     agentWith([[toolCall('weather', { city: 5 })], 'Done'], { tools: [weather] as readonly Tool[] }),
   ),
   'fragments as events': once(agentWith([inPieces('fast', '{"a":1}'), 'Done']), (agent) =>
-    agent.stream('Hi', { fragments: true } as RunOptions as { fragments?: false }),
+    agent.stream('Hi', { fragments: true } as OptionsOf<Agent['stream']> as { fragments?: false }),
   ),
   'masked content': once(
     agentWith([['Wait. ', ...inPieces('weather', '{"city":"Oslo"}')], 'Done'], { tools: [weather] as readonly Tool[] }),

@@ -4,9 +4,10 @@ import { concat, config, from, lastValueFrom, map, merge, NEVER, of, Subject, ta
 import { agentTool, createAgent, progress, tool, toolLoop, userMessage } from 'rivulet';
 import type { Agent, Chunk, Orchestrator } from 'rivulet';
 import { readRecording, record, recordRun } from 'rivulet/recording';
-import type { RecordingEntry, RecordingOptions } from 'rivulet/recording';
+import type { RecordingEntry } from 'rivulet/recording';
 import { inVirtualTime, scriptedModel, toolCall } from 'rivulet/testing';
-import type { ScriptedOutput } from 'rivulet/testing';
+import type { RecordingOptions } from '../../../lib/observe/recording/recordingOutput.js';
+import type { ScriptedOutput } from '../../../lib/testing/script.js';
 import { busyAgent, recordVirtually, weather } from './runs.js';
 
 const request = { messages: [userMessage('Hello')] };

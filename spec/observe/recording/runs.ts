@@ -1,13 +1,12 @@
 import { concat, map, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent, progress, retryModel, tool } from 'rivulet';
-import type { Agent } from 'rivulet';
+import type { Agent, OptionsOf, RunEvent } from 'rivulet';
 import { readRecording, recordRun } from 'rivulet/recording';
-import type { RecordRunOptions, RunRecording } from 'rivulet/recording';
+import type { RunRecording } from 'rivulet/recording';
 import * as z from 'zod';
 import { inVirtualTime, scriptedModel, toolCall } from 'rivulet/testing';
-import type { VirtualRun } from 'rivulet/testing';
-import type { RunEvent } from 'rivulet';
+import type { VirtualRun } from '../../../lib/testing/inVirtualTime.js';
 
 /** A tool with progress, which takes 300 ms for Oslo and fails for Atlantis. */
 export const weather = tool({
@@ -70,7 +69,7 @@ export const busyAgent = (): Agent => {
 export function recordVirtually(
   agent: Agent,
   run: (recorded: Agent) => Observable<RunEvent> = (recorded) => recorded.stream('How warm is it in Oslo?'),
-  options: RecordRunOptions = {},
+  options: OptionsOf<typeof recordRun> = {},
 ): { readonly lines: readonly string[]; readonly recording: RunRecording; readonly played: VirtualRun<RunEvent> } {
   const lines: string[] = [];
   const sink = (line: string) => void lines.push(line);

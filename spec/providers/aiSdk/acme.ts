@@ -1,9 +1,8 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider';
 import { lastValueFrom, materialize, toArray } from 'rxjs';
 import { accumulateToolCalls, consolidate, userMessage } from 'rivulet';
-import type { Message, Model, ModelRequest } from 'rivulet';
+import type { Message, Model, ModelRequest, OptionsOf } from 'rivulet';
 import { fromAiSdk } from 'rivulet/ai-sdk';
-import type { AiSdkOptions } from 'rivulet/ai-sdk';
 
 export const question: ModelRequest = { messages: [userMessage('Hello?')] };
 const usage = {
@@ -24,7 +23,7 @@ export const signed = (signature: string) => ({ providerMetadata: { acme: { sign
 export function acme(
   parts: readonly LanguageModelV4StreamPart[],
   end: 'close' | 'hang' | Error = 'close',
-  options: AiSdkOptions = {},
+  options: OptionsOf<typeof fromAiSdk> = {},
 ) {
   const asked: LanguageModelV4CallOptions[] = [];
   const seen = { cancelled: false, pulled: 0 };

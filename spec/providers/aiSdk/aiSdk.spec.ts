@@ -2,7 +2,7 @@ import type { LanguageModelV3, LanguageModelV4, LanguageModelV4StreamPart } from
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { concatMap, delay, from, lastValueFrom, materialize, of, Subscription, toArray } from 'rxjs';
 import { fromAiSdk } from 'rivulet/ai-sdk';
-import type { AiSdkOptions } from 'rivulet/ai-sdk';
+import type { OptionsOf } from 'rivulet';
 import { acme, finish, question, start } from './acme.js';
 
 describe('fromAiSdk', () => {
@@ -22,7 +22,7 @@ afterEach(() => void jest.useRealTimers());
  * The notifications of a model that announces itself, thinks for five minutes, and is silent for `silentFor` ms during
  * its response.
  */
-async function notifications(timeout: AiSdkOptions['timeout'], silentFor: number) {
+async function notifications(timeout: OptionsOf<typeof fromAiSdk>['timeout'], silentFor: number) {
   const parts: [after: number, part: LanguageModelV4StreamPart][] = [
     [0, start],
     [0, { type: 'response-metadata', id: 'r1' }],

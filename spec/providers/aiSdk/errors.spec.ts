@@ -3,11 +3,11 @@ import { APICallError } from '@ai-sdk/provider';
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import { fromAiSdk } from 'rivulet/ai-sdk';
-import type { AiSdkOptions } from 'rivulet/ai-sdk';
+import type { OptionsOf } from 'rivulet';
 import { acme, endOf, finish } from './acme.js';
 
 /** The notifications of a model whose `doStream` fails. */
-const failing = (thrown: Error, options: AiSdkOptions = {}, fields: object = {}) => {
+const failing = (thrown: Error, options: OptionsOf<typeof fromAiSdk> = {}, fields: object = {}) => {
   const { sdk } = acme([]);
   const model: LanguageModelV4 = { ...sdk, doStream: () => Promise.reject(thrown), ...fields };
   return endOf(fromAiSdk(model, { retry: false, ...options }));

@@ -3,9 +3,8 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { filter, firstValueFrom, lastValueFrom, materialize, take, toArray } from 'rxjs';
 import type { ObservableNotification } from 'rxjs';
 import { createAgent, tool, userMessage } from 'rivulet';
-import type { Chunk, Model } from 'rivulet';
+import type { Chunk, Model, OptionsOf } from 'rivulet';
 import { fromAiSdk } from 'rivulet/ai-sdk';
-import type { AiSdkOptions } from 'rivulet/ai-sdk';
 import { toolCall } from 'rivulet/testing';
 import { serveFrames, serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer } from 'rivulet/testing/server';
@@ -15,7 +14,7 @@ const question = { messages: [userMessage('How warm is it in Oslo and in Lisbon?
 
 let server: LoopbackServer;
 const serving = (promise: Promise<LoopbackServer>) => promise.then((started) => (server = started));
-const chat = (options?: AiSdkOptions): Model =>
+const chat = (options?: OptionsOf<typeof fromAiSdk>): Model =>
   fromAiSdk(createOpenAI({ baseURL: server.url, apiKey }).chat('gpt-5'), { retry: false, ...options });
 const notifications = (model: Model) => lastValueFrom(model.stream(question).pipe(materialize(), toArray()));
 

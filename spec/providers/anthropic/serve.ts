@@ -1,7 +1,8 @@
 import { nonEmptyString } from '../../../lib/core/json/json.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
-import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
+import type { LoopbackServer, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
+import type { Script } from '../../../lib/testing/index.js';
 
 /** Frames as server-sent events of Anthropic. */
 export const raw = (...frames: readonly JsonObject[]): string[] =>

@@ -13,7 +13,8 @@ import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiRe
 import { mcpApproval, responsesTools } from '../../../lib/providers/openaiResponses/serverTools.js';
 import type { ResponsesTool } from '../../../lib/providers/openaiResponses/serverTools.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
-import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
+import type { LoopbackServer, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
+import type { Script } from '../../../lib/testing/index.js';
 import { own, reasoning, response, written } from './conversation.js';
 import { toolChanges } from './frames.js';
 

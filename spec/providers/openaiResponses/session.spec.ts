@@ -9,9 +9,10 @@ import type { Model, ModelRequest } from '../../../lib/core/model.js';
 import { tool } from '../../../lib/core/tool.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
 import type { ResponsesOptions } from '../../../lib/providers/openaiResponses/openaiResponses.js';
-import { toolCall, scriptedModel } from '../../../lib/testing/index.js';
+import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
+import type { Script } from '../../../lib/testing/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
-import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
+import type { LoopbackServer, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
 import { answering } from '../answering.js';
 import { own, response, text, written } from './conversation.js';
 

@@ -26,9 +26,10 @@ import type { ResponsesOptions } from '../../../lib/providers/openaiResponses/op
 import { webSocketTransport } from '../../../lib/providers/openaiResponses/webSocketTransport.js';
 import type { WebSocketTransport } from '../../../lib/providers/openaiResponses/webSocketTransport.js';
 import { toolCall } from '../../../lib/testing/index.js';
+import type { Script } from '../../../lib/testing/index.js';
 import { responses } from '../../../lib/testing/server/dialects/responses/responses.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
-import type { LoopbackServer, Script, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
+import type { LoopbackServer, ServedTurn, ServeOptions } from '../../../lib/testing/server/index.js';
 import { describeProviderContract } from '../../support/providerContract.js';
 import { openGateway } from '../../../examples/steering/gateway.js';
 import type { SteeringBehaviour, WebSocketGateway } from '../../../examples/steering/gateway.js';

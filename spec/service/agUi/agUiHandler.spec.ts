@@ -3,12 +3,13 @@ import { EMPTY, of } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { agUiHandler } from '../../../lib/agUi.js';
-import type { AgUiEvent, AgUiHandlerOptions, AgUiMessage, RunAgentInput } from '../../../lib/agUi.js';
+import type { AgUiEvent, AgUiMessage, RunAgentInput } from '../../../lib/agUi.js';
 import { tool } from '../../../lib/core/tool.js';
 import type { Tool } from '../../../lib/core/tool.js';
 import type { HandledAgent } from '../../../lib/service/handledAgent.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import type { Script } from '../../../lib/testing/index.js';
+import type { AgUiHandlerOptions } from '../../../lib/service/agUi/agUiHandler.js';
 import { lateStore, mapStore } from '../../support/stores.js';
 
 const json = { 'content-type': 'application/json' };

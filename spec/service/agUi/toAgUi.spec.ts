@@ -4,14 +4,15 @@ import { concat, from, of, skip, Subject, take, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { toAgUi } from '../../../lib/agUi.js';
-import type { AgUiEvent, AgUiMessage, ToAgUiOptions } from '../../../lib/agUi.js';
+import type { AgUiEvent, AgUiMessage } from '../../../lib/agUi.js';
 import { HttpError } from '../../../lib/core/errors.js';
 import type { StreamEvent } from '../../../lib/core/event.js';
 import { filePart, userMessage } from '../../../lib/core/message.js';
 import { tool } from '../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
-import { operatorContract } from '../../../lib/testing/operatorContract.js';
 import type { Step } from '../../../lib/testing/index.js';
+import { operatorContract } from '../../../lib/testing/operatorContract.js';
+import type { OptionsOf } from '../../../lib/index.js';
 import { typed } from '../../../lib/agent/typed.js';
 import { diagram } from '../../support/diagram.js';
 import { observe } from '../../support/observe.js';
@@ -24,7 +25,7 @@ const request = { threadId: 't', runId: 'r', messages: [question], tools: [] };
 const event = (fields: Record<string, unknown> & { readonly type: string }): StreamEvent => fields;
 
 /** The AG-UI events of a run. */
-const convert = (run$: Observable<StreamEvent>, options: ToAgUiOptions = {}): readonly AgUiEvent[] =>
+const convert = (run$: Observable<StreamEvent>, options: OptionsOf<typeof toAgUi> = {}): readonly AgUiEvent[] =>
   observe(run$.pipe(toAgUi(request, options))).values;
 
 /** Without the fields that the test does not look at. */
@@ -215,7 +216,7 @@ describe('toAgUi', () => {
 
   it('toAgUi describes an error without details of the server, or as describeError says', () => {
     const busy = new HttpError('The server is busy.', { provider: 'p', status: 503, retryable: true, body: 'secret' });
-    const fail = (thrown: Error, options: ToAgUiOptions = {}) =>
+    const fail = (thrown: Error, options: OptionsOf<typeof toAgUi> = {}) =>
       convert(
         concat(
           of(event({ type: 'text', text: 'a' })),
@@ -229,7 +230,7 @@ describe('toAgUi', () => {
     ]);
     expect(fail(new Error('key sk-1'))[1]).toEqual({ type: 'RUN_ERROR', message: 'The run failed.', code: 'internal' });
     const logged: unknown[] = [];
-    const options: ToAgUiOptions = {
+    const options: OptionsOf<typeof toAgUi> = {
       describeError: () => ({ message: 'Sorry.' }),
       onError: (thrown) => logged.push(thrown),
     };

@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { fromUiMessages } from '../../../lib/service/uiChat/index.js';
-import type { KeptResponse, UiMessage } from '../../../lib/service/uiChat/index.js';
+import type { UiMessage } from '../../../lib/service/uiChat/index.js';
+import type { KeptResponse } from '../../../lib/service/uiChat/fromUiMessages.js';
 import type { Checkpoint } from '../../../lib/core/checkpoint.js';
 import { repairHistory } from '../../../lib/core/history.js';
 import { modelMessage, userMessage } from '../../../lib/core/message.js';

@@ -4,7 +4,7 @@ import { concat, from, NEVER, of, skip, Subject, take, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { fromUiMessages, toUiMessageStream } from '../../../lib/service/uiChat/index.js';
-import type { UiMessageChunk, UiMessageStreamOptions } from '../../../lib/service/uiChat/index.js';
+import type { UiMessageChunk } from '../../../lib/service/uiChat/index.js';
 import { HttpError } from '../../../lib/core/errors.js';
 import type { RunEvent, StreamEvent } from '../../../lib/core/event.js';
 import { userMessage } from '../../../lib/core/message.js';
@@ -12,12 +12,16 @@ import { tool } from '../../../lib/core/tool.js';
 import { operatorContract } from '../../../lib/testing/operatorContract.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import type { Step } from '../../../lib/testing/index.js';
+import type { OptionsOf } from '../../../lib/index.js';
 import { diagram } from '../../support/diagram.js';
 import { observe } from '../../support/observe.js';
 import { exampleEvents, exampleRun } from '../../support/runs.js';
 import { readUiMessage } from './readUiMessage.js';
 
-const chunksOf = (run: Observable<StreamEvent>, options?: UiMessageStreamOptions): readonly UiMessageChunk[] => {
+const chunksOf = (
+  run: Observable<StreamEvent>,
+  options?: OptionsOf<typeof toUiMessageStream>,
+): readonly UiMessageChunk[] => {
   const { values, completed } = observe(run.pipe(toUiMessageStream(options)));
   expect(completed).toBe(true);
   return values;

@@ -3,12 +3,13 @@ import { concat, EMPTY, firstValueFrom, of, Subject, tap, throwError } from 'rxj
 import * as z from 'zod';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { uiChatHandler } from '../../../lib/service/uiChat/index.js';
-import type { UiChatHandler, UiChatOptions, UiMessage, UiMessageChunk } from '../../../lib/service/uiChat/index.js';
+import type { UiChatHandler, UiMessage, UiMessageChunk } from '../../../lib/service/uiChat/index.js';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import { repairHistory } from '../../../lib/core/history.js';
 import { modelMessage } from '../../../lib/core/message.js';
 import { tool } from '../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
+import type { OptionsOf } from '../../../lib/index.js';
 import type { HandledAgent } from '../../../lib/service/handledAgent.js';
 import type { RunStore } from '../../../lib/service/ports/runStore.js';
 import { lateStore, mapStore } from '../../support/stores.js';
@@ -70,7 +71,7 @@ function approved(value: boolean) {
 }
 
 /** A handler whose run writes `Hel`, and then waits. Its `stopped` says whether the request was aborted. */
-function endless(options: UiChatOptions = {}) {
+function endless(options: OptionsOf<typeof uiChatHandler> = {}) {
   const seen = { aborted: 0 };
   const left = new Subject<void>();
   const aborted = firstValueFrom(left, { defaultValue: undefined });
@@ -152,7 +153,7 @@ describe('uiChatHandler', () => {
 });
 
 describe('uiChatHandler and a run that waits', () => {
-  const begin = async (options: UiChatOptions = {}) => {
+  const begin = async (options: OptionsOf<typeof uiChatHandler> = {}) => {
     execute.mockClear();
     const model = waitingModel();
     const handler = uiChatHandler(createAgent({ model, tools }), { tools, ...options });
@@ -356,7 +357,7 @@ describe('uiChatHandler and a connection that ends', () => {
 });
 
 describe('uiChatHandler and requests that it refuses', () => {
-  const handlerOf = (options: UiChatOptions = {}) =>
+  const handlerOf = (options: OptionsOf<typeof uiChatHandler> = {}) =>
     uiChatHandler(createAgent({ model: scriptedModel(['Hi.']) }), options);
   const body = JSON.stringify({ id: 'chat', messages: [user('Hi')] });
   const forbidden = () => {
@@ -365,7 +366,7 @@ describe('uiChatHandler and requests that it refuses', () => {
   const failing: RunStore = { ...mapStore(), get: () => throwError(() => new Error('secret')) };
   const known = JSON.stringify({ id: 'chat', messages: [{ id: 'a', role: 'assistant', parts: [] }, user('Hi')] });
 
-  it.each<[string, string, RequestInit, UiChatOptions, number, RegExp]>([
+  it.each<[string, string, RequestInit, OptionsOf<typeof uiChatHandler>, number, RegExp]>([
     ['a body that is not JSON', '', { method: 'POST', body: 'x' }, {}, 400, /not a request of useChat/],
     ['no body', '', { method: 'POST' }, {}, 400, /not a request of useChat/],
     ['no messages', '', { method: 'POST', body: '{"id":"c"}' }, {}, 400, /not a request of useChat/],

@@ -7,7 +7,7 @@ import { httpModel } from '../../../lib/providers/httpModel.js';
 import type { ModelOptions } from '../../../lib/providers/httpModel.js';
 import { openaiCompatible } from '../../../lib/providers/openaiCompatible.js';
 import { providerContract } from '../../../lib/testing/index.js';
-import type { RecordedAnswer } from '../../../lib/testing/index.js';
+import type { RecordedAnswer } from '../../../lib/testing/providerContract/recordedAnswer.js';
 import { toyWire } from '../../protocol/wires.js';
 
 const acme = openaiCompatible({ name: 'acme', baseUrl: 'https://api.acme.example/v1', apiKeyVariable: 'ACME_KEY' });

@@ -6,7 +6,8 @@ import { userMessage } from '../../../lib/core/message.js';
 import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
 import { responses } from '../../../lib/testing/server/dialects/responses/responses.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
-import type { LoopbackServer, Script, ServedTurn } from '../../../lib/testing/server/index.js';
+import type { LoopbackServer, ServedTurn } from '../../../lib/testing/server/index.js';
+import type { Script } from '../../../lib/testing/index.js';
 
 describe('Responses dialect of the loopback server', () => {
   const servers: LoopbackServer[] = [];

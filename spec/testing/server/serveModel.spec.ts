@@ -6,7 +6,8 @@ import type { Chunk } from '../../../lib/core/chunk.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { toolCall } from '../../../lib/testing/index.js';
 import { serveFrames, serveModel } from '../../../lib/testing/server/index.js';
-import type { LoopbackServer, ServedTurn, ServerEvent } from '../../../lib/testing/server/index.js';
+import type { LoopbackServer, ServedTurn } from '../../../lib/testing/server/index.js';
+import type { ServerEvent } from '../../../lib/testing/server/serveModel.js';
 
 let server: LoopbackServer;
 afterEach(() => server.close());

@@ -20,11 +20,11 @@ import {
 } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/index.js';
+import type { JsonObject, JsonValue, OfType, OptionsOf, RunEvent } from '../../../lib/index.js';
 import { mcpTools } from '../../../lib/tools/mcp/index.js';
+import type { McpClient, McpTool } from '../../../lib/tools/mcp/index.js';
 import { toValidNames } from '../../../lib/tools/mcp/mcpTools.js';
-import type { McpClient, McpTool, McpToolsOptions } from '../../../lib/tools/mcp/index.js';
-import type { JsonObject, JsonValue, ToolResultEvent } from '../../../lib/index.js';
-import { toolCall, scriptedModel } from '../../../lib/testing/index.js';
+import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { inMemory, methods, named, newClient, newServer } from './servers.js';
 import type { Answers } from './servers.js';
 
@@ -41,7 +41,7 @@ async function serve(answers: Answers, options?: ClientOptions) {
 }
 
 const namesOf = (tools: readonly McpTool[]) => tools.map(({ name }) => name);
-const only = async (client: McpClient, options?: McpToolsOptions): Promise<McpTool> => {
+const only = async (client: McpClient, options?: OptionsOf<typeof mcpTools>): Promise<McpTool> => {
   const [tool] = await firstValueFrom(mcpTools(client, options));
   if (!tool) throw new Error('No tool is listed.');
   return tool;
@@ -341,7 +341,8 @@ describe('mcpTools: a server that is not trusted', () => {
       call: () => ({ content: [{ type: 'text', text: 'A' }] }),
     });
     const skipped: unknown[] = [];
-    const onSkip: McpToolsOptions['onSkip'] = ({ name }, reason) => skipped.push([name, reason.code, reason.message]);
+    const onSkip: OptionsOf<typeof mcpTools>['onSkip'] = ({ name }, reason) =>
+      skipped.push([name, reason.code, reason.message]);
     const tools = await firstValueFrom(mcpTools(client, { onSkip }));
     expect(namesOf(tools)).toEqual(['a']);
     expect(skipped).toEqual([
@@ -519,7 +520,7 @@ describe('mcpTools: a tool', () => {
     const tools = [await only(here.client, { prefix: 'here_' }), await only(there.client, { prefix: 'there_' })];
     const model = scriptedModel([[toolCall('there_now'), toolCall('here_now')], 'Six hours.']);
     const events = await firstValueFrom(createAgent({ model, tools }).stream('How far apart?').pipe(toArray()));
-    const results = events.filter((event): event is ToolResultEvent => event.type === 'toolResult');
+    const results = events.filter((event): event is OfType<RunEvent, 'toolResult'> => event.type === 'toolResult');
     expect(results.map(({ name, result }) => [name, result])).toEqual([
       ['there_now', '18:00'],
       ['here_now', '12:00'],

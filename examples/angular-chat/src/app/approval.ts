@@ -1,6 +1,6 @@
 import { afterNextRender, Component, computed, inject, input, viewChild } from '@angular/core';
 import type { ElementRef } from '@angular/core';
-import type { ToolCallView } from 'rivulet';
+import type { OfType, PartView } from 'rivulet';
 import { Chat } from './chat';
 
 /**
@@ -31,7 +31,7 @@ import { Chat } from './chat';
   `,
 })
 export class Approval {
-  readonly call = input.required<ToolCallView>();
+  readonly call = input.required<OfType<PartView, 'toolCall'>>();
   private readonly chat = inject(Chat);
   private readonly dialog = viewChild.required<ElementRef<HTMLDialogElement>>('dialog');
   protected readonly arguments = computed(() =>

@@ -1,6 +1,6 @@
 import { computed, effect, Injectable, signal } from '@angular/core';
-import { pageTools } from 'rivulet';
 import { injectConversation } from 'rivulet/angular';
+import { pageTools } from 'rivulet/chat';
 import { read, write } from './storage';
 import { browserTools } from './tools';
 

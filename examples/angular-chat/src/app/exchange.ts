@@ -10,7 +10,7 @@ import {
   viewChild,
 } from '@angular/core';
 import type { ElementRef } from '@angular/core';
-import type { ExchangeView } from 'rivulet';
+import type { ExchangeView } from 'rivulet/chat';
 import { Chat } from './chat';
 import { Markdown } from './markdown';
 import { answerOf, promptOf } from './text';

@@ -1,4 +1,5 @@
-import type { ExchangeView, Input, MessageView } from 'rivulet';
+import type { Input, MessageView } from 'rivulet';
+import type { ExchangeView } from 'rivulet/chat';
 
 /** The prompt as text. */
 export const promptOf = ({ messages }: ExchangeView): string => textOf(messages.find(({ role }) => role === 'user'));

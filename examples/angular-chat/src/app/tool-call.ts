@@ -1,6 +1,6 @@
 import { JsonPipe } from '@angular/common';
 import { Component, computed, inject, input } from '@angular/core';
-import type { JsonValue, ToolCallView } from 'rivulet';
+import type { JsonValue, OfType, PartView } from 'rivulet';
 import { Approval } from './approval';
 import { Chat } from './chat';
 import { Markdown } from './markdown';
@@ -10,7 +10,7 @@ import { browserTools } from './tools';
 /** Tools that wait for something else than an approval. */
 const answeredHere = ['choose_colour', ...browserTools.map(({ name }) => name)];
 
-const statusTexts: Readonly<Record<ToolCallView['status'], string>> = {
+const statusTexts: Readonly<Record<OfType<PartView, 'toolCall'>['status'], string>> = {
   receiving: 'The model writes the call',
   pending: 'Waits for its turn',
   waiting: 'Waits for you',
@@ -86,7 +86,7 @@ const statusTexts: Readonly<Record<ToolCallView['status'], string>> = {
   `,
 })
 export class ToolCall {
-  readonly call = input.required<ToolCallView>();
+  readonly call = input.required<OfType<PartView, 'toolCall'>>();
   private readonly chat = inject(Chat);
   protected readonly percent = computed(() => (this.call().status === 'running' ? percentOf(this.call().progress) : 0));
   protected readonly progressText = computed(() => {

@@ -16,7 +16,7 @@ import { describedError } from '../../runs/trustedDescription.js';
 import type { WrapTurn } from '../../runs/wrapInnerRuns.js';
 import { wrapInnerRuns } from '../../runs/wrapInnerRuns.js';
 import { describeError } from '../../../transport/publicError.js';
-import type { RunSteps, Step, StepEnd } from './runSteps.js';
+import type { DurableStep, RunSteps, StepEnd } from './runSteps.js';
 
 /** A stored model request: its chunks, with consecutive deltas joined. */
 interface StoredRequest {
@@ -75,7 +75,7 @@ const durableModel = (model: Model, steps: RunSteps, name: () => string): Model 
     defer(() => steps.run<Chunk, StoredRequest>(name(), requestStep(model.stream(request), steps))),
   );
 
-const requestStep = (source: Observable<Chunk>, { replayed }: RunSteps): Step<Chunk, StoredRequest> => ({
+const requestStep = (source: Observable<Chunk>, { replayed }: RunSteps): DurableStep<Chunk, StoredRequest> => ({
   source,
   isHeld: ({ type }) => type === 'finish',
   store: (chunks, end) => ({
@@ -104,7 +104,7 @@ function joinChunk(chunks: Chunk[], chunk: Chunk): Chunk[] {
 /** Whether a delta has only its text. */
 const isPlain = (chunk: Chunk): boolean => Object.keys(chunk).every((key) => key === 'type' || key === 'text');
 
-const callStep = (source: Observable<ToolValue>, { replayed }: RunSteps): Step<ToolValue, StoredCall> => ({
+const callStep = (source: Observable<ToolValue>, { replayed }: RunSteps): DurableStep<ToolValue, StoredCall> => ({
   source,
   isHeld: (value) => !isMarkedProgress(value),
   store: storedCall,

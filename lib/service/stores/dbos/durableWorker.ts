@@ -1,11 +1,10 @@
-import { concat, defer, EMPTY, exhaustMap, from, ignoreElements, interval, merge } from 'rxjs';
+import { concat, defer, EMPTY, exhaustMap, from, ignoreElements, interval, merge, throwError } from 'rxjs';
 import { Observable, of, retry, Subject, takeUntil, tap, timer } from 'rxjs';
 import type { StreamEvent } from '../../../core/event.js';
 import { createAgentHandler } from '../../http/agentHandler.js';
 import type { AgentHandlerOptions } from '../../http/agentHandler.js';
 import type { HandledAgent } from '../../handledAgent.js';
 import { recordOf } from '../../runs/handOver.js';
-import { failWith } from '../../runs/settled.js';
 import type { RunLog } from '../../ports/runLog.js';
 import type { RunStore } from '../../ports/runStore.js';
 import { randomId } from '../../../transport/randomId.js';
@@ -169,7 +168,7 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
         .pipe(
           retry({
             count: START_RETRIES,
-            delay: (thrown) => (steps.hasBegun || isLeaving ? failWith(thrown) : timer(200)),
+            delay: (thrown: unknown) => (steps.hasBegun || isLeaving ? throwError(() => thrown) : timer(200)),
           }),
         )
         .subscribe({

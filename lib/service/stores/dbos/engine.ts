@@ -20,7 +20,7 @@ export interface DurableEngine {
 }
 
 /** The settings with which a worker starts DBOS. */
-export interface EngineConfig {
+interface EngineConfig {
   readonly name: string;
   readonly systemDatabaseUrl: string;
   readonly executorID: string;

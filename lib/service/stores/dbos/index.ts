@@ -1,6 +1,4 @@
 export { durableAgent } from './durableAgent.js';
-export type { DurableAgentOptions } from './durableAgent.js';
 export { durableWorker } from './durableWorker.js';
-export type { DurableWorker, DurableWorkerOptions } from './durableWorker.js';
-export type { DurableEngine, DurableNames, DurableQueue, EngineConfig } from './engine.js';
-export type { LockClient } from './workerLock.js';
+export type { DurableWorker } from './durableWorker.js';
+export type { DurableEngine } from './engine.js';

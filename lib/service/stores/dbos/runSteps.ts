@@ -6,7 +6,7 @@ import { StepPrompts } from './stepPrompts.js';
 import type { WithPrompts } from './stepPrompts.js';
 
 /** What a step does, and how its result is stored. */
-export interface Step<T, Stored> {
+export interface DurableStep<T, Stored> {
   /** What the step executes. It is subscribed once, unless the step has a stored result. */
   readonly source: Observable<T>;
   /** Whether a value is emitted only after the step is stored: what others build on. */
@@ -70,7 +70,7 @@ export class RunSteps {
   }
 
   /** Executes a step, or emits what it has stored. Steps must begin in the same order in each execution. */
-  run<T, Stored extends object>(name: string, step: Step<T, Stored>): Observable<T> {
+  run<T, Stored extends object>(name: string, step: DurableStep<T, Stored>): Observable<T> {
     return new Observable<T>((out) => {
       this.hasBegun = true;
       const execution = new StepExecution<T, Stored & WithPrompts>(
@@ -109,7 +109,7 @@ class StepExecution<T, Stored> {
   private unsubscribe: () => void = () => undefined;
 
   constructor(
-    private readonly step: Step<T, Stored>,
+    private readonly step: DurableStep<T, Stored>,
     private readonly emit: (value: T) => void,
   ) {}
 

@@ -12,7 +12,7 @@ export interface RedisClient {
 }
 
 /** A Lua script, and the names of the keys that it uses. Redis executes a script as one step. */
-export interface Script {
+export interface RedisScript {
   readonly text: string;
   readonly keys: readonly string[];
 }
@@ -20,7 +20,7 @@ export interface Script {
 /** Runs a script at each subscription. Emits what it returns. */
 export const evaluate = (
   client: RedisClient,
-  script: Script,
+  script: RedisScript,
   values: readonly (string | number)[],
 ): Observable<unknown> =>
   defer(() =>

@@ -8,7 +8,7 @@ import { createRunReader, eventsOf, followTail, messageOf, requirePosition } fro
 import type { Tail } from '../followRun.js';
 import { createWakeUps } from '../wakeUps.js';
 import { evaluate, retryConnection } from './client.js';
-import type { RedisClient, Script } from './client.js';
+import type { RedisClient, RedisScript } from './client.js';
 import { APPEND, END, READ, SEND, STATE } from './scripts.js';
 
 /** Options of `redisLog`. */
@@ -80,7 +80,7 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
   const lastWrites = new Map<string, { readonly attempt: number; readonly number: number }>();
 
   /** The keys of a run. Those in braces are on one node of a cluster: Redis hashes what the braces contain. */
-  const script = (text: string, run: string): Script => ({
+  const script = (text: string, run: string): RedisScript => ({
     text,
     keys: ['state', 'events', 'messages'].map((name) => `${prefix}:{${run}}:${name}`),
   });

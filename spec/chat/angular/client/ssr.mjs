@@ -6,8 +6,8 @@ import '@angular/compiler'; // this program is not compiled
 import { Component, provideZonelessChangeDetection } from '@angular/core';
 import { bootstrapApplication } from '@angular/platform-browser';
 import { provideServerRendering, renderApplication } from '@angular/platform-server';
-import { remoteAgent } from 'rivulet';
 import { injectConversation, injectRun, provideAgent } from 'rivulet/angular';
+import { remoteAgent } from 'rivulet/chat';
 
 const saved = {
   version: 1,

@@ -1,23 +1,21 @@
 // A provider outside of the repository, written as CONTRIBUTING.md describes: Acme's invented API streams events of JSON.
 import {
-  ConfigurationError,
   commonFinishReason,
   createCallFragments,
   createChunkEmitter,
   finiteNumber,
   httpModel,
-  messageText,
   nonEmptyString,
   objectOrEmpty,
   omitUndefined,
   providerError,
   resultText,
   sse,
-  toolCallsOf,
   unknownChunk,
   usageOf,
   withMessageOptions,
 } from 'rivulet/provider';
+import { ConfigurationError, messageText, toolCallsOf } from 'rivulet';
 
 export function acme(name, options = {}) {
   return httpModel(

@@ -7,7 +7,7 @@ import * as mcp from 'rivulet/mcp';
 import * as registry from 'rivulet/registry';
 import * as testing from 'rivulet/testing';
 import * as server from 'rivulet/testing/server';
-import { HttpError } from 'rivulet';
+import { HttpError } from 'rivulet/provider';
 import scenario from './scenario.cjs';
 
 await scenario({ rxjs, z, rivulet, registry, mcp, testing, server });
@@ -32,6 +32,6 @@ for (const [path, conditions] of Object.entries(exports).filter(([each]) => !eac
 
 // Both builds in one process: two classes, one code.
 const details = { provider: 'openai', status: 500, retryable: true, body: '' };
-const ofTheOther = new (require('rivulet').HttpError)('No.', details);
+const ofTheOther = new (require('rivulet/provider').HttpError)('No.', details);
 assert.equal(ofTheOther instanceof HttpError, false);
 assert.equal(ofTheOther.code, new HttpError('No.', details).code);

@@ -55,7 +55,7 @@ module.exports = async function scenario({ rxjs, z, rivulet, registry, mcp, test
       { code: 'http', status: 401, retryable: false },
       createAgent({ model: at('not-the-key') }).run('Hello?'),
     );
-    assert.equal(error instanceof rivulet.HttpError, true);
+    assert.equal(error instanceof rivulet.RivuletError, true);
     assert.equal(error.message.includes('not-the-key'), false);
   } finally {
     await loopback.close();
@@ -69,7 +69,7 @@ module.exports = async function scenario({ rxjs, z, rivulet, registry, mcp, test
   const { ConfigurationError, RivuletError } = rivulet;
   assert.equal(unscripted instanceof RivuletError, true, 'rivulet/testing');
   assert.throws(() => registry.modelByName('nobody:nothing'), ConfigurationError, 'rivulet/registry');
-  assert.equal(mcp.McpToolError.prototype instanceof RivuletError, true, 'rivulet/mcp');
+  await assert.rejects(rxjs.lastValueFrom(mcp.mcpTools({})), ConfigurationError, 'rivulet/mcp');
   assert.throws(() => loopback.urlFor('nobody'), ConfigurationError, 'rivulet/testing/server');
   // And what is shared keeps its name, in stack traces and `error.constructor.name`.
   for (const [name, exported] of Object.entries({ ...rivulet, ...registry, ...mcp, ...testing, ...server })) {

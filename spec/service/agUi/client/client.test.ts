@@ -11,13 +11,13 @@ import { from, lastValueFrom, NEVER, of, Subject, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../../lib/agent/createAgent.js';
 import { agUiHandler, fetchAgUi, fromAgUi, toAgUi } from '../../../../lib/agUi.js';
-import type { AgUiHandlerOptions } from '../../../../lib/agUi.js';
 import { repairHistory } from '../../../../lib/core/history.js';
 import { progress } from '../../../../lib/core/progress.js';
 import { tool } from '../../../../lib/core/tool.js';
 import type { Tool } from '../../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../../lib/testing/index.js';
 import type { Script } from '../../../../lib/testing/index.js';
+import type { OptionsOf } from '../../../../lib/index.js';
 import { memoryStore } from '../../../../lib/service/stores/memory/memoryStore.js';
 import { nodeListener } from '../../../../lib/service/http/nodeListener.js';
 import { nestedAgents, removes } from '../../../support/nestedAgents.js';
@@ -25,13 +25,13 @@ import { exampleRun } from '../../../support/runs.js';
 import { randomRun } from '../../../chat/agUi/randomRun.js';
 
 /** Serves an agent at a URL, and returns a client of it with its model. */
-async function serve(script: Script, ownTools: readonly Tool[] = [], options: AgUiHandlerOptions = {}) {
+async function serve(script: Script, ownTools: readonly Tool[] = [], options: OptionsOf<typeof agUiHandler> = {}) {
   const model = scriptedModel(script);
   const served = await serveAgent((tools) => createAgent({ model, tools: [...ownTools, ...tools] }), options);
   return { ...served, model };
 }
 
-async function serveAgent(agentFor: Parameters<typeof agUiHandler>[0], options: AgUiHandlerOptions = {}) {
+async function serveAgent(agentFor: Parameters<typeof agUiHandler>[0], options: OptionsOf<typeof agUiHandler> = {}) {
   const handler = agUiHandler(agentFor, options);
   const server = createServer(nodeListener(handler)).listen(0, '127.0.0.1');
   await once(server, 'listening');

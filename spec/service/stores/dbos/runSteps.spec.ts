@@ -5,7 +5,7 @@ import { messageText, userMessage } from '../../../../lib/core/message.js';
 import type { Message } from '../../../../lib/core/message.js';
 import type { DurableEngine } from '../../../../lib/service/stores/dbos/engine.js';
 import { RunSteps } from '../../../../lib/service/stores/dbos/runSteps.js';
-import type { Step } from '../../../../lib/service/stores/dbos/runSteps.js';
+import type { DurableStep } from '../../../../lib/service/stores/dbos/runSteps.js';
 
 /** An engine that keeps the results of steps in an array, as DBOS does in its tables. */
 function createEngine(stored: unknown[]) {
@@ -18,7 +18,7 @@ function createEngine(stored: unknown[]) {
   return { runStep } as unknown as DurableEngine;
 }
 
-const step = (source: Observable<string>): Step<string, { readonly values: readonly string[] }> => ({
+const step = (source: Observable<string>): DurableStep<string, { readonly values: readonly string[] }> => ({
   source,
   isHeld: () => true,
   store: (values) => ({ values }),

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { concat, finalize, NEVER, of, Subject } from 'rxjs';
-import { createAgent, memoryStore, tool, typed } from 'rivulet';
+import { createAgent, tool, typed } from 'rivulet';
 import type { Chunk, ModelRequest } from 'rivulet';
 import { scriptedModel, toolCall } from 'rivulet/testing';
+import { memoryStore } from 'rivulet/service';
 import * as z from 'zod';
 import { nestedAgents, removes } from '../../../support/nestedAgents.js';
 import { closePages, openChat, sdks, shown, textOf, toolsOf } from './browser.js';

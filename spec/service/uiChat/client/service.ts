@@ -1,10 +1,10 @@
 // A service: uiChatHandler on a real socket.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { nodeListener } from 'rivulet';
-import type { HandledAgent } from 'rivulet';
 import { uiChatHandler } from 'rivulet/ai-sdk-ui';
-import type { UiChatOptions } from 'rivulet/ai-sdk-ui';
+import type { OptionsOf } from 'rivulet';
+import { nodeListener } from 'rivulet/service';
+import type { HandledAgent } from 'rivulet/service';
 
 const closing = new Set<() => void>();
 
@@ -15,7 +15,10 @@ export function closeServices(): void {
 }
 
 /** Starts a service, and returns the URL of its chat. */
-export async function serve<C>(agent: HandledAgent<C>, options: UiChatOptions<C> = {}): Promise<string> {
+export async function serve<C>(
+  agent: HandledAgent<C>,
+  options: OptionsOf<typeof uiChatHandler<C>> = {},
+): Promise<string> {
   const handler = uiChatHandler(agent, options);
   const server = createServer(nodeListener(handler));
   closing.add(() => {

@@ -2,9 +2,9 @@ import { ChangeDetectionStrategy, Component, inject, Injectable, input } from '@
 import { TestBed } from '@angular/core/testing';
 import { EMPTY, NEVER, of } from 'rxjs';
 import { agentTool, createAgent, tool } from 'rivulet';
-import type { ConversationAgent, ExchangeView } from 'rivulet';
 import { injectConversation, provideAgent } from 'rivulet/angular';
 import { scriptedModel, toolCall } from 'rivulet/testing';
+import type { ConversationAgent, ExchangeView } from 'rivulet/chat';
 import * as z from 'zod';
 import { agentByHand, provide, show, textOf } from './setup';
 

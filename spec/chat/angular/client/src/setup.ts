@@ -3,10 +3,11 @@ import type { Type } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
 import type { ComponentFixture } from '@angular/core/testing';
 import { Subject } from 'rxjs';
-import type { Chunk, ConversationAgent } from 'rivulet';
 import { createAgent } from 'rivulet';
+import type { Chunk } from 'rivulet';
 import { provideAgent } from 'rivulet/angular';
 import { scriptedModel } from 'rivulet/testing';
+import type { ConversationAgent } from 'rivulet/chat';
 
 /** Whether this run of the specs has loaded zone.js: the configuration `zone` of angular.json. */
 export const hasZone = 'Zone' in globalThis;

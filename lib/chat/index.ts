@@ -1,0 +1,24 @@
+// The entry point `rivulet/chat`: everything of a page. A conversation, an agent at a server, and the chats of a user.
+// What the server needs is in rivulet/service.
+export { conversation } from './conversation.js';
+export type { Conversation, ConversationView } from './conversation.js';
+export type { ConversationAgent } from './conversationAgent.js';
+export type { QueuedPrompt, WhenBusy } from './commandQueue.js';
+export type { Exchange, ExchangeView } from './exchanges.js';
+export { pageTools } from './pageTools.js';
+export type { PageTools } from './pageTools.js';
+export { persist } from './persist.js';
+export type { SavedConversation } from './savedConversation.js';
+export type { TabLock } from './tabLock.js';
+
+export { remoteAgent } from './remoteAgent.js';
+export { fromServerSentEvents, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
+export type { RunRequest } from '../transport/fromServerSentEvents.js';
+export type { EarlierRun } from '../transport/earlierRun.js';
+export type { ReconnectingEvent, Reconnection } from '../core/connectionEvents.js';
+
+export { chatCopies } from './chatCopies.js';
+export type { ChatCopies } from './chatCopies.js';
+export { remoteChats } from './remoteChats.js';
+export type { OpenedChat, RemoteChats } from './remoteChats.js';
+export type { ChatPage, ChatSummary } from '../transport/chatSummary.js';
