@@ -9,7 +9,7 @@ import { withProviderOptions } from '../shared/providerOptions.js';
 import { encodeContents, encodeInstructions } from './messages.js';
 import { encodeThinking, findContinuationToken } from '../shared/googleModels.js';
 import { provider } from './providerData.js';
-import { googleSchema } from './schema.js';
+import { googleSchema } from '../shared/googleSchema.js';
 import { requireCombinable } from './serverTools.js';
 import type { GoogleTool } from './serverTools.js';
 

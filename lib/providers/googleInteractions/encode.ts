@@ -8,7 +8,7 @@ import { encodeThinking, findContinuationToken, isGemini3 } from '../shared/goog
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { lookUpEffort, unsupportedBudgetError } from '../shared/thinkingEffort.js';
 import { encodeInstructions, encodeSteps } from './messages.js';
-import { googleSchema } from '../google/schema.js';
+import { googleSchema } from '../shared/googleSchema.js';
 import { provider } from './providerData.js';
 
 /**

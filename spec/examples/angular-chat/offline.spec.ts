@@ -32,7 +32,7 @@ describe('answerByRules', () => {
   });
 
   it('the long text is the description of the architecture', () => {
-    expect(answerTo(userMessage('Write a long text')).text).toMatch(/^# Architecture\n[^]{20000}/);
+    expect(answerTo(userMessage('Write a long text')).text).toMatch(/^# Architecture\n[^]{10000}/);
   });
 
   it('any other prompt is answered with an overview', () => {

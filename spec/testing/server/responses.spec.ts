@@ -55,13 +55,14 @@ describe('Responses dialect of the loopback server', () => {
     ['length', 'length', 'max_output_tokens'],
     ['contentFilter', 'contentFilter', 'content_filter'],
     ['other', 'other', 'other'],
-    ['unspecified', 'unspecified', undefined],
   ] as const)('ends by %s', async (reason, expected, word) => {
     const chunks = await ask([['Hi', { type: 'finish', reason }]]);
-    expect(chunks.at(-1)).toEqual({
-      type: 'finish',
-      reason: expected,
-      ...(word === undefined ? {} : { rawReason: word }),
+    expect(chunks.at(-1)).toEqual({ type: 'finish', reason: expected, rawReason: word });
+  });
+
+  it('a response without its last event was interrupted, although [DONE] follows', async () => {
+    await expect(ask([['Hi', { type: 'finish', reason: 'unspecified' }]])).rejects.toMatchObject({
+      code: 'stream_interrupted',
     });
   });
 

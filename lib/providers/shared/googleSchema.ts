@@ -1,6 +1,6 @@
 import type { JsonSchema } from '../../core/json/json.js';
-import { adaptSchema } from '../shared/adaptSchema.js';
-import type { SchemaRules } from '../shared/adaptSchema.js';
+import { adaptSchema } from './adaptSchema.js';
+import type { SchemaRules } from './adaptSchema.js';
 
 /**
  * What `responseJsonSchema` and `parametersJsonSchema` accept (ai.google.dev, `GenerationConfig` of the API reference).
