@@ -139,7 +139,7 @@ export function conversation(
   return createConversation(agent, NEVER, prompts$);
 }
 
-/** Whether a value that is no Observable of RxJS is not options either, but another stream. */
+/** Whether a value is a stream of another library, and neither an Observable of RxJS nor options. */
 const isStream = (value: object): boolean =>
   ['subscribe', 'then', Symbol.iterator, Symbol.asyncIterator].some((key) => key in value);
 

@@ -164,7 +164,7 @@ const codes: Readonly<Record<RunError['code'], true>> = {
  * ```
  *
  * It reads the code and not the class, so that it knows the errors of another copy of the package. The error of a run
- * at a server has only its code, its message and `retryable`: it is no RunError.
+ * at a server has only its code, its message and `retryable`: it is not a RunError.
  */
 export function isRunError(thrown: unknown): thrown is RunError {
   if (!isRecord(thrown) || typeof thrown['toJSON'] !== 'function' || thrown['name'] === 'RemoteRunError') return false;

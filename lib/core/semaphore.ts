@@ -22,7 +22,7 @@ interface Place extends Unsubscribable {
 
 /**
  * Frees the place when the source is torn down. `finalize` would not wait for what its source subscribes later (in a
- * `mergeMap`): that is added to the same subscriber, behind it.
+ * `mergeMap`): that is added to the same subscriber, after it.
  */
 const occupied = <T>(place: Place, source: Observable<T>): Observable<T> =>
   new Observable((out) => {

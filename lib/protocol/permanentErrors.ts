@@ -1,5 +1,3 @@
-import type { ErrorDetails } from './errorDetails.js';
-
 /** An error that no wait cures, by its codes (without punctuation, in lower case) or its message. */
 interface PermanentError {
   readonly codes?: RegExp;
@@ -48,7 +46,10 @@ const innerCodes = /"(?:error_code|quotaId)":"([^"\\]*)"/g;
  * @param error The message and the codes.
  * @param json The error as it was received, which may contain further codes. Default: none.
  */
-export function permanentAdvice({ message = '', codes }: ErrorDetails, json?: unknown): string | undefined {
+export function permanentAdvice(
+  { message = '', codes }: { readonly message: string | undefined; readonly codes: readonly string[] },
+  json?: unknown,
+): string | undefined {
   const inner = [...JSON.stringify(json ?? null).matchAll(innerCodes)].map(([, code = '']) => code);
   const all = [...codes, ...inner].map(normalizeCode);
   const isKnown = (error: PermanentError) => [

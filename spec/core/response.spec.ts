@@ -17,7 +17,7 @@ const chunks: readonly Chunk[] = [
   { type: 'finish', reason: 'stop' },
 ];
 
-/** Streams that are no Observables of RxJS. */
+/** Streams of other libraries. */
 const foreign: Readonly<Record<string, () => unknown>> = {
   Promise: () => Promise.resolve(from(chunks)),
   Array: () => chunks,
@@ -41,7 +41,7 @@ const wrappers: Readonly<Record<string, (model: Model) => Model>> = {
   guardModel: (model) => guardModel(model, () => true),
 };
 
-describe('a stream that is no Observable of RxJS', () => {
+describe('a stream of another library', () => {
   const cases = Object.keys(wrappers).flatMap((wrapper) =>
     Object.keys(foreign).map((kind) => [wrapper, kind] as const),
   );

@@ -42,7 +42,7 @@ import { observe } from '../support/observe.js';
 import { inVirtualTime, lost } from './models.js';
 
 /** What a user may pass to `pipeModel`. */
-export const operators: Readonly<Record<string, MonoTypeOperatorFunction<Chunk>>> = {
+const operators: Readonly<Record<string, MonoTypeOperatorFunction<Chunk>>> = {
   identity,
   map: map((chunk) => chunk),
   finalize: finalize(() => undefined),

@@ -87,7 +87,7 @@ describe('a stop of a model that is made of models and operators', () => {
     expect(usages).toEqual([{ input: 9 }]);
   });
 
-  it('a stop of a run whose prompts interrupt is no prompt', () => {
+  it('a stop of a run whose prompts interrupt is not reported as a prompt', () => {
     const stop = new Subject<void>();
     const agent = createAgent({ model: reporting(4, text('a')) });
     const { values } = observe(agent.run('Hi', { stop, prompts: NEVER, whenPrompted: 'interrupt' }));

@@ -40,7 +40,7 @@ describe('retryRequest', () => {
     expect(() => silently({ ...noJitter, count })).toThrow('retry.count is');
   });
 
-  it('retryRequest ends after as many retries as fit into a count that is no integer', () => {
+  it('retryRequest ends after as many retries as fit into a count that is not an integer', () => {
     run(({ cold, expectObservable }) => {
       const source = cold('#', undefined, lost);
       expectObservable(source.pipe(silently({ ...noJitter, count: 1.5 }))).toBe('3s #', undefined, lost);

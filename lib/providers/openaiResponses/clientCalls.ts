@@ -2,7 +2,6 @@ import { asArray, isJsonObject, nonEmptyString, objectOrEmpty, omit, omitUndefin
 import { parseJsonOrText } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ToolCallPart } from '../../core/message.js';
-import type { Item } from './item.js';
 import { provider } from './models.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
 
@@ -56,8 +55,17 @@ function toArguments(value: unknown): JsonObject {
 const pickFields = (item: JsonObject, fields: readonly string[]): JsonObject =>
   Object.fromEntries(Object.entries(item).filter(([field, value]) => fields.includes(field) && value !== null));
 
+/** The fields of an item of the response that its call needs. */
+interface CallItem {
+  readonly type: string;
+  readonly id: string | undefined;
+  readonly callId: string | undefined;
+  readonly done: JsonObject | undefined;
+  readonly added: JsonObject | undefined;
+}
+
 /** Creates the provider data of a call: its item without the content, which the part of the message contains. */
-export function createCallData({ type, id, callId, done, added }: Item): JsonObject {
+export function createCallData({ type, id, callId, done, added }: CallItem): JsonObject {
   const item = omitNulls(omit(done ?? added ?? {}, ...(kinds.get(type)?.fields ?? []), 'status'));
   return omitUndefined({ ...item, type, id, call_id: callId });
 }

@@ -125,7 +125,7 @@ function omitContainerItems(items: readonly JsonObject[], container: string): re
 export const isOutput = (item: JsonObject): boolean => readType(item).endsWith('_output');
 
 /** Whether an item is a call that the client has to run. */
-export const isClientCall = (item: JsonObject): boolean =>
+const isClientCall = (item: JsonObject): boolean =>
   readType(item).endsWith('_call') && typeof item['call_id'] === 'string';
 
 const readType = ({ type }: JsonObject): string => (typeof type === 'string' ? type : '');
