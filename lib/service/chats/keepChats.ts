@@ -1,10 +1,11 @@
-import { asyncScheduler, catchError, concat, concatMap, defer, EMPTY, from, map, mergeMap, of } from 'rxjs';
-import { reduce, take, throwIfEmpty, timeout } from 'rxjs';
+import { asyncScheduler, catchError, concat, concatMap, defer, from, map, mergeMap, of } from 'rxjs';
+import { take, throwIfEmpty, timeout } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { requireNumber } from '../../core/options.js';
-import { allPages } from '../runs/allPages.js';
 import type { ChatPage } from '../../transport/chatSummary.js';
+import { createChatRecords, notFound } from './chatRecords.js';
+import type { ChatRecords } from './chatRecords.js';
 import type { ChatRecord, ChatService, ChatStore } from './chatStore.js';
 import type { ServiceChats, StoredChat } from './chatStore.js';
 import { RequestError } from '../http/requestError.js';
@@ -34,8 +35,6 @@ const DEFAULT_MAX_BYTES = 4_194_304;
 const DEFAULT_MAX_CHATS = 500;
 /** How long the title of a new chat may take, in milliseconds. Less than a request may take. */
 const TITLE_TIME = 20_000;
-/** How many times a change is tried again after another request changed the chat in the meantime. */
-const MAX_RETRIES = 5;
 const DELETES_AT_ONCE = 16;
 
 /**
@@ -71,165 +70,24 @@ const DELETES_AT_ONCE = 16;
  * @returns The value of the option `chats` of `agentHandler`.
  */
 export function keepChats<C = unknown>(store: ChatStore, options: KeepChatsOptions<C> = {}): ServiceChats<C> {
-  const { maxBytes = DEFAULT_MAX_BYTES, maxChats = DEFAULT_MAX_CHATS } = options;
+  const { maxBytes = DEFAULT_MAX_BYTES, maxChats = DEFAULT_MAX_CHATS, title } = options;
   requireNumber('maxBytes', maxBytes, 0);
   requireNumber('maxChats', maxChats, 0);
-
-  const find = (id: string, owner: string): Observable<StoredChat | undefined> =>
-    defer(() => store.get(id)).pipe(
-      take(1),
-      map((stored) => (stored?.record.owner === owner ? stored : undefined)),
-    );
-  const found = (id: string, owner: string): Observable<StoredChat> =>
-    find(id, owner).pipe(
-      map((stored) => {
-        if (!stored) throw notFound();
-        return stored;
-      }),
-    );
-  const put = (record: ChatRecord, version: number) => defer(() => store.put(record, version)).pipe(take(1));
-
-  /** Changes a chat, unless `change` returns undefined. Emits the chat as it is then. */
-  const update = (
-    id: string,
-    owner: string,
-    change: (record: ChatRecord) => ChatRecord | undefined,
-    retriesLeft = MAX_RETRIES,
-  ): Observable<StoredChat> =>
-    found(id, owner).pipe(
-      concatMap((stored) => {
-        const record = change(stored.record);
-        if (!record) return of(stored);
-        return put(record, stored.version).pipe(
-          concatMap((isDone) => {
-            if (isDone) return of({ record, version: stored.version + 1 });
-            if (retriesLeft === 0) throw busy();
-            return update(id, owner, change, retriesLeft - 1);
-          }),
-        );
-      }),
-    );
-
-  const requireRoom = (owner: string): Observable<never> =>
-    allPages((cursor) => store.list({ owner, cursor })).pipe(
-      reduce((chats, page) => chats + page.records.length, 0),
-      concatMap((chats) => {
-        if (chats >= maxChats) throw tooMany(maxChats);
-        return EMPTY;
-      }),
-    );
-
-  /** Gives a new chat the title of the option, unless the user has renamed it in the meantime. */
-  const addTitle = (chat: StoredChat, { context }: Client<C>, { onError }: ChatService): Observable<StoredChat> => {
-    const { title: titleOf } = options;
-    if (!titleOf) return of(chat);
-    const { id, owner, title, saved } = chat.record;
-    return defer(() => settled(titleOf(promptOf(saved), context))).pipe(
-      take(1),
-      throwIfEmpty(() => new Error('The option `title` of keepChats has returned no title.')),
-      timeout({ first: TITLE_TIME }),
-      concatMap((chosen) => {
-        const changed = titleFrom(chosen);
-        if (changed === '') return of(chat);
-        return update(id, owner, (record) => (record.title === title ? { ...record, title: changed } : undefined));
-      }),
-      catchError((thrown: unknown) => {
-        onError(thrown);
-        return of(chat);
-      }),
-    );
+  const chats = createChatRecords(store);
+  const answers: Readonly<Record<string, Answer<C>>> = {
+    GET: openChat(chats),
+    PUT: saveChat(chats, { maxBytes, maxChats, title }),
+    PATCH: renameChat(chats, maxBytes),
+    DELETE: removeChat(chats, store),
   };
-
-  const create = (record: ChatRecord, client: Client<C>, service: ChatService): Observable<Response> =>
-    concat(
-      requireRoom(record.owner),
-      put(record, 0).pipe(
-        concatMap((isDone) =>
-          isDone
-            ? addTitle({ record, version: 1 }, client, service).pipe(map((chat) => Response.json(withoutContent(chat))))
-            : found(record.id, record.owner).pipe(map(conflict)),
-        ),
-      ),
-    );
-
-  const save: Answer<C> = (id, client, request, service) =>
-    service.readBody(request, maxBytes).pipe(
-      map(readSave),
-      concatMap(({ version, saved }) =>
-        find(id, client.owner).pipe(
-          concatMap((before) => {
-            const { owner } = client;
-            const updated = asyncScheduler.now();
-            if (!before) {
-              if (version > 0) throw notFound();
-              const title = defaultTitle(promptOf(saved));
-              return create({ id, owner, title, updated, saved }, client, service);
-            }
-            if (before.version !== version) return of(conflict(before));
-            const record = { ...before.record, updated, saved };
-            return put(record, version).pipe(
-              concatMap((isDone) =>
-                isDone
-                  ? of(Response.json(withoutContent({ record, version: version + 1 })))
-                  : found(id, owner).pipe(map(conflict)),
-              ),
-            );
-          }),
-        ),
-      ),
-    );
-
-  const rename: Answer<C> = (id, { owner }, request, service) =>
-    service.readBody(request, maxBytes).pipe(
-      map(readTitle),
-      concatMap((title) => update(id, owner, (record) => ({ ...record, title }))),
-      map((chat) => Response.json(withoutContent(chat))),
-    );
-
-  const remove: Answer<C> = (id, { owner }, _, service) => {
-    const attempt = (retriesLeft: number): Observable<Response> =>
-      found(id, owner).pipe(
-        concatMap(({ record, version }) =>
-          concat(
-            from(runsOf(record.saved)).pipe(mergeMap((run) => service.deleteRun(run, owner), DELETES_AT_ONCE)),
-            defer(() => store.delete(id, version)).pipe(take(1)),
-          ),
-        ),
-        concatMap((isDeleted) => {
-          if (isDeleted) return of(new Response(null, { status: 204 }));
-          if (retriesLeft === 0) throw busy();
-          return attempt(retriesLeft - 1);
-        }),
-      );
-    return attempt(MAX_RETRIES);
-  };
-
-  const open: Answer<C> = (id, { owner }) =>
-    found(id, owner).pipe(
-      map((chat) => Response.json({ ...withoutContent(chat), saved: chat.record.saved }, { headers: NOT_CACHED })),
-    );
-
-  const list = ({ owner }: Client<C>, cursor: string | undefined): Observable<Response> =>
-    defer(() => store.list({ owner, cursor })).pipe(
-      take(1),
-      map(({ records, next }) => {
-        const chats = records.map(({ id, title, updated, version }) => ({ id, title, updated, version }));
-        return Response.json({ chats, next } satisfies ChatPage, { headers: NOT_CACHED });
-      }),
-      catchError((thrown: unknown) => {
-        if (cursor === undefined || !(thrown instanceof ConfigurationError)) throw thrown;
-        throw new RequestError(400, 'Send `next` of the page before as `?cursor=`.');
-      }),
-    );
-
-  const answers: Readonly<Record<string, Answer<C>>> = { GET: open, PUT: save, PATCH: rename, DELETE: remove };
   return {
     store,
     answer(request, client, service) {
       const { searchParams } = new URL(request.url);
       const id = searchParams.get('chat');
       const { method } = request;
-      if (id === null && method === 'GET') return list(client, searchParams.get('cursor') ?? undefined);
+      if (id === null && method === 'GET')
+        return listChats(store, client.owner, searchParams.get('cursor') ?? undefined);
       if (id === null || !isUnguessable(id))
         throw new RequestError(400, 'Send the id of the chat as `?chat=`: a random UUID.');
       const answer = answers[method];
@@ -242,13 +100,116 @@ export function keepChats<C = unknown>(store: ChatStore, options: KeepChatsOptio
 
 type Answer<C> = (id: string, client: Client<C>, request: Request, service: ChatService) => Observable<Response>;
 
+function saveChat<C>(
+  chats: ChatRecords,
+  { maxBytes, maxChats, title }: { readonly maxBytes: number; readonly maxChats: number } & KeepChatsOptions<C>,
+): Answer<C> {
+  /** Gives a new chat the title of the option, unless the user has renamed it in the meantime. */
+  const addTitle = (chat: StoredChat, { context }: Client<C>, { onError }: ChatService): Observable<StoredChat> => {
+    if (!title) return of(chat);
+    const { id, owner, title: first, saved } = chat.record;
+    return defer(() => settled(title(promptOf(saved), context))).pipe(
+      take(1),
+      throwIfEmpty(() => new Error('The option `title` of keepChats has returned no title.')),
+      timeout({ first: TITLE_TIME }),
+      concatMap((chosen) => {
+        const changed = titleFrom(chosen);
+        if (changed === '') return of(chat);
+        return chats.update(id, owner, (record) =>
+          record.title === first ? { ...record, title: changed } : undefined,
+        );
+      }),
+      catchError((thrown: unknown) => {
+        onError(thrown);
+        return of(chat);
+      }),
+    );
+  };
+  const conflicting = ({ id, owner }: ChatRecord) => chats.found(id, owner).pipe(map(conflict));
+  const create = (record: ChatRecord, client: Client<C>, service: ChatService): Observable<Response> =>
+    concat(
+      chats.requireRoom(record.owner, maxChats),
+      chats.put(record, 0).pipe(
+        concatMap((isDone) => {
+          if (!isDone) return conflicting(record);
+          return addTitle({ record, version: 1 }, client, service).pipe(
+            map((chat) => Response.json(withoutContent(chat))),
+          );
+        }),
+      ),
+    );
+  const replace = (record: ChatRecord, version: number): Observable<Response> =>
+    chats
+      .put(record, version)
+      .pipe(
+        concatMap((isDone) =>
+          isDone ? of(Response.json(withoutContent({ record, version: version + 1 }))) : conflicting(record),
+        ),
+      );
+  return (id, client, request, service) =>
+    service.readBody(request, maxBytes).pipe(
+      map(readSave),
+      concatMap(({ version, saved }) =>
+        chats.find(id, client.owner).pipe(
+          concatMap((before) => {
+            const updated = asyncScheduler.now();
+            if (before?.version === version) return replace({ ...before.record, updated, saved }, version);
+            if (before) return of(conflict(before));
+            if (version > 0) throw notFound();
+            const record = { id, owner: client.owner, title: defaultTitle(promptOf(saved)), updated, saved };
+            return create(record, client, service);
+          }),
+        ),
+      ),
+    );
+}
+
+const renameChat =
+  <C>(chats: ChatRecords, maxBytes: number): Answer<C> =>
+  (id, { owner }, request, service) =>
+    service.readBody(request, maxBytes).pipe(
+      map(readTitle),
+      concatMap((title) => chats.update(id, owner, (record) => ({ ...record, title }))),
+      map((chat) => Response.json(withoutContent(chat))),
+    );
+
+const removeChat =
+  <C>(chats: ChatRecords, store: ChatStore): Answer<C> =>
+  (id, { owner }, _, service) =>
+    chats
+      .retry(id, owner, ({ record, version }) =>
+        concat(
+          from(runsOf(record.saved)).pipe(mergeMap((run) => service.deleteRun(run, owner), DELETES_AT_ONCE)),
+          defer(() => store.delete(id, version)).pipe(take(1)),
+        ),
+      )
+      .pipe(map(() => new Response(null, { status: 204 })));
+
+const openChat =
+  <C>(chats: ChatRecords): Answer<C> =>
+  (id, { owner }) =>
+    chats
+      .found(id, owner)
+      .pipe(
+        map((chat) => Response.json({ ...withoutContent(chat), saved: chat.record.saved }, { headers: NOT_CACHED })),
+      );
+
+const listChats = (store: ChatStore, owner: string, cursor: string | undefined): Observable<Response> =>
+  defer(() => store.list({ owner, cursor })).pipe(
+    take(1),
+    map(({ records, next }) => {
+      const chats = records.map(({ id, title, updated, version }) => ({ id, title, updated, version }));
+      return Response.json({ chats, next } satisfies ChatPage, { headers: NOT_CACHED });
+    }),
+    catchError((thrown: unknown) => {
+      if (cursor === undefined || !(thrown instanceof ConfigurationError)) throw thrown;
+      throw new RequestError(400, 'Send `next` of the page before as `?cursor=`.');
+    }),
+  );
+
 const NOT_CACHED = { 'cache-control': 'no-store' };
 
 const withoutContent = ({ record: { id, title, updated }, version }: StoredChat) => ({ id, title, updated, version });
 
 const conflict = (chat: StoredChat): Response =>
   Response.json({ ...withoutContent(chat), saved: chat.record.saved }, { status: 409 });
-
-const notFound = () => new RequestError(404, 'There is no such chat.');
-const busy = () => new RequestError(409, 'Other requests changed the chat. Send the request again.');
-const tooMany = (max: number) => new RequestError(429, `You have ${max} chats. Delete one of them.`);

@@ -1,0 +1,84 @@
+import { concatMap, defer, EMPTY, map, of, reduce, take } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { RequestError } from '../http/requestError.js';
+import { allPages } from '../runs/allPages.js';
+import type { ChatRecord, ChatStore, StoredChat } from './chatStore.js';
+
+/** How many times a change is tried again after another request changed the chat in the meantime. */
+const MAX_RETRIES = 5;
+
+/** The chats of a store, each for its owner only. */
+export interface ChatRecords {
+  /** Emits undefined if the owner has no such chat. */
+  find(id: string, owner: string): Observable<StoredChat | undefined>;
+  /** As `find`, but fails with 404. */
+  found(id: string, owner: string): Observable<StoredChat>;
+  /** Emits whether the store had this version, and has the record now. */
+  put(record: ChatRecord, version: number): Observable<boolean>;
+  /** Changes a chat, unless `change` returns undefined. Emits the chat as it is then. */
+  update(id: string, owner: string, change: (record: ChatRecord) => ChatRecord | undefined): Observable<StoredChat>;
+  /** Does `work` with a chat until it emits true: false says that another request has changed the chat. */
+  retry(id: string, owner: string, work: (chat: StoredChat) => Observable<boolean>): Observable<StoredChat>;
+  /** Fails with 429 if the owner has as many chats already. */
+  requireRoom(owner: string, maxChats: number): Observable<never>;
+}
+
+export function createChatRecords(store: ChatStore): ChatRecords {
+  const find: ChatRecords['find'] = (id, owner) =>
+    defer(() => store.get(id)).pipe(
+      take(1),
+      map((stored) => (stored?.record.owner === owner ? stored : undefined)),
+    );
+  const found: ChatRecords['found'] = (id, owner) =>
+    find(id, owner).pipe(
+      map((stored) => {
+        if (!stored) throw notFound();
+        return stored;
+      }),
+    );
+  const put: ChatRecords['put'] = (record, version) => defer(() => store.put(record, version)).pipe(take(1));
+  const retry = (
+    id: string,
+    owner: string,
+    work: (chat: StoredChat) => Observable<boolean>,
+    retriesLeft = MAX_RETRIES,
+  ): Observable<StoredChat> =>
+    found(id, owner).pipe(
+      concatMap((chat) =>
+        work(chat).pipe(
+          concatMap((isDone) => {
+            if (isDone) return of(chat);
+            if (retriesLeft === 0) throw busy();
+            return retry(id, owner, work, retriesLeft - 1);
+          }),
+        ),
+      ),
+    );
+  return {
+    find,
+    found,
+    put,
+    retry,
+    update: (id, owner, change) =>
+      defer(() => {
+        let changed: StoredChat | undefined;
+        return retry(id, owner, ({ record: before, version }) => {
+          const record = change(before);
+          changed = record && { record, version: version + 1 };
+          return record ? put(record, version) : of(true);
+        }).pipe(map((chat) => changed ?? chat));
+      }),
+    requireRoom: (owner, maxChats) =>
+      allPages((cursor) => store.list({ owner, cursor })).pipe(
+        reduce((chats, page) => chats + page.records.length, 0),
+        concatMap((chats) => {
+          if (chats >= maxChats) throw tooMany(maxChats);
+          return EMPTY;
+        }),
+      ),
+  };
+}
+
+export const notFound = () => new RequestError(404, 'There is no such chat.');
+const busy = () => new RequestError(409, 'Other requests changed the chat. Send the request again.');
+const tooMany = (max: number) => new RequestError(429, `You have ${max} chats. Delete one of them.`);
