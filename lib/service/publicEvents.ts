@@ -59,17 +59,8 @@ export function createPublisher(
   options: PublicEventsOptions,
   clientErrors: Readonly<Record<string, string>> = {},
 ): (event: StreamEvent) => StreamEvent | undefined {
-  const { exposeToolErrors = false, exposeMetadata = [] } = options;
-  const metadataOf = (metadata: Metadata | undefined): Metadata | undefined => {
-    const exposed = exposeMetadata.flatMap((key) =>
-      metadata?.[key] === undefined ? [] : [[key, metadata[key]] as const],
-    );
-    const known = metadataFields.flatMap(([key, read]) => {
-      const value = metadata?.[key] === undefined ? undefined : read(metadata[key], exposeToolErrors);
-      return value === undefined ? [] : [[key, value] as const];
-    });
-    return exposed.length + known.length === 0 ? undefined : Object.fromEntries([...known, ...exposed]);
-  };
+  const { exposeToolErrors = false } = options;
+  const metadataOf = (metadata: Metadata | undefined) => publicMetadata(metadata, options);
   const partOf = (part: Part): Part => {
     if (part.type !== 'toolResult' || part.error === undefined || exposeToolErrors) return publicPart(part);
     const { type, id, name, error, code } = part;
@@ -82,38 +73,6 @@ export function createPublisher(
     const known = messages.get(message) ?? { role: message.role, parts: readableParts(message.parts).map(partOf) };
     messages.set(message, known);
     return known;
-  };
-  const turnOf = ({ turn, finishReason, rawReason, usage, metadata, output }: TurnEvent): TurnEvent => ({
-    type: 'turn',
-    turn,
-    finishReason,
-    ...omitUndefined({
-      rawReason: publicReason(rawReason),
-      usage: usage && addUsage(undefined, usage),
-      metadata: metadataOf(metadata),
-      output,
-    }),
-  });
-  const resultOf = (result: RunResult): RunResult => {
-    const { text, answer, thinking, output, messages: added, finishReason, rawReason } = result;
-    const { usage, cost, turns, prompts, waiting } = result;
-    return {
-      text,
-      answer,
-      thinking,
-      output,
-      messages: added.map(messageOf),
-      finishReason,
-      usage: addUsage(undefined, usage),
-      turns,
-      ...omitUndefined({
-        rawReason: publicReason(rawReason),
-        cost,
-        metadata: metadataOf(result.metadata),
-        prompts: prompts?.map(messageOf),
-        waiting,
-      }),
-    };
   };
   /** A tool that runs an agent may report the events of that run as its progress. */
   const progressOf = (value: JsonValue): JsonValue | undefined =>
@@ -152,9 +111,12 @@ export function createPublisher(
       case 'message':
         return { type: known.type, message: messageOf(known.message) } as StreamEvent;
       case 'turn':
-        return turnOf(known);
+        return publicTurn(known, metadataOf(known.metadata));
       case 'result':
-        return { type: known.type, result: resultOf(known.result) } as StreamEvent;
+        return {
+          type: known.type,
+          result: publicResult(known.result, messageOf, metadataOf(known.result.metadata)),
+        } as StreamEvent;
       case 'retry':
         return { ...known, error: describeErrorJson(known.error) } as StreamEvent;
       case 'checkpoint':
@@ -167,6 +129,60 @@ export function createPublisher(
     }
   };
   return publish;
+}
+
+function publicTurn(event: TurnEvent, metadata: Metadata | undefined): TurnEvent {
+  const { turn, finishReason, rawReason, usage, output } = event;
+  return {
+    type: 'turn',
+    turn,
+    finishReason,
+    ...omitUndefined({
+      rawReason: publicReason(rawReason),
+      usage: usage && addUsage(undefined, usage),
+      metadata,
+      output,
+    }),
+  };
+}
+
+function publicResult(
+  result: RunResult,
+  messageOf: (message: Message) => Message,
+  metadata: Metadata | undefined,
+): RunResult {
+  const { text, answer, thinking, output, finishReason, turns, cost, waiting } = result;
+  return {
+    text,
+    answer,
+    thinking,
+    output,
+    messages: result.messages.map(messageOf),
+    finishReason,
+    usage: addUsage(undefined, result.usage),
+    turns,
+    ...omitUndefined({
+      rawReason: publicReason(result.rawReason),
+      cost,
+      metadata,
+      prompts: result.prompts?.map(messageOf),
+      waiting,
+    }),
+  };
+}
+
+function publicMetadata(
+  metadata: Metadata | undefined,
+  { exposeToolErrors = false, exposeMetadata = [] }: PublicEventsOptions,
+): Metadata | undefined {
+  const exposed = exposeMetadata.flatMap((key) =>
+    metadata?.[key] === undefined ? [] : [[key, metadata[key]] as const],
+  );
+  const known = metadataFields.flatMap(([key, read]) => {
+    const value = metadata?.[key] === undefined ? undefined : read(metadata[key], exposeToolErrors);
+    return value === undefined ? [] : [[key, value] as const];
+  });
+  return exposed.length + known.length === 0 ? undefined : Object.fromEntries([...known, ...exposed]);
 }
 
 /** Which of the events that an agent's tool reports have data of a provider or of a tool, and how to recognise them. */

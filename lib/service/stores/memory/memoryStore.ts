@@ -38,54 +38,7 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
 }: MemoryOptions = {}): RecordStore<R> {
   requireNumber('maxBytes', maxBytes, 0);
   requireNumber('maxAge', maxAge, 0);
-  /** In the order of their last change. */
-  const entries = new Map<string, Entry<R>>();
-  const sizes = new Map<string, number>();
-  let total = 0;
-
-  const isInUse = ({ executor }: R) => executor !== undefined && executor.until > asyncScheduler.now();
-  const isNeeded = ({ state }: R) => state === 'waiting';
-  const addSize = ({ owner }: R, size: number) => {
-    const sum = (sizes.get(owner) ?? 0) + size;
-    if (sum > 0) sizes.set(owner, sum);
-    else sizes.delete(owner);
-    total += size;
-  };
-  const remove = (id: string) => {
-    const entry = entries.get(id);
-    if (entry) addSize(entry.record, -entry.size);
-    entries.delete(id);
-  };
-  const isExpired = ({ expires, record }: Entry<R>) => expires <= asyncScheduler.now() && !isInUse(record);
-  const find = (id: string): Entry<R> | undefined => {
-    const entry = entries.get(id);
-    if (entry && isExpired(entry)) remove(id);
-    return entries.get(id);
-  };
-  /** The next record of an owner to remove. */
-  const leastNeeded = (owner: string): string | undefined => {
-    const records = [...entries.values()].map(({ record }) => record);
-    const removable = records.filter((record) => record.owner === owner && !isInUse(record));
-    return (removable.find((record) => !isNeeded(record)) ?? removable[0])?.id;
-  };
-  const prune = () => {
-    for (const [id, entry] of entries) {
-      if (entry.expires > asyncScheduler.now()) break; // later changes expire later, unless they set `expires`
-      if (isExpired(entry)) remove(id);
-    }
-    if (total <= maxBytes) return;
-    const fairShare = maxBytes / sizes.size;
-    const usesTooMuch = (owner: string) => total > maxBytes && (sizes.get(owner) ?? 0) > fairShare;
-    const owners = [...sizes].sort(([, a], [, b]) => b - a).map(([owner]) => owner);
-    for (const owner of owners) {
-      while (usesTooMuch(owner)) {
-        const id = leastNeeded(owner);
-        if (id === undefined) break;
-        remove(id);
-      }
-    }
-  };
-
+  const { entries, find, remove, add } = createTable<R>(maxBytes);
   return {
     get: (id) =>
       defer(() => {
@@ -99,9 +52,7 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
         remove(record.id);
         const size = estimateSize(record);
         const { expires = asyncScheduler.now() + maxAge } = record;
-        entries.set(record.id, { record, version: version + 1, size, expires });
-        addSize(record, size);
-        prune();
+        add({ record, version: version + 1, size, expires });
         return of(true);
       }),
     delete: (id, version) =>
@@ -122,6 +73,63 @@ export function memoryStore<R extends StorableRecord = RunRecord>({
       }),
   };
 }
+
+/** Records with their sizes. What expires or does not fit is removed when a record is added. */
+function createTable<R extends StorableRecord>(maxBytes: number) {
+  /** In the order of their last change. */
+  const entries = new Map<string, Entry<R>>();
+  const sizes = new Map<string, number>();
+  let total = 0;
+
+  const addSize = ({ owner }: R, size: number) => {
+    const sum = (sizes.get(owner) ?? 0) + size;
+    if (sum > 0) sizes.set(owner, sum);
+    else sizes.delete(owner);
+    total += size;
+  };
+  const remove = (id: string) => {
+    const entry = entries.get(id);
+    if (entry) addSize(entry.record, -entry.size);
+    entries.delete(id);
+  };
+  const find = (id: string): Entry<R> | undefined => {
+    const entry = entries.get(id);
+    if (entry && isExpired(entry)) remove(id);
+    return entries.get(id);
+  };
+  /** The next record of an owner to remove. */
+  const leastNeeded = (owner: string): string | undefined => {
+    const records = [...entries.values()].map(({ record }) => record);
+    const removable = records.filter((record) => record.owner === owner && !isInUse(record));
+    return (removable.find(({ state }) => state !== 'waiting') ?? removable[0])?.id;
+  };
+  const prune = () => {
+    for (const [id, entry] of entries) {
+      if (entry.expires > asyncScheduler.now()) break; // later changes expire later, unless they set `expires`
+      if (isExpired(entry)) remove(id);
+    }
+    if (total <= maxBytes) return;
+    const fairShare = maxBytes / sizes.size;
+    const usesTooMuch = (owner: string) => total > maxBytes && (sizes.get(owner) ?? 0) > fairShare;
+    const owners = [...sizes].sort(([, a], [, b]) => b - a).map(([owner]) => owner);
+    for (const owner of owners) {
+      while (usesTooMuch(owner)) {
+        const id = leastNeeded(owner);
+        if (id === undefined) break;
+        remove(id);
+      }
+    }
+  };
+  const add = (entry: Entry<R>) => {
+    entries.set(entry.record.id, entry);
+    addSize(entry.record, entry.size);
+    prune();
+  };
+  return { entries, find, remove, add };
+}
+
+const isInUse = ({ executor }: StorableRecord) => executor !== undefined && executor.until > asyncScheduler.now();
+const isExpired = ({ expires, record }: Entry<StorableRecord>) => expires <= asyncScheduler.now() && !isInUse(record);
 
 /** Sorts the record that was changed last to the front. */
 const byPlace = (a: ListPlace, b: ListPlace): number =>

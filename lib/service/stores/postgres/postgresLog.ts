@@ -72,53 +72,18 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
   /** The last write of each run that this process writes. */
   const lastWrites = new Map<string, { readonly attempt: number; readonly number: number }>();
 
-  /**
-   * Executes a statement that writes as an attempt.
-   *
-   * @param wasWritten Whether the state of the run shows that the statement was executed. It is asked after an attempt
-   * that failed, since the database may have executed it.
-   */
   const write = (
     run: string,
     statement: Observable<readonly Written[]>,
     wasWritten: (state: WriteState) => boolean,
   ): Observable<Written> =>
-    defer(() => {
-      let isUncertain = false;
-      const state = defer(() => (isUncertain ? query<WriteState>(STATE, [run]) : of([])));
-      return state.pipe(
-        concatMap((states): Observable<readonly Written[]> => {
-          const written = states.filter(wasWritten);
-          return written.length > 0 ? of(written) : statement;
-        }),
-        tap({ error: () => (isUncertain = true) }),
-        retryConnection(retryTime),
-        map(([row]) => {
-          if (row === undefined) throw new RunTakenError();
-          return row;
-        }),
-        tap({ next: () => wakeUps.wake(run), error: () => lastWrites.delete(run) }),
-      );
-    });
-
-  const readTail = <T>(
-    source: string,
-    valuesOf: (text: string, position: string) => readonly T[],
-    run: string,
-    after: string,
-  ): Observable<Tail<T>> =>
+    writeOnce(query(STATE, [run]), statement, wasWritten, retryTime).pipe(
+      tap({ next: () => wakeUps.wake(run), error: () => lastWrites.delete(run) }),
+    );
+  const readTail = <T>(source: string, valuesOf: ValuesOf<T>, run: string, after: string): Observable<Tail<T>> =>
     query<TailRow>(selectTail(source), [run, after, now(), PAGE_SIZE]).pipe(
       retryConnection(retryTime),
-      map((rows) => {
-        const [{ ended: hasEnded, failure } = notFound()] = rows;
-        return {
-          position: String(rows.at(-1)?.position ?? after),
-          hasMore: rows.length === PAGE_SIZE,
-          hasEnded,
-          values: rows.flatMap(({ position, value }) => (value === null ? [] : valuesOf(value, String(position)))),
-          failure: hasEnded && failure !== null ? (JSON.parse(failure) as JsonObject) : undefined,
-        };
-      }),
+      map((rows) => tailOf(rows, valuesOf, after)),
     );
 
   const append: RunLog['append'] = (run, attempt, events) =>
@@ -169,6 +134,45 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
 const notFound = (): never => {
   throw new RunNotFoundError();
 };
+
+/**
+ * Executes a statement that writes as an attempt. After a failure, the state of the run says whether the database has
+ * executed it: `wasWritten`.
+ */
+const writeOnce = (
+  state: Observable<readonly WriteState[]>,
+  statement: Observable<readonly Written[]>,
+  wasWritten: (state: WriteState) => boolean,
+  retryTime: number,
+): Observable<Written> =>
+  defer(() => {
+    let isUncertain = false;
+    return defer(() => (isUncertain ? state : of([]))).pipe(
+      concatMap((states): Observable<readonly Written[]> => {
+        const written = states.filter(wasWritten);
+        return written.length > 0 ? of(written) : statement;
+      }),
+      tap({ error: () => (isUncertain = true) }),
+      retryConnection(retryTime),
+      map(([row]) => {
+        if (row === undefined) throw new RunTakenError();
+        return row;
+      }),
+    );
+  });
+
+type ValuesOf<T> = (text: string, position: string) => readonly T[];
+
+function tailOf<T>(rows: readonly TailRow[], valuesOf: ValuesOf<T>, after: string): Tail<T> {
+  const [{ ended: hasEnded, failure } = notFound()] = rows;
+  return {
+    position: String(rows.at(-1)?.position ?? after),
+    hasMore: rows.length === PAGE_SIZE,
+    hasEnded,
+    values: rows.flatMap(({ position, value }) => (value === null ? [] : valuesOf(value, String(position)))),
+    failure: hasEnded && failure !== null ? (JSON.parse(failure) as JsonObject) : undefined,
+  };
+}
 
 const STATE = 'select attempt, last_write, ended from rivulet_logs where run = $1';
 

@@ -85,42 +85,21 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
     keys: ['state', 'events', 'messages'].map((name) => `${prefix}:{${run}}:${name}`),
   });
 
-  /** Executes a script that writes as an attempt. Emits the number of the write. */
+  /** Emits the number of the write. */
   const write = (run: string, text: string, values: readonly (string | number)[]): Observable<number> =>
-    defer(() => {
-      let isUncertain = false; // whether an attempt has failed: Redis may have executed it
-      return defer(() => evaluate(client, script(text, run), [run, isUncertain ? 1 : 0, ...values])).pipe(
-        tap({ error: () => (isUncertain = true) }),
-        retryConnection(retryTime),
-        map((number) => {
-          if (number === null) throw new RunTakenError();
-          return Number(number);
-        }),
-        tap({ next: () => wakeUps.wake(run), error: () => lastWrites.delete(run) }),
-      );
-    });
-
+    writeOnce(client, script(text, run), run, values, retryTime).pipe(
+      tap({ next: () => wakeUps.wake(run), error: () => lastWrites.delete(run) }),
+    );
   /** Reads a stream after a position, and whether the run has ended. One step: the end is not seen before the rest. */
   const readTail = <T>(
     stream: 'events' | 'messages',
-    valuesOf: (text: string, position: string) => readonly T[],
+    valuesOf: ValuesOf<T>,
     run: string,
     after: string,
   ): Observable<Tail<T>> =>
     evaluate(client, script(READ, run), [stream, after, PAGE_SIZE]).pipe(
       retryConnection(retryTime),
-      map((reply) => {
-        if (reply === null) throw new RunNotFoundError();
-        const [ended, failure, entries] = reply as Reply;
-        const last = entries.at(-1);
-        return {
-          position: last ? positionOf(last) : after,
-          hasMore: entries.length === PAGE_SIZE,
-          hasEnded: ended === 1,
-          values: entries.flatMap((entry) => valuesOf(entry[1][1], positionOf(entry))),
-          failure: failure === '' ? undefined : (JSON.parse(failure) as JsonObject),
-        };
-      }),
+      map((reply) => tailOf(reply, valuesOf, after)),
     );
 
   const append: RunLog['append'] = (run, attempt, events) =>
@@ -164,6 +143,41 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
       followTail((after) => readTail('messages', messageOf, run, after), wakeUps.of(run), requirePosition(from)).pipe(
         concatMap(({ values }) => values),
       ),
+  };
+}
+
+/** Executes a script that writes as an attempt. After a failure, Redis may have executed it: the script checks that. */
+const writeOnce = (
+  client: RedisClient,
+  script: RedisScript,
+  run: string,
+  values: readonly (string | number)[],
+  retryTime: number,
+): Observable<number> =>
+  defer(() => {
+    let isUncertain = false;
+    return defer(() => evaluate(client, script, [run, isUncertain ? 1 : 0, ...values])).pipe(
+      tap({ error: () => (isUncertain = true) }),
+      retryConnection(retryTime),
+      map((number) => {
+        if (number === null) throw new RunTakenError();
+        return Number(number);
+      }),
+    );
+  });
+
+type ValuesOf<T> = (text: string, position: string) => readonly T[];
+
+function tailOf<T>(reply: unknown, valuesOf: ValuesOf<T>, after: string): Tail<T> {
+  if (reply === null) throw new RunNotFoundError();
+  const [ended, failure, entries] = reply as Reply;
+  const last = entries.at(-1);
+  return {
+    position: last ? positionOf(last) : after,
+    hasMore: entries.length === PAGE_SIZE,
+    hasEnded: ended === 1,
+    values: entries.flatMap((entry) => valuesOf(entry[1][1], positionOf(entry))),
+    failure: failure === '' ? undefined : (JSON.parse(failure) as JsonObject),
   };
 }
 
