@@ -155,12 +155,13 @@ export function problemsOf(row: StopCase): readonly string[] {
       isLeft = true;
       log.subscription.unsubscribe();
     };
+    const leaveSoon = () => timer(0).subscribe(leave);
     const events = createAgent({ model }).stream('Hi', { stop });
     const log = observe(
       events.pipe(
         tap(({ type }) => {
           if (isLeft) late++;
-          if (end === 'is left in a handler' && type === 'text') timer(0).subscribe(leave);
+          if (end === 'is left in a handler' && type === 'text') leaveSoon();
         }),
       ),
     );

@@ -34,7 +34,7 @@ import { anthropicTools } from 'rivulet/anthropic';
 import { conversation, fromServerSentEvents, remoteAgent } from 'rivulet/chat';
 import { responsesTools } from 'rivulet/openai';
 import { readRecording, recordRun } from 'rivulet/recording';
-import { agentHandler, createRuns, keepChats, memoryChats, nodeListener, shareRun } from 'rivulet/service';
+import { agentHandler, createRuns, keepChats, memoryStore, nodeListener, shareRun } from 'rivulet/service';
 import { inVirtualTime, operatorContract, scriptedModel, toolCall } from 'rivulet/testing';
 
 export const add = tool({
@@ -90,7 +90,7 @@ export const failure = (thrown: unknown) => (isRunError(thrown) && thrown.code =
 export const chat = conversation(agent);
 export const remote = remoteAgent('/agent');
 export const received$ = fromServerSentEvents('/run', {});
-export const handler = agentHandler(agent, { chats: keepChats(memoryChats()) });
+export const handler = agentHandler(agent, { chats: keepChats(memoryStore()) });
 export const listener = nodeListener(handler);
 export const runs = createRuns();
 export const shared = shareRun(events$);
