@@ -36,13 +36,7 @@ const MAX_ROUNDS = 10;
 /** Stops a run, and emits whether there is one. */
 type StopRun = (id: string, owner: string) => Observable<unknown>;
 
-/**
- * Creates what exports and deletes the data of owners.
- *
- * @param store The store of the service.
- * @param chats The chats of the service, if it has some.
- * @param stop Stops a run.
- */
+/** Creates what exports and deletes the data of owners. */
 export function createOwnerData(store: RunStore, chats: ChatStore | undefined, stop: StopRun) {
   const deletions = (owner: string): Observable<unknown> =>
     concat(

@@ -31,11 +31,7 @@ export interface RunAudience {
   readonly clientErrors?: Readonly<Record<string, string>> | undefined;
 }
 
-/**
- * Removes everything from the events of a run that is not meant for a browser.
- *
- * @param clientErrors The errors of calls that the browser itself has executed: it may read them.
- */
+/** Removes everything from the events of a run that is not meant for a browser. */
 export function publicEvents<E extends StreamEvent>(
   options: PublicEventsOptions,
   clientErrors?: Readonly<Record<string, string>>,

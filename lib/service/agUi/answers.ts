@@ -5,16 +5,7 @@ import { fromToolMessage } from '../../transport/agUi/messages.js';
 import type { AgUiResume, RunAgentInput } from '../../transport/agUi/protocol.js';
 import { AgUiRequestError } from './request.js';
 
-/**
- * Reads the answers of a request to the calls that wait.
- *
- * @param request The request.
- * @param waiting The calls that wait.
- * @param isClientTool Whether the client executes a tool. The calls of the others are interrupts.
- * @returns The decisions and the results; undefined if the request has none, and none are required.
- * @throws AgUiRequestError if the request does not answer each interrupt, answers another one, or has a payload that is
- * not a decision.
- */
+/** Reads the answers of a request to the calls that wait. */
 export function readAnswers(
   { messages, resume = [] }: Pick<RunAgentInput, 'messages' | 'resume'>,
   waiting: readonly WaitingCall[],

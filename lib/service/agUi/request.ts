@@ -13,7 +13,6 @@ export class AgUiRequestError extends RivuletError {
   override readonly name = 'AgUiRequestError';
   readonly code = 'ag_ui_request';
 
-  /** @param problem The mistake, for the developer of the client. */
   constructor(problem: string) {
     super(`The AG-UI request is not valid: ${problem}`);
   }

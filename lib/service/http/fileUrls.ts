@@ -11,12 +11,7 @@ export interface FileUrlOptions {
   readonly allowFileUrl?: ((url: URL) => boolean) | undefined;
 }
 
-/**
- * Checks the URLs of all files in a value of a request.
- *
- * @param value Messages, or results: files can be at any depth.
- * @throws RequestError 400 if the model's server may not fetch one of them.
- */
+/** Checks the URLs of all files in a value of a request. */
 export function requireFileUrls(value: unknown, { allowFileUrl = isHttps }: FileUrlOptions): void {
   const rest: unknown[] = [value];
   while (rest.length > 0) {

@@ -1,11 +1,7 @@
 import { defer, EMPTY, expand, take } from 'rxjs';
 import type { Observable } from 'rxjs';
 
-/**
- * Reads all pages of a list of a store, one after the other.
- *
- * @param list Returns a page: the first one, or the one with a cursor.
- */
+/** Reads all pages of a list of a store, one after the other. */
 export function allPages<P extends { readonly next?: string | undefined }>(
   list: (cursor?: string) => Observable<P>,
 ): Observable<P> {

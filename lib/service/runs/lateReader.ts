@@ -43,12 +43,7 @@ interface Position {
   readonly offset: number;
 }
 
-/**
- * Creates a reader of the entries of a log, which may still grow.
- *
- * @param after The `id` of the last envelope that was read. Default: the start of the run.
- * @throws ConfigurationError `options` if the id is not a position of this log.
- */
+/** Creates a reader of the entries of a log, which may still grow. */
 export function createLateReader<E extends StreamEvent>(entries: readonly Entry<E>[], after = '0'): LogReader<E> {
   let { entry: index, offset } = parsePosition(after, entries);
   const next = (): Envelope<E> | undefined => {

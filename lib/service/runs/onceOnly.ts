@@ -12,9 +12,6 @@ import type { WrapTurn } from './wrapInnerRuns.js';
  * Wraps the turns of a run so that no call of an `atMostOnce` tool is executed twice, in whatever process: before a
  * call begins, the record says so. A call that had begun in a process that has ended is answered with
  * `outcome_unknown`. This holds for the calls of inner agents too.
- *
- * @param begun The idempotency keys of the calls that have begun and may have no stored result.
- * @param begin Writes the keys, with that of the call that is about to begin.
  */
 export function onceOnly(
   begun: readonly string[] = [],

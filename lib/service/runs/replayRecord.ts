@@ -24,11 +24,7 @@ export const messagesOfRecord = ({
   ...((result ?? failure)?.messages ?? []),
 ];
 
-/**
- * How many prompts have joined the run of a checkpoint: a log that has all messages to the run has them too.
- *
- * @param shown How many messages are those of the run that it resumes. Default: none.
- */
+/** How many prompts have joined the run of a checkpoint: a log that has all messages to the run has them too. */
 export const joinedPrompts = ({ emitted }: Checkpoint, shown = 0): number =>
   emitted.messages.slice(shown).filter((message) => message.role === 'user' && !hasToolResults(message)).length;
 
@@ -52,11 +48,7 @@ export const seenBefore = ({ shown = 0, shownUsage = {} }: Pick<RunRecord, 'show
   isResumed: shown > 0,
 });
 
-/**
- * Replays a run that has ended: each text is one delta, and all turns are one.
- *
- * @param seen What the reader has. Default: what the run that it resumes has shown.
- */
+/** Replays a run that has ended: each text is one delta, and all turns are one. */
 export function replayRecord(record: RunRecord, seen = seenBefore(record)): Observable<RunEvent> {
   const { result, failure, checkpoint } = record;
   if (failure)
@@ -79,12 +71,8 @@ export function replayRecord(record: RunRecord, seen = seenBefore(record)): Obse
 
 /**
  * Replays a run up to a checkpoint.
- *
  * A call that waited is announced again. `resume` does not do it, since the reader of a run that it resumes knows the
  * call; a reader who has only the replay would never learn that there is something to decide.
- *
- * @param seen What the reader has.
- * @param answers The answers with which the run goes on.
  */
 export function replayCheckpoint(
   { state, emitted, open }: Checkpoint,

@@ -59,13 +59,7 @@ function requireOwner(owner: unknown): string {
   );
 }
 
-/**
- * Creates the access to the records of a store: an owner sees only its own records.
- *
- * @param ownerOf The option `owner`. Default: all users are one owner.
- * @param onError Called with the error of a client that is rejected.
- * @param maxHistoryBytes How many bytes the conversation of one request may have in the store.
- */
+/** Creates the access to the records of a store: an owner sees only its own records. */
 export function createRunAccess<C>(
   store: RunStore,
   ownerOf: ((context: C) => string) | undefined,

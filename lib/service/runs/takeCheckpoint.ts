@@ -6,13 +6,7 @@ import type { RunRecord } from '../ports/runStore.js';
 
 type Access = Pick<RunAccess<never>, 'update'>;
 
-/**
- * Takes the checkpoint of a run that waits. If several requests do this, in any process, only one succeeds.
- *
- * @param waitingId The id of the run that waits.
- * @param record The record of the run that resumes it.
- * @returns Completes; fails with a RequestError 409 if the run was answered already.
- */
+/** Takes the checkpoint of a run that waits. If several requests do this, in any process, only one succeeds. */
 export const takeCheckpoint = (
   access: Access,
   waitingId: string,

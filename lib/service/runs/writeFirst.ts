@@ -4,8 +4,6 @@ import { createOperator } from '../../core/createOperator.js';
 /**
  * Emits an event after it is written, so that a reader receives nothing that a crash could undo. An event that is not
  * written passes without an inner subscription.
- *
- * @param write Returns an Observable that writes an event; undefined for an event that is not written.
  */
 export function writeFirst<E>(write: (event: E) => Observable<never> | undefined): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => {

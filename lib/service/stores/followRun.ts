@@ -22,13 +22,7 @@ export interface Tail<T> {
   readonly failure?: JsonObject | undefined;
 }
 
-/**
- * Reads what is there, and what is new after each wake-up, until the run has ended.
- *
- * @param read Reads the tail after a position. It must answer asynchronously.
- * @param wakes Emits when there may be more. A wake-up during a read causes one more read.
- * @param from The position of the last value that was read. Default: the start of the run.
- */
+/** Reads what is there, and what is new after each wake-up, until the run has ended. `read` answers asynchronously. */
 export function followTail<T extends Tail<unknown>>(
   read: (after: string) => Observable<T>,
   wakes: Observable<unknown>,
@@ -55,9 +49,6 @@ export function followTail<T extends Tail<unknown>>(
 /**
  * Reads runs of a database. The readers of one run share a copy of it in memory, so that each event is read once for
  * all of them, and merged and numbered as by a log in memory.
- *
- * @param follow Follows the events of a run from its start: the tails of `followTail`.
- * @returns `RunLog.read`.
  */
 export function createRunReader(
   follow: (run: string) => Observable<Tail<StreamEvent>>,

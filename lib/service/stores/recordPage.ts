@@ -7,7 +7,6 @@ export const PAGE_SIZE = 100;
 /** The place of a record in a list. */
 export type ListPlace = Pick<StorableRecord, 'id' | 'updated'>;
 
-/** @param found The records from the start of the page, in their order: one more than a page has, if there are more. */
 export function pageOf<R extends StorableRecord>(found: readonly ListedRecord<R>[]): RecordPage<R> {
   const records = found.slice(0, PAGE_SIZE);
   const last: ListPlace | undefined = found.length > PAGE_SIZE ? records.at(-1) : undefined;

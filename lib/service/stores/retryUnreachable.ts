@@ -4,12 +4,7 @@ import type { MonoTypeOperatorFunction } from 'rxjs';
 /** The longest delay between two attempts, in milliseconds. */
 const MAX_DELAY = 2000;
 
-/**
- * Subscribes again while a database cannot be reached. A statement that failed so may have been executed.
- *
- * @param isUnreachable Whether an error says that another attempt may succeed.
- * @param retryTime How long it is tried again, in milliseconds.
- */
+/** Subscribes again while a database cannot be reached. A statement that failed so may have been executed. */
 export function retryUnreachable<T>(
   isUnreachable: (thrown: unknown) => boolean,
   retryTime: number,

@@ -12,13 +12,7 @@ export interface WakeUps {
 /** How long to wait before the notifications are subscribed again, in milliseconds. */
 const RECONNECT_DELAY = 1000;
 
-/**
- * Creates the wake-ups of one process.
- *
- * @param notifications Emits the ids of runs that have changed, in any process; an empty text for all runs. It is
- * subscribed while a run is read, and again when it fails. Default: none.
- * @param pollInterval How often each run is read without a notification, in milliseconds.
- */
+/** Creates the wake-ups of one process. */
 export function createWakeUps(notifications: Observable<string> = EMPTY, pollInterval: number): WakeUps {
   const readers = new Map<string, Subject<void>>();
   const wake = (run: string): void => {

@@ -36,9 +36,6 @@ interface StoredCall {
 /**
  * Makes each model request and each tool call of a run a step. The result of a step is only what it has added to the
  * run. Inner agents share the steps of their run.
- *
- * @param steps The steps of the execution.
- * @param once `wrapTurn` of the service: it executes no call of an `atMostOnce` tool twice.
  */
 export function durableTurns(steps: RunSteps, once: WrapTurn = (turn) => turn): WrapTurn {
   const wrapTool = (tool: Tool): Tool => {

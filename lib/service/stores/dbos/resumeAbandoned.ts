@@ -6,11 +6,8 @@ import type { WorkerLock } from './workerLock.js';
 
 /**
  * Enqueues the workflows of workers that have ended: of executors whose lock is free.
- *
  * The lock is held meanwhile. A second worker that has seen the same workflows would otherwise enqueue one again that
  * is executed by then.
- *
- * @param own The id of this worker.
  */
 export function resumeAbandoned(dbos: DurableEngine, lock: WorkerLock, own: string, queue: string): Observable<never> {
   const list = (executorId?: string) =>

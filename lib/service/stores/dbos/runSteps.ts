@@ -28,10 +28,6 @@ export class RunSteps {
   private readonly prompts = new StepPrompts();
   private isAbandoned = false;
 
-  /**
-   * @param engine DBOS.
-   * @param fail Called if DBOS cannot store a step.
-   */
   constructor(
     private readonly engine: DurableEngine,
     private readonly fail: (thrown: unknown) => void,
@@ -56,11 +52,7 @@ export class RunSteps {
     );
   }
 
-  /**
-   * The prompts of a run, each when a step has stored it: they join the run in the same turns in each execution.
-   *
-   * @param arrivals All prompts of the run, in each execution.
-   */
+  /** The prompts of a run, each when a step has stored it: they join the run in the same turns in each execution. */
   storedPrompts(arrivals: Observable<Message>): Observable<Message> {
     const arriving = arrivals.pipe(
       tap((prompt) => this.prompts.add(prompt)),

@@ -18,14 +18,7 @@ export interface WorkerLock {
 /** The first key of the locks: the number is that of this library. */
 const CLASS = 724519;
 
-/**
- * Holds the lock of a worker while the work is subscribed.
- *
- * @param connect Returns a client that is not connected yet.
- * @param id The id of the worker.
- * @param work The work. It is subscribed once the lock is held.
- * @returns The values of the work. It fails when the connection, and so the lock, is lost.
- */
+/** Holds the lock of a worker while the work is subscribed. */
 export const holdWorkerLock = <T>(
   connect: () => LockClient,
   id: string,

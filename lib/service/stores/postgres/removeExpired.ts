@@ -14,13 +14,7 @@ const STATEMENTS = [
     select run from rivulet_logs where expires <= $1 limit 1000 for update skip locked)`,
 ];
 
-/**
- * Removes the runs and the chats whose time is over, at most once a minute.
- *
- * @param client The database.
- * @param retryTime How long it is tried again while the database cannot be reached, in milliseconds.
- * @returns Emits once, then completes.
- */
+/** Removes the runs and the chats whose time is over, at most once a minute. */
 export function removeExpired(client: PostgresClient, retryTime: number): Observable<void> {
   let next = 0;
   return defer(() => {

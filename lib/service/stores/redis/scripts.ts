@@ -8,7 +8,6 @@
 /**
  * Opens a run, or appends to it. An older attempt, an ended run and a write that is not the next one of its attempt
  * return nothing, unless the write was executed before its reply was lost.
- *
  * ARGV: run, 1 if an earlier try may have been executed, attempt, the number of the write before if this process has
  * written it, the events, the age in milliseconds. Returns the number of the write.
  */
