@@ -51,6 +51,7 @@ export const sections: readonly Section[] = [
       views: 'Views and chats',
       chats: 'Chats on every device',
       angular: 'Angular',
+      login: 'Login',
       'node-services': 'Node and other servers',
       'ag-ui': 'AG-UI',
       'use-chat': 'useChat',

@@ -1,8 +1,10 @@
 import type { Observable } from 'rxjs';
 import { runVirtually } from './inVirtualTime.js';
 import type { VirtualRun } from './inVirtualTime.js';
-import { parseLetters } from './playMarbles.js';
+import { listsOf, parseLetters } from './playMarbles.js';
 import type { MarbleValues } from './playMarbles.js';
+
+type Lists<T> = Readonly<Record<string, readonly T[]>>;
 
 interface Moment {
   readonly at: number;
@@ -32,9 +34,10 @@ const alphabet = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 export function differenceOf<T>(
   create: () => Observable<T>,
   marbles: string,
-  values: MarbleValues<T>,
+  valuesOfLetters: MarbleValues<T>,
   error: unknown,
 ): string | undefined {
+  const values = listsOf(valuesOfLetters);
   const expected = expectedTimeline(marbles, values, error);
   const run = runVirtually(create, lastTimeOf(expected) + EXTRA_TIME, countOf(expected) + EXTRA_VALUES);
   const actual = actualTimeline(run, expected, values);
@@ -50,7 +53,7 @@ export function differenceOf<T>(
 const countOf = ({ moments }: Timeline): number => moments.reduce((sum, { values }) => sum + values.length, 0);
 const lastTimeOf = ({ moments, endAt }: Timeline): number => Math.max(endAt, moments.at(-1)?.at ?? 0);
 
-function expectedTimeline<T>(marbles: string, values: MarbleValues<T>, error: unknown): Timeline {
+function expectedTimeline<T>(marbles: string, values: Lists<T>, error: unknown): Timeline {
   const moments: Moment[] = [];
   let [end, endAt]: [Timeline['end'], number] = ['', 0];
   for (const { frame, notification } of parseLetters(marbles)) {
@@ -60,7 +63,7 @@ function expectedTimeline<T>(marbles: string, values: MarbleValues<T>, error: un
   return { moments, end, endAt, error };
 }
 
-function actualTimeline<T>(run: VirtualRun<T>, expected: Timeline, values: MarbleValues<T>): Timeline {
+function actualTimeline<T>(run: VirtualRun<T>, expected: Timeline, values: Lists<T>): Timeline {
   const moments: Moment[] = [];
   for (const { at, value } of run.values) addTo(moments, at, [value], '');
   const unused = Array.from(alphabet).filter((letter) => !(letter in values));
@@ -91,7 +94,7 @@ function addTo(moments: Moment[], at: number, values: readonly unknown[], letter
   }
 }
 
-const letterOf = (values: MarbleValues<unknown>, { values: list }: Moment): string | undefined =>
+const letterOf = (values: Lists<unknown>, { values: list }: Moment): string | undefined =>
   Object.entries(values).find(([, each]) => sameValue(each, list))?.[0];
 
 /** The diagram in one form, so that equal streams have equal tokens: a pause, or what is emitted in a millisecond. */
@@ -155,7 +158,9 @@ function valuesAt(expected: Timeline, actual: Timeline): readonly string[] {
   if (wanted?.letters === got?.letters) return [];
   const line = (name: string, moment: Moment | undefined) =>
     moment ? [`${name} ${moment.letters} = ${showValue(moment.values)}`] : [];
-  return ['', ...line('expected ', wanted), ...line('actual   ', got)];
+  const isArray = wanted !== undefined && got?.values.length === 1 && sameValue(wanted.values, got.values[0]);
+  const hint = 'A list is the values of one millisecond. A value that is an array is in a list, too: [[1, 2]].';
+  return ['', ...line('expected ', wanted), ...line('actual   ', got), ...(isArray ? ['', hint] : [])];
 }
 
 type Pairs = readonly (readonly [object, object])[];

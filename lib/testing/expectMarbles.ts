@@ -14,22 +14,22 @@ import type { MarbleValues } from './playMarbles.js';
  *     actual    200ms a 10ms b 299ms |
  *                              ^
  *
- * The diagram has the syntax of `playMarbles`: a letter and a `-` last a millisecond, and each letter stands for a list
- * of values that are emitted in one millisecond. Values may be anything: dates, maps, sets, errors and instances of
+ * The diagram has the syntax of `playMarbles`: a letter and a `-` last a millisecond, and each letter stands for a
+ * value, as in RxJS, or for a list of values that are emitted in one millisecond. Values may be anything: dates, maps, sets, errors and instances of
  * classes are compared by their content; instances without visible fields by the `toString` of their class. A stream
  * that emits much more than is drawn is left, so that an endless one fails. It works with any test runner. For a
  * matcher of jest or vitest, see `marbleMatchers`.
  *
  * ```ts
- * expectMarbles(() => playMarbles('a 9ms (b|)', { a: [1], b: [2] }).pipe(delay(5)), '5ms a 9ms (b|)', {
- *   a: [1],
- *   b: [2],
+ * expectMarbles(() => playMarbles('a 9ms (b|)', { a: 1, b: 2 }).pipe(delay(5)), '5ms a 9ms (b|)', {
+ *   a: 1,
+ *   b: 2,
  * });
  * ```
  *
  * @param create Creates the Observable. It is called in virtual time, at 0.
  * @param marbles The diagram. Without `|` or `#`, the Observable must not end within an hour.
- * @param values The values of each letter. Default: the letter itself.
+ * @param values The value of each letter, or the list of its values. Default: the letter itself.
  * @param error The error of `#`. Default: any.
  * @throws Error if the Observable emits something else.
  */

@@ -5,8 +5,17 @@ import { toMarbles } from '../observe/spec/marbleText.js';
 import { inVirtualTime } from './inVirtualTime.js';
 import type { Plain } from '../core/typesOf.js';
 
-/** What a letter of a marble diagram stands for: the values that are emitted together. */
-export type MarbleValues<T> = Readonly<Record<string, readonly T[]>>;
+/**
+ * What a letter of a marble diagram stands for: a value, or the list of the values that are emitted together. A value
+ * that is an array is in a list, too: `[[1, 2]]`.
+ */
+export type MarbleValues<T> = Readonly<Record<string, T | readonly T[]>>;
+
+/** The lists of values. An array is a list, whatever the type of the values is. */
+export const listsOf = <T>(values: MarbleValues<T>): Readonly<Record<string, readonly T[]>> =>
+  Object.fromEntries(
+    Object.entries(values).map(([letter, value]) => [letter, Array.isArray(value) ? value : [value as T]]),
+  );
 
 /**
  * Emits the values of a marble diagram with durations, in virtual or in real time.
@@ -14,14 +23,14 @@ export type MarbleValues<T> = Readonly<Record<string, readonly T[]>>;
  * <span class="informal">`cold` of a TestScheduler, for models, tools, stops and prompts.</span>
  *
  * The diagram has RxJS's syntax: `200ms a 11ms (b|)`. A letter and a `-` last a millisecond, a group such as `(b|)` as
- * many milliseconds as it has characters, and blanks no time. Each letter stands for a list of values, so that a
- * diagram can have several values in one millisecond. Without `|` or `#` at its end, it does not end.
+ * many milliseconds as it has characters, and blanks no time. Each letter stands for a value, or for a list of the values
+ * of one millisecond. Without `|` or `#` at its end, it does not end.
  *
  * ```ts
  * const model = scriptedModel([
  *   playMarbles<Chunk>('200ms a 300ms (b|)', {
- *     a: [{ type: 'text', text: 'Hello' }],
- *     b: [{ type: 'finish', reason: 'stop' }],
+ *     a: { type: 'text', text: 'Hello' },
+ *     b: { type: 'finish', reason: 'stop' },
  *   }),
  * ]);
  * ```
@@ -32,26 +41,30 @@ export type MarbleValues<T> = Readonly<Record<string, readonly T[]>>;
  * @returns A cold Observable.
  */
 export function playMarbles<T>(marbles: string, values: MarbleValues<T>, error?: unknown): Observable<T> {
-  const moments = parse(marbles, values, error);
+  const moments = parse(marbles, error);
+  const lists = listsOf(values);
+  for (const { notification } of moments)
+    if (notification.kind === 'N' && !Object.hasOwn(lists, notification.value))
+      throw new Error(`The diagram ${marbles} has the letter ${notification.value}, and no values for it.`);
   const isEnded = moments.some(({ notification }) => notification.kind !== 'N');
   return defer(() => {
     let time = 0;
     const played = moments.map(({ frame, notification }) => {
       const wait = frame - time;
       time = frame;
-      const play = defer(() => notificationOf<T>(notification));
+      const play = defer(() => notificationOf(notification, lists));
       return wait === 0 ? play : timer(wait).pipe(concatMap(() => play));
     });
     return concat(concat(...played), isEnded ? EMPTY : NEVER);
   });
 }
 
-function parse(marbles: string, values: Readonly<Record<string, unknown>> | undefined, error: unknown) {
+function parse(marbles: string, error: unknown): readonly DrawnLetter[] {
   let start = 0;
   return partsOf(marbles).flatMap((part, index, parts) => {
-    if (index === parts.length - 1) return parsePart(part, values, error).map(later(start));
+    if (index === parts.length - 1) return parsePart(part, error).map(later(start));
     // A completion at its end shows how long the part lasts.
-    const notifications = parsePart(`${part}|`, values, error).map(later(start));
+    const notifications = parsePart(`${part}|`, error).map(later(start));
     start = notifications.pop()?.frame ?? start;
     return notifications;
   });
@@ -88,11 +101,11 @@ function partsOf(marbles: string): readonly string[] {
 /* eslint-disable @typescript-eslint/no-deprecated -- parseMarbles has no other parameter for it */
 
 /** Outside of `run`, a letter would last 10 ms. */
-function parsePart(marbles: string, values: Readonly<Record<string, unknown>> | undefined, error: unknown) {
+function parsePart(marbles: string, error: unknown): DrawnLetter[] {
   const { frameTimeFactor } = TestScheduler;
   TestScheduler.frameTimeFactor = 1;
   try {
-    return TestScheduler.parseMarbles(marbles, values, error, false, true);
+    return TestScheduler.parseMarbles(marbles, undefined, error, false, true) as DrawnLetter[];
   } finally {
     TestScheduler.frameTimeFactor = frameTimeFactor;
   }
@@ -105,12 +118,15 @@ interface DrawnLetter {
   readonly notification: ObservableNotification<string>;
 }
 
-export const parseLetters = (marbles: string): readonly DrawnLetter[] => parse(marbles, undefined, undefined);
+export const parseLetters = (marbles: string): readonly DrawnLetter[] => parse(marbles, undefined);
 
-function notificationOf<T>(notification: ObservableNotification<unknown>): Observable<T> {
+function notificationOf<T>(
+  notification: ObservableNotification<string>,
+  lists: Readonly<Record<string, readonly T[]>>,
+): Observable<T> {
   switch (notification.kind) {
     case 'N':
-      return from(notification.value as readonly T[]);
+      return from(lists[notification.value] ?? []);
     case 'E':
       return throwError(() => notification.error as Error);
     case 'C':
@@ -121,7 +137,7 @@ function notificationOf<T>(notification: ObservableNotification<unknown>): Obser
 /** An Observable as a marble diagram with durations. A letter stands for all values of a millisecond. */
 export interface DrawnRun<T> {
   readonly marbles: string;
-  readonly values: MarbleValues<T>;
+  readonly values: Readonly<Record<string, readonly T[]>>;
   /** The error. Present if it failed. */
   readonly error?: unknown;
 }

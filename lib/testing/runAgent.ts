@@ -4,6 +4,7 @@ import type { RunEvent, RunResult } from '../core/event.js';
 import type { EventsOf, Tool, UserContextOf } from '../core/tool.js';
 import { inVirtualTime } from './inVirtualTime.js';
 import type { VirtualRun } from './inVirtualTime.js';
+import { isPromise } from '../operators/execute/toolOutput.js';
 import type { Plain } from '../core/typesOf.js';
 
 /** A run of an agent in virtual time. */
@@ -30,6 +31,8 @@ export interface AgentTestRun<E, O> extends VirtualRun<E> {
  * @param input The input of the run.
  * @param runOptions The options of `agent.stream`. `runId` replaces the id of the run.
  * @returns The events with their times, how the run ended, and its result.
+ * @throws Error if the run waits for a Promise, which is not virtual, of a tool, `approve` or `prepareTurn`. The message
+ * shows the test with the fake timers of Vitest, Jest and Node.
  */
 export function runAgent<const T extends readonly Tool[] = readonly [], O = undefined, C = unknown>(
   options: AgentOptions<T, O, C>,
@@ -37,9 +40,44 @@ export function runAgent<const T extends readonly Tool[] = readonly [], O = unde
   ...[runOptions]: RunArguments<C & UserContextOf<T[number]>>
 ): Plain<AgentTestRun<RunEvent<EventsOf<T[number]>, O>, O>> {
   let ids = 0;
-  const agent = createAgent({ newId: () => `id_${++ids}`, ...options } as AgentOptions);
+  let promised: string | undefined;
+  const report = (name: string) => (promised ??= name);
+  const { tools } = options;
+  const watched = watchPromises({ newId: () => `id_${++ids}`, ...options }, (key) => `The option ${key}`, report);
+  const agent = createAgent({
+    ...watched,
+    ...(Array.isArray(tools) && { tools: tools.map((tool: Tool) => watchTool(tool, report)) }),
+  } as AgentOptions);
   const run = inVirtualTime(() => agent.stream(input, { runId: 'run_1', ...(runOptions as RunOptions | undefined) }));
+  if (run.end === 'open' && promised !== undefined) throw new Error(`${promised} ${notVirtual}`);
   const last = run.values.at(-1)?.value;
   const tested = last?.type === 'result' ? { ...run, result: last.result } : run;
   return tested as AgentTestRun<RunEvent<EventsOf<T[number]>, O>, O>;
 }
+
+const notVirtual =
+  'returned a Promise or an async iterable, and these are not virtual: the run still waits for it. ' +
+  'Return a value or an Observable, or test with fake timers, in an async test: ' +
+  'vi.useFakeTimers(); const result = lastValueFrom(agent.run(input)); ' +
+  'await vi.advanceTimersByTimeAsync(1000); await result; ' +
+  '(in Jest: jest.useFakeTimers() and jest.advanceTimersByTimeAsync).';
+
+const watchTool = (tool: Tool, report: (name: string) => void): Tool =>
+  watchPromises(tool, (key) => `${key === 'execute' ? 'The tool' : `${key} of the tool`} "${tool.name}"`, report);
+
+/** A copy of an object whose functions report when they return something that virtual time does not reach. */
+function watchPromises<T extends object>(object: T, nameOf: (key: string) => string, report: (name: string) => void) {
+  const watch = ([key, value]: [string, unknown]) => {
+    if (typeof value !== 'function') return [key, value];
+    const call = (...args: readonly unknown[]) => {
+      const output: unknown = Reflect.apply(value, object, args);
+      if (isPromise(output) || isAsyncIterable(output)) report(nameOf(key));
+      return output;
+    };
+    return [key, call];
+  };
+  return Object.fromEntries(Object.entries(object).map((entry) => watch(entry))) as T;
+}
+
+const isAsyncIterable = (output: unknown): boolean =>
+  typeof output === 'object' && output !== null && Symbol.asyncIterator in output;

@@ -47,8 +47,12 @@ describe('the sidebar of the site', () => {
   });
 });
 
-describe('the README', () => {
-  it('the README has at most 15 KB', () => {
-    expect(Buffer.byteLength(readFileSync('README.md'))).toBeLessThanOrEqual(15_000);
+describe('the documents that everybody reads', () => {
+  it.each([
+    ['README.md', 15_000],
+    ['ARCHITECTURE.md', 12_000],
+    ['CONTRIBUTING.md', 12_000],
+  ])('%s has at most %i bytes', (document, limit) => {
+    expect(Buffer.byteLength(readFileSync(document))).toBeLessThanOrEqual(limit);
   });
 });

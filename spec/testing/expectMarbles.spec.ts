@@ -34,6 +34,24 @@ describe('expectMarbles', () => {
     expect(() => expectMarbles(source(played), expected, values)).not.toThrow();
   });
 
+  it.each<[string, MarbleValues<unknown>, unknown]>([
+    ['a number', { a: 1 }, 1],
+    ['an object', { a: { text: 'x' } }, { text: 'x' }],
+    ['a text of several letters', { a: 'text' }, 'text'],
+    ['undefined', { a: undefined }, undefined],
+    ['null', { a: null }, null],
+    ['an array in a list', { a: [[1, 2]] }, [1, 2]],
+  ])('a letter stands for a plain value: %s', (_, plain, value) => {
+    expect(() => expectMarbles(() => of(value), '(a|)', plain)).not.toThrow();
+    expect(() => expectMarbles(() => playMarbles('(a|)', plain), '(x|)', { x: [value] })).not.toThrow();
+    expect(() => expectMarbles(() => of('other'), '(a|)', plain)).toThrow('differs');
+  });
+
+  it('the failure says how a value that is an array is written', () => {
+    expect(failureOf<unknown>(() => of([1, 2]), '(a|)', { a: [1, 2] })).toContain('[[1, 2]]');
+    expect(failureOf<unknown>(() => of(1, 3), '(a|)', { a: [1, 2] })).not.toContain('[[1, 2]]');
+  });
+
   it('expectMarbles shows both diagrams, the first difference and its time', () => {
     expect(failureOf(source('20ms a 4ms b 5ms |'), '20ms a 6ms (b|)', values)).toBe(
       [

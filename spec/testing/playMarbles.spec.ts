@@ -20,6 +20,10 @@ describe('playMarbles', () => {
     expect({ end, error, at }).toEqual({ end: 'failed', error: new Error('broken'), at: 5 });
   });
 
+  it('playMarbles rejects a letter without values', () => {
+    expect(() => playMarbles('a b', { a: 1 })).toThrow('has the letter b, and no values for it');
+  });
+
   it('playMarbles stays open without an end', () => {
     expect(inVirtualTime(() => playMarbles('a', { a: ['x'] }), 100)).toMatchObject({ end: 'open', at: 100 });
   });

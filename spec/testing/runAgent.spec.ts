@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { asyncScheduler, map, timer } from 'rxjs';
+import { asyncScheduler, map, NEVER, timer } from 'rxjs';
 import { tool } from 'rivulet';
+import type { AgentOptions } from 'rivulet';
 import { runAgent, scriptedModel, toolCall } from 'rivulet/testing';
 
 const clock = () =>
@@ -40,4 +41,38 @@ describe('runAgent', () => {
     const { end, error, result } = runAgent({ model: scriptedModel([[{ error: new Error('down') }]]) }, 'Hi');
     expect({ end, error, result }).toEqual({ end: 'failed', error: new Error('down'), result: undefined });
   });
+
+  describe('a run that waits for a Promise', () => {
+    const look = { name: 'look', description: 'Looks.', execute: () => 'seen' };
+    const script = () => scriptedModel([[toolCall('look')], 'Done.']);
+    it.each<[string, Partial<AgentOptions>]>([
+      ['The tool "look" returned', { tools: [tool({ ...look, execute: () => Promise.resolve('seen') })] }],
+      ['The tool "look" returned', { tools: [tool({ ...look, execute: seen })] }],
+      ['needsApproval of the tool "look"', { tools: [tool({ ...look, needsApproval: () => Promise.resolve(false) })] }],
+      [
+        'The option approve returned',
+        { tools: [tool({ ...look, needsApproval: true })], approve: () => Promise.resolve({ approve: true }) },
+      ],
+      ['The option prepareTurn returned', { tools: [tool(look)], prepareTurn: () => Promise.resolve({}) }],
+    ])('an error says: %s', (message, options) => {
+      const run = () => runAgent({ model: script(), ...options }, 'Hi');
+      expect(run).toThrow(message);
+      expect(run).toThrow('advanceTimersByTimeAsync');
+    });
+
+    it('a Promise of a run that ends is no error', () => {
+      const late = tool({ ...look, execute: () => Promise.resolve('seen') });
+      const { end, error } = runAgent({ model: script(), tools: [late], timeout: { run: 50 } }, 'Hi');
+      expect({ end, error }).toEqual({ end: 'failed', error: expect.objectContaining({ name: 'TimeoutError' }) });
+    });
+
+    it('a tool that never ends is no error', () => {
+      const { end, result } = runAgent({ model: script(), tools: [tool({ ...look, execute: () => NEVER })] }, 'Hi');
+      expect({ end, result }).toEqual({ end: 'open', result: undefined });
+    });
+  });
 });
+
+async function* seen() {
+  yield await Promise.resolve('seen');
+}

@@ -1,4 +1,4 @@
-// A provider outside of the repository, written as CONTRIBUTING.md describes: Acme's invented API streams events of JSON.
+// A provider outside of the repository, written as docs/write-a-provider.md describes: Acme's invented API streams events of JSON.
 import {
   commonFinishReason,
   createCallFragments,
