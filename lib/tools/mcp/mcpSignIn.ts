@@ -1,5 +1,7 @@
 import type { OAuthClientProvider } from '@modelcontextprotocol/client';
+import { asyncScheduler } from 'rxjs';
 import { nonEmptyString, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
+import { secretsOf } from '../../protocol/secrets.js';
 
 /** What connects the sign-in of a user with the transport and the tools of an MCP server. */
 export interface McpSignIn {
@@ -18,7 +20,8 @@ export interface McpSignIn {
  *
  * The tokens stay with your provider: no event, checkpoint or error contains one. An access token that has expired is
  * refreshed once, whatever the number of calls that find out at the same time: a server that accepts each refresh token
- * once would reject the others, and the user would have to sign in again.
+ * once would reject the others, and the user would have to sign in again. Calls that need a sign-in within a minute
+ * share one: their addresses are the same.
  *
  * ```ts
  * const signIn = mcpSignIn(providerOf(user)); // your OAuthClientProvider, with the tokens of this user
@@ -34,25 +37,98 @@ export interface McpSignIn {
  */
 export function mcpSignIn(provider: OAuthClientProvider, fetch: typeof globalThis.fetch = globalThis.fetch): McpSignIn {
   let address: string | undefined;
-  const redirectToAuthorization = (url: URL) => {
-    address = url.href;
-    return provider.redirectToAuthorization(url);
+  let pending: Pending | undefined;
+  const sent = new SentSecrets(fetch);
+  const accessToken = async () => (await provider.tokens())?.access_token;
+  const replaced: Partial<OAuthClientProvider> = {
+    redirectToAuthorization: async (url) => {
+      address = url.href;
+      pending = { address, accessToken: await accessToken(), begun: asyncScheduler.now() };
+      return provider.redirectToAuthorization(url);
+    },
+    codeVerifier: () => {
+      pending = undefined; // the user comes back
+      return provider.codeVerifier();
+    },
   };
   // Not a copy: a provider may be an instance of a class, with getters and private fields.
   const authProvider = new Proxy(provider, {
     get(target, key) {
-      if (key === 'redirectToAuthorization') return redirectToAuthorization;
+      if (Object.hasOwn(replaced, key)) return Reflect.get(replaced, key) as unknown;
       const value: unknown = Reflect.get(target, key);
       return typeof value === 'function' ? (value.bind(target) as unknown) : value;
     },
   });
-  return {
+  const signIn: McpSignIn = {
     authProvider,
-    fetch: shareRefresh(provider, fetch),
+    fetch: shareRefresh(provider, sent.fetch),
     get address() {
       return address;
     },
   };
+  states.set(signIn, {
+    secrets: () => sent.values,
+    pendingAddress: async () => {
+      const isOpen = pending && asyncScheduler.now() - pending.begun < PENDING_TIME;
+      return isOpen && pending?.accessToken === (await accessToken()) ? pending?.address : undefined;
+    },
+  });
+  return signIn;
+}
+
+/** A sign-in that the user has not completed. */
+interface Pending {
+  readonly address: string;
+  /** The token that was not accepted. The user may complete the sign-in in another process, which stores another one. */
+  readonly accessToken: string | undefined;
+  readonly begun: number;
+}
+
+/** How long the calls share a sign-in: a link may be used up, or expire. In milliseconds. */
+const PENDING_TIME = 60_000;
+
+/** What only the tools need of a sign-in. */
+interface SignInState {
+  /** What its requests have carried: tokens, codes, verifiers, the secret of the client. */
+  secrets(): readonly string[];
+  /** The address of the sign-in that was begun a moment ago, and is not completed. */
+  pendingAddress(): Promise<string | undefined>;
+}
+
+const states = new WeakMap<McpSignIn, SignInState>();
+
+export const stateOf = (signIn: McpSignIn | undefined): SignInState | undefined => signIn && states.get(signIn);
+
+/** How many secrets are remembered: those of some requests, which have two or three each. */
+const MAX_SECRETS = 30;
+
+const secretField = /token|code|secret|assertion/;
+
+/** The secrets of the newest requests. A server can repeat only what it has received. */
+class SentSecrets {
+  private readonly newest = new Set<string>();
+
+  constructor(private readonly send: typeof globalThis.fetch) {}
+
+  get values(): readonly string[] {
+    return [...this.newest];
+  }
+
+  readonly fetch: typeof globalThis.fetch = (input, init) => {
+    this.add(secretsOf('', Object.fromEntries(new Headers(init?.headers))));
+    const { body } = init ?? {};
+    if (body instanceof URLSearchParams)
+      this.add([...body].flatMap(([name, value]) => (secretField.test(name) && value !== '' ? value : [])));
+    return this.send(input, init);
+  };
+
+  private add(secrets: readonly string[]): void {
+    for (const secret of secrets) {
+      this.newest.delete(secret);
+      this.newest.add(secret);
+    }
+    for (const oldest of [...this.newest].slice(0, -MAX_SECRETS)) this.newest.delete(oldest);
+  }
 }
 
 /** What the authorisation server has answered to the last refresh. */

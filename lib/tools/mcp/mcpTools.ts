@@ -1,6 +1,6 @@
 import type { Tool as ServerTool } from '@modelcontextprotocol/client';
-import { defer, map } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { catchError, defer, map, throwError } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { ConfigurationError, ProtocolError } from '../../core/errors.js';
 import { omit } from '../../core/json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
@@ -10,6 +10,8 @@ import { callTool } from './callTool.js';
 import type { McpCallOptions, McpProgress } from './callTool.js';
 import type { McpClient } from './client.js';
 import { needsSignIn } from './needsSignIn.js';
+import { redactThrown } from '../../protocol/redact.js';
+import { stateOf } from './mcpSignIn.js';
 import type { McpSignIn } from './mcpSignIn.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { watchTools } from './listTools.js';
@@ -118,9 +120,19 @@ export function mcpTools(client: McpClient, options: McpToolsOptions = {}): Obse
     // An unconnected client does not fail: it answers with an empty list.
     if (!client.transport)
       throw new ConfigurationError('mcp', 'The MCP client is not connected.', 'Await client.connect(transport) first.');
-    return watchTools(client).pipe(map((serverTools) => toTools(client, serverTools, options)));
+    return watchTools(client).pipe(
+      redactErrors(options.signIn),
+      map((serverTools) => toTools(client, serverTools, options)),
+    );
   });
 }
+
+/** A server may repeat the token that it has received. */
+const redactErrors = <T>(signIn: McpSignIn | undefined): MonoTypeOperatorFunction<T> =>
+  catchError((thrown: unknown) => {
+    const secrets = stateOf(signIn)?.secrets() ?? [];
+    return throwError(() => redactThrown(thrown, { provider: 'mcp', secrets, debug: true }));
+  });
 
 function toTools(
   client: McpClient,
@@ -144,7 +156,7 @@ function toTools(
     definition,
     // A call that has begun is repeated after a crash, as without the option.
     ...(signIn ? { needsApproval: () => needsSignIn(client, signIn), atMostOnce: false } : {}),
-    execute: (args, { signal }) => callTool(client, definition, args, signal, limits),
+    execute: (args, { signal }) => callTool(client, definition, args, signal, limits).pipe(redactErrors(signIn)),
   }));
 }
 

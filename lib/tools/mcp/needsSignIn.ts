@@ -1,20 +1,33 @@
-import { catchError, map, of } from 'rxjs';
+import { catchError, concatMap, defer, from, map, of, share } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { isRecord } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { anyResult, fromRequest } from './client.js';
 import type { McpClient } from './client.js';
+import { stateOf } from './mcpSignIn.js';
 import type { McpSignIn } from './mcpSignIn.js';
+
+type Need = false | JsonObject;
+
+const asked = new WeakMap<McpSignIn, Observable<Need>>();
 
 /**
  * Asks the server for the first page of its tools. Emits false, or the details of the call that waits for the sign-in:
  * the address to open. The client refreshes an expired access token by itself.
  *
- * Other errors are not decided here: the call itself meets them, and reports them.
+ * The calls of a turn share the request, and the sign-in: each would begin its own, and only the last one that began
+ * can be completed. Other errors are not decided here: the call itself meets them, and reports them.
  */
-export function needsSignIn(client: McpClient, signIn: McpSignIn): Observable<false | JsonObject> {
-  return fromRequest((signal) => client.request({ method: 'tools/list', params: {} }, anyResult, { signal })).pipe(
-    map(() => false as const),
+export function needsSignIn(client: McpClient, signIn: McpSignIn): Observable<Need> {
+  const shared = asked.get(signIn) ?? defer(() => ask(client, signIn)).pipe(share());
+  asked.set(signIn, shared);
+  return shared;
+}
+
+function ask(client: McpClient, signIn: McpSignIn): Observable<Need> {
+  const request = fromRequest((signal) => client.request({ method: 'tools/list', params: {} }, anyResult, { signal }));
+  return from(stateOf(signIn)?.pendingAddress() ?? of(undefined)).pipe(
+    concatMap((address) => (address === undefined ? request.pipe(map(() => false as const)) : of({ signIn: address }))),
     catchError((error: unknown) => of(isUnauthorized(error) && { signIn: signIn.address ?? '' })),
   );
 }

@@ -115,23 +115,23 @@ const isEmpty = (data: JsonValue): boolean =>
  * Creates a function that tests whether a text only repeats the structured content of a response.
  *
  * Such a text is its JSON, in any layout and order of keys. Up to revision 2025-11-25, structured content is an object:
- * the official SDKs wrap other values in `{ result }`, and their text is the JSON of the value itself. The SDK for
- * Python writes an array as one text for each item.
+ * the official SDKs wrap other values in `{ result }`, and servers in a field of their own (`{ content }`). Their text
+ * is the value itself, or its JSON. The SDK for Python writes an array as one text for each item.
  *
  * @param data The structured content.
  * @param texts All texts of the response.
  */
 export function createRepetitionTest(data: JsonValue, texts: readonly string[]): (text: string) => boolean {
-  const value = unwrapResult(data);
+  const value = onlyField(data);
   const items = Array.isArray(value) ? (value as readonly unknown[]).flat(Infinity) : [];
   const areItems = texts.length === items.length && texts.every((text, index) => expresses(text, items[index]));
   return areItems ? () => true : (text) => expresses(text, data) || expresses(text, value);
 }
 
-function unwrapResult(data: JsonValue): JsonValue {
+function onlyField(data: JsonValue): JsonValue {
   if (!isJsonObject(data)) return data;
-  const { result } = data;
-  return result !== undefined && Object.keys(data).length === 1 ? result : data;
+  const [value = data, ...others] = Object.values(data);
+  return others.length === 0 ? value : data;
 }
 
 /** Whether a text is a value: the string itself, or its JSON. */

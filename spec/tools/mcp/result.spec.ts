@@ -144,12 +144,13 @@ describe('createRepetitionTest', () => {
       ),
     );
   });
-  it('createRepetitionTest recognizes the value that is wrapped as { result }', () => {
+  it('createRepetitionTest recognizes the value that is wrapped in a single field', () => {
     expect(repeated({ result: 'hello' }, 'hello')).toEqual([true]);
     expect(repeated({ result: 5 }, '5')).toEqual([true]);
     expect(repeated({ result: [1, 2] }, '[1,2]')).toEqual([true]);
     expect(repeated({ result: 'hello', more: 1 }, 'hello')).toEqual([false]);
-    expect(repeated({ text: 'hello' }, 'hello')).toEqual([false]);
+    expect(repeated({ content: 'hello' }, 'hello')).toEqual([true]);
+    expect(repeated({ content: 'hello' }, 'hello you')).toEqual([false]);
   });
   it('createRepetitionTest recognizes the items of an array, a text for each, in order', () => {
     expect(repeated({ result: ['a', { b: 1 }, [2, 3]] }, 'a', '{ "b": 1 }', '2', '3')).toEqual([
