@@ -110,7 +110,8 @@ const nearestName = (name: string, names: readonly string[]): string | undefined
 
 /** Whether a text becomes another one if at most so many characters are inserted, removed or replaced. */
 function isNear(from: string, to: string, changes: number): boolean {
-  if (from === '' || to === '') return from.length + to.length <= changes;
+  if (Math.abs(from.length - to.length) > changes) return false;
+  if (from === '' || to === '') return true;
   const [fromRest, toRest] = [from.slice(1), to.slice(1)];
   if (from.startsWith(to.charAt(0))) return isNear(fromRest, toRest, changes);
   const rest = changes - 1;

@@ -61,7 +61,7 @@ export class TemplateParser {
   private learn(text: string): void {
     this.credit -= 1;
     const { lastTokens = [], changing } = this;
-    const tokens = text.split(scalars); // structure at even positions, scalars at odd ones
+    const tokens = withoutPadding(text).split(scalars); // structure at even positions, scalars at odd ones
     const sameStructure =
       tokens.length === lastTokens.length && tokens.every((token, at) => at % 2 === 1 || token === lastTokens[at]);
     const changed = new Set(
@@ -143,7 +143,15 @@ function parseWith({ holes, after, sample, paths }: Template, text: string): Jso
     values.push(quoted ? parseString(scalar) : Number(scalar));
     position = end;
   }
-  return text.slice(position) === after ? (fillHoles(sample, paths, values) as JsonObject) : undefined;
+  return withoutPadding(text.slice(position)) === after ? (fillHoles(sample, paths, values) as JsonObject) : undefined;
+}
+
+/** Removes the spaces before the last brace: Anthropic pads each frame with a random number of them. */
+function withoutPadding(text: string): string {
+  const last = text.length - 1;
+  let end = last;
+  while (text.charCodeAt(end - 1) === SPACE) end--;
+  return end === last || text.charCodeAt(last) !== BRACE ? text : `${text.slice(0, end)}}`;
 }
 
 /** Where the string ends that starts here, if all of it is valid JSON. */
@@ -199,4 +207,4 @@ const copiers: readonly ((object: JsonObject) => JsonObject)[] = [
 ];
 const copyInnermost = (object: JsonObject): JsonObject => ({ ...object });
 
-const [SPACE, QUOTE, BACKSLASH] = [32, 34, 92] as const;
+const [SPACE, QUOTE, BACKSLASH, BRACE] = [32, 34, 92, 125] as const;

@@ -135,7 +135,15 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
   // A message with options of its own is encoded alone: merged with another one, it would lose them.
   const isSeparate = (message: Message) => message.providerOptions?.[provider] !== undefined;
   const model = { provider, name, ...(Object.keys(capabilities).length > 0 ? { capabilities } : {}) };
-  const settings = { definition, options, model, isSeparate };
+  let isValid = false;
+  const requireValid = () => {
+    if (isValid) return;
+    const owner = `the model of ${provider}`;
+    requireOptions(owner, { name: (name as string | undefined) ?? null }, { name: 'string' });
+    requireOptions(owner, options, optionKinds);
+    isValid = true;
+  };
+  const settings = { definition, options, model, requireValid, isSeparate };
   return { ...model, stream: (request) => deferCall(openStream, settings, request) };
 }
 
@@ -143,6 +151,8 @@ interface ModelSettings {
   readonly definition: HttpModelDefinition;
   readonly options: ModelOptions;
   readonly model: Omit<Model, 'stream'>;
+  /** Checks the options at the first request: not at each one, and nothing may throw before it. */
+  readonly requireValid: () => void;
   readonly isSeparate: (message: Message) => boolean;
 }
 
@@ -154,10 +164,8 @@ interface HttpCall extends ModelSettings {
 
 function openStream(settings: ModelSettings, request: ModelRequest): Observable<Chunk> {
   const { definition, options, model, isSeparate } = settings;
-  const owner = `the model of ${definition.provider}`;
-  requireOptions(owner, { name: (model.name as string | undefined) ?? null }, { name: 'string' });
-  requireOptions(owner, options, optionKinds);
-  requireOptions(`A request of ${owner}`, request, requestKinds);
+  settings.requireValid();
+  requireOptions(`A request of the model of ${definition.provider}`, request, requestKinds);
   requireCapabilities(model, request, capabilityTable);
   try {
     const repaired = repairHistory(request.messages, isSeparate);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
 import { TemplateParser } from '../../lib/protocol/templateParser.js';
 
@@ -73,6 +73,21 @@ describe('TemplateParser', () => {
     expect(texts.map((text) => parser.parse(text))).toEqual(texts.map((text) => JSON.parse(text) as unknown));
   });
 
+  it('TemplateParser learns the frames of Anthropic, each with other spaces before its last brace', () => {
+    const parser = new TemplateParser();
+    const texts = frames(200, (at) => ({ type: 'content_block_delta', index: 0, delta: { text: `t${at}` } })).map(
+      (text, at) => `${text.slice(0, -1)}${' '.repeat((at * 7) % 16)}}`,
+    );
+    const expected = texts.map((text) => JSON.parse(text) as unknown);
+    const parse = jest.spyOn(JSON, 'parse');
+    try {
+      expect(texts.map((text) => parser.parse(text))).toEqual(expected);
+      expect(parse.mock.calls.length).toBeLessThan(80);
+    } finally {
+      parse.mockRestore();
+    }
+  });
+
   it('TemplateParser shares nothing between values: a change to one does not reach the next', () => {
     const parser = new TemplateParser();
     const texts = frames(100, (at) => ({
@@ -116,6 +131,10 @@ describe('TemplateParser', () => {
     ['a list at the top', ['[{"a":"x"}]', '[{"a":"y"}]', '[{"a":"z"}]']],
     ['a scalar at the top', ['"a"', '"b"', '1', '2', 'null']],
     ['a text that is cut', ['{"a":"x","b":1}', '{"a":"y","b":1}', '{"a":"y', '{"a":"y"', '{"a":']],
+    [
+      'spaces at the end',
+      ['{"a":"x"}', '{"a":"y" }', '{"a":"z   }"  }', '{"a":"  }', '{"a":"z",   }', '{"a":"z"  ', '{"a":"  "  } '],
+    ],
     ['something after the end', ['{"a":"x"}', '{"a":"y"}', '{"a":"z"}}', '{"a":"z"} ']],
   ])('TemplateParser handles %s', (_, texts) => {
     expectSame(Array.from({ length: 30 }, () => texts).flat());

@@ -88,6 +88,26 @@ async function stalledFailure(respond: () => Response, timeout: ModelOptions['ti
 }
 
 describe('httpModel', () => {
+  it('httpModel checks its options at the first request, until they are valid, and not again', async () => {
+    let checks = 0;
+    const options = Object.defineProperty({ timeout: {}, fetch: fetchOf(() => serve([utf8(body)])) }, 'baseUrl', {
+      enumerable: true,
+      get: () => void (checks += 1),
+    });
+    const once = httpModel(definition, options as never);
+    expect(checks).toBe(0);
+    await lastValueFrom(once.stream(hello).pipe(catchError(() => of(undefined))));
+    const first = checks;
+    await lastValueFrom(once.stream(hello).pipe(catchError(() => of(undefined))));
+    expect(checks - first).toBeLessThan(first);
+    const invalid = model({ maxRetries: 'x', retry: 'often' } as never).stream(hello);
+    for (let at = 0; at < 2; at++) {
+      expect(await lastValueFrom(invalid.pipe(catchError((error: unknown) => of(error))))).toMatchObject({
+        name: 'ConfigurationError',
+      });
+    }
+  });
+
   it('httpModel does not merge a message that has options for its provider, so that they are not lost', async () => {
     const countOf = async (provider: string) => {
       const fetch = fetchOf([utf8(body)]);

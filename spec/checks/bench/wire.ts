@@ -150,8 +150,16 @@ const openai: Dialect = {
   },
 };
 
-const event = (data: { readonly type: string; readonly [field: string]: unknown }) =>
-  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+/** Where in `paddings` the next event finds its number of spaces. */
+let padded = 0;
+const paddings = [0, 11, 4, 7, 2, 14, 9, 1, 6, 12, 3, 8, 15, 5, 10, 13];
+
+/** The API pads each event with another number of spaces before the last brace. */
+function event(data: { readonly type: string; readonly [field: string]: unknown }): string {
+  const json = JSON.stringify(data);
+  const spaces = ' '.repeat(paddings[padded++ % paddings.length] ?? 0);
+  return `event: ${data.type}\ndata: ${json.slice(0, -1)}${spaces}}\n\n`;
+}
 
 const messageStart = event({
   type: 'message_start',
