@@ -21,8 +21,8 @@ export interface ContentDecoder {
 }
 
 /**
- * Reasoning and calls of the provider with their results are provider parts, and so is the metadata of a text, after it:
- * such a part also separates two texts. Sources inside a text come after it: the text stays one part.
+ * Reasoning and calls of the provider with their results are provider parts, and so is the metadata of a text, after
+ * it: such a part also separates two texts. Sources inside a text come after it, so that the text stays one part.
  */
 export function createContentDecoder(
   provider: string,
