@@ -188,7 +188,6 @@ export default defineConfig(
   {
     // Functions that are still too long.
     files: [
-      'lib/providers/aiSdk/content.ts',
       'lib/service/{service,http/agentHandler,runs/createRuns,runs/executeRun,runs/shareRun}.ts',
       'lib/service/{uiChat/uiChatHandler,stores/dbos/durableWorker,stores/memory/memoryLog}.ts',
     ],

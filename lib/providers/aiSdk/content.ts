@@ -21,57 +21,28 @@ export interface ContentDecoder {
 }
 
 /**
- * Creates the decoder of text, reasoning, calls, files and sources.
- *
- * Reasoning, the calls that the provider ran and their results are provider parts, and so is the metadata of a text,
- * after it. Such a part also ends a text without metadata before a text with metadata. Sources inside a text come
- * after the text, so that the text stays one part.
- *
- * @param provider The model's provider, which is the key of its provider data.
- * @param offered The names of the client's tools.
- * @param out Receives the chunks.
+ * Reasoning and calls of the provider with their results are provider parts, and so is the metadata of a text, after
+ * it: such a part also separates two texts. Sources inside a text come after it, so that the text stays one part.
  */
 export function createContentDecoder(
   provider: string,
   offered: ReadonlySet<string>,
   out: (chunk: Chunk) => void,
 ): ContentDecoder {
-  const { emit, separateText } = createTextSeparator(provider, out);
+  const separator = createTextSeparator(provider, out);
+  const { emit } = separator;
+  const emitReplayPart = (part: ReplayPart) => emit(toReplayChunk(provider, part));
   const calls = createCallDecoder(offered, (fragment) => emit({ type: 'toolCallFragment', ...fragment }));
   const sources = createSourceDecoder(provider, (source) => emit({ type: 'source', source }));
   const reasoning = createReasoningDecoder((text) => emit({ type: 'thinking', text }), emitReplayPart);
-  let openText: { hasContent: boolean; metadata: unknown } | undefined;
-
-  function emitReplayPart(part: ReplayPart): void {
-    // A call that requires an approval has to be in a message to be answered.
-    const standsAlone = part.type === 'tool-call' ? ({ standsAlone: true } as const) : {};
-    emit({ type: 'provider', provider, data: toJson(part) as JsonObject, ...standsAlone });
-  }
-  const closeText = (citations: readonly LanguageModelV4Citation[] = []) => {
-    if (hasMetadata(openText?.metadata)) emit(textEnd(provider, openText?.metadata));
-    openText = undefined;
+  const text = createTextDecoder(provider, separator, reasoning.storeBlocks, (citations) => {
     sources.addCitations(citations);
     sources.endText();
-  };
+  });
+
   const closeTextAndReasoning = () => {
-    closeText();
+    text.close();
     reasoning.storeBlocks();
-  };
-  const addText = (part: SdkPartOf<'text-start' | 'text-delta' | 'text-end'>) => {
-    if (part.type === 'text-start') closeText();
-    openText ??= { hasContent: false, metadata: undefined };
-    openText.metadata = part.providerMetadata ?? openText.metadata;
-    const delta = part.type === 'text-delta' ? part.delta : '';
-    if (!openText.hasContent) {
-      const hasData = hasMetadata(openText.metadata);
-      if (delta !== '' || hasData) reasoning.storeBlocks();
-      if (hasData) separateText();
-    }
-    if (delta !== '') {
-      openText.hasContent = true;
-      emit({ type: 'text', text: delta });
-    }
-    if (part.type === 'text-end') closeText('citations' in part ? part.citations : []);
   };
   const addCall = (part: SdkPartOf<'tool-call'>) => {
     if (part.providerExecuted) {
@@ -102,16 +73,16 @@ export function createContentDecoder(
         case 'text-start':
         case 'text-delta':
         case 'text-end':
-          addText(part);
+          text.add(part);
           break;
         case 'reasoning-start':
         case 'reasoning-delta':
         case 'reasoning-end':
-          closeText();
+          text.close();
           reasoning.add(part);
           break;
         case 'tool-input-start':
-          closeText();
+          text.close();
           calls.start(part);
           break;
         case 'tool-input-delta':
@@ -125,7 +96,7 @@ export function createContentDecoder(
           emit({ type: 'file', file: toFile(part, toProviderData(provider, part.providerMetadata)) });
           break;
         case 'source':
-          sources.add(part, openText !== undefined);
+          sources.add(part, text.isOpen);
           break;
         default:
           addProviderPart(part);
@@ -134,6 +105,51 @@ export function createContentDecoder(
     end: closeTextAndReasoning,
     interrupt: sources.endText,
   };
+}
+
+type Citations = readonly LanguageModelV4Citation[];
+
+/** Converts the parts of texts. `begin` is called before what a text emits first, `end` after its last chunk. */
+function createTextDecoder(
+  provider: string,
+  { emit, separateText }: TextSeparator,
+  begin: () => void,
+  end: (citations: Citations) => void,
+) {
+  let open: { hasContent: boolean; metadata: unknown } | undefined;
+  const close = (citations: Citations = []) => {
+    if (hasMetadata(open?.metadata)) emit(textEnd(provider, open?.metadata));
+    open = undefined;
+    end(citations);
+  };
+  return {
+    get isOpen() {
+      return open !== undefined;
+    },
+    close,
+    add(part: SdkPartOf<'text-start' | 'text-delta' | 'text-end'>) {
+      if (part.type === 'text-start') close();
+      open ??= { hasContent: false, metadata: undefined };
+      open.metadata = part.providerMetadata ?? open.metadata;
+      const delta = part.type === 'text-delta' ? part.delta : '';
+      if (!open.hasContent) {
+        const hasData = hasMetadata(open.metadata);
+        if (delta !== '' || hasData) begin();
+        if (hasData) separateText();
+      }
+      if (delta !== '') {
+        open.hasContent = true;
+        emit({ type: 'text', text: delta });
+      }
+      if (part.type === 'text-end') close('citations' in part ? part.citations : []);
+    },
+  };
+}
+
+function toReplayChunk(provider: string, part: ReplayPart): ProviderChunk {
+  // A call that requires an approval has to be in a message to be answered.
+  const standsAlone = part.type === 'tool-call' ? ({ standsAlone: true } as const) : {};
+  return { type: 'provider', provider, data: toJson(part) as JsonObject, ...standsAlone };
 }
 
 /** The parts that contain nothing new: the end of an input that its call repeats, and the provider's own frames. */
