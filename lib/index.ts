@@ -218,7 +218,8 @@ export type {
   ViewStatus,
 } from './operators/view/view.js';
 export { toView } from './operators/toView.js';
-export { shareRun, RunAbandonedError } from './service/runs/shareRun.js';
+export { shareRun } from './service/runs/shareRun.js';
+export { RunAbandonedError } from './service/runs/runErrors.js';
 export type { SharedRun, ShareRunOptions } from './service/runs/shareRun.js';
 export { createRuns } from './service/runs/createRuns.js';
 export type { Runs, RunsOptions } from './service/runs/createRuns.js';
