@@ -2,7 +2,11 @@ import { tap } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { RunResult, StreamEvent } from '../core/event.js';
 import { isResult } from '../core/eventGuards.js';
+import { RequestError } from './http/requestError.js';
+import { RunTakenError } from './ports/runLog.js';
 import type { RunStore } from './ports/runStore.js';
+import { ExecutorLostError } from './runs/runErrors.js';
+import { descriptionOf } from './runs/trustedDescription.js';
 
 /** Something that the operator of a service should know: print it, or log it. */
 interface ServiceNotice {
@@ -50,5 +54,25 @@ export function createReports<C>(
           onError(thrown);
         }
       }),
+  };
+}
+
+/**
+ * Reports each error once, whoever sees it: the port, the run, its readers. One that says where the run is now, or that
+ * answers a request, and one that another process has described, is no news.
+ */
+export function reportOnce(onError: ((thrown: unknown) => void) | undefined): (thrown: unknown) => void {
+  const reported = new WeakSet<object>();
+  const isNoNews = (thrown: object) =>
+    thrown instanceof RunTakenError ||
+    thrown instanceof ExecutorLostError ||
+    thrown instanceof RequestError ||
+    descriptionOf(thrown) !== undefined;
+  return (thrown) => {
+    if (typeof thrown === 'object' && thrown !== null) {
+      if (reported.has(thrown) || isNoNews(thrown)) return;
+      reported.add(thrown);
+    }
+    onError?.(thrown);
   };
 }

@@ -1,5 +1,29 @@
-import { AsyncSubject, catchError, concat, concatMap, defer, filter, finalize, firstValueFrom, from } from 'rxjs';
-import { ignoreElements, map, merge, of, reduce, retry, startWith, Subject, take, throwError, timeout } from 'rxjs';
+import {
+  asyncScheduler,
+  AsyncSubject,
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  filter,
+  finalize,
+  firstValueFrom,
+  from,
+} from 'rxjs';
+import {
+  ignoreElements,
+  map,
+  merge,
+  of,
+  reduce,
+  retry,
+  startWith,
+  Subject,
+  take,
+  tap,
+  throwError,
+  timeout,
+} from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -14,12 +38,15 @@ import { descriptionOf } from './runs/trustedDescription.js';
 import { createExecutor } from './runs/executeRun.js';
 import type { Executor, RunPlan } from './runs/executeRun.js';
 import { createGate } from './http/gate.js';
-import { ExecutorLostError, remoteRun, watchExecutor } from './runs/remoteRun.js';
+import { remoteRun, watchExecutor } from './runs/remoteRun.js';
+import { ExecutorLostError, RunAbandonedError } from './runs/runErrors.js';
+import type { LoggedRun } from './runs/runLife.js';
 import { memoryLog } from './stores/memory/memoryLog.js';
 import { memoryStore } from './stores/memory/memoryStore.js';
 import { createOwnerLimits } from './ownerLimits.js';
 import type { OwnerLimits } from './ownerLimits.js';
-import { RunTakenError } from './ports/runLog.js';
+import { guardLog, guardStore } from './ports/guardPorts.js';
+import { RunNotFoundError, RunTakenError } from './ports/runLog.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
 import { elsewhere, lateBody, lateContext, lateStore, leaving, RequestError } from './http/requestError.js';
 import type { ServiceOptions } from './serviceOptions.js';
@@ -28,11 +55,10 @@ import type { ServiceChats } from './chats/chatStore.js';
 import type { OwnerData } from './ownerData.js';
 import { createRunAccess } from './runs/runAccess.js';
 import type { Client, RunAccess } from './runs/runAccess.js';
-import { createReports } from './notices.js';
+import { createReports, reportOnce } from './notices.js';
 import type { Reports } from './notices.js';
 import { publicEvents } from './publicEvents.js';
-import type { RunRecord, RunStore } from './ports/runStore.js';
-import { RunAbandonedError } from './runs/shareRun.js';
+import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
 import type { SharedRun } from './runs/shareRun.js';
 
 const DEFAULT_HISTORY_BYTES = 4_194_304;
@@ -62,7 +88,9 @@ export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {
    * @param runId The id by which it is joined. Default: that of the record.
    * @param lockId The id for which the work is done: `stop` with this id stops the run. Default: `runId`.
    */
-  launch(plan: RunPlan, runId?: string, lockId?: string): Observable<SharedRun>;
+  launch(plan: RunPlan, runId?: string, lockId?: string): Observable<LoggedRun>;
+  /** Says in the record of a run that nobody executes, and nobody can resume, that it is lost. Emits the record. */
+  settleLost(run: StoredRun): Observable<StoredRun>;
   /** The run of this process with an id; undefined if there is none, or if another owner has it. */
   runOf(id: string, owner: string): SharedRun | undefined;
   /** Sends a message to a run, in whatever process it is. Emits whether there is such a run. */
@@ -90,10 +118,7 @@ const isOurs = (thrown: unknown): boolean => thrown instanceof RequestError || t
 /** How often the work for a request is retried when another process changes its record. */
 const WORK_RETRIES = 5;
 
-/**
- * How long each part of a request may take, in milliseconds: its identification, its body, and the work for it with all
- * its reads and writes.
- */
+/** How long the identification of a client, and the body of a request, may take, in milliseconds. */
 const WORK_TIME = 30_000;
 
 /** Fails with an error if the source emits nothing in time. */
@@ -116,7 +141,10 @@ export function createService<C>(
   },
   defaultBodyBytes: number,
 ): Service<C> {
-  const { store = memoryStore(), log = memoryLog(), owner: ownerOf, maxBodyBytes = defaultBodyBytes } = options;
+  const { owner: ownerOf, maxBodyBytes = defaultBodyBytes } = options;
+  const onError = reportOnce(options.onError);
+  const store = guardStore(options.store ?? memoryStore(), { onError });
+  const log = guardLog(options.log ?? memoryLog(), { onError });
   if (options.context !== undefined && ownerOf === undefined)
     throw new ConfigurationError(
       'options',
@@ -127,7 +155,6 @@ export function createService<C>(
   const gate = createGate(options);
 
   const owners = new WeakMap<SharedRun, string>();
-  const onError = (thrown: unknown) => options.onError?.(thrown);
   const describe = (thrown: unknown): JsonObject =>
     descriptionOf(thrown) ?? (options.describeError ?? describeError)(thrown);
   const { maxHistoryBytes = DEFAULT_HISTORY_BYTES, checkpoints = false, isDurable = false } = options;
@@ -156,10 +183,12 @@ export function createService<C>(
   let isLeaving = false;
 
   /** The store has failed: the client asks again. */
-  const unavailable = (thrown: unknown): RequestError => {
-    onError(thrown);
-    return lateStore();
-  };
+  const answered = <T>(): MonoTypeOperatorFunction<T> =>
+    catchError((thrown: unknown) => {
+      if (isOurs(thrown)) throw thrown;
+      onError(thrown);
+      throw lateStore();
+    });
   const stopLocked = (id: string, owner: string): boolean => {
     const lock = locks.get(id);
     if (lock?.owner !== owner) return false;
@@ -181,7 +210,7 @@ export function createService<C>(
           if (!log.isShared) throw elsewhere();
           return log.send(id, message);
         }),
-        inTime(lateStore),
+        answered(),
       );
     });
   /** Stops a run whose data is deleted: it may be executed where it cannot be reached. */
@@ -235,8 +264,7 @@ export function createService<C>(
             count: WORK_RETRIES,
             delay: (thrown: unknown) => (thrown instanceof RunTakenError ? of(0) : throwError(() => thrown)),
           }),
-          inTime(lateStore),
-          catchError((thrown: unknown) => throwError(() => (isOurs(thrown) ? thrown : unavailable(thrown)))),
+          answered(),
           lock.queue.limit(),
           finalize(() => {
             lock.users -= 1;
@@ -255,10 +283,11 @@ export function createService<C>(
           const attempt = (plan.stored?.record.attempt ?? 0) + 1;
           const { run } = runs.start(
             // These operators come after the record is written, so it has what they remove.
-            (stop, cancel, prompts) =>
-              events({ stop: isStopped ? of(undefined) : stop, cancel, prompts }).pipe(
+            (stop, cancel, prompts, opened) =>
+              events({ stop: isStopped ? of(undefined) : stop, cancel, prompts }, opened).pipe(
                 limits.count(plan.record.owner),
                 reports.reportResult(plan.context as C),
+                tap({ error: onError }),
                 publicEvents(options, plan.clientErrors),
               ),
             runId,
@@ -274,6 +303,22 @@ export function createService<C>(
       return run && owners.get(run) === owner ? run : undefined;
     },
     tell,
+    settleLost({ record: before, version }) {
+      const failure = { messages: [], error: describe(new RunNotFoundError()) };
+      const record: RunRecord = {
+        ...before,
+        state: 'ended',
+        updated: asyncScheduler.now(),
+        executor: undefined,
+        failure,
+      };
+      return store.put(record, version).pipe(
+        map((isDone) => {
+          if (!isDone) throw new RunTakenError();
+          return { record, version: version + 1 };
+        }),
+      );
+    },
     stopRun: (id) => void runs.stop(id),
     stopLocked,
     runElsewhere(id) {

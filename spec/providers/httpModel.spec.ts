@@ -90,7 +90,7 @@ async function stalledFailure(respond: () => Response, timeout: ModelOptions['ti
 describe('httpModel', () => {
   it('httpModel checks its options at the first request, until they are valid, and not again', async () => {
     let checks = 0;
-    const options = Object.defineProperty({ timeout: {}, fetch: fetchOf(() => serve([utf8(body)])) }, 'baseUrl', {
+    const options = Object.defineProperty({ timeout: {}, fetch: fetchOf([utf8(body)]) }, 'baseUrl', {
       enumerable: true,
       get: () => void (checks += 1),
     });

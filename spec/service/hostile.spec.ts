@@ -13,6 +13,7 @@ import type { RunResult, StreamEvent } from '../../lib/core/event.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import type { AgentHandlerOptions } from '../../lib/service/http/agentHandler.js';
 import { createExecutor } from '../../lib/service/runs/executeRun.js';
+import { ExecutorLostError } from '../../lib/service/runs/runErrors.js';
 import { writeFirst } from '../../lib/service/runs/writeFirst.js';
 import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
 import type { RunRecord, RunStore, StoredRun } from '../../lib/service/ports/runStore.js';
@@ -243,7 +244,7 @@ describe('the record of a run', () => {
     });
   });
 
-  it('does not hide why a run failed if its end cannot be written', () => {
+  it('reports why a run failed if its end cannot be written: whoever reads the record next settles it', () => {
     const store = mapStore(undefined, ({ state }) => {
       if (state === 'ended') throw new Error('The store is away.');
     });
@@ -254,8 +255,8 @@ describe('the record of a run', () => {
         throwError(() => new Error('Why')),
       ),
     );
-    expect(log.error).toMatchObject({ message: 'Why' });
-    expect(errors).toMatchObject([{ message: 'The store is away.' }]);
+    expect(log.error).toBeInstanceOf(ExecutorLostError);
+    expect(errors).toMatchObject([{ message: 'Why' }]);
   });
 
   it('passes each event before the error of the run, also those that wait for the store', () => {

@@ -11,6 +11,7 @@ import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import type { RunStore } from '../../lib/service/ports/runStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { mapStore } from '../support/stores.js';
+import { inVirtualTime } from '../support/virtualTime.js';
 
 const url = 'http://service.test/api/chat';
 const newId = () => crypto.randomUUID();
@@ -65,15 +66,15 @@ describe('a store whose write fails', () => {
     expect(model.requests).toEqual([]);
   });
 
-  it('agentHandler leaves no record behind if the first write fails twice', async () => {
+  it('agentHandler leaves no record behind if the first write fails three times', async () => {
     const errors: unknown[] = [];
-    const store = brokenStore((write) => write <= 2, true);
+    const store = brokenStore((write) => write <= 3, true);
     const handler = agentHandler(createAgent({ model: scriptedModel(['Done.']) }), {
       store,
       onError: (thrown) => errors.push(thrown),
     });
     const headers = { 'x-run-id': newId() };
-    const response = await post(handler, { input: 'Hi' }, headers);
+    const response = await inVirtualTime(() => post(handler, { input: 'Hi' }, headers));
     expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5']);
     expect(errors).toMatchObject([{ message: 'The connection broke.' }]);
     expect(store.records.size).toBe(0);

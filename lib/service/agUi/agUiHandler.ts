@@ -61,9 +61,10 @@ export interface AgUiHandlerOptions<C = unknown>
  */
 export function agUiHandler<C = unknown>(
   agentFor: (tools: readonly Tool[], request: RunAgentInput) => HandledAgent<C>,
-  options: AgUiHandlerOptions<C> = {},
+  given: AgUiHandlerOptions<C> = {},
 ): AgUiHandler {
-  const service = createService<C>(options, 1_000_000);
+  const service = createService<C>(given, 1_000_000);
+  const options = { ...given, onError: service.onError };
 
   const run = (input: RunAgentInput, client: Client<C>): Observable<Response> => {
     const events = defer(() => agUiRun(service, agentFor(clientTools(input), input), input, client, options));

@@ -24,7 +24,7 @@ import { createService } from '../service.js';
 import { notWaiting, returnCheckpoint, takeCheckpoint } from '../runs/takeCheckpoint.js';
 import { rejectForbiddenEdits } from './argumentEdits.js';
 import { requireFileUrls } from './fileUrls.js';
-import { continueRun, endOf, handOver, recordOf } from '../runs/handOver.js';
+import { continueRun, handOver, recordOf } from '../runs/handOver.js';
 import type { HandledAgent } from '../handledAgent.js';
 import type { Client } from '../runs/runAccess.js';
 import type { ServiceOptions } from '../serviceOptions.js';
@@ -126,13 +126,20 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
   const checkpoints = !isDurable && (options.checkpoints ?? false);
   const isResumable = checkpoints || isDurable;
   const { store, log } = service;
+  const comesBack = isResumable || log.isShared;
   const { chats } = options;
 
   const send = (run: SharedRun | Observable<StreamEvent>, after?: string): Response => {
-    const responseOptions = { ...options, after, describeError: (thrown: unknown) => service.describe(thrown) };
+    const { onError } = service;
+    const responseOptions = {
+      ...options,
+      onError,
+      after,
+      describeError: (thrown: unknown) => service.describe(thrown),
+    };
     const format = serverSentEvents(responseOptions, isObservable(run));
-    // Another process resumes a run that this one has left: the page connects again, as after a broken connection.
-    const failure = (thrown: unknown) => (isResumable && service.hasLeft(thrown) ? '' : format.failure(thrown));
+    // Another process, or the record, has the rest of a run that was left: the page connects again.
+    const failure = (thrown: unknown) => (comesBack && service.hasLeft(thrown) ? '' : format.failure(thrown));
     const events = isObservable(run) ? run.pipe(publicEvents(options)) : run; // those of a shared run are public
     return createResponse(events, { ...format, failure }, responseOptions);
   };
@@ -294,7 +301,8 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     const { record } = run;
     const { id, state, checkpoint, input, history } = record;
     if (after !== undefined && !log.isShared) throw new RunNotFoundError(); // its events were removed
-    if (state !== 'running' || !isResumable) return replay(run, after);
+    if (state !== 'running') return replay(run, after);
+    if (!isResumable) return service.settleLost(run).pipe(concatMap((settled) => replay(settled, after)));
     if (checkpoint) return launch(resumption(record, client, run), after);
     // The first checkpoint comes before the first tool, so nothing was executed.
     if (!history) return of(send(replayRecord(record)));
@@ -331,7 +339,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     recordOf(store, id).pipe(
       concatMap((run) => planExecution(run, { owner: run.record.owner, context })),
       concatMap((plan) => service.launch(plan)),
-      concatMap(endOf),
+      concatMap(({ settled }) => settled),
     );
 
   return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown, execute, ...service.ownerData });

@@ -1,4 +1,4 @@
-import { asyncScheduler, defer, finalize, ignoreElements } from 'rxjs';
+import { asyncScheduler, concat, defer, finalize } from 'rxjs';
 import { merge, onErrorResumeNext, ReplaySubject, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
@@ -9,8 +9,8 @@ import type { Envelope } from './lateReader.js';
 import { memoryLog } from '../stores/memory/memoryLog.js';
 import { RunNotFoundError } from '../ports/runLog.js';
 import type { RunLog } from '../ports/runLog.js';
-import { logRun } from './shareRun.js';
-import type { LoggedRun, SharedRun } from './shareRun.js';
+import { RunLife } from './runLife.js';
+import type { LoggedRun } from './runLife.js';
 
 /** Options of `createRuns`. */
 export interface RunsOptions {
@@ -29,7 +29,7 @@ export interface RunsOptions {
 interface RegisteredRun<E extends StreamEvent = StreamEvent> {
   /** Nobody can guess it, so a browser can join the run with nothing else. */
   readonly id: string;
-  readonly run: SharedRun<E>;
+  readonly run: LoggedRun<E>;
 }
 
 /** The notifiers of a run: pass them as its options of these names. */
@@ -41,6 +41,14 @@ export interface RunControls {
   readonly prompts: Observable<Message>;
 }
 
+/** Creates a run from its notifiers. `opened` fails if the log is not open: nobody could read the run. */
+type CreateRun<E extends StreamEvent> = (
+  stop: Observable<void>,
+  cancel: Observable<string>,
+  prompts: Observable<Message>,
+  opened: Observable<never>,
+) => Observable<E>;
+
 /** The runs of a service, by their ids. */
 export interface Runs {
   /**
@@ -51,13 +59,9 @@ export interface Runs {
    * @param id The id of the run. Default: a random one.
    * @param attempt The number of its executor, for a log that other processes share. Default: 1.
    */
-  start<E extends StreamEvent>(
-    create: (stop: Observable<void>, cancel: Observable<string>, prompts: Observable<Message>) => Observable<E>,
-    id?: string,
-    attempt?: number,
-  ): RegisteredRun<E>;
+  start<E extends StreamEvent>(create: CreateRun<E>, id?: string, attempt?: number): RegisteredRun<E>;
   /** The run with this id; undefined if there is none, or if it ended longer than `keep` ago. */
-  get(id: string): SharedRun | undefined;
+  get(id: string): LoggedRun | undefined;
   /**
    * The events of a run, with their ids.
    *
@@ -127,54 +131,27 @@ export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }:
       ended.delete(each);
       entries.delete(each);
     }
-    if (entries.get(id)?.run.isTaken) {
-      ended.delete(id);
-      entries.delete(id);
-    }
     return entries.get(id);
   };
-  const markEnded = (id: string, entry: Entry) => {
-    entry.expires = asyncScheduler.now() + keep;
-    ended.add(id);
-  };
-  const start = <E extends StreamEvent>(
-    create: (stop: Observable<void>, cancel: Observable<string>, prompts: Observable<Message>) => Observable<E>,
-    id = randomId(),
-    attempt?: number,
-  ) => {
+  const start = <E extends StreamEvent>(create: CreateRun<E>, id = randomId(), attempt?: number) => {
     const known = find(id);
-    if (known) return { id, run: known.run as SharedRun as SharedRun<E> };
+    if (known) return { id, run: known.run as LoggedRun<E> };
     const stop = new ReplaySubject<void>(1); // a run may subscribe to it late, after its store has written
     const cancel = new Subject<string>();
-    const prompts = new ReplaySubject<Message>(MAX_PROMPTS);
-    let prompted = 0;
-    const source = defer(() => {
-      const listening = log.messages(id).subscribe({
-        next({ message }) {
-          if (message.type === 'stop') stop.next();
-          if (message.type === 'cancel') cancel.next(message.id);
-          if (message.type === 'prompt')
-            for (const prompt of message.input) if (prompted++ < MAX_PROMPTS) prompts.next(prompt);
-        },
-        error: () => stop.next(), // nobody could stop it later
-      });
-      return create(stop, cancel, prompts).pipe(
-        finalize(() => {
-          listening.unsubscribe();
-          markEnded(id, entry);
-        }),
-      );
-    });
-    const run = logRun(source, {
-      log,
-      id,
-      attempt,
-      grace,
+    const run: LoggedRun<E> = new RunLife<E>(listeningSource(create, { log, id, stop, cancel }), {
+      ...{ log, id, attempt, grace, keep: keep + READING_TIME },
       stop: () => stop.next(),
-      keep: keep + READING_TIME,
     });
     const entry: Entry = { run, stop, cancel };
     entries.set(id, entry);
+    run.settled.subscribe({
+      complete() {
+        entry.expires = asyncScheduler.now() + keep;
+        ended.add(id);
+      },
+      // Another process has it, or its record tells what there is.
+      error: () => entries.get(id) === entry && entries.delete(id),
+    });
     if (isClosing) stop.next();
     run.start();
     return { id, run };
@@ -197,15 +174,43 @@ export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }:
       defer(() => {
         isClosing = true;
         const all = [...entries.values()];
-        const running = all.filter(({ run }) => run.status === 'running');
-        /** A run may have ended while its last events were being written: its log has no end yet. */
-        const unwritten = all.filter(({ run }) => run.status !== 'running').map(({ run }) => run.settled);
-        const ends = running.map(({ run }) => onErrorResumeNext(run.events$));
-        for (const { run, stop } of running) {
+        for (const { run, stop } of all.filter((entry) => entry.run.status === 'running')) {
           if (how === 'stop') stop.next();
           if (how === 'abandon') run.leave();
         }
-        return merge(...ends, ...unwritten).pipe(ignoreElements());
+        return merge(...all.map(({ run }) => onErrorResumeNext(run.settled)));
       }),
   };
 }
+
+/** The source of a run, with what the messages of its log say. */
+const listeningSource =
+  <E extends StreamEvent>(
+    create: CreateRun<E>,
+    controls: {
+      readonly log: RunLog;
+      readonly id: string;
+      readonly stop: Subject<void>;
+      readonly cancel: Subject<string>;
+    },
+  ) =>
+  (opened: Observable<never>): Observable<E> =>
+    defer(() => {
+      const { log, id, stop, cancel } = controls;
+      const prompts = new ReplaySubject<Message>(MAX_PROMPTS);
+      let prompted = 0;
+      const messages = concat(
+        opened,
+        defer(() => log.messages(id)),
+      );
+      const listening = messages.subscribe({
+        next({ message }) {
+          if (message.type === 'stop') stop.next();
+          if (message.type === 'cancel') cancel.next(message.id);
+          if (message.type === 'prompt')
+            for (const prompt of message.input) if (prompted++ < MAX_PROMPTS) prompts.next(prompt);
+        },
+        error: () => stop.next(), // nobody could stop it later
+      });
+      return create(stop, cancel, prompts, opened).pipe(finalize(() => listening.unsubscribe()));
+    });

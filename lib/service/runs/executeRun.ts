@@ -1,7 +1,7 @@
 import { asyncScheduler, AsyncSubject, catchError, concat, concatMap, defaultIfEmpty, defer, EMPTY } from 'rxjs';
-import { exhaustMap, finalize, ignoreElements, interval, map, merge, of, retry, Subject, take, takeUntil } from 'rxjs';
-import { tap, throwError, timeout } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { exhaustMap, finalize, ignoreElements, interval, map, merge, of, Subject, take, takeUntil } from 'rxjs';
+import { onErrorResumeNext, tap, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
 import { failedRunOf, messagesOfFailed } from '../../core/failedRun.js';
@@ -11,9 +11,10 @@ import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { onceOnly } from './onceOnly.js';
 import type { WrapTurn } from './wrapInnerRuns.js';
-import { lateStore, RequestError } from '../http/requestError.js';
+import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
 import { RunTakenError } from '../ports/runLog.js';
+import { ExecutorLostError, RunAbandonedError } from './runErrors.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { writeFirst } from './writeFirst.js';
 
@@ -43,6 +44,9 @@ export interface RunPlan extends RunAudience {
   readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
 }
 
+/** The events of a run, for its notifiers. If `opened` fails, the run begins nothing, and its record says so. */
+export type ExecutedRun = (controls: RunControls, opened?: Observable<never>) => Observable<StreamEvent>;
+
 /** Executes runs, and writes their records. */
 export interface Executor {
   /** Returns where the run is executed, according to its record. */
@@ -51,8 +55,8 @@ export interface Executor {
    * Takes a run over: its record says that this process executes it. Emits the events of the run once this is written.
    * It fails with a RunTakenError if the store has another version of the record.
    */
-  execute(plan: RunPlan): Observable<(controls: RunControls) => Observable<StreamEvent>>;
-  /** Completes when the records of the runs that were left say so. */
+  execute(plan: RunPlan): Observable<ExecutedRun>;
+  /** Completes when no record is being written. */
   readonly released: Observable<never>;
 }
 
@@ -71,8 +75,8 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
   let executorId: string | undefined;
   // Not before the first run: Cloudflare Workers refuse random values outside of a request.
   const ownId = () => (executorId ??= randomId());
-  /** The records that are being released. */
-  const releasing = new Set<Observable<never>>();
+  /** The records that are being written. */
+  const writing = new Set<Observable<never>>();
   const lease = () => ({ id: ownId(), until: asyncScheduler.now() + LEASE_TIME });
 
   /** Clears the fields that only a run in progress needs. */
@@ -95,24 +99,16 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
     failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },
   });
 
-  const report: MonoTypeOperatorFunction<never> = catchError((thrown: unknown) => {
-    onError(thrown);
-    return EMPTY;
-  });
   /** Does the last write of a record. Only a shutdown waits for it. If it fails, the lease expires. */
   const finish = (work: Observable<never>): void => {
-    const written = new AsyncSubject<never>();
-    releasing.add(written);
-    work
-      .pipe(
-        catchError(ignoreIfTaken),
-        report,
-        finalize(() => releasing.delete(written)),
-      )
-      .subscribe(written);
+    work.subscribe({ error: (thrown: unknown) => thrown instanceof RunTakenError || onError(thrown) });
   };
   const release = (record: HeldRecord): void => finish(record.write({ executor: undefined }));
-  const run = (plan: RunPlan, record: HeldRecord, controls: RunControls): Observable<StreamEvent> => {
+  const run = (
+    plan: RunPlan,
+    record: HeldRecord,
+    ...[controls, opened = EMPTY]: Parameters<ExecutedRun>
+  ): Observable<StreamEvent> => {
     const hasLeft = new Subject<void>();
     let hasBegun = false;
     let hasEnded = false;
@@ -120,22 +116,30 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
       hasBegun = true;
       if (isResult(event)) {
         hasEnded = true;
-        return record.write(changeAtEnd(event.result, plan));
+        return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
       }
       const checkpoint = checkpoints === true && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
       return checkpoint && record.write({ checkpoint, answers: undefined, history: undefined, executor: lease() });
     };
     const fail = (thrown: unknown): Observable<never> => {
-      hasEnded = true;
       const failed = throwError(() => thrown);
-      if (thrown instanceof RunTakenError) return failed;
-      if (hasBegun || failedRunOf(thrown)) return concat(record.write(changeAtFailure(thrown)).pipe(report), failed);
-      const restored = plan.restores ? plan.stored?.record : undefined;
-      return concat(plan.undo ?? EMPTY, record.write(restored ?? changeAtFailure(thrown)), failed);
+      if (hasEnded || thrown instanceof RunTakenError || thrown instanceof RunAbandonedError) return failed;
+      hasEnded = true;
+      const isBegun = hasBegun || failedRunOf(thrown) !== undefined;
+      const restored = plan.restores && !isBegun ? plan.stored?.record : undefined;
+      const undone = isBegun ? EMPTY : (plan.undo ?? EMPTY);
+      const written = concat(undone, record.write(restored ?? changeAtFailure(thrown)));
+      const left = (unwritten: unknown) => {
+        onError(thrown); // its readers do not see it
+        return leftUnsettled(unwritten);
+      };
+      return concat(written.pipe(catchError(left)), failed);
     };
     const leave = () => {
       hasLeft.next();
-      if (!hasEnded) release(record);
+      if (hasEnded) return;
+      if (checkpoints) release(record);
+      else finish(record.write(changeAtFailure(new RunAbandonedError()))); // nobody resumes it
     };
     const renewals = interval(RENEWAL_INTERVAL).pipe(
       exhaustMap(() => record.write({ executor: lease() }).pipe(catchError(ignoreUnlessTaken))),
@@ -144,12 +148,15 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
     const wrapTurn = checkpoints ? onceOnly(plan.record.begun, (begun) => record.write({ begun })) : undefined;
     return merge(
       renewals, // first: the run may end at once
-      defer(() => plan.events(controls, wrapTurn)).pipe(writeFirst(write), catchError(fail), finalize(leave)),
+      concat(
+        opened,
+        defer(() => plan.events(controls, wrapTurn)),
+      ).pipe(writeFirst(write), catchError(fail), finalize(leave)),
     );
   };
 
   return {
-    released: defer(() => merge(...releasing)),
+    released: defer(() => onErrorResumeNext(...writing)),
     locate({ executor }) {
       if (!executor || executor.until <= asyncScheduler.now()) return 'nowhere';
       return executor.id === ownId() ? 'here' : 'elsewhere';
@@ -160,7 +167,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
         const attempt = (stored?.record.attempt ?? 0) + 1;
         const times = { updated: asyncScheduler.now(), executor: lease() };
         const taken: RunRecord = { ...plan.record, state: plan.state ?? 'running', attempt, ...times };
-        const record = holdRecord(store, taken, stored?.version ?? 0);
+        const record = holdRecord(store, taken, stored?.version ?? 0, writing);
         /** What is still to be done with the record, if the run does not start: the request failed, or was too late. */
         let cleanUp = () => finish(stored ? record.restore(stored.record) : record.delete());
         const afterWrite = defer(() => {
@@ -175,25 +182,21 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
             throwError(() => thrown),
           );
         return concat(
-          record.write({}).pipe(retryOnce()),
+          record.write({}),
           afterWrite,
-          begin.pipe(retryOnce(), catchError(undoBegin)),
+          begin.pipe(catchError(undoBegin)),
           defer(() => {
             cleanUp = () => undefined;
-            return of((controls: RunControls) => run(plan, record, controls));
+            return of<ExecutedRun>((...given) => run(plan, record, ...given));
           }),
         ).pipe(finalize(() => cleanUp()));
       }),
   };
 }
 
-/** After an error, nobody knows whether the store has written: the same write again makes it certain. */
-const retryOnce = (): MonoTypeOperatorFunction<never> =>
-  retry({ count: 1, delay: (thrown: unknown) => (isRejection(thrown) ? throwError(() => thrown) : of(0)) });
-const isRejection = (thrown: unknown) => thrown instanceof RunTakenError || thrown instanceof RequestError;
-
-const ignoreIfTaken = (thrown: unknown): Observable<never> =>
-  thrown instanceof RunTakenError ? EMPTY : throwError(() => thrown);
+/** The end could not be written: whoever reads the record next settles it. */
+const leftUnsettled = (thrown: unknown): Observable<never> =>
+  throwError(() => (thrown instanceof RunTakenError ? thrown : new ExecutorLostError()));
 
 /** The store may be unreachable for a while. The lease says how long. */
 const ignoreUnlessTaken = (thrown: unknown): Observable<never> =>
@@ -209,7 +212,12 @@ interface HeldRecord {
 }
 
 /** Writes changes one by one, each to its end: after a write that was unsubscribed, the version would be unknown. */
-function holdRecord(store: RunStore, first: RunRecord, firstVersion: number): HeldRecord {
+function holdRecord(
+  store: RunStore,
+  first: RunRecord,
+  firstVersion: number,
+  writing: Set<Observable<never>>,
+): HeldRecord {
   const oneByOne = createSemaphore(1);
   let record = first;
   let version = firstVersion;
@@ -217,20 +225,20 @@ function holdRecord(store: RunStore, first: RunRecord, firstVersion: number): He
   let isUncertain = false;
   const check = defer(() => (isUncertain ? store.get(first.id).pipe(take(1)) : of(undefined))).pipe(
     tap((stored) => {
-      const isOurs = stored?.record.attempt === first.attempt && stored.record.executor?.id === first.executor?.id;
-      if (isOurs) version = stored.version;
+      const { attempt, executor = first.executor } = stored?.record ?? {};
+      const isOurs = attempt === first.attempt && executor?.id === first.executor?.id;
+      if (stored && isOurs) version = stored.version;
       isUncertain = false;
     }),
   );
   const change = (work: () => Observable<boolean>, done: () => void): Observable<never> =>
     defer(() => {
       const result = new AsyncSubject<never>();
+      writing.add(result);
       check
         .pipe(
           concatMap(work),
           take(1),
-          // Somebody else may have the run by then.
-          timeout({ first: LEASE_TIME, with: () => throwError(() => lateStore()) }),
           defaultIfEmpty(false),
           map((isDone) => {
             if (!isDone) throw new RunTakenError();
@@ -242,6 +250,7 @@ function holdRecord(store: RunStore, first: RunRecord, firstVersion: number): He
           }),
           ignoreElements(),
           oneByOne.limit(),
+          finalize(() => writing.delete(result)),
         )
         .subscribe(result);
       return result;

@@ -1,17 +1,4 @@
-import {
-  asyncScheduler,
-  catchError,
-  concat,
-  concatMap,
-  defer,
-  EMPTY,
-  filter,
-  ignoreElements,
-  of,
-  take,
-  tap,
-  throwError,
-} from 'rxjs';
+import { asyncScheduler, catchError, concat, concatMap, defer, EMPTY, filter, of, take, tap, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
@@ -22,7 +9,6 @@ import { replayCheckpoint } from './replayRecord.js';
 import { RunTakenError } from '../ports/runLog.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
-import type { SharedRun } from './shareRun.js';
 
 /**
  * Hands a run over to the processes that execute runs: writes its record, opens its log, and enqueues it. A run that
@@ -75,13 +61,6 @@ export const recordOf = (store: RunStore, id: string) =>
   defer(() => store.get(id)).pipe(
     take(1),
     concatMap((stored) => (stored ? of(stored) : EMPTY)),
-  );
-
-/** Completes when a run has ended, also with an error. It fails if this process has left the run, or lost it. */
-export const endOf = (run: SharedRun): Observable<never> =>
-  run.events$.pipe(
-    ignoreElements(),
-    catchError((thrown: unknown) => (run.status === 'failed' ? EMPTY : throwError(() => thrown))),
   );
 
 /**

@@ -1,12 +1,12 @@
 import { catchError, concatMap, defer, delayWhen, EMPTY, exhaustMap, filter, interval, map, throwError } from 'rxjs';
 import { retry, Subscription, take, takeUntil, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { RivuletError } from '../../core/errors.js';
 import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
 import { keepDescription } from './trustedDescription.js';
 import { RunNotFoundError } from '../ports/runLog.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
+import { ExecutorLostError } from './runErrors.js';
 import type { SharedRun } from './shareRun.js';
 
 /** How often a record is read, in milliseconds. */
@@ -17,18 +17,6 @@ const CHECK_INTERVAL = 10_000;
  * more runs than connections, a second was too short: responses were closed without an end event.
  */
 const END_TIME = 10_000;
-
-/** The process that executed a run has ended. The page comes back, and the run is resumed. */
-export class ExecutorLostError extends RivuletError {
-  override readonly name = 'ExecutorLostError';
-  readonly code = 'run_abandoned';
-  override readonly retryable = true;
-  override readonly isPublic = true;
-
-  constructor() {
-    super('The process that executed the run has ended. Join the run again.');
-  }
-}
 
 /**
  * Watches the record of a run that another process executes.

@@ -1,4 +1,4 @@
-import { concatMap, map, tap } from 'rxjs';
+import { concatMap, EMPTY, endWith, ignoreElements, map, of, tap } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
@@ -95,6 +95,7 @@ interface ChatRun {
 export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: UiChatOptions<C> = {}): UiChatHandler {
   const { grace = 0, keep = 0, headers = {} } = options;
   const service = createService<C>({ ...options, grace, keep }, 4_194_304);
+  const { onError } = service;
   /** The newest run of each chat, by the key of the chat, in the order in which they started. */
   const chats = new Map<string, ChatRun>();
 
@@ -170,7 +171,7 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
         chats.delete(key);
         chats.set(key, { runId, owner, messageId, earlier });
         const continues = messages.at(-1)?.role === 'assistant';
-        return messageResponse(run, { ...options, messageId, continues }, { events: earlier, isSent: true });
+        return messageResponse(run, { ...options, onError, messageId, continues }, { events: earlier, isSent: true });
       }),
     );
   };
@@ -196,12 +197,29 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
   };
   const bindContext = (request: Request, chatId: string) =>
     options.context && (() => options.context?.(request, chatId) as C | ObservableInput<C>);
-  const join = (key: string): Response => {
+  const join = (key: string, client: Client<C>): Observable<Response> => {
     const chat = findChat(key);
-    if (!chat) return new Response(null, { status: 204, headers });
+    if (!chat) return settleLost(key, client).pipe(endWith(new Response(null, { status: 204, headers })));
     const { messageId, earlier, run } = chat;
-    return messageResponse(run, { ...options, messageId }, { events: earlier, isSent: false });
+    return of(messageResponse(run, { ...options, onError, messageId }, { events: earlier, isSent: false }));
   };
+  /** Settles the record of the last run of a chat, if this process could not write its end. */
+  const settleLost = (key: string, client: Client<C>): Observable<never> => {
+    const last = chats.get(key);
+    if (!last) return EMPTY;
+    return service
+      .locked(key, client, () =>
+        service
+          .find(namedId('message', last.owner, last.messageId), client.owner)
+          .pipe(
+            concatMap((stored) =>
+              stored && !findChat(key) && isLost(stored.record) ? service.settleLost(stored) : EMPTY,
+            ),
+          ),
+      )
+      .pipe(ignoreElements());
+  };
+  const isLost = (record: RunRecord) => record.state === 'running' && service.executor.locate(record) !== 'elsewhere';
   const answer = (request: Request): Observable<Response> => {
     const { method } = request;
     if (method === 'POST') return post(request);
@@ -209,20 +227,20 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
       throw new RequestError(405, 'Send POST, GET or DELETE.', { allow: 'POST, GET, DELETE' });
     const chatId = readChatId(request);
     return service.authorize(bindContext(request, chatId)).pipe(
-      map(({ owner }) => {
-        const key = namedId('chat', owner, chatId);
-        if (method === 'GET') return join(key);
-        service.stopLocked(key, owner);
+      concatMap((client) => {
+        const key = namedId('chat', client.owner, chatId);
+        if (method === 'GET') return join(key, client);
+        service.stopLocked(key, client.owner);
         const chat = findChat(key);
         if (chat) service.stopRun(chat.runId);
-        return new Response(null, { status: 204, headers });
+        return of(new Response(null, { status: 204, headers }));
       }),
     );
   };
   /** `useChat` shows the text of the response as the message of the error. */
   const fail = (thrown: unknown): Response => {
     const error = toRequestError(thrown);
-    if (error.status === 500) options.onError?.(thrown);
+    if (error.status === 500) onError(thrown);
     const type = { 'content-type': 'text/plain; charset=utf-8' };
     return new Response(error.message, { status: error.status, headers: { ...type, ...error.headers, ...headers } });
   };

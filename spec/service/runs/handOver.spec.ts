@@ -3,10 +3,9 @@ import { concat, defer, EMPTY, of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../../lib/core/event.js';
 import type { RunPlan } from '../../../lib/service/runs/executeRun.js';
-import { continueRun, endOf, handOver, recordOf } from '../../../lib/service/runs/handOver.js';
+import { continueRun, handOver, recordOf } from '../../../lib/service/runs/handOver.js';
 import { memoryLog } from '../../../lib/service/stores/memory/memoryLog.js';
 import { RunNotFoundError, RunTakenError } from '../../../lib/service/ports/runLog.js';
-import { shareRun } from '../../../lib/service/runs/shareRun.js';
 import { observe } from '../../support/observe.js';
 import { mapStore } from '../../support/stores.js';
 
@@ -103,22 +102,11 @@ describe('continueRun', () => {
   });
 });
 
-describe('recordOf and endOf', () => {
+describe('recordOf', () => {
   it('recordOf emits the record of a run, or nothing', () => {
     const { store, give } = front();
     expect(observe(recordOf(store, 'r'))).toMatchObject({ values: [], completed: true });
     give();
     expect(observe(recordOf(store, 'r')).values).toMatchObject([{ record: { id: 'r' }, version: 1 }]);
-  });
-
-  it('endOf completes at the end of a run, also with an error', () => {
-    for (const source of [of(...[{ type: 'a' }]), throwError(() => new Error('fails'))])
-      expect(observe(endOf(shareRun(source)))).toMatchObject({ values: [], error: undefined, completed: true });
-  });
-
-  it('endOf fails if this process has left the run', () => {
-    const left = new Error('left');
-    const run = { ...shareRun(EMPTY), events$: throwError(() => left), status: 'running' } as const;
-    expect(observe(endOf(run)).error).toBe(left);
   });
 });

@@ -3,7 +3,8 @@ import { asyncScheduler, ignoreElements, lastValueFrom, NEVER, throwError, timer
 import { TestScheduler } from 'rxjs/testing';
 import { memoryLog } from '../../../lib/service/stores/memory/memoryLog.js';
 import { memoryStore } from '../../../lib/service/stores/memory/memoryStore.js';
-import { ExecutorLostError, remoteRun, watchExecutor } from '../../../lib/service/runs/remoteRun.js';
+import { remoteRun, watchExecutor } from '../../../lib/service/runs/remoteRun.js';
+import { ExecutorLostError } from '../../../lib/service/runs/runErrors.js';
 import type { RunRecord } from '../../../lib/service/ports/runStore.js';
 import { observe } from '../../support/observe.js';
 

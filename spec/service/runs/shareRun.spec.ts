@@ -22,10 +22,16 @@ import type { StreamEvent } from '../../../lib/core/event.js';
 import { memoryLog } from '../../../lib/service/stores/memory/memoryLog.js';
 import { RunTakenError } from '../../../lib/service/ports/runLog.js';
 import type { RunLog } from '../../../lib/service/ports/runLog.js';
-import { logRun, RunAbandonedError, shareRun } from '../../../lib/service/runs/shareRun.js';
+import { RunAbandonedError } from '../../../lib/service/runs/runErrors.js';
+import { RunLife } from '../../../lib/service/runs/runLife.js';
+import type { RunLifeOptions } from '../../../lib/service/runs/runLife.js';
+import { shareRun } from '../../../lib/service/runs/shareRun.js';
 import { describeError } from '../../../lib/transport/publicError.js';
 import { countedSource, observe } from '../../support/observe.js';
 import { contentOf, exampleEvents, exampleRun } from '../../support/runs.js';
+
+const logRun = <E extends StreamEvent>(source: Observable<E>, options: RunLifeOptions) =>
+  new RunLife((opened) => concat(opened, source), options);
 
 const text = (value: string): StreamEvent => ({ type: 'text', text: value }) as StreamEvent;
 const other = (type: string): StreamEvent => ({ type });
@@ -247,7 +253,7 @@ describe('shareRun', () => {
     ]);
   });
 
-  it('logRun ends a run whose log rejects its events, and writes nothing more', () => {
+  it('RunLife ends a run whose log rejects its events, and writes nothing more', () => {
     const writes: string[] = [];
     const rejected = new Error('full');
     const memory = memoryLog();
@@ -264,11 +270,12 @@ describe('shareRun', () => {
     const settled = observe(run.settled);
     run.start();
     source.next(other('a'));
-    expect([run.status, source.observed, settled.completed]).toEqual(['abandoned', false, true]);
+    expect([run.status, source.observed]).toEqual(['abandoned', false]);
+    expect(settled.error).toMatchObject({ code: 'run_abandoned' });
     expect(writes).toEqual(['append 0', 'append 1']);
   });
 
-  it('logRun writes its end if it leaves a log that no other process reads', () => {
+  it('RunLife writes its end if it leaves a log that no other process reads', () => {
     const run = logRun(concat(of(other('a')), NEVER), { log: memoryLog() });
     run.start();
     run.leave();
@@ -329,7 +336,7 @@ describe('shareRun', () => {
   });
 });
 
-describe('logRun', () => {
+describe('RunLife', () => {
   /** A log that records its writes. `opening` is the first one. */
   function recordingLog(opening: Observable<never> = EMPTY) {
     const writes: unknown[] = [];
@@ -349,14 +356,14 @@ describe('logRun', () => {
     return { log, writes };
   }
 
-  it('logRun opens its log once, whatever the number of subscribers', () => {
+  it('RunLife opens its log once, whatever the number of subscribers', () => {
     const { log, writes } = recordingLog();
     const run = logRun(of(other('a')), { log });
     for (let n = 0; n < 3; n++) observe(run.events$);
     expect(writes).toEqual([[], ['a'], 'end']);
   });
 
-  it('logRun opens nothing for a subscriber that is closed already', () => {
+  it('RunLife opens nothing for a subscriber that is closed already', () => {
     const { log, writes } = recordingLog();
     const run = logRun(of(other('a')), { log });
     const { values, completed } = observe(
@@ -369,7 +376,7 @@ describe('logRun', () => {
     expect(writes).toEqual([]);
   });
 
-  it('logRun does not begin a run that was unsubscribed before its log was open', () => {
+  it('RunLife does not begin a run that was unsubscribed before its log was open', () => {
     const opening = new Subject<never>();
     const { count, source } = countedSource(() => other('a'));
     const run = logRun(source.pipe(take(3)), { log: recordingLog(opening).log });
@@ -379,7 +386,7 @@ describe('logRun', () => {
     expect([count.subscribed, run.status]).toEqual([0, 'abandoned']);
   });
 
-  it('logRun leaves a shared log to the process that has taken the run', () => {
+  it('RunLife leaves a shared log to the process that has taken the run', () => {
     const { log, writes } = recordingLog();
     const run = logRun(
       throwError(() => new RunTakenError()),

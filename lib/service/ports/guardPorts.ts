@@ -1,0 +1,124 @@
+import { asyncScheduler, concatMap, defer, EMPTY, map, Observable, of, Subscription, take, tap } from 'rxjs';
+import { RivuletError } from '../../core/errors.js';
+import { isSameJson } from '../../core/json/equal.js';
+import type { RecordStore, StorableRecord } from './recordStore.js';
+import type { RunLog } from './runLog.js';
+
+/** How a port is guarded. */
+interface GuardOptions {
+  /** How long a port may take for one answer, in milliseconds. Default: 9000. */
+  readonly timeLimit?: number | undefined;
+  /** Called with the first error of a call that has failed, also if a repetition succeeds. Default: nothing is called. */
+  readonly onError?: ((thrown: unknown) => void) | undefined;
+}
+
+/** With the pauses before the repetitions, three calls that do not answer take 29 s: less than a lease. */
+const TIME_LIMIT = 9_000;
+const PAUSES = [0, 2_000];
+
+/** A call of a port. */
+interface Call<T> {
+  readonly name: string;
+  readonly work: () => Observable<T>;
+  /** The call after one whose outcome is not known. Default: the call is not repeated. */
+  readonly again?: (() => Observable<T>) | undefined;
+}
+
+/** Limits the time of each call, repeats what is safe to repeat, and reports a failure once. */
+const createGuard =
+  ({ timeLimit = TIME_LIMIT, onError }: GuardOptions) =>
+  <T>({ name, work, again }: Call<T>): Observable<T> =>
+    new Observable<T>((out) => {
+      let first: unknown;
+      const attempt = (call: () => Observable<T>, [pause, ...pauses]: readonly number[]) => {
+        const calling = new Subscription();
+        const fail = (thrown: unknown) => {
+          calling.unsubscribe();
+          // An error of ours is an answer, such as that another process has the run.
+          if (thrown instanceof RivuletError) {
+            out.error(thrown);
+            return;
+          }
+          if (first === undefined) onError?.(thrown);
+          first ??= thrown;
+          if (again && pause !== undefined) out.add(asyncScheduler.schedule(() => attempt(again, pauses), pause));
+          else out.error(first);
+        };
+        out.add(calling);
+        calling.add(
+          defer(call).subscribe({
+            next: (value) => out.next(value),
+            error: fail,
+            complete() {
+              calling.unsubscribe();
+              out.complete();
+            },
+          }),
+        );
+        if (calling.closed) return; // at once: no timer is needed
+        const late = () => fail(new Error(`\`${name}\` has not answered for ${timeLimit} ms.`));
+        calling.add(asyncScheduler.schedule(late, timeLimit));
+      };
+      attempt(work, PAUSES);
+    });
+
+/** Guards a store: a write whose answer was lost is repeated, and the record tells whether it was done before. */
+export function guardStore<R extends StorableRecord>(store: RecordStore<R>, options: GuardOptions): RecordStore<R> {
+  const guard = createGuard(options);
+  const repeated = <T>(name: keyof RecordStore<R>, call: () => Observable<T>) => {
+    const work = () => call().pipe(take(1));
+    return guard({ name: `store.${name}`, work, again: work });
+  };
+  return {
+    get: (id) => repeated('get', () => store.get(id)),
+    delete: (id, version) => repeated('delete', () => store.delete(id, version)),
+    list: (query) => repeated('list', () => store.list(query)),
+    put(record, version) {
+      const work = () => store.put(record, version).pipe(take(1));
+      const isWritten = () =>
+        store.get(record.id).pipe(
+          take(1),
+          map((stored) => stored?.version === version + 1 && isSameJson(asJson(stored.record), asJson(record))),
+        );
+      const again = () => work().pipe(concatMap((isDone) => (isDone ? of(true) : isWritten())));
+      return guard({ name: 'store.put', work, again });
+    },
+  };
+}
+
+/** A store may omit what is undefined. */
+const asJson = (record: StorableRecord): unknown => JSON.parse(JSON.stringify(record));
+
+/** Guards a log, whose `state` tells whether a write whose answer was lost was done. Streams have no time limit. */
+export function guardLog(log: RunLog, options: GuardOptions): RunLog {
+  const guard = createGuard(options);
+  const report = (thrown: unknown) => {
+    if (!(thrown instanceof RivuletError)) options.onError?.(thrown);
+  };
+  return {
+    isShared: log.isShared,
+    read: (run, from) => log.read(run, from),
+    messages: (run, from) => log.messages(run, from).pipe(tap({ error: report })),
+    append(run, attempt, events) {
+      const work = () => log.append(run, attempt, events);
+      return guard({ name: 'log.append', work, again: events.length === 0 ? work : undefined });
+    },
+    end(run, attempt, end) {
+      const work = () => log.end(run, attempt, end);
+      const again = () =>
+        log.state(run).pipe(
+          take(1),
+          concatMap((state) => (state?.hasEnded && state.attempt === attempt ? EMPTY : work())),
+        );
+      return guard({ name: 'log.end', work, again });
+    },
+    state(run) {
+      const work = () => log.state(run).pipe(take(1));
+      return guard({ name: 'log.state', work, again: work });
+    },
+    send(run, message) {
+      const work = () => log.send(run, message).pipe(take(1));
+      return guard({ name: 'log.send', work, again: message.type === 'prompt' ? undefined : work });
+    },
+  };
+}

@@ -1,0 +1,273 @@
+import {
+  asyncScheduler,
+  AsyncSubject,
+  concat,
+  defer,
+  EMPTY,
+  map,
+  merge,
+  Subject,
+  Subscription,
+  takeUntil,
+  throwError,
+} from 'rxjs';
+import type { Observable } from 'rxjs';
+import { createOperator } from '../../core/createOperator.js';
+import type { StreamEvent } from '../../core/event.js';
+import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
+import { describeError } from '../../transport/publicError.js';
+import { randomId } from '../../transport/randomId.js';
+import { RunTakenError } from '../ports/runLog.js';
+import type { RunLog } from '../ports/runLog.js';
+import type { Envelope } from './lateReader.js';
+import { ExecutorLostError, RunAbandonedError } from './runErrors.js';
+import type { ShareRunOptions, SharedRun, SharedRunStatus } from './shareRun.js';
+
+/** How long a stopped run may take to write its result, in milliseconds. */
+const STOP_TIME = 10_000;
+
+/** Options of `RunLife`. */
+export interface RunLifeOptions extends ShareRunOptions {
+  readonly log: RunLog;
+  /** Default: a random one. */
+  readonly id?: string | undefined;
+  /** Default: 1. */
+  readonly attempt?: number | undefined;
+  /** How long the log keeps the events after the end, in milliseconds. Default: as the log decides. */
+  readonly keep?: number | undefined;
+}
+
+/** A shared run that another process may continue. */
+export interface LoggedRun<E extends StreamEvent = StreamEvent> extends SharedRun<E> {
+  /** Completes when the log has the end of the run. It fails when the run was left: the log has none. */
+  readonly settled: Observable<never>;
+  /** As `unsubscribe`, but a log that other processes share does not say that the run has ended: one continues it. */
+  leave(): void;
+}
+
+/** Creates the events of a run. `opened` fails if the log cannot be opened: then the run begins nothing. */
+export type RunSource<E> = (opened: Observable<never>) => Observable<E>;
+
+type State = 'idle' | 'opening' | 'running' | 'ending' | 'ended' | 'settled' | 'left';
+
+/**
+ * The life of a run whose events are written to a log. A subscriber receives an event when the log has it. The source
+ * has written the record before it ends, so the record comes first, then the log.
+ *
+ * | state     | what happens                                    | next                                              |
+ * | --------- | ----------------------------------------------- | ------------------------------------------------- |
+ * | `idle`    | nobody has subscribed                           | `opening`: a subscriber, or `start`               |
+ * | `opening` | the log is opened                               | `running`: it is open                             |
+ * | `running` | the source is subscribed, its events are logged | `ending`: it completes, fails, or is unsubscribed |
+ * | `ending`  | the last events are written                     | `ended`: the log has them                         |
+ * | `ended`   | the end is written to the log                   | `settled`: the log has it                         |
+ * | `settled` | readers have the end, `settled` has completed   |                                                   |
+ * | `left`    | readers join again, `settled` has failed        |                                                   |
+ *
+ * Each state but `settled` becomes `left` if the log fails or rejects a write, if the record has no end, or if another
+ * process goes on. How it ended (`completed`, `failed`, `abandoned`) is `status`; waiting and stopped are results.
+ */
+export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E> {
+  readonly events$: Observable<E>;
+  readonly settled = new AsyncSubject<never>();
+
+  private state: State = 'idle';
+  private how: Extract<SharedRunStatus, 'completed' | 'failed' | 'abandoned'> | undefined;
+  private thrown: unknown;
+  private readonly log: RunLog;
+  private readonly id: string;
+  private readonly attempt: number;
+  private readonly grace: number;
+  private readonly opened = new AsyncSubject<never>();
+  private readonly unsubscribed = new Subject<void>();
+  /** Absent after its subscription: it has the request, which may be large. */
+  private source: RunSource<E> | undefined;
+
+  /** The events that arrived during a write form the next write. */
+  private pending: E[] = [];
+  private isWriting = false;
+  private isFlushing = false;
+
+  private subscribers = 0;
+  private mayStop: boolean;
+  private graceTimer = Subscription.EMPTY;
+
+  constructor(
+    source: RunSource<E>,
+    private readonly options: RunLifeOptions,
+  ) {
+    const { log, id = randomId(), attempt = 1, grace = Infinity, stop } = options;
+    requireNumber('grace', grace, 0);
+    this.source = source;
+    this.log = log;
+    this.id = id;
+    this.attempt = attempt;
+    this.grace = grace;
+    this.mayStop = stop !== undefined;
+    this.events$ = this.envelopes().pipe(map(({ event }) => event));
+  }
+
+  get status(): SharedRunStatus {
+    if (this.how) return this.how;
+    return this.state === 'idle' ? 'idle' : 'running';
+  }
+
+  envelopes(after?: string): Observable<Envelope<E>> {
+    const read = defer(() => this.log.read(this.id, after) as Observable<Envelope<E>>);
+    const started = defer(() => {
+      this.start();
+      return EMPTY;
+    });
+    return merge(concat(this.opened, read).pipe(takeUntil(this.settled)), started).pipe(this.heldByReader());
+  }
+
+  hold(): Subscription {
+    this.subscribers += 1;
+    this.graceTimer.unsubscribe();
+    return new Subscription(() => {
+      this.subscribers -= 1;
+      this.waitForSubscribers();
+    });
+  }
+
+  start(): void {
+    if (this.state !== 'idle') return;
+    this.state = 'opening';
+    this.waitForSubscribers();
+    this.write(this.log.append(this.id, this.attempt, []));
+  }
+
+  unsubscribe(): void {
+    this.start();
+    this.end('abandoned', new RunAbandonedError());
+    this.unsubscribed.next();
+  }
+
+  leave(): void {
+    if (this.log.isShared && !this.how) this.lose(new RunAbandonedError());
+    else this.unsubscribe();
+  }
+
+  /** Holds the run for open subscribers only: RxJS subscribes for a closed one too, and a run costs money. */
+  private heldByReader() {
+    return createOperator<Envelope<E>, Envelope<E>>((out) => {
+      if (!out.closed) out.add(this.hold());
+      return {
+        next: (envelope) => out.next(envelope),
+        error: (error) => out.error(this.thrown ?? error), // the log only has a description of the error
+      };
+    });
+  }
+
+  /** @param opened Fails if the source begins nothing, so that it can settle its record. */
+  private subscribeSource(opened: Observable<never>): void {
+    const { source } = this;
+    this.source = undefined;
+    source?.(opened)
+      .pipe(takeUntil(this.unsubscribed))
+      .subscribe({
+        next: (event) => {
+          this.pending.push(event);
+          this.flush();
+        },
+        error: (error: unknown) => {
+          if (isLeft(error) && this.log.isShared) this.lose(error);
+          else this.end('failed', error);
+        },
+        complete: () => this.end('completed'),
+      });
+  }
+
+  private end(how: 'completed' | 'failed' | 'abandoned', error?: unknown): void {
+    if (this.how) return;
+    const isOpen = this.state === 'running';
+    this.how = how;
+    this.thrown = error;
+    this.graceTimer.unsubscribe();
+    this.state = 'ending';
+    if (isOpen) this.flush();
+  }
+
+  /** Leaves the end to others, since the log has none: to another process, or to a page that comes back. */
+  private lose(error: Error, cause: unknown = error): void {
+    if (this.state === 'left' || this.state === 'settled') return;
+    this.state = 'left';
+    this.how ??= 'abandoned';
+    this.thrown = error;
+    this.pending = [];
+    this.graceTimer.unsubscribe();
+    this.settled.error(error);
+    this.opened.error(cause);
+    this.unsubscribed.next();
+    if (this.source) this.subscribeSource(throwError(() => cause));
+  }
+
+  private write(write: Observable<never>): void {
+    this.isWriting = true;
+    write.subscribe({
+      error: (error: unknown) => {
+        this.isWriting = false;
+        this.lose(error instanceof RunTakenError ? error : new ExecutorLostError(), error);
+      },
+      complete: () => {
+        this.isWriting = false;
+        this.opened.complete();
+        if (this.state === 'opening') this.state = 'running';
+        if (this.state === 'ended') this.settle();
+        else if (this.source) this.subscribeSource(this.how ? throwError(() => this.thrown) : EMPTY);
+        this.flush();
+      },
+    });
+  }
+
+  /** Starts writes in a loop, not by recursion: a log in memory completes at once. */
+  private flush(): void {
+    if (this.isFlushing) return;
+    this.isFlushing = true;
+    while (!this.isWriting) {
+      const write = this.nextWrite();
+      if (!write) break;
+      this.write(write);
+    }
+    this.isFlushing = false;
+  }
+
+  private nextWrite(): Observable<never> | undefined {
+    const events = this.pending;
+    this.pending = [];
+    if (events.length > 0) return this.log.append(this.id, this.attempt, events);
+    if (this.state !== 'ending') return undefined;
+    this.state = 'ended';
+    const failure = this.how === 'completed' ? undefined : describeError(this.thrown);
+    const time = isLeft(this.thrown) ? 0 : this.options.keep; // this process may execute the run again
+    return this.log.end(this.id, this.attempt, {
+      failure,
+      expires: time === undefined ? undefined : asyncScheduler.now() + time,
+    });
+  }
+
+  private settle(): void {
+    this.state = 'settled';
+    if (isLeft(this.thrown)) this.settled.error(this.thrown);
+    else this.settled.complete();
+  }
+
+  private waitForSubscribers(time = this.grace): void {
+    if (this.subscribers > 0 || this.status !== 'running' || this.grace === Infinity) return;
+    this.graceTimer = asyncScheduler.schedule(() => this.abandon(), Math.min(time, MAX_TIMER_DELAY));
+  }
+
+  private abandon(): void {
+    if (!this.mayStop) {
+      this.unsubscribe();
+      return;
+    }
+    this.mayStop = false;
+    this.options.stop?.();
+    this.waitForSubscribers(Math.max(this.grace, STOP_TIME));
+  }
+}
+
+/** Whether an error says that the record has no end: another process has it, or a page that comes back settles it. */
+const isLeft = (thrown: unknown): thrown is Error =>
+  thrown instanceof RunTakenError || thrown instanceof ExecutorLostError;
