@@ -48,7 +48,10 @@ describe.each(wires)('a typed output whose root is not an object, over the wire 
     [value, isInvalidFirst, turn] = [next, invalidFirst, 0];
   };
 
-  it.each(kinds)('returns %s, and no event contains the wrapper', async (_, output, expected) => {
+  // Anthropic accepts no schema that contains itself (spec/providers/schemas.spec.ts).
+  const accepted = kinds.filter(([, output]) => provider !== 'anthropic' || output !== Tree);
+
+  it.each(accepted)('returns %s, and no event contains the wrapper', async (_, output, expected) => {
     begin(expected);
     const events = await lastValueFrom(
       createAgent({ model: model(), output: typed(output) })
@@ -56,8 +59,9 @@ describe.each(wires)('a typed output whose root is not an object, over the wire 
         .pipe(toArray()),
     );
     expect(events.at(-1)).toMatchObject({ result: { output: expected, text: JSON.stringify(expected) } });
-    const message = events.find(({ type }) => type === 'message');
-    expect(message).toMatchObject({ message: { parts: [{ type: 'text', text: JSON.stringify(expected) }] } });
+    const message = events.find((event) => event.type === 'message')?.message;
+    const parts = message?.parts.filter(({ type }) => type !== 'provider'); // OpenAI's ids of items
+    expect(parts).toMatchObject([{ type: 'text', text: JSON.stringify(expected) }]);
   });
 
   it.each(kinds)('returns %s by return_result', async (_, output, expected) => {

@@ -177,7 +177,7 @@ const isSent = (name: string) => /^(RequestSettings|Prices)\./.test(name);
 
 /** Options that users cannot pass, those that go to another library, and a header. */
 const internal =
-  /^(FirstFailures\.retryAfter|AgentSettings|BodyOptions|CallSettings|ConnectionOptions|FramingOptions|InspectServerOptions|InspectorLimits|LogRunOptions|McpCallOptions|RoundSettings)\b/;
+  /^(FirstFailures\.retryAfter|AgentSettings|BodyOptions|CallSettings|ConnectionOptions|FramingOptions|GuardOptions|InspectServerOptions|InspectorLimits|RunLifeOptions|McpCallOptions|RoundSettings)\b/;
 
 /** The names of the numeric options in `lib`: `Interface.option`. */
 function numericOptions(): readonly string[] {

@@ -8,7 +8,7 @@ import type { RunLog } from './runLog.js';
 interface GuardOptions {
   /** How long a port may take for one answer, in milliseconds. Default: 9000. */
   readonly timeLimit?: number | undefined;
-  /** Called with the first error of a call that has failed, also if a repetition succeeds. Default: nothing is called. */
+  /** Called with the first error of a call that failed, also if a repetition succeeds. Default: nothing is called. */
   readonly onError?: ((thrown: unknown) => void) | undefined;
 }
 

@@ -79,7 +79,7 @@ export function mcpSignIn(provider: OAuthClientProvider, fetch: typeof globalThi
 /** A sign-in that the user has not completed. */
 interface Pending {
   readonly address: string;
-  /** The token that was not accepted. The user may complete the sign-in in another process, which stores another one. */
+  /** The token that was not accepted. The user may sign in in another process, which stores another one. */
   readonly accessToken: string | undefined;
   readonly begun: number;
 }

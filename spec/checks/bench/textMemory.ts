@@ -91,7 +91,7 @@ async function measure(provider: string, frames: Frames) {
   const fetch = fetchAnswer(frames, type, () => (streaming = perCharacter(usedHeap())));
   const model = modelByName(`${provider}:m`, { apiKey: 'key', baseUrl: 'http://127.0.0.1:9', fetch, retry: false });
   const result = await lastValueFrom(createAgent({ model }).run('Write.'));
-  const part = result.messages[0]?.parts[0];
+  const part = result.messages[0]?.parts.find(({ type: each }) => each === 'text');
   const isComplete =
     part?.type === 'text' && part.text === result.text && result.text.endsWith(textOf(Math.ceil(count) - 1));
   return { provider, isComplete, streaming, ended: perCharacter(usedHeap()) };
