@@ -70,7 +70,6 @@ export interface OpenCalls {
   readonly nested?: Readonly<Record<string, Checkpoint>>;
 }
 
-/** The outcome of a run. */
 interface RunOutcome {
   readonly finishReason: FinishReason;
   readonly rawReason?: string;
@@ -78,13 +77,11 @@ interface RunOutcome {
   readonly output?: JsonValue;
 }
 
-/** An inner run that is resumed, with the answers to its waiting calls by their inner ids. */
 export interface ResumedRun {
   readonly checkpoint: Checkpoint;
   readonly answers: CallAnswers;
 }
 
-/** An open turn that is resumed, with the answers to its waiting calls by id. */
 export interface ResumedTurn {
   readonly open: OpenCalls;
   readonly decisions: ReadonlyMap<string, Decision>;
@@ -94,10 +91,7 @@ export interface ResumedTurn {
   readonly nested: ReadonlyMap<string, ResumedRun>;
 }
 
-/**
- * Reports a turn whose calls have not all ended. `executeTools` emits it, `endTurn` completes it, and `endRun` replaces
- * it by a `checkpoint` event or, if the calls wait, by the result of the run.
- */
+/** `executeTools` emits it, `endTurn` completes it, and `endRun` replaces it by a `checkpoint` event or a result. */
 export interface OpenCallsEvent {
   readonly type: 'openCalls';
   readonly open: OpenCalls;

@@ -2,7 +2,6 @@ import { RivuletError } from './errors.js';
 import { omitUndefined } from './json/json.js';
 import type { Fields } from './json/json.js';
 
-/** The known facts about a context that is too long. */
 export interface ContextLengthDetails {
   readonly provider: string;
   /** The HTTP status; absent if the error arrived within a stream. */
@@ -19,8 +18,7 @@ export interface ContextLengthDetails {
 }
 
 /**
- * The request has more tokens than the model's context, counted by the provider. The same request fails again: shorten
- * the history (`keepRecent`, `summarize`), or use a model with a longer context.
+ * The same request fails again: shorten the history (`keepRecent`, `summarize`), or use a model with a longer context.
  */
 export class ContextLengthError extends RivuletError {
   override readonly name = 'ContextLengthError';
@@ -42,10 +40,6 @@ export class ContextLengthError extends RivuletError {
   /** The frame as it was received. Only with the option `debug`: it may repeat the conversation. */
   readonly data?: unknown;
 
-  /**
-   * @param message What the provider reported.
-   * @param details What is known.
-   */
   constructor(message: string, details: ContextLengthDetails) {
     super(`${message} Shorten the history (keepRecent, summarize), or use a model with a longer context.`);
     Object.assign(this, omitUndefined(details));

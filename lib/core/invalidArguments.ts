@@ -8,9 +8,7 @@ export const invalidArgumentsTexts = {
     'The arguments contain an integer beyond 2^53, whose last digits would be lost. Send it as a string.',
 } as const;
 
-/** The arguments of a call that are not a JSON object, or that cannot be passed on exactly. */
 export interface InvalidArguments extends JsonObject {
-  /** The original text. */
   readonly _raw: string;
   readonly _error: keyof typeof invalidArgumentsTexts;
 }

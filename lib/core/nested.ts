@@ -3,7 +3,6 @@ import type { Checkpoint, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
 import type { ToolCallPart } from './message.js';
 
-/** What the run of a call does to the run of the agent inside it. */
 export interface InnerRunControl {
   /** Stops the inner run: it ends with what it has. */
   stop(): void;
@@ -12,11 +11,10 @@ export interface InnerRunControl {
 }
 
 /**
- * The run that has made a call, for a tool that runs an agent: `agentTool` reads it as `outer` of its context. An inner
- * run is known by the id of the call. It reports to its outer run directly, so tools made of tools need no support.
+ * What `agentTool` reads as `outer` of its context. The inner run reports to its outer run directly, so tools made of
+ * tools need no support.
  */
 export interface OuterRun {
-  /** The call. */
   readonly call: ToolCallPart;
   /** Whether the outer run has checkpoints, so that the inner one needs them too. */
   readonly checkpoints: boolean;

@@ -6,21 +6,16 @@ import { BracketScanner, isOpening, QUOTE } from './json/scan.js';
 export const WRAPPER_KEY = 'value';
 
 /**
- * Whether an output is wrapped in an object, `{ "value": ... }`. OpenAI requires an object at the root, without `anyOf`
- * (`lib/transform` of openai 7.57: "Root schema must have type: 'object'", "must not use `anyOf`"), and the parameters
- * of a tool are an object on all wires.
+ * OpenAI requires an object at the root, without `anyOf` (`lib/transform` of openai 7.57: "Root schema must have type:
+ * 'object'", "must not use `anyOf`"), and the parameters of a tool are an object on all wires.
  */
 export const isWrapped = (schema: JsonSchema): boolean =>
   schema['type'] !== 'object' ||
   ['anyOf', 'oneOf', 'allOf', 'enum', 'const', '$ref'].some((keyword) => keyword in schema);
 
-/** The schema of an output in a request: wrapped if its root is not an object. */
 export const outputSchema = (schema: JsonSchema): JsonSchema => (isWrapped(schema) ? wrapSchema(schema) : schema);
 
-/**
- * Wraps the schema of an output in an object. Definitions stay at the root, where references find them; references to
- * the root become references to the output.
- */
+/** Definitions stay at the root, where references find them; references to the root become those to the output. */
 export function wrapSchema(schema: JsonSchema): JsonSchema {
   const known = wrappedSchemas.get(schema);
   if (known) return known;
@@ -78,11 +73,8 @@ const beginning = /^\s*(?:```(?:json)?\s*)?\{\s*"value"\s*:/;
 const MAX_BEGINNING = 200;
 
 /**
- * Creates an unwrapper. Text is held back while it may be the beginning of the wrapper, and after the value. A text
- * that is not wrapped passes unchanged, and so does what follows a value and does not end the wrapper: the validation
- * of the output decides about them. The time is linear in the length of the text, however it is cut.
- *
- * @param emit Receives the text of the output.
+ * Holds back what may be the beginning of the wrapper, and what follows the value. Text that is not wrapped, and other
+ * text after a value, pass unchanged: the validation decides about them. Linear however the text is cut.
  */
 export function createUnwrapper(emit: (text: string) => void): Unwrapper {
   let state: 'beginning' | 'value' | 'end' | 'unwrapped' = 'beginning';

@@ -2,10 +2,7 @@ import { AsyncSubject, mergeMap, Observable, using } from 'rxjs';
 import type { MonoTypeOperatorFunction, Unsubscribable } from 'rxjs';
 import { subscribeUntilClosed } from './createOperator.js';
 
-/**
- * Limits how many Observables run at a time, in all places where the semaphore is used. The others wait in the order in
- * which they were subscribed; unsubscribing one that waits removes it.
- */
+/** Limits how many Observables run at a time. The others wait in the order of subscription. */
 export interface Semaphore {
   /** Subscribes the source when there is a place, and frees the place when the source ends or is unsubscribed. */
   limit<T>(): MonoTypeOperatorFunction<T>;
@@ -13,24 +10,19 @@ export interface Semaphore {
   readonly isFull: boolean;
 }
 
-/** The place of a subscription, which may have to wait for it. */
 interface Place extends Unsubscribable {
   readonly granted: Observable<void>;
   /** Frees the place. It is called after the teardown of the source. */
   release(): void;
 }
 
-/**
- * Frees the place when the source is torn down. `finalize` would not wait for what its source subscribes later (in a
- * `mergeMap`): that is added to the same subscriber, behind it.
- */
+/** `finalize` would not wait for what its source subscribes later (in a `mergeMap`): it is added behind it. */
 const occupied = <T>(place: Place, source: Observable<T>): Observable<T> =>
   new Observable((out) => {
     subscribeUntilClosed(out, source, { next: (value) => out.next(value) });
     out.add(() => place.release());
   });
 
-/** @param places The number of places; `Infinity` is allowed. */
 export function createSemaphore(places: number): Semaphore {
   let taken = 0;
   let isGranting = false;

@@ -23,17 +23,12 @@ export class TimeoutError extends RivuletError {
   override readonly name = 'TimeoutError';
   readonly code = 'timeout';
   override readonly isPublic = true;
-  /**
-   * Whether the request is sent again: true as long as nothing was emitted (`connect`, `first`, `body`). `retryModel`
-   * also starts a turn over after `each`.
-   */
+  /** Whether the request is sent again: as long as nothing was emitted. `retryModel` also starts over after `each`. */
   declare readonly retryable: boolean;
 
   /**
-   * @param phase `connect`: the headers of the response did not arrive in time; `first`: its content did not begin in
-   * time; `body`: its headers arrived, and nothing more for too long; `each`: nothing arrived for too long during the
-   * response; `turn`, `tool`, `run`: a turn, a tool or a run did not end in time.
-   * @param milliseconds The limit that was exceeded.
+   * `connect`: no headers in time; `first`: no content; `body`: nothing after the headers; `each`: a silence within the
+   * response; `turn`, `tool`, `run`: these did not end in time.
    */
   constructor(
     readonly phase: keyof typeof timeoutTexts,

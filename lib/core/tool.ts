@@ -66,9 +66,8 @@ export type ApprovalContext<C = unknown> = Omit<
 >;
 
 /**
- * Whether a call must be approved before it runs: a value, or a function of its validated arguments. A Promise or an
- * Observable may also emit the `details` that are shown to the person who decides. Declared as a method, for the same
- * reason as `execute`.
+ * Whether a call must be approved: a value, or a function of its valid arguments; a Promise or an Observable may also
+ * emit `details` for the person who decides. A method, for the same reason as `execute`.
  */
 export type NeedsApproval<Arguments = unknown, C = unknown> =
   | boolean
@@ -228,11 +227,7 @@ const definitionKinds: OptionKinds<Tool & { progress: unknown }> = {
   progress: 'any',
 };
 
-/**
- * Checks a tool that JavaScript may pass: TypeScript rejects most of the same.
- *
- * @throws ConfigurationError `options` or `tools`.
- */
+/** Throws ConfigurationError `options` or `tools` for what JavaScript may pass. */
 export function requireTool(definition: unknown): void {
   const name = isRecord(definition) && typeof definition['name'] === 'string' ? definition['name'] : '';
   requireOptions(name === '' ? 'a tool' : `the tool "${name}"`, definition, definitionKinds);

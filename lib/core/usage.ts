@@ -56,7 +56,6 @@ export function sumUsages(usages: readonly (Usage | undefined)[]): Usage | undef
   return hasCounts(sum) ? sum : undefined;
 }
 
-/** Whether any count is known. */
 export const hasCounts = (usage: Usage | undefined): usage is Usage =>
   usage !== undefined && Object.keys(usage).length > 0;
 
