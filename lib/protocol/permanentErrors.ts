@@ -1,6 +1,5 @@
 import type { ErrorDetails } from './errorDetails.js';
 
-/** An error that no wait cures, by its codes (without punctuation, in lower case) or its message. */
 interface PermanentError {
   readonly codes?: RegExp;
   readonly message?: RegExp;
@@ -9,13 +8,9 @@ interface PermanentError {
 }
 
 /**
- * Sources: OpenAI, "Error codes" (`credit_balance_exhausted`, `project_spend_limit_exceeded`: a retry does not help);
- * Anthropic, "Errors" (`enforced_spend_limit_reached`, with the type of a rate limit); Moonshot
- * (`exceeded_current_quota_error`); google-gemini/gemini-cli#8437, #10513 and continuedev/continue#12643 (daily
- * quotas, and `limit: 0` with a delay that does not help); DashScope (`data_inspection_failed`). llama.cpp 3f545becc
- * reports what it never accepts with status 500: images without a projector, arguments that are not JSON.
- *
- * The word billing in a message says nothing: Groq and Google use it for limits per minute, too.
+ * OpenAI and Anthropic, "Errors"; Moonshot; google-gemini/gemini-cli#8437, #10513, continuedev/continue#12643 (daily
+ * quotas, `limit: 0`); DashScope; llama.cpp 3f545becc (status 500 for images without a projector, arguments that are
+ * not JSON). "Billing" says nothing: Groq and Google use it for limits per minute.
  */
 const permanentErrors: readonly PermanentError[] = [
   {
@@ -42,12 +37,7 @@ const permanentErrors: readonly PermanentError[] = [
 /** Fields below the error that contain a code: Anthropic's `details.error_code`, Google's `violations[].quotaId`. */
 const innerCodes = /"(?:error_code|quotaId)":"([^"\\]*)"/g;
 
-/**
- * What to do about an error that no wait cures; undefined for any other error.
- *
- * @param error The message and the codes.
- * @param json The error as it was received, which may contain further codes. Default: none.
- */
+/** Undefined for an error that a wait may cure. `json` is the error as received, which may have further codes. */
 export function permanentAdvice({ message = '', codes }: ErrorDetails, json?: unknown): string | undefined {
   const inner = [...JSON.stringify(json ?? null).matchAll(innerCodes)].map(([, code = '']) => code);
   const all = [...codes, ...inner].map(normalizeCode);
@@ -58,5 +48,4 @@ export function permanentAdvice({ message = '', codes }: ErrorDetails, json?: un
   return permanentErrors.find((error) => isKnown(error).includes(true))?.advice;
 }
 
-/** A code in lower case, without punctuation: servers spell the same code in several ways. */
 export const normalizeCode = (code: string): string => code.toLowerCase().replace(/[^a-z0-9]/g, '');
