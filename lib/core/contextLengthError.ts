@@ -17,9 +17,7 @@ export interface ContextLengthDetails {
   readonly data?: unknown;
 }
 
-/**
- * The same request fails again: shorten the history (`keepRecent`, `summarize`), or use a model with a longer context.
- */
+/** More tokens than the model's context. The same request fails again: shorten the history (`keepRecent`). */
 export class ContextLengthError extends RivuletError {
   override readonly name = 'ContextLengthError';
   readonly code = 'context_length';

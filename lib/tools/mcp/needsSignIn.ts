@@ -7,10 +7,8 @@ import type { McpClient } from './client.js';
 import type { McpSignIn } from './mcpSignIn.js';
 
 /**
- * Asks the server for the first page of its tools. Emits false, or the details of the call that waits for the sign-in:
- * the address to open. The client refreshes an expired access token by itself.
- *
- * Other errors are not decided here: the call itself meets them, and reports them.
+ * Emits false, or the address to open. The client refreshes an expired token by itself; other errors are met and
+ * reported by the call.
  */
 export function needsSignIn(client: McpClient, signIn: McpSignIn): Observable<false | JsonObject> {
   return fromRequest((signal) => client.request({ method: 'tools/list', params: {} }, anyResult, { signal })).pipe(

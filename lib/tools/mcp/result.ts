@@ -5,19 +5,12 @@ import { asArray, isJsonObject, omit, tryParseJson } from '../../core/json/json.
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 
-/**
- * An MCP server reports that a tool failed (`isError`). The message is the server's, for the model to read: its texts,
- * also those of embedded resources, and its structured content as JSON unless a text repeats it.
- */
+/** The message is for the model: the server's texts, and its structured content unless a text repeats it. */
 export class McpToolError extends RivuletError {
   override readonly name = 'McpToolError';
   readonly code = 'mcp_tool';
 
-  /**
-   * @param tool The tool, by the server's name.
-   * @param content All contents that the server sent.
-   * @param structuredContent The structured content, if the server sent one.
-   */
+  /** `tool` is the server's name of it. */
   constructor(
     readonly tool: string,
     readonly content: readonly ContentBlock[],
@@ -46,18 +39,9 @@ function failureMessage(content: readonly ContentBlock[], data: JsonValue | unde
 }
 
 /**
- * Converts the response of a server to the result of a tool.
- *
- * - Only texts: one text, joined with line breaks. No content: null.
- * - Images, audio, resources, links: an array of all contents, in order. Images, audio and the bytes of an embedded
- *   resource are file parts, which a model that accepts files in tool results can read; the others are plain JSON, as
- *   the server sent them, but without `_meta`, which is not meant for a model.
- * - `structuredContent`: the structured content. Servers repeat it as a text, for clients that do not support it (the
- *   MCP specification recommends it): such a text is omitted. The structure may lack the other contents, so they are
- *   kept: `{ structuredContent, content }`, where `content` is as above, a text or an array. If a file is among them,
- *   the result is an array of the structured content and the other contents.
- *
- * @throws McpToolError when the server reports that the tool failed.
+ * Texts are joined; files are parts that a model may read; other contents stay JSON, without `_meta`, which is not
+ * meant for a model. A text that repeats `structuredContent` (recommended by the MCP specification) is omitted; other
+ * contents are kept: `{ structuredContent, content }`.
  */
 export function toResult(tool: string, { content, structuredContent, isError }: CallToolResult): JsonValue {
   const data = structuredContent as JsonValue | undefined; // it arrived as JSON
@@ -83,7 +67,6 @@ function toPlainBlock(block: ContentBlock): JsonObject {
   return block.type === 'resource' ? { ...plain, resource: omitMeta(block.resource) } : plain;
 }
 
-/** Returns the file of a content; undefined for a text or a link. */
 function toFile(block: ContentBlock): FilePart | undefined {
   switch (block.type) {
     case 'image':
@@ -112,14 +95,8 @@ const isEmpty = (data: JsonValue): boolean =>
   data === null || (typeof data === 'object' && Object.keys(data).length === 0);
 
 /**
- * Creates a function that tests whether a text only repeats the structured content of a response.
- *
- * Such a text is its JSON, in any layout and order of keys. Up to revision 2025-11-25, structured content is an object:
- * the official SDKs wrap other values in `{ result }`, and their text is the JSON of the value itself. The SDK for
- * Python writes an array as one text for each item.
- *
- * @param data The structured content.
- * @param texts All texts of the response.
+ * Such a text is the JSON of the content, in any layout. Up to revision 2025-11-25, SDKs wrap values other than objects
+ * in `{ result }`, with the value itself as text; the SDK for Python writes an array as one text for each item.
  */
 export function createRepetitionTest(data: JsonValue, texts: readonly string[]): (text: string) => boolean {
   const value = unwrapResult(data);
@@ -134,5 +111,4 @@ function unwrapResult(data: JsonValue): JsonValue {
   return result !== undefined && Object.keys(data).length === 1 ? result : data;
 }
 
-/** Whether a text is a value: the string itself, or its JSON. */
 const expresses = (text: string, value: unknown): boolean => text === value || isSameJson(tryParseJson(text), value);
