@@ -40,7 +40,6 @@ export interface Checkpoint {
   readonly ended?: RunOutcome;
 }
 
-/** The output of a run so far, for its result. */
 export interface EmittedContent {
   readonly text: string;
   readonly thinking: string;
@@ -50,17 +49,13 @@ export interface EmittedContent {
   readonly needsSeparator: boolean;
 }
 
-/** A turn whose model has answered, and whose calls have not all ended. */
 export interface OpenCalls {
-  /** The messages of the turn so far: the model's message with the calls. */
   readonly messages: readonly Message[];
   readonly finish: {
     readonly reason: FinishReason;
     readonly rawReason?: string;
-    /** The usage of the turn, including retracted attempts. */
     readonly usage?: Usage;
   };
-  /** The merged metadata of the turn so far. */
   readonly metadata?: Metadata;
   /** The results of the calls that have ended. They are not executed again. */
   readonly results: readonly ToolResultPart[];
@@ -73,7 +68,6 @@ export interface OpenCalls {
 interface RunOutcome {
   readonly finishReason: FinishReason;
   readonly rawReason?: string;
-  /** The typed output, if one was requested. */
   readonly output?: JsonValue;
 }
 
@@ -87,7 +81,6 @@ export interface ResumedTurn {
   readonly decisions: ReadonlyMap<string, Decision>;
   readonly results: ReadonlyMap<string, JsonValue>;
   readonly errors: ReadonlyMap<string, string>;
-  /** The inner runs of its calls, by the ids of the calls. */
   readonly nested: ReadonlyMap<string, ResumedRun>;
 }
 

@@ -36,7 +36,6 @@ export type FinishReason =
 /** The response is incomplete or void: no tool runs, and the run ends. */
 export const vetoReasons: ReadonlySet<FinishReason> = new Set(['length', 'contentFilter', 'error', 'stopped']);
 
-/** A delta of visible text. */
 export interface TextChunk {
   readonly type: 'text';
   readonly text: string;
@@ -74,13 +73,11 @@ export function argumentsDelta({ arguments: args }: Pick<ToolCallFragment, 'argu
   return args ? JSON.stringify(args) : '';
 }
 
-/** A file that the model generated. */
 export interface FileChunk {
   readonly type: 'file';
   readonly file: OfType<Part, 'file'>;
 }
 
-/** A source that the model cites. */
 export interface SourceChunk {
   readonly type: 'source';
   readonly source: OfType<Part, 'source'>;
@@ -107,9 +104,7 @@ export interface RetractChunk {
   readonly usage?: Usage;
 }
 
-/**
- * A request or a turn is sent again after a delay. It voids nothing (`retract` does), and may precede the first chunk.
- */
+/** Something is sent again after a delay. It voids nothing (`retract` does), and may precede the first chunk. */
 export interface RetryChunk {
   readonly type: 'retry';
   /** The number of the retry, from 1. */
@@ -122,7 +117,6 @@ export interface RetryChunk {
   readonly next?: { readonly provider: string; readonly name: string };
 }
 
-/** The end of a model's stream: exactly one, the last chunk. */
 export interface FinishChunk {
   readonly type: 'finish';
   readonly reason: FinishReason;

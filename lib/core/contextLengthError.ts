@@ -8,11 +8,8 @@ export interface ContextLengthDetails {
   readonly status?: number | undefined;
   readonly providerCode?: string | undefined;
   readonly requestId?: string | undefined;
-  /** The limit that the provider names. */
   readonly limit?: number | undefined;
-  /** The number of tokens that the provider counted. */
   readonly tokens?: number | undefined;
-  /** The response, or the frame, that the provider sent. */
   readonly body?: string | undefined;
   readonly data?: unknown;
 }

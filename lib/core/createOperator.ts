@@ -13,7 +13,6 @@ export interface OperatorHandlers<In> {
   afterTeardown?: () => void;
 }
 
-/** The source of an operator. */
 export interface OperatorSource {
   /** Unsubscribes, and then calls `afterTeardown`. A source that is not subscribed yet is never subscribed. */
   unsubscribe(): void;
@@ -60,7 +59,6 @@ function subscribeOperator<In, Out>(
   if (!out.closed) observer.subscribe(handlers);
 }
 
-/** The handlers of a source, which may subscribe to another source after a failure. */
 export interface SourceHandlers<In> extends OperatorHandlers<In> {
   /** As `afterTeardown`, after an error. */
   afterFailure?: () => void;
@@ -85,7 +83,6 @@ export function subscribeUntilClosed<T>(
 class SourceObserver<T> implements Observer<T>, OperatorSource {
   private handlers: SourceHandlers<T> | undefined;
   private subscriber: Subscriber<T> | undefined;
-  /** Whether the first `subscribe` has returned. */
   private isSubscribed = false;
   private ended: 'completed' | 'failed' | 'left' | undefined;
 

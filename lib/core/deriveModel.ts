@@ -2,7 +2,6 @@ import { requireCapabilities } from './capabilities.js';
 import type { Model, ModelRequest } from './model.js';
 import { obeyStop } from './response.js';
 
-/** Models that are made of several models, and decide which of them can serve a request. */
 const compositeModels = /* @__PURE__ */ new WeakSet<Model>();
 
 /** Creates a model with the description of another one, and a stream that obeys the `stop` of its requests. */

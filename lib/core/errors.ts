@@ -211,9 +211,7 @@ export function isRetryable(error: unknown): boolean {
   return isRecord(error) && error['retryable'] === true;
 }
 
-/**
- * `toJSON()` of an error of Rivulet; for any other value the name and message: its own `toJSON` may contain the key.
- */
+/** For any value but an error of Rivulet, only the name and message: its own `toJSON` may contain the key. */
 export function errorToJson(thrown: unknown): JsonObject {
   try {
     // Not `instanceof`: two copies of the package may be loaded.

@@ -22,9 +22,7 @@ export interface StreamEvent {
 /** A complete tool call, as the model sent it: the arguments are not validated yet. `name` narrows their type. */
 export type ToolCallEvent<Name extends string = string, Arguments = JsonObject> = ToolCallPart<Name, Arguments>;
 
-/**
- * A call waits for a decision or its result: its tool needs an approval or has no `execute`. The arguments are valid.
- */
+/** A call waits for a decision or its result: its tool needs an approval or has no `execute`. */
 export interface ToolWaitingEvent<Name extends string = string, Arguments = JsonObject> {
   readonly type: 'toolWaiting';
   readonly id: string;
@@ -66,7 +64,6 @@ export interface ToolUsageEvent<Name extends string = string> {
  */
 export interface NestedEvent<Name extends string = string, Event extends StreamEvent = RunEvent> {
   readonly type: 'nested';
-  /** The id of the call. */
   readonly id: string;
   readonly name: Name;
   readonly event: Event;
@@ -75,7 +72,6 @@ export interface NestedEvent<Name extends string = string, Event extends StreamE
 /** The result of a tool call, or its error with a `code`. `name` narrows the type of `result`. */
 export type ToolResultEvent<Name extends string = string, Result = JsonValue> = ToolResultPart<Name, Result>;
 
-/** All events of a tool call, from the call itself to its result. */
 export type ToolEvent = Plain<
   ToolCallEvent | ToolWaitingEvent | ToolStartEvent | ToolProgressEvent | ToolUsageEvent | NestedEvent | ToolResultEvent
 >;
@@ -96,9 +92,7 @@ export interface TurnEvent {
   readonly rawReason?: string;
   /** The usage of this turn alone, including retracted attempts and the tokens that tools report (`context.usage`). */
   readonly usage?: Usage;
-  /**
-   * The merged metadata of the turn: the last value of a key wins, `serverTools` are merged by id, and costs are added.
-   */
+  /** The last value of a key wins, `serverTools` are merged by id, and costs are added. */
   readonly metadata?: Metadata;
   /** The state from which the next turn starts; null if no turn follows. `endRun` removes it. */
   readonly next?: RunState | null;
@@ -190,7 +184,6 @@ export function withoutNext({ next, ...rest }: TurnEvent, added?: Pick<TurnEvent
 /** Whether another turn starts after this event. The event must be the one that the run has emitted, not a copy. */
 export const turnFollows = (turn: TurnEvent): boolean => Boolean(turn.next) || followed.has(turn);
 
-/** The event with which a run emits a part of a message. */
 export function eventOfPart(part: ReadablePart): Extract<RunEvent, { readonly type: ReadablePart['type'] }> {
   switch (part.type) {
     case 'file':

@@ -24,9 +24,7 @@ export function repairHistory(
   return [...mergeAdjacent(system, isSeparate), ...addMissingResults(mergeAdjacent(others, isSeparate))];
 }
 
-/**
- * The usual case: only the first turn may receive an invalid history. It runs in each turn, so it allocates nothing.
- */
+/** The usual case: only the first turn may be invalid. It runs in each turn, so it allocates nothing. */
 function isValid(messages: readonly Message[], isSeparate: (message: Message) => boolean): boolean {
   let previous: Message | undefined;
   for (const message of messages) {

@@ -1,6 +1,5 @@
 import type { JsonObject } from './json/json.js';
 
-/** The problem with arguments, and the text for the model. */
 export const invalidArgumentsTexts = {
   invalid_json: 'The arguments are not valid JSON. Send them again as one JSON object.',
   too_deep: 'The arguments have more than 500 levels of objects and arrays. Send fewer levels.',

@@ -21,9 +21,7 @@ export interface TextPart {
 
 export type FilePart = {
   readonly type: 'file';
-  /** The media type (`image/png`, `application/pdf`). */
   readonly mediaType: string;
-  /** The file's name, if it has one. */
   readonly name?: string;
   readonly providerData?: ProviderData;
   /** Fields for the provider's encoding of this part (`cache_control`, `detail`). Default: none. */
@@ -39,12 +37,8 @@ export interface SourcePart {
   readonly id?: string;
   readonly url?: string;
   readonly title?: string;
-  /** The cited passage. */
   readonly text?: string;
-  /**
-   * The position in the text of the response where the citation begins, in characters as the provider counts them.
-   * Absent if the provider reports none.
-   */
+  /** Where in the text of the response the citation begins, in characters as the provider counts them. */
   readonly start?: number;
   /** The position after the last character of the citation, counted like `start`. */
   readonly end?: number;
@@ -57,7 +51,6 @@ export interface SourcePart {
  */
 export interface ProviderPart {
   readonly type: 'provider';
-  /** The name of the provider (`Model.provider`). */
   readonly provider: string;
   /** What the model's wire has put there, and reads again. */
   readonly data: JsonObject;
@@ -111,7 +104,6 @@ export interface UnansweredCall<Name extends string> {
   readonly type: 'toolResult';
   readonly id: string;
   readonly name: Name;
-  /** The error message for the model. */
   readonly error: string;
   readonly code?: ToolErrorCode;
   /** What the tool had done. Of an agent that has ended without an answer: its `finishReason` and its `text`. */

@@ -37,7 +37,6 @@ export function serverToolChunk(tool: ServerTool): OfType<Chunk, 'metadata'> {
 /** Merges event by event in linear time: what was merged is extended and not copied. */
 export class MetadataCollector {
   private merged: Record<string, JsonValue> | undefined;
-  /** The `serverTools` of `merged`. */
   private tools: ToolList | undefined;
 
   constructor(initial?: Metadata) {
@@ -81,7 +80,6 @@ class ToolList {
   }
 }
 
-/** The metadata that remains of a retracted attempt: its cost, since the provider charges for the attempt. */
 export function metadataOfRetracted(metadata: Metadata | undefined): Metadata | undefined {
   const cost = metadata?.['cost'];
   return cost === undefined ? undefined : { cost };

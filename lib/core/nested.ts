@@ -37,14 +37,12 @@ export interface OuterRun {
 /** The id of an inner call in the outer run. Inner and outer runs choose their ids independently. */
 export const nestedId = (outer: string, inner: string): string => `${outer}/${inner}`;
 
-/** An inner call that waits, as a waiting call of the outer run. */
 export const asOuterCall = <Call extends WaitingCall>(outer: string, call: Call): Call => ({
   ...call,
   id: nestedId(outer, call.id),
   path: [outer, ...(call.path ?? [call.id])],
 });
 
-/** The calls of inner runs that wait, as waiting calls of the outer run. */
 export function waitingInside(nested: Iterable<readonly [id: string, checkpoint: Checkpoint]>): readonly WaitingCall[] {
   return [...nested].flatMap(([id, { open }]) => (open?.waiting ?? []).map((call) => asOuterCall(id, call)));
 }

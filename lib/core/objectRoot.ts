@@ -25,11 +25,9 @@ export function objectRoot(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** What an object schema says of its properties, with its members. */
 interface Member {
   readonly properties: Map<string, JsonValue[]>;
   readonly required: Set<JsonValue>;
-  /** The members of a choice, as text. */
   readonly members: string[];
 }
 
@@ -85,7 +83,6 @@ function joinSchemas(schemas: readonly JsonValue[]): JsonValue {
   return isText ? { type: 'string', enum: constants } : { anyOf: unique };
 }
 
-/** The schema at a reference within the root, `#/$defs/name`; undefined if there is none. */
 export function resolveReference(reference: JsonValue | undefined, root: JsonSchema): JsonObject | undefined {
   if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;
   let found: JsonValue | undefined = root;

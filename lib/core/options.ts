@@ -1,6 +1,5 @@
 import { ConfigurationError } from './errors.js';
 
-/** The default of `maxTurns`, the maximum number of requests to the model in one run. */
 export const DEFAULT_MAX_TURNS = 20;
 
 /** The longest delay that `setTimeout` supports, 2^31 - 1 ms. With a longer delay it fires at once. */

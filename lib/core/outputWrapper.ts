@@ -2,7 +2,6 @@ import { isJsonObject, omitUndefined } from './json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
 import { BracketScanner, isOpening, QUOTE } from './json/scan.js';
 
-/** The property of the wrapper that holds the output. */
 export const WRAPPER_KEY = 'value';
 
 /**
@@ -24,7 +23,6 @@ export function wrapSchema(schema: JsonSchema): JsonSchema {
   return wrapped;
 }
 
-/** The wrapped schemas. Schemas are immutable: each turn of a run needs that of its output. */
 const wrappedSchemas = new WeakMap<JsonSchema, JsonSchema>();
 
 function createWrapped(schema: JsonSchema): JsonSchema {
@@ -57,11 +55,9 @@ const moveReference = (reference: string): string =>
     ? `#/properties/${WRAPPER_KEY}${reference.slice(1)}`
     : reference;
 
-/** Removes the wrapper from a text that arrives in deltas. */
 export interface Unwrapper {
   /** Receives the next text, and emits what is the output's. Returns true if that is the complete text. */
   read(text: string): boolean;
-  /** Emits what is held back, unless it is the end of the wrapper. */
   release(): void;
 }
 
@@ -136,7 +132,6 @@ export function createUnwrapper(emit: (text: string) => void): Unwrapper {
   };
 }
 
-/** Whether a text after the value is the end of the wrapper, or a part of it. */
 function isEnd(text: string): boolean {
   const end = text.trim();
   return end === '' || end === '}' || /^\}\s*```$/.test(end);

@@ -21,7 +21,6 @@ export function readCheckpoint(value: unknown, orchestrator: string): Checkpoint
   return checkpoint as unknown as Checkpoint;
 }
 
-/** Throws an error with the path of the value if the value is not as expected. */
 type Check = (value: unknown, path: string) => void;
 
 /** The fields of an object, and how each is checked. A field `name?` may be absent, and a field `name[]` is a list. */

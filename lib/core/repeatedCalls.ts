@@ -2,10 +2,7 @@ import { isSameJson } from './json/equal.js';
 import { hasToolResults, toolCallsOf } from './message.js';
 import type { Message, ToolCallPart } from './message.js';
 
-/**
- * Counts back from the end to the user's last input, or to a turn without the call. Other calls of these turns do not
- * matter.
- */
+/** Counts back to the user's last input, or to a turn without the call. Other calls do not matter. */
 export function countRepeatedCalls(messages: readonly Message[], call: ToolCallPart): number {
   let count = 0;
   for (let index = messages.length - 1; index >= 0; index--) {

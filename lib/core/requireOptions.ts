@@ -29,7 +29,6 @@ type Kind = SimpleKind | NestedKinds | readonly (SimpleKind | NestedKinds)[];
 
 export type OptionKinds<Options> = Readonly<Record<keyof Options, Kind>>;
 
-/** What other libraries call some options. */
 const otherNames: Readonly<Record<string, string>> = {
   inputSchema: 'parameters',
   instructions: 'system',

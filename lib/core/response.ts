@@ -69,10 +69,7 @@ export function stopResponse(
   });
 }
 
-/**
- * Obeys `stop` while the model waits. `stopResponse` unsubscribes anyway, so only a request from outside passes one
- * more subscriber.
- */
+/** `stopResponse` unsubscribes anyway: only a request from outside passes one more subscriber. */
 export const obeyStop =
   (stream: Model['stream']): Model['stream'] =>
   (request) =>
@@ -83,9 +80,7 @@ interface Ending {
   readonly call?: unknown;
 }
 
-/**
- * Replaces the rest of a response by the `finish` of the first ending, after what the source emits when it is asked.
- */
+/** Ends a response with the `finish` of the first ending, after what the source emits when asked. */
 export function finishOn(endings: Observable<Ending>, stop?: ResponseStop): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out, source) => {
     let stopped: FinishChunk | undefined;

@@ -22,7 +22,6 @@ export class OutputError extends RivuletError {
   readonly code = 'output';
   declare readonly orchestrator: string;
   declare readonly provider: string;
-  /** The number of the turn in its run, from 1. */
   declare readonly turn: number;
   declare readonly text: string;
 
@@ -69,7 +68,6 @@ export class ElementError extends RivuletError {
 export class AllModelsFailedError extends RivuletError {
   override readonly name = 'AllModelsFailedError';
   readonly code = 'all_models_failed';
-  /** Whether one of the errors is `retryable`. */
   declare readonly retryable: boolean;
 
   constructor(

@@ -36,7 +36,6 @@ export type Schema<T = unknown> = StandardSchema<unknown, T> | PlainSchema<T>;
 /** The type of the JSON that a schema accepts, before its defaults and transformations. */
 export type InferInput<S> = S extends StandardSchema<infer Input, unknown> ? Input : JsonObject;
 
-/** The type of the validated value. */
 export type Infer<S> =
   S extends StandardSchema<unknown, infer T>
     ? T

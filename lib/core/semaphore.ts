@@ -6,7 +6,6 @@ import { subscribeUntilClosed } from './createOperator.js';
 export interface Semaphore {
   /** Subscribes the source when there is a place, and frees the place when the source ends or is unsubscribed. */
   limit<T>(): MonoTypeOperatorFunction<T>;
-  /** Whether a source that is subscribed now would have to wait. */
   readonly isFull: boolean;
 }
 

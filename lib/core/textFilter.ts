@@ -7,9 +7,7 @@ import { asKnownEvent } from './eventGuards.js';
 
 /** Reads the text of a turn. It holds back text whose meaning depends on later text: `<thi` may begin a tag. */
 export interface TextReader {
-  /**
-   * Returns true to emit the chunk as it is. Otherwise the reader has emitted what is decided, and holds back the rest.
-   */
+  /** Returns true to emit the chunk as it is. Otherwise the reader has emitted what is decided. */
   read(chunk: TextChunk): boolean;
   /** Emits the held text. `next` is the event that follows; undefined at an error or the end. */
   release(next?: StreamEvent): void;

@@ -1,7 +1,6 @@
 import { RivuletError } from './errors.js';
 import type { Fields } from './json/json.js';
 
-/** The message of a `TimeoutError` for each phase. */
 const timeoutTexts = {
   connect: (limit: number) =>
     `The server sent no headers within ${limit} ms. Raise or omit timeout.connect: some servers send them with the ` +
@@ -43,5 +42,4 @@ export class TimeoutError extends RivuletError {
   }
 }
 
-/** The limits of time whose end is a `TimeoutError`. */
 export type TimeoutPhase = TimeoutError['phase'];

@@ -1,6 +1,5 @@
 import type { Message, Part } from './message.js';
 
-/** Returns the number of tokens of messages, or an estimate of it. */
 export type CountTokens = (messages: readonly Message[]) => number;
 
 /**

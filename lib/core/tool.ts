@@ -73,7 +73,6 @@ export type NeedsApproval<Arguments = unknown, C = unknown> =
   | boolean
   | { decide(args: Arguments, context: ApprovalContext<C>): NeededApproval }['decide'];
 
-/** Whether an approval is needed; an object: it is, and these are its details. */
 type NeededApproval = boolean | ObservableInput<boolean | JsonObject>;
 
 /**
@@ -129,7 +128,6 @@ export interface ToolDefinition {
   readonly providerOptions?: ProviderOptions;
 }
 
-/** The schema of a tool without parameters: an empty object. */
 const noParameters = { type: 'object', properties: {}, additionalProperties: false } as const;
 
 /**
@@ -240,7 +238,6 @@ export function requireTool(definition: unknown): void {
   );
 }
 
-/** The fields that all definitions of tools have. */
 interface ToolHead<Name extends string, S extends Schema> {
   readonly name: Name;
   readonly description: string;

@@ -16,7 +16,6 @@ type ToolStream<R, P> =
   | AsyncGenerator<P | Progress<P>, R>
   | Generator<P | Progress<P>, R>;
 
-/** A synchronous or asynchronous generator. The type of the values passed to `next` does not matter. */
 type AnyGenerator<Y, R> = AsyncGenerator<Y, R, never> | Generator<Y, R, never>;
 
 // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- for a generator without a return value

@@ -50,7 +50,6 @@ export function addUsage(a: Counts | undefined, b: Counts | undefined): Usage {
   return usage;
 }
 
-/** Adds usages; undefined if no count is known. */
 export function sumUsages(usages: readonly (Usage | undefined)[]): Usage | undefined {
   const sum = usages.reduce<Usage>(addUsage, {});
   return hasCounts(sum) ? sum : undefined;

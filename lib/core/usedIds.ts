@@ -24,7 +24,6 @@ export function appendMessages(messages: readonly Message[], added: readonly Mes
 
 const indexes = new WeakMap<readonly Message[], IdIndex>();
 
-/** The ids that a conversation and all its continuations have used. */
 interface SharedIds {
   /** For each id, the number of calls before the first call with this id. */
   readonly positions: Map<string, number>;

@@ -74,9 +74,7 @@ export function describeThrown(thrown: unknown): string {
   }
 }
 
-/**
- * `fetch` reports the value of an invalid header, not its name. Node rejects control characters that `Headers` accepts.
- */
+/** `fetch` names the value of an invalid header only. Node rejects control characters that `Headers` accepts. */
 function isValidHeader(name: string, value: string): boolean {
   try {
     new Headers([[name, value]]);

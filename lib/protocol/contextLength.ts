@@ -9,7 +9,6 @@ const codes: readonly string[] = [
   'exceedcontextsizeerror', // llama.cpp: github.com/ggml-org/llama.cpp/pull/15780
 ];
 
-/** OpenAI's messages. */
 const messages: readonly RegExp[] = [
   // OpenAI: github.com/webtimemachine/wtm2/issues/579
   /maximum context length is (?<limit>[\d,]+) tokens(?:\. However, your messages resulted in (?<tokens>[\d,]+))?/,
@@ -17,9 +16,7 @@ const messages: readonly RegExp[] = [
   /input exceeds the context window of this model/,
 ];
 
-/**
- * Undefined if this is another error. `patterns` are other servers' messages, tried first (`contextLengthPatterns`).
- */
+/** Undefined if this is another error. `patterns` of other servers (`contextLengthPatterns`) are tried first. */
 export function readContextLength(
   message: string,
   providerCodes: readonly string[],

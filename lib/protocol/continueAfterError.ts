@@ -4,10 +4,7 @@ import { subscribeUntilClosed } from '../core/createOperator.js';
 import type { SourceHandlers } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 
-/**
- * Continues with the source that `select` returns for an error, as long as nothing was emitted; without one, the error
- * is emitted.
- */
+/** Continues with the source that `select` returns for an error, as long as nothing was emitted. */
 export function catchBeforeFirst<T>(
   select: (error: unknown) => Observable<T> | undefined,
 ): MonoTypeOperatorFunction<T> {
@@ -29,7 +26,6 @@ export function continueAfterError<T>(createSelect: () => Select<T>): MonoTypeOp
   return (source) => new Observable<T>((out) => new Attempts(out, createSelect()).subscribeTo(source));
 }
 
-/** Returns the source that continues after an error. */
 type Select<T> = (error: unknown, hasEmitted: boolean) => Observable<T> | undefined;
 
 class Attempts<T> implements SourceHandlers<T> {

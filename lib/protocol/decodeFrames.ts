@@ -111,10 +111,7 @@ class FrameDecoder implements ChunkDecoder<Uint8Array> {
     this.output.emit({ type: 'finish', reason: 'unspecified' }); // ignored if the decoder has emitted its own
   }
 
-  /**
-   * Levels beyond `MAX_FRAME_DEPTH` are null: the arguments of a call still exceed `MAX_JSON_DEPTH`, so that only the
-   * call is invalid.
-   */
+  /** Deeper levels are null: the arguments still exceed `MAX_JSON_DEPTH`, so that only the call is invalid. */
   private parse(text: string): JsonValue | undefined {
     try {
       const value = this.parser.parse(text) as JsonValue;
@@ -126,7 +123,6 @@ class FrameDecoder implements ChunkDecoder<Uint8Array> {
   }
 }
 
-/** The end of a response in the Chat Completions API. */
 const terminalMark = '[DONE]';
 
 /** A frame has some levels around the arguments of a call, which may have `MAX_JSON_DEPTH` levels. */

@@ -3,7 +3,6 @@ import type { JsonObject, JsonValue } from '../core/json/json.js';
 import type { Message, Part } from '../core/message.js';
 import type { ToolDefinition } from '../core/tool.js';
 
-/** The JSON text of each object that is marked as immutable; empty until it was first encoded. */
 const cachedTexts = new WeakMap<object, string>();
 
 /** Marks an object that never changes: `encodeOnce` encodes it once in its lifetime. */

@@ -80,13 +80,11 @@ export function errorDetails(json: unknown): ErrorDetails {
   };
 }
 
-/** A longer text is not a message for people. */
 const MAX_MESSAGE_LENGTH = 1000;
 
 const shorten = (text: string | undefined): string | undefined =>
   text !== undefined && text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH)}...` : text;
 
-/** A code becomes part of the message. */
 const MAX_CODE_LENGTH = 200;
 
 function codeText(code: unknown): readonly string[] {
@@ -110,10 +108,7 @@ export function hasErrorField(json: unknown): boolean {
   return isRecord(json) && !absentErrors.has(json['error']);
 }
 
-/**
- * A document in place of a stream is an error if it has an `error`, MiniMax's `base_resp`, or only a message with its
- * code.
- */
+/** It has an `error`, MiniMax's `base_resp`, or only a message with its code. */
 export function isErrorDocument(json: unknown): boolean {
   if (hasErrorField(json)) return true;
   if (!isRecord(json)) return false;
@@ -127,9 +122,7 @@ function errorField(text: string): unknown {
   return value === undefined ? undefined : { error: tryParseJson(value) ?? value };
 }
 
-/**
- * The error in text that belongs to no event, which may be JSON or the field of an error; undefined if there is none.
- */
+/** The text may be JSON, or contain the field of an error; undefined if there is none. */
 export function textError(provider: string, text: string, patterns?: readonly RegExp[]): RivuletError | undefined {
   const json = tryParseJson(text) ?? errorField(text);
   return hasErrorField(json) ? providerError(provider, json, patterns) : undefined;

@@ -52,9 +52,7 @@ export function statusError(
   return failWithBody(bytes, (body) => httpError(provider, response, body, patterns, keyAdvice));
 }
 
-/**
- * A ProviderError if the body of this 2xx response is JSON with an `error`, otherwise a ProtocolError `content_type`.
- */
+/** A ProviderError if the body of a 2xx response is JSON with an `error`, otherwise ProtocolError `content_type`. */
 export function contentTypeError(
   provider: string,
   response: Response,

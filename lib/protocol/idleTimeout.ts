@@ -5,7 +5,6 @@ import type { OperatorHandlers } from '../core/createOperator.js';
 import { TimeoutError } from '../core/timeoutError.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 
-/** How long a response may be silent. */
 export interface IdleTimeoutOptions {
   /**
    * Until the first content, in milliseconds; announcements (`response.created`) are none. Default: no limit, since
@@ -16,7 +15,6 @@ export interface IdleTimeoutOptions {
   readonly each?: number | false | undefined;
 }
 
-/** How long a response over HTTP may take to begin, be silent, and take in total. */
 export interface HttpTimeoutOptions extends IdleTimeoutOptions {
   /** Until the headers, in milliseconds. Some servers send them with the first content. Default: no limit. */
   readonly connect?: number | undefined;
@@ -73,7 +71,6 @@ export function idleTimeout<T>(
  * `timeout` schedules for each value, at about 2 us (measured).
  */
 class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
-  /** The limit that each value restarts. */
   private phase: 'connect' | 'body' | 'each' = 'connect';
   private readonly startedAt = asyncScheduler.now();
   private silentSince = this.startedAt;
@@ -109,7 +106,6 @@ class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
     if (!this.timer) this.check();
   }
 
-  /** Errors if a limit is exceeded; otherwise waits for the earliest time at which one can be. */
   private check(): void {
     const { phase, limits } = this;
     const now = asyncScheduler.now();

@@ -18,7 +18,6 @@ const shapes: readonly (readonly [beginnings: string, rest: string])[] = [
   ['lsv2_pt|lsv2_sk', '_\\w{16,}'],
 ];
 
-/** Those without a hyphen or an underscore after their beginning. */
 const otherShapes = [
   'AIza[\\w-]{30,}',
   'A[KS]IA[A-Z\\d]{16}',
@@ -29,7 +28,6 @@ const otherShapes = [
 
 const keyLines = '[\\w+/=\\s\\\\:,-]';
 
-/** What a private key begins with. */
 const pemStart = '-----BEGIN ';
 
 // Functions, so that a bundler can leave all of this out.
@@ -54,10 +52,8 @@ const createPrefixEnd = () => new RegExp(`(?:${prefixes})$`);
 const prefixEnd = /* @__PURE__ */ createPrefixEnd();
 const keyShape = /* @__PURE__ */ createPattern();
 
-/** The length of the longest prefix: `github_pat`. */
 const MAX_PREFIX = 10;
 
-/** A credential after the name of its scheme. */
 const credential = /\b(bearer|basic) ([\w.~+/=-]{8,})/gi;
 
 const urlPassword = /(:\/\/[^\s/:@"'<>\\]{0,64}:)([^\s/@"'<>\\]{1,256})@/g;
@@ -72,10 +68,7 @@ const keyParts = ['AIza', 'AKIA', 'ASIA', 'ya29.', 'SG.', ':AA', '://', 'sig=', 
 const MIN_FILE_LENGTH = 4096;
 const file = /^(?:data:[\w/+.;=-]{0,100},)?[A-Za-z\d+/]+={0,2}$/;
 
-/**
- * Most texts have nothing of it, and this takes a tenth of the time of the patterns: in a recording, each text is
- * several times.
- */
+/** A tenth of the time of the patterns, and most texts have nothing of a key. */
 export function mayHaveKey(text: string): boolean {
   if (text.length > MIN_FILE_LENGTH && file.test(text)) return false;
   const hasPart = keyParts.some((part) => text.includes(part)) || text.includes(pemStart);
@@ -130,7 +123,6 @@ function tokensIn(text: string): readonly Range[] {
   });
 }
 
-/** The first parts of what keys begin with. */
 const firstParts = /* @__PURE__ */ createFirstParts();
 const firstSchemes = /(?<!\w)(?:b|be|bea|bear|beare|ba|bas|basi|(?:bearer|basic)(?: [\w.~+/=-]*)?)$/i;
 

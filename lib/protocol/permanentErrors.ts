@@ -3,7 +3,6 @@ import type { ErrorDetails } from './errorDetails.js';
 interface PermanentError {
   readonly codes?: RegExp;
   readonly message?: RegExp;
-  /** What to do instead. */
   readonly advice: string;
 }
 

@@ -4,7 +4,6 @@ import { isRecord } from '../core/json/json.js';
 import { causes, notAResponse } from './connectionError.js';
 import { interrupted } from './untilFinish.js';
 
-/** A request whose response is streamed. */
 export interface PostRequest {
   /** The model's provider, for errors. */
   readonly provider: string;
@@ -24,11 +23,8 @@ export interface PostRequest {
 }
 
 export interface RequestFailures {
-  /** Creates the error for a value that `fetch` threw. */
   connection(request: PostRequest, thrown: unknown): Error;
-  /** Fails for a status other than 2xx. */
   status(provider: string, response: Response, bytes: Observable<Uint8Array>): Observable<never>;
-  /** Fails for another content type. */
   contentType(provider: string, response: Response, bytes: Observable<Uint8Array>, accept: string): Observable<never>;
 }
 
@@ -48,7 +44,6 @@ function startExchange(request: PostRequest, out: Subscriber<Uint8Array>): void 
   exchange.start();
 }
 
-/** A request and its response. */
 class Exchange {
   private readonly controller = new AbortController();
   private isOver = false;

@@ -3,7 +3,6 @@ import { createConversationFilter } from './conversationFilter.js';
 import { findKeyShapes } from './keyShapes.js';
 import { findSecrets, mergeRanges, replaceRanges, spellings } from './secrets.js';
 
-/** The texts that an error must not reveal. */
 export interface Redaction {
   /** A key that equals the name (`ollama`, where any key will do) is not secret: the name is part of every message. */
   readonly provider: string;
@@ -18,7 +17,6 @@ export interface Redaction {
 /** How much of a text an error keeps without `debug`, in characters: a longer one is not a message. */
 const MAX_TEXT_LENGTH = 10_000;
 
-/** Fields that contain what was sent or received, as it is. */
 const rawFields = ['body', 'data', 'received', 'cause'];
 
 /**

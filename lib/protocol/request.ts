@@ -36,9 +36,7 @@ export function mergeHeaders(
   return merged;
 }
 
-/**
- * Objects are merged deeply, everything else (arrays and `null` included) is replaced, and `undefined` removes a field.
- */
+/** Objects are merged deeply, arrays and `null` replace, and `undefined` removes a field. */
 export function mergeJson(
   body: JsonObject,
   overrides: Readonly<Record<string, JsonValue | undefined>> = {},

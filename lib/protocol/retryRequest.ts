@@ -8,17 +8,13 @@ import { stoppedFinish } from '../core/response.js';
 import { continueAfterError } from './continueAfterError.js';
 
 export interface RetryOptions {
-  /** The number of retries after the first attempt. Default: 3. */
   readonly count?: number | undefined;
   /** The delay before the first retry, in milliseconds; it doubles with each. Default: 1000. */
   readonly initialDelay?: number | undefined;
   /** The longest delay, in milliseconds. If `Retry-After` is longer, the request fails at once. Default: 60000. */
   readonly maxDelay?: number | undefined;
-  /**
-   * The random share of a delay, 0 to 1, so that clients do not come back at once. Default: 0.5 (half to all of it).
-   */
+  /** The random share of a delay, so that clients do not come back at once. Default: 0.5 (half to all of it). */
   readonly jitter?: number | undefined;
-  /** Returns a random number from 0 to 1. Default: Math.random. */
   readonly random?: (() => number) | undefined;
 }
 

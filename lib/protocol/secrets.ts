@@ -54,10 +54,7 @@ export function replaceRanges(text: string, ranges: readonly Range[], by: string
   return result + text.slice(end);
 }
 
-/**
- * Each part of a secret contains one of its windows, which are few: searched with `indexOf`, the cost is linear in the
- * text.
- */
+/** The windows of a secret are few: searched with `indexOf`, the cost is linear in the text. */
 function occurrences(text: string, secret: string, context: Context): readonly Range[] {
   const { length } = secret;
   const size = length < DISTINCTIVE_LENGTH ? length : Math.ceil(Math.max(DISTINCTIVE_LENGTH, length / 3) / 2);
@@ -92,7 +89,6 @@ function findAround(text: string, secret: string, [start, end]: Range, context: 
 const omissionBefore = /(?:\.\.\.|[*•…])$/;
 const omissionAfter = /^(?:\.\.\.|[*•…])/;
 
-/** Whether a part of a secret, found between two texts, is the secret and not an ordinary word. */
 function isSecret(secret: string, from: number, to: number, before: string, after: string): boolean {
   const length = to - from;
   if (secret.length < DISTINCTIVE_LENGTH)
@@ -108,7 +104,6 @@ function isSecret(secret: string, from: number, to: number, before: string, afte
 const isAtEdge = (secret: string, from: number, to: number, before: string, after: string): boolean =>
   secret.length >= DISTINCTIVE_LENGTH && ((from === 0 && after === '') || (to === secret.length && before === ''));
 
-/** Names of headers that carry a key. */
 const secretHeader = /^(?:.+[-_])?(?:authorization|auth|token|secret|password|cookie|credentials?|jwt)$|^x-key$/i;
 const secretKeyHeader = /^(?:.+[-_])?(?:api|access|auth|private|secret|subscription|functions|account)[-_]?key$/i;
 const secretParameter =

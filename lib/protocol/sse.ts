@@ -80,10 +80,7 @@ class SseReader implements FrameReader {
     this.parse(this.decoder.decode(block));
   }
 
-  /**
-   * The parser waits after a CR for the next character: a server that ends lines in CR would have each event delivered
-   * with the next.
-   */
+  /** The parser waits after a CR: a server that ends lines in CR would have each event delivered with the next. */
   private parse(text: string): void {
     if (text === '') return;
     const unread = this.endedInReturn && text.startsWith('\n') ? text.slice(1) : text;

@@ -114,7 +114,6 @@ function findHoles(
   });
 }
 
-/** The value of a text that fits the template; undefined for any other text. */
 function parseWith({ holes, after, sample, paths }: Template, text: string): JsonObject | undefined {
   const values: JsonValue[] = [];
   let position = 0;

@@ -38,7 +38,6 @@ export class JsonMerger {
   }
 }
 
-/** Merges a newer value into an older one; neither is changed. */
 export function mergeJson(older: JsonValue | undefined, newer: JsonValue): JsonValue {
   if (older === undefined) return newer;
   return new JsonMerger().add(older).add(newer).value ?? null;

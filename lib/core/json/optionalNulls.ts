@@ -48,7 +48,6 @@ function allowsNull(part: JsonValue | undefined, root: JsonSchema, hops = 0): bo
   return type === undefined || type === 'null' || (Array.isArray(type) && type.includes('null'));
 }
 
-/** The part of the schema that a reference (`#/$defs/name`) points to. */
 function resolveReference(root: JsonSchema, reference: string): JsonValue | undefined {
   if (!reference.startsWith('#')) return undefined;
   const keys = reference

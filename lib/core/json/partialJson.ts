@@ -8,10 +8,7 @@ import type { PartialArray } from './partialTree.js';
 import { isClosing } from './scan.js';
 
 export interface PartialJson {
-  /**
-   * Each character is read once, however the text is split; text after the value is ignored. Returns false if the text
-   * cannot have changed the value.
-   */
+  /** Each character is read once; text after the value is ignored. False if the value cannot have changed. */
   push(text: string): boolean;
   /** Ends the text. This completes a number or a literal at the root, which has no closing character. */
   end(): void;
@@ -29,9 +26,7 @@ export interface PartialJson {
   /** The array at the path. Default: the array at the root, or the first array in a property of the root. */
   array(path?: readonly string[]): PartialArray | undefined;
   isDone(): boolean;
-  /**
-   * The offset of the first character that is not valid JSON; no text is read after it. Undefined if there is no error.
-   */
+  /** The offset of the first character that is not valid JSON; no text is read after it. */
   failedAt(): number | undefined;
 }
 

@@ -6,7 +6,6 @@ import * as scan from './scan.js';
 
 /** The order matters: the modes from `Done` ignore further text. */
 const enum Mode {
-  /** Whitespace or a markdown code fence before the value. */
   Lead,
   Value,
   FirstElement,

@@ -23,10 +23,7 @@ export class PartialString {
   private highSurrogate = ''; // the first half of a surrogate pair
   private escape: string | undefined; // the characters after the backslash of an incomplete escape sequence
 
-  /**
-   * Returns the offset after the closing quote, the length of the chunk if it has none, or `~offset` of an invalid
-   * character.
-   */
+  /** Returns the offset after the closing quote (or the chunk's length), or `~offset` of an invalid character. */
   read(chunk: string, from: number): number {
     const end = chunk.length;
     let offset = from;
@@ -71,7 +68,6 @@ export class PartialString {
     this.text += endsWithHalf ? joined.slice(0, -1) : joined;
   }
 
-  /** Adds one character to the incomplete escape sequence. Returns false if the sequence is not valid JSON. */
   private readEscape(sequence: string, character: string): boolean {
     if (sequence === '' && character !== 'u') {
       const unescaped = escapes[character];

@@ -41,7 +41,6 @@ type NotJson =
   | ReadonlyMap<unknown, unknown>
   | ReadonlySet<unknown>;
 
-/** Fields whose value is undefined are omitted. */
 type JsonFields<T> = {
   [K in keyof T as K extends string | number ? (undefined extends T[K] ? never : K) : never]: JsonOf<T[K]>;
 } & {
