@@ -36,13 +36,7 @@ export interface AgentSettings extends TurnOptions {
   readonly prefix?: string | undefined;
 }
 
-/**
- * Starts a run of an agent.
- *
- * @param settings The options of the agent.
- * @param start Where the run starts.
- * @param options The options of the run. Its notifiers are subscribed with the run.
- */
+/** The notifiers of `options` are subscribed with the run. */
 export function startRun(settings: AgentSettings, start: RunStart, options: RunOptions): Observable<RunEvent> {
   const begin = (notifiers: Notifiers) => new AgentRun(settings, start, options, notifiers).events();
   const { cancel } = options;
@@ -73,7 +67,6 @@ interface Notifiers {
   readonly prompts?: PromptQueue | undefined;
 }
 
-/** One run of an agent. */
 class AgentRun {
   private readonly context: TurnContext;
   private readonly runner: Orchestrator;

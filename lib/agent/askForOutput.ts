@@ -5,11 +5,7 @@ import { toJsonSchema } from '../core/schema.js';
 import type { Schema } from '../core/schema.js';
 import { unwrapOutput } from '../operators/unwrapOutput.js';
 
-/**
- * Makes a model that is asked for an output in each request, and whose text is that output, without a wrapper.
- *
- * A model and not a part of `toolLoop`: only who uses `typed` has the code for it in a bundle.
- */
+/** A model and not a part of `toolLoop`: only who uses `typed` has the code for it in a bundle. */
 export const askForOutput = (model: Model, schema: Schema): Model =>
   deriveModel(model, (request) => {
     const jsonSchema = toJsonSchema(schema, 'The output');

@@ -153,13 +153,8 @@ export function createAgent<const T extends readonly Tool[] = readonly [], O = u
 }
 
 /**
- * Makes an agent from the two functions that start runs. For `createAgent` and the functions that wrap an agent.
- *
- * @param stream Starts a run.
- * @param resume Resumes a run.
- * @param inner What a run needs to know if it runs the agent as a tool. That of the agent that is wrapped.
- * @returns The agent. Its type is the caller's claim: the types of the events and the output follow from the tools and
- * the schema, and TypeScript cannot infer them from a pipe.
+ * For `createAgent` and functions that wrap an agent, whose `inner` they pass on. The type is the caller's claim:
+ * TypeScript cannot infer events and output from a pipe.
  */
 export function agentOf<T extends readonly Tool[], O, C>(
   stream: (input: Input, options?: RunOptions) => Observable<StreamEvent>,

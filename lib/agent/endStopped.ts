@@ -6,15 +6,9 @@ import { onFirstValue } from '../core/notifier.js';
 import { OpenTurn, stoppedTurn } from './openTurn.js';
 
 /**
- * Ends the turn of any orchestrator when the run is stopped.
- *
- * Most turns end by themselves, synchronously: `stopOn` ends the model's stream, and `executeTools` cancels the calls.
- * A turn that waits for anything else (a timer, a judge, an asynchronous validation) is unsubscribed one microtask
- * later, and what it has emitted is completed: the message with its partial text, the results of its calls, and `turn`.
- * A turn that ends with a `next` state after the stop is the last turn.
- *
- * @param state The state from which the turn started.
- * @param stop Emits when the run is stopped, also to a late subscriber.
+ * Most turns end by themselves, synchronously (`stopOn`, `executeTools`). A turn that waits for anything else (a timer,
+ * a judge) is unsubscribed one microtask later and completed: partial message, results, `turn`. A turn with a `next`
+ * state after the stop is the last.
  */
 export function endStopped(state: RunState, stop: Observable<unknown>): MonoTypeOperatorFunction<RunEvent> {
   return createOperator<RunEvent, RunEvent>((out, source) => {

@@ -1,10 +1,7 @@
 import { filter, fromEvent, map, share, startWith, takeUntil } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 
-/**
- * Unsubscribes the source when a signal is aborted, and fails with the signal's reason, as `fetch` does. If the signal
- * is already aborted, the source is not subscribed. The listener is removed when the source ends.
- */
+/** Fails with the signal's reason, as `fetch` does; if it is already aborted, the source is not subscribed. */
 export function leaveOn<T>(signal: AbortSignal): MonoTypeOperatorFunction<T> {
   const aborted = abortEvents(signal).pipe(
     startWith(undefined), // it may be aborted already

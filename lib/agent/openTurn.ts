@@ -66,7 +66,6 @@ export class OpenTurn {
   }
 }
 
-/** The `turn` event of a turn after which the run is stopped. */
 export function stoppedTurn({ output: _, rawReason: __, ...turn }: TurnEvent): TurnEvent {
   return { ...turn, finishReason: 'stopped', next: null };
 }

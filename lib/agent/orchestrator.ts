@@ -13,40 +13,33 @@ export interface TurnOptions extends RequestSettings {
   /** Instructions for the model. They are sent with each request, but are not part of any event or state. */
   readonly system?: string | undefined;
   /**
-   * Whether the model may or must call tools. It applies to the first turn of the run, unless it is a function of the
-   * state. Default: the model decides.
+   * Whether the model may or must call tools; in the first turn only, unless it is a function. Default: the model
+   * decides.
    */
   readonly toolChoice?: ToolChoiceOption | undefined;
-  /**
-   * The maximum number of calls that run at a time. Default: 1, so calls run one after the other, in order. With
-   * `Infinity`, all calls run at once.
-   */
+  /** The maximum number of calls that run at a time. Default: 1, in order. `Infinity`: all at once. */
   readonly toolConcurrency?: number | undefined;
   /**
-   * Whether a call starts as soon as it is complete, while the model still streams. Chat Completions (`openai`,
-   * `openrouter`, `together`, `mistral`) has no mark for it: a call with arguments is complete when the next call
-   * begins, any other at the end of the response. Default: false, so the model's connection is closed before the first
+   * Whether a call starts while the model still streams. Chat Completions does not mark its end: a call is complete
+   * when the next one begins, or at the end of the response. Default: false: the connection is closed before the first
    * tool runs.
    */
   readonly eagerTools?: boolean | undefined;
   /** The maximum total time of one call, in milliseconds. Default: no deadline. */
   readonly toolDeadline?: number | undefined;
   /**
-   * Receives what a tool throws, with its stack, for your log. The model is told only the message, and no event has the
-   * stack, so no service sends it. Default: nothing is called.
+   * Receives what a tool throws, with its stack, for your log. The model and the events have only the message. Default:
+   * none.
    */
   readonly onToolError?: ((thrown: unknown, call: ToolCallPart) => void) | undefined;
   /**
-   * Decides about calls of tools with `needsApproval`. An empty Observable denies. Default: the run ends with the
-   * finish reason `waiting`, and `agent.resume` continues it.
+   * Decides about calls of tools with `needsApproval`; an empty Observable denies. Default: the run ends with
+   * `waiting`.
    */
   readonly approve?: Approve | undefined;
   /** How often the model is asked to repair a typed output that is not valid. Default: 2. */
   readonly maxRepairs?: number | undefined;
-  /**
-   * Whether the run also emits the fragments of tool calls, labelled with their call's index, name and id, for
-   * `partialArguments`. Default: false.
-   */
+  /** Whether the run emits labelled fragments of tool calls, for `partialArguments`. Default: false. */
   readonly fragments?: boolean | undefined;
   /** Generates the id of a call without an id. Default: `nanoid`. */
   readonly newId?: (() => string) | undefined;

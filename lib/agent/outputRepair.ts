@@ -16,7 +16,6 @@ import type { Schema, Validation } from '../core/schema.js';
 import { stoppedTurn } from './openTurn.js';
 import type { TurnContext } from './orchestrator.js';
 
-/** A turn of a run with typed output. */
 export interface TypedTurn {
   /** The orchestrator's name, for errors. */
   readonly orchestrator: string;
@@ -29,15 +28,8 @@ export interface TypedTurn {
 const REPAIRS = 'repairs';
 
 /**
- * Ends the run with the turn's last text as its output if the text is valid. Otherwise asks the model to repair it, or
- * fails.
- *
- * @param typed The orchestrator, the state, the context and the schema of the turn.
- * @param turn The `turn` event of the turn.
- * @param messages The messages that the turn emitted.
- * @param problem The problem to report to a model that answered in text instead of calling `return_result`. That text
- * was suppressed; if it is valid, it is emitted now. Default: the message of the validation.
- * @returns The events that replace the `turn` event.
+ * Ends the run if the turn's last text is a valid output; otherwise asks for a repair, or fails. `problem` is for a
+ * model that answered in text instead of calling `return_result`; if that suppressed text is valid, it is emitted now.
  */
 export function acceptOrRepair(
   typed: TypedTurn,
@@ -99,9 +91,7 @@ export function unrepairableError(typed: TypedTurn, turn: TurnEvent, text: strin
 
 interface Failure {
   readonly reason: OutputError['reason'];
-  /** A description of the problem. */
   readonly problem: string;
-  /** The advice to the user. */
   readonly nextStep: string;
 }
 
@@ -117,10 +107,7 @@ function outputError(
   return error;
 }
 
-/**
- * Asks the model to repair an invalid output, at most `maxRepairs` times; then fails with an OutputError that contains
- * the text.
- */
+/** At most `maxRepairs` times; then fails with an OutputError that contains the text. */
 function requestRepair(
   typed: TypedTurn,
   turn: TurnEvent,
@@ -142,7 +129,6 @@ function requestRepair(
   ]);
 }
 
-/** The error if no repair attempt or no turn remains; otherwise undefined. */
 export function exhaustedError(
   typed: TypedTurn,
   turn: TurnEvent,

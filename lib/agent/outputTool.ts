@@ -27,17 +27,14 @@ const RETURN_RESULT = 'return_result';
 /** What a model is told after the problem of its result. */
 const CALL_AGAIN = '. Call return_result again with the complete, corrected result.';
 
-/** Holds the validated result once the model has returned it. */
 interface Returned {
   result?: { readonly value: unknown } | undefined;
 }
 
 /**
- * A turn whose output is the arguments of a tool, `return_result`: for models that call tools but do not accept a JSON
- * Schema for their response.
- *
- * The JSON streams as text while it arrives. Other text is suppressed and reported once as metadata `suppressedText`.
- * If the result is not valid, the error is reported to the model as the tool's result, so that the model can repair it.
+ * For models that call tools but do not accept a JSON Schema for their response. The arguments of `return_result`
+ * stream as text; other text is suppressed and reported as metadata `suppressedText`. An invalid result is reported to
+ * the model as an error.
  */
 export function outputTool(typed: TypedTurn): Observable<RunEvent> {
   return defer(() => {
@@ -92,10 +89,7 @@ function withoutReturned({ resumed, ...context }: TurnContext): TurnContext {
   return { ...context, resumed: { ...resumed, open: { ...resumed.open, results } } };
 }
 
-/**
- * Adds `return_result` to the tools. Forces the model to call a tool (`return_result`, if it is the only tool), unless
- * the `toolChoice` option applies.
- */
+/** Forces the model to call a tool (`return_result`, if it is the only one), unless the `toolChoice` option applies. */
 function withReturnTool(context: TurnContext, resultTool: Tool): TurnContext {
   const { output: _, ...rest } = context;
   const forced = context.tools.length === 0 ? ({ name: RETURN_RESULT } as const) : ('required' as const);
@@ -104,10 +98,7 @@ function withReturnTool(context: TurnContext, resultTool: Tool): TurnContext {
   return { ...rest, tools: [...context.tools, resultTool], options: { ...context.options, toolChoice } };
 }
 
-/**
- * Emits the arguments of `return_result` as text, hides the events of that tool, and suppresses the model's text.
- * Fragments of other calls are forwarded if `fragments` is true.
- */
+/** Emits the arguments of `return_result` as text, and hides its events and the model's text. */
 function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
   return createOperator<RunEvent | ToolCallFragment, RunEvent>((out) => {
     const suppressed = new SuppressedText();
@@ -163,9 +154,7 @@ function argumentText({ arguments: args }: ToolCallFragment): string {
   return args && Object.keys(args).length > 0 ? JSON.stringify(args) : '';
 }
 
-/**
- * Handles a turn without a valid result: other tools ran, the result was not valid, or the model answered with text.
- */
+/** Other tools ran, the result was not valid, or the model answered with text. */
 function withoutResult(typed: TypedTurn, turn: TurnEvent, messages: readonly Message[]): Observable<RunEvent> {
   const call = messages.flatMap(toolCallsOf).find(({ name }) => name === RETURN_RESULT);
   if (call && turn.next) return countRepair(typed, turn, call.arguments, messages);
@@ -186,7 +175,6 @@ function countRepair(
   return of({ ...turn, ...omitUndefined({ next }) });
 }
 
-/** Why `return_result` failed, without the advice to the model. */
 function findResultError(messages: readonly Message[]): string {
   for (const { parts } of messages)
     for (const part of parts)

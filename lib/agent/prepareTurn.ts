@@ -9,13 +9,10 @@ import type { Tool } from '../core/tool.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 import { stoppable } from './stoppable.js';
 
-/** The changes of `prepareTurn` for one turn. An omitted option stays as it is in the agent's options. */
 export interface TurnChanges extends Omit<TurnOptions, 'toolChoice' | 'fragments' | 'newId'> {
-  /** The model of the turn. */
   readonly model?: Model | undefined;
   /**
-   * The tools of the turn. A call to another tool is answered as a call to an unknown tool. The events of tools that
-   * are not among the agent's tools are not in its event types.
+   * The tools of the turn; a call to another one is unknown. Events of tools that the agent lacks are not in its types.
    */
   readonly tools?: readonly Tool[] | undefined;
   /** The messages of the request, without the system prompt. The history of the run stays complete. */
@@ -25,21 +22,15 @@ export interface TurnChanges extends Omit<TurnOptions, 'toolChoice' | 'fragments
 }
 
 /**
- * Changes a turn before it starts. `state` is the state from which the turn starts, and `context` the user's own value.
- *
- * It returns the changes, or nothing, or an ObservableInput of the changes (a Promise, an Observable), whose first
- * value counts: the request is sent when it has emitted. If it fails, the run fails.
+ * Changes a turn before it starts: receives its state and the user's own value, and returns changes, nothing, or an
+ * ObservableInput whose first value counts. The request waits for it. If it fails, the run fails.
  */
 export type PrepareTurn<C = never> = (
   state: RunState,
   context: C,
 ) => TurnChanges | ObservableInput<TurnChanges | undefined> | undefined;
 
-/**
- * The events of a turn of an orchestrator, with the changes of `prepareTurn`.
- *
- * @param receive Lets the model of the turn receive prompts. Default: it receives none.
- */
+/** `receive` lets the model of the turn receive prompts. */
 export function preparedTurn(
   orchestrator: Orchestrator,
   prepareTurn: PrepareTurn | undefined,

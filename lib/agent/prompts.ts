@@ -13,26 +13,17 @@ import { stoppedTurn } from './openTurn.js';
 import { interruptible } from './stoppable.js';
 import type { TurnContext } from './orchestrator.js';
 
-/** Options of a run that receives prompts. */
 export interface PromptOptions {
   /**
-   * Prompts that join the run while it runs.
-   *
-   * ![](../../marbles/createAgent.prompts.svg)
-   *
-   * Each becomes a user message at the end of the turn in which it arrives, after the results of its tools. It is
-   * emitted as `message`, and is part of the result. A run that would end continues with it. It is subscribed once per
-   * run, until the run ends. Prompts that arrive when no turn can follow any more (after the last `turn` event, or at a
-   * limit between two turns) are in `prompts` of the result. Default: no prompts.
+   * Prompts that join the run (marbles/createAgent.prompts.svg): each is a user message at the end of its turn, after
+   * the results. A run that would end continues. Subscribed once per run, until its end. Prompts that arrive when no
+   * turn can follow any more are in `prompts` of the result. Default: none.
    */
   readonly prompts?: ObservableInput<Input> | undefined;
   /**
-   * When a prompt joins the run. `nextTurn`: at the end of the turn. `interrupt`: the model's response ends at once, as
-   * by `stop`, and the run resumes from its partial text. Tools are not interrupted: calls that `eagerTools` has begun
-   * run to their end, and the prompt follows their results. An interrupted turn has the finish reason `stopped`, the
-   * `rawReason` `prompt` and a `next` state, and counts for `maxTurns`. A function: it receives the model of each turn
-   * and the prompts that arrive while it responds, and returns a model that passes them on; they join the run at the
-   * end of that turn. `steer` of `webSocketTransport` (rivulet/openai) is such a function. Default: `nextTurn`.
+   * `nextTurn`: a prompt joins at the end of the turn. `interrupt`: the response ends at once, as by `stop`, and the
+   * run resumes from its partial text, after calls that have begun. A function returns a model that passes on the
+   * prompts of its turn, as `steer` of `webSocketTransport` (rivulet/openai) does. Default: `nextTurn`.
    */
   readonly whenPrompted?:
     | 'nextTurn'
@@ -51,12 +42,7 @@ export interface PromptQueue {
   readonly failure: Observable<never>;
 }
 
-/**
- * Collects prompts for the duration of a run.
- *
- * @param prompts The source of the prompts. It is subscribed once.
- * @param run Receives the queue, and returns the run.
- */
+/** The source is subscribed once, for the duration of the run. */
 export function collectPrompts<T>(
   prompts: ObservableInput<Input>,
   run: (queue: PromptQueue) => Observable<T>,
@@ -93,12 +79,9 @@ export function receiverOf(
 }
 
 /**
- * Adds the prompts that have arrived to the history, at the end of a turn: they are emitted as messages before its
- * `turn` event, after the results of its tools, and are part of the state of the next turn. A run that would end
- * continues with them, unless it has been stopped or this is the last turn.
- *
- * A run that continues after its end starts over with an empty memo, as a new run does, and a typed output is asked for
- * again. After an interruption, the memo is that of the interrupted turn.
+ * At the end of a turn, before its `turn` event. A run that would end continues with them, unless it was stopped or
+ * this is the last turn; it then starts over with an empty memo, and a typed output is asked for again. After an
+ * interruption, the memo stays.
  */
 export function joinPrompts(
   queue: PromptQueue,

@@ -14,9 +14,8 @@ import type { Message } from '../core/message.js';
 const replayEnd = { type: 'replayEnd' } as const;
 
 /**
- * The events of the model's answer in an open turn. They replace the model's stream, so that the operators and the
- * orchestrator of the turn reach the state in which they were: they receive its text, its calls and their results, its
- * messages, its metadata and its usage. `dropReplay` removes these events from the run.
+ * The events of the model's answer replace its stream, so that the operators and the orchestrator reach the state in
+ * which they were. `dropReplay` removes these events from the run.
  */
 export function replay({ messages, metadata, finish, results }: OpenCalls): Observable<Replayed> {
   return from<Replayed[]>([
@@ -35,10 +34,7 @@ const messageEvents = (message: Message): readonly Replayed[] => [
   { type: 'message', message },
 ];
 
-/**
- * Drops the events up to the end of the replay. If the turn ends without a replay, its orchestrator has asked the model
- * again instead of resuming the open calls, and the run fails.
- */
+/** Without a replay, the orchestrator has asked the model again instead of resuming the open calls: the run fails. */
 export function dropReplay<E extends StreamEvent>(orchestrator: string): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => {
     let dropping = true;

@@ -4,10 +4,7 @@ import type { RunResult } from '../core/event.js';
 
 const reasonsWithoutOutput: ReadonlySet<FinishReason> = new Set(['maxTurns', 'stopped', 'limit', 'waiting']);
 
-/**
- * Checks that the result has the output that its type promises. An orchestrator without support for typed output does
- * not set it.
- */
+/** An orchestrator without support for typed output does not set it. */
 export const requireOutput =
   (orchestrator: string) =>
   ({ output, finishReason }: RunResult): void => {

@@ -14,14 +14,8 @@ import type { Validation } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
 
 /**
- * Checks the answers to the waiting calls of a checkpoint, and its inner runs, before anything is executed.
- *
- * @param open The open calls of the checkpoint, if it has any.
- * @param answers The decisions, the results and the errors, by the ids of the calls.
- * @param tools The tools of the agent. The result of a call whose tool is gone is ignored.
- * @returns An Observable of the turn to resume; of undefined without open calls. Synchronous if the schemas of the
- * results are. It fails with a ConfigurationError if an answer is not valid, or belongs to no waiting call, and if an
- * inner run cannot be resumed.
+ * Checks all answers and inner runs before anything is executed; synchronous if the schemas are. The result of a call
+ * whose tool is gone is ignored. Fails with a ConfigurationError.
  */
 export function resumedTurn(
   open: OpenCalls | undefined,
@@ -93,7 +87,6 @@ function toolOfCall(open: OpenCalls | undefined, id: string, tools: readonly Too
   return tools.find(({ name }) => name === call?.name);
 }
 
-/** The results of the run's own calls, as their schemas return them. */
 function validAnswers(
   { decisions, results, errors }: AllAnswers,
   waiting: ReadonlyMap<string, WaitingCall>,

@@ -8,13 +8,11 @@ import type { EndOfTurns, Turns } from './turnLoop.js';
 import { reachedLimit, toConditions } from './stopWhen.js';
 import type { StopCondition, StopWhen } from './stopWhen.js';
 
-/** The position of a turn in its run. */
 export interface TurnPosition {
   /** Whether `maxTurns` allows no turn after this one. Pass it on to `endTurn` and `followUp`. */
   readonly last: boolean;
 }
 
-/** Options of `runTurns`. */
 export interface RunTurnsOptions {
   /** The maximum number of turns of a run, including the turns before `start`. Default: 20. */
   readonly maxTurns?: number | undefined;
@@ -90,7 +88,6 @@ function startTurns<E extends StreamEvent>(
   return loop(turns, start, provider);
 }
 
-/** The turns of a run, up to its limits. */
 class LimitedTurns<E> implements Turns<E> {
   private readonly startTime = asyncScheduler.now();
 
@@ -112,5 +109,4 @@ class LimitedTurns<E> implements Turns<E> {
   }
 }
 
-/** The only event of a run that starts at its limit. */
 const turnWithout = ({ turn }: RunState, end: EndOfTurns): TurnEvent => ({ type: 'turn', turn, ...end, next: null });

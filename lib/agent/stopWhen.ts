@@ -139,11 +139,7 @@ export function allOf(...conditions: readonly OneCondition[]): StopCondition {
   };
 }
 
-/**
- * The conditions of a run.
- *
- * @throws ConfigurationError `options` for what is not a condition.
- */
+/** Throws ConfigurationError `options` for what is not a condition. */
 export const toConditions = (stopWhen: StopWhen): readonly StopCondition[] =>
   ([stopWhen].flat() as readonly OneCondition[]).map(toCondition);
 

@@ -33,7 +33,6 @@ export const toolLoop: Orchestrator = {
   turn: (state, context) => modelTurn(state, context, context.options.fragments ?? false) as Observable<RunEvent>,
 };
 
-/** The events of a turn. If `fragments` is true, they include the fragments of its tool calls. */
 export function modelTurn(
   state: RunState,
   context: TurnContext,
@@ -56,7 +55,6 @@ function startTurn(state: RunState, context: TurnContext, fragments: boolean): O
   );
 }
 
-/** The response of the model, as complete calls and one message. */
 function answer(
   state: RunState,
   context: TurnContext,
@@ -96,10 +94,7 @@ function systemMessageFor(options: TurnOptions, text: string): Message {
   return message;
 }
 
-/**
- * The error for a model that violates its contract and completes without a `finish`. Without this error, the run would
- * end without a turn or a result.
- */
+/** A model that completes without a `finish` violates its contract: the run would end without a turn or a result. */
 const unfinishedError = ({ provider, name }: Model) =>
   new StreamInterruptedError(
     provider,
@@ -107,10 +102,7 @@ const unfinishedError = ({ provider, name }: Model) =>
       "chunk; in a test, add { type: 'finish', reason: 'stop' }.",
   );
 
-/**
- * The tool choice of a turn. A plain choice applies only to the first turn of a run: if it forced a call in each turn,
- * the run would not end.
- */
+/** A plain choice applies only to the first turn: if it forced a call in each one, the run would not end. */
 export function toolChoiceAt(
   state: RunState,
   option: ToolChoiceOption | undefined,
@@ -120,9 +112,7 @@ export function toolChoiceAt(
   return state.turn === 0 ? option : undefined;
 }
 
-/**
- * `typeof` alone does not narrow the type: for TypeScript, `{ name }` may be a function, since functions have a name.
- */
+/** `typeof` does not narrow: for TypeScript, `{ name }` may be a function, since functions have a name. */
 const dependsOnState = (
   choice: ToolChoiceOption | undefined,
 ): choice is Extract<ToolChoiceOption, (...args: never) => unknown> => typeof choice === 'function';
@@ -138,7 +128,6 @@ const settings = [
   'providerOptions',
 ] as const satisfies readonly (keyof RequestSettings)[];
 
-/** The settings of the request, without the settings of the run. */
 function pickRequestSettings(options: TurnOptions): RequestSettings {
   const requestSettings: Record<string, unknown> = {};
   for (const key of settings) if (options[key] !== undefined) requestSettings[key] = options[key];

@@ -7,7 +7,6 @@ import { isOpenCalls, isTurn } from '../core/eventGuards.js';
 
 /** The turns of a run, and where it ends. */
 export interface Turns<E> {
-  /** Returns the turn that starts at a state. */
   from(state: RunState): Turn<E>;
   /** Returns why no turn starts from a state, or undefined if one does. */
   endAt(state: RunState): EndOfTurns | undefined;
@@ -16,15 +15,12 @@ export interface Turns<E> {
 /** Why no turn starts from a state. */
 export type EndOfTurns = Pick<TurnEvent, 'finishReason' | 'rawReason'>;
 
-/** One turn of the loop. */
 export class Turn<E> {
   /** The state from which the next turn starts. Not that turn: turns that reference the next would remain in memory. */
   private readonly following = new AsyncSubject<RunState>();
 
-  /** @param events The events of the turn. */
   constructor(readonly events: Observable<E>) {}
 
-  /** Emits the next turn when the events of this one have ended and their resources have been released. */
   next(turns: Turns<E>): Observable<Turn<E>> {
     return this.following.pipe(map(turns.from.bind(turns)));
   }
@@ -37,13 +33,8 @@ export class Turn<E> {
 }
 
 /**
- * The loop: `expand` over turns. `runTurns` documents what it guarantees.
- *
- * `concatMap(({ events }) => events)` could emit the events. This operator also waits for the teardown of a turn, and
- * needs no queue, since a turn arrives only when the previous one has ended. Each delta passes through one subscriber
- * rather than two.
- *
- * @param provider The model's provider, for the error that reports an interrupted turn.
+ * `expand` over turns (see `runTurns`). Unlike `concatMap(({ events }) => events)`, it waits for the teardown of a turn
+ * and needs no queue, since a turn arrives when the previous one has ended: each delta passes one subscriber, not two.
  */
 export const loop = <E extends StreamEvent>(turns: Turns<E>, start: RunState, provider: string): Observable<E> =>
   of(turns.from(start)).pipe(

@@ -26,11 +26,8 @@ export interface WaitingCall {
   readonly path?: readonly string[];
 }
 
-/** The argument of `approve`: the call, and its context. */
 interface ApprovalRequest extends WaitingCall {
-  /** The conversation up to the call. */
   readonly messages: readonly Message[];
-  /** The user's own value: the option `context` of the run, unchanged. */
   readonly context: unknown;
 }
 
@@ -50,7 +47,6 @@ export interface CallAnswers {
   readonly errors?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Whether a value is a decision. Any other value must not approve a call. */
 export function isDecision(value: unknown): value is Decision {
   if (!isRecord(value)) return false;
   const { approve, arguments: args, reason } = value;

@@ -5,7 +5,7 @@ import type { Tool } from './tool.js';
 /** A wrapper without its subject: it checks the options, and returns a function of the subject. */
 type WrapperOf<Subject, Options extends readonly unknown[]> = (...options: Options) => (subject: Subject) => Subject;
 
-/** The overloads of a wrapper check the types of its arguments; the first one decides which form a call has. */
+/** The overloads check the types of the arguments; the first argument decides which form a call has. */
 const callWrapper =
   <Subject>(isSubject: (value: unknown) => value is Subject) =>
   <Options extends readonly unknown[]>(args: readonly unknown[], wrapperOf: WrapperOf<Subject, Options>) => {
@@ -13,18 +13,12 @@ const callWrapper =
     return isSubject(first) ? wrapperOf(...(rest as unknown as Options))(first) : wrapperOf(...(args as Options));
   };
 
-/**
- * Implements the two forms of a wrapper of tools: `retryTool(tool, options)` returns a tool, `retryTool(options)` a
- * function of a tool, for rxjs's `pipe`.
- *
- * @param args The arguments of the call.
- * @param wrapperOf Returns the function of a tool.
- */
+/** The two forms of a wrapper of tools: `retryTool(tool, options)`, and `retryTool(options)` for rxjs's `pipe`. */
 export const callToolWrapper = /* @__PURE__ */ callWrapper(
   (value): value is Tool => isRecord(value) && typeof value['name'] === 'string',
 );
 
-/** Implements the two forms of a wrapper of models: `retryModel(model, options)` and `retryModel(options)`. */
+/** The two forms of a wrapper of models: `retryModel(model, options)` and `retryModel(options)`. */
 export const callModelWrapper = /* @__PURE__ */ callWrapper(
   (value): value is Model => isRecord(value) && typeof value['stream'] === 'function',
 );

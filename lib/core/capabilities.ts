@@ -2,7 +2,6 @@ import { ConfigurationError } from './errors.js';
 import type { FilePart } from './message.js';
 import type { Capabilities, Model, ModelRequest } from './model.js';
 
-/** A capability by name. */
 export type Capability = keyof Capabilities;
 
 /** Completes the sentence "The model cannot …" of the error message. */
@@ -16,7 +15,6 @@ const descriptions: Readonly<Record<Capability, string>> = {
   files: 'read documents',
 };
 
-/** The capabilities that a request requires. */
 export function requiredCapabilities({
   tools = [],
   output,
@@ -42,16 +40,12 @@ export function requiredCapabilities({
 
 const isImage = ({ mediaType }: FilePart): boolean => /^image\//i.test(mediaType);
 
-/** The capability that a file of a user message requires; undefined if it requires none. */
 export function fileCapability(file: FilePart): 'vision' | 'files' | undefined {
   if (isImage(file)) return 'vision';
   return isDocument(file) ? 'files' : undefined;
 }
 
-/**
- * Whether a file requires the capability `files`. Text files are sent as text, and there is no capability for audio and
- * video, so these do not require it.
- */
+/** Text files are sent as text, and no capability exists for audio and video: these do not require `files`. */
 const isDocument = ({ mediaType }: FilePart): boolean => /^application\/(pdf|msword|vnd\.)/i.test(mediaType);
 
 /**

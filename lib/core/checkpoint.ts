@@ -40,7 +40,6 @@ export interface Checkpoint {
   readonly ended?: RunOutcome;
 }
 
-/** The output of a run so far, for its result. */
 export interface EmittedContent {
   readonly text: string;
   readonly thinking: string;
@@ -50,17 +49,13 @@ export interface EmittedContent {
   readonly needsSeparator: boolean;
 }
 
-/** A turn whose model has answered, and whose calls have not all ended. */
 export interface OpenCalls {
-  /** The messages of the turn so far: the model's message with the calls. */
   readonly messages: readonly Message[];
   readonly finish: {
     readonly reason: FinishReason;
     readonly rawReason?: string;
-    /** The usage of the turn, including retracted attempts. */
     readonly usage?: Usage;
   };
-  /** The merged metadata of the turn so far. */
   readonly metadata?: Metadata;
   /** The results of the calls that have ended. They are not executed again. */
   readonly results: readonly ToolResultPart[];
@@ -70,34 +65,26 @@ export interface OpenCalls {
   readonly nested?: Readonly<Record<string, Checkpoint>>;
 }
 
-/** The outcome of a run. */
 interface RunOutcome {
   readonly finishReason: FinishReason;
   readonly rawReason?: string;
-  /** The typed output, if one was requested. */
   readonly output?: JsonValue;
 }
 
-/** An inner run that is resumed, with the answers to its waiting calls by their inner ids. */
 export interface ResumedRun {
   readonly checkpoint: Checkpoint;
   readonly answers: CallAnswers;
 }
 
-/** An open turn that is resumed, with the answers to its waiting calls by id. */
 export interface ResumedTurn {
   readonly open: OpenCalls;
   readonly decisions: ReadonlyMap<string, Decision>;
   readonly results: ReadonlyMap<string, JsonValue>;
   readonly errors: ReadonlyMap<string, string>;
-  /** The inner runs of its calls, by the ids of the calls. */
   readonly nested: ReadonlyMap<string, ResumedRun>;
 }
 
-/**
- * Reports a turn whose calls have not all ended. `executeTools` emits it, `endTurn` completes it, and `endRun` replaces
- * it by a `checkpoint` event or, if the calls wait, by the result of the run.
- */
+/** `executeTools` emits it, `endTurn` completes it, and `endRun` replaces it by a `checkpoint` event or a result. */
 export interface OpenCallsEvent {
   readonly type: 'openCalls';
   readonly open: OpenCalls;

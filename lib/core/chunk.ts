@@ -33,19 +33,13 @@ export type FinishReason =
   | 'other'
   | 'unspecified';
 
-/**
- * The reasons that veto the execution of tools: the response is incomplete or void, so no tool runs and the run ends.
- */
+/** The response is incomplete or void: no tool runs, and the run ends. */
 export const vetoReasons: ReadonlySet<FinishReason> = new Set(['length', 'contentFilter', 'error', 'stopped']);
 
-/** A delta of visible text. */
 export interface TextChunk {
   readonly type: 'text';
   readonly text: string;
-  /**
-   * The beginning of `text`, if `prefixAfterTools` has put it there to separate the text from that of an earlier turn.
-   * A view that shows each text by itself omits it. Default: nothing was put there.
-   */
+  /** The beginning of `text` that `prefixAfterTools` added to separate it from an earlier turn. A view may omit it. */
   readonly prefix?: string;
 }
 
@@ -74,19 +68,16 @@ export interface ToolCallFragment {
   readonly providerData?: ProviderData;
 }
 
-/** The JSON text of the arguments of a fragment; empty if it has none. */
 export function argumentsDelta({ arguments: args }: Pick<ToolCallFragment, 'arguments'>): string {
   if (typeof args === 'string') return args;
   return args ? JSON.stringify(args) : '';
 }
 
-/** A file that the model generated. */
 export interface FileChunk {
   readonly type: 'file';
   readonly file: OfType<Part, 'file'>;
 }
 
-/** A source that the model cites. */
 export interface SourceChunk {
   readonly type: 'source';
   readonly source: OfType<Part, 'source'>;
@@ -113,10 +104,7 @@ export interface RetractChunk {
   readonly usage?: Usage;
 }
 
-/**
- * A request, or a turn, is sent again after a delay. It is a notice only: it voids nothing (`retract` does), and it may
- * precede the first chunk.
- */
+/** Something is sent again after a delay. It voids nothing (`retract` does), and may precede the first chunk. */
 export interface RetryChunk {
   readonly type: 'retry';
   /** The number of the retry, from 1. */
@@ -129,7 +117,6 @@ export interface RetryChunk {
   readonly next?: { readonly provider: string; readonly name: string };
 }
 
-/** The end of a model's stream: exactly one, the last chunk. */
 export interface FinishChunk {
   readonly type: 'finish';
   readonly reason: FinishReason;

@@ -13,11 +13,7 @@ export interface ReconnectingEvent extends Reconnection {
   readonly type: 'reconnecting';
 }
 
-/** Whether an event is such a notice. */
 export const isReconnecting = (event: StreamEvent): event is ReconnectingEvent => event.type === 'reconnecting';
 
-/**
- * The type of the first event of a run whose service has lost earlier runs, for example at a restart with the
- * default store. The model receives only the prompts of those runs. Its `runs` are their ids.
- */
+/** The first event of a run whose service has lost earlier runs (`runs`); the model receives only their prompts. */
 export const HISTORY_LOST_EVENT = 'historyLost';

@@ -2,26 +2,19 @@ import { RivuletError } from './errors.js';
 import { omitUndefined } from './json/json.js';
 import type { Fields } from './json/json.js';
 
-/** The known facts about a context that is too long. */
 export interface ContextLengthDetails {
   readonly provider: string;
   /** The HTTP status; absent if the error arrived within a stream. */
   readonly status?: number | undefined;
   readonly providerCode?: string | undefined;
   readonly requestId?: string | undefined;
-  /** The limit that the provider names. */
   readonly limit?: number | undefined;
-  /** The number of tokens that the provider counted. */
   readonly tokens?: number | undefined;
-  /** The response, or the frame, that the provider sent. */
   readonly body?: string | undefined;
   readonly data?: unknown;
 }
 
-/**
- * The request has more tokens than the model's context, counted by the provider. The same request fails again: shorten
- * the history (`keepRecent`, `summarize`), or use a model with a longer context.
- */
+/** More tokens than the model's context. The same request fails again: shorten the history (`keepRecent`). */
 export class ContextLengthError extends RivuletError {
   override readonly name = 'ContextLengthError';
   readonly code = 'context_length';
@@ -42,10 +35,6 @@ export class ContextLengthError extends RivuletError {
   /** The frame as it was received. Only with the option `debug`: it may repeat the conversation. */
   readonly data?: unknown;
 
-  /**
-   * @param message What the provider reported.
-   * @param details What is known.
-   */
   constructor(message: string, details: ContextLengthDetails) {
     super(`${message} Shorten the history (keepRecent, summarize), or use a model with a longer context.`);
     Object.assign(this, omitUndefined(details));

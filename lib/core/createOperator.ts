@@ -7,19 +7,14 @@ export interface OperatorHandlers<In> {
   error?: (error: unknown) => void;
   complete?: () => void;
   /**
-   * Called when the source has completed, or `source.unsubscribe()` was called, and all of its resources have been
-   * released. Use it instead of `complete` to continue with another source. It is not called after an error, nor if the
-   * output is closed.
+   * Called when the source has completed or was left, and its resources are released. Not after an error, nor if the
+   * output is closed. Use it instead of `complete` to continue with another source.
    */
   afterTeardown?: () => void;
 }
 
-/** The source of an operator. */
 export interface OperatorSource {
-  /**
-   * Leaves the source: unsubscribes it, and calls `afterTeardown` when its resources have been released. A source that
-   * is not subscribed yet is never subscribed.
-   */
+  /** Unsubscribes, and then calls `afterTeardown`. A source that is not subscribed yet is never subscribed. */
   unsubscribe(): void;
 }
 
@@ -64,27 +59,15 @@ function subscribeOperator<In, Out>(
   if (!out.closed) observer.subscribe(handlers);
 }
 
-/** The handlers of a source, which may subscribe to another source after a failure. */
 export interface SourceHandlers<In> extends OperatorHandlers<In> {
-  /** As `afterTeardown`, after an error: called when all resources of the source have been released. */
+  /** As `afterTeardown`, after an error. */
   afterFailure?: () => void;
 }
 
 /**
- * Subscribes to a source until an output closes, even while the source emits synchronously and `subscribe` has not
- * returned yet.
- *
- * The Observable in between provides a subscriber that exists before the source is subscribed. `takeUntil` with a
- * Subject does the same, with two more calls per value and five more objects per subscription.
- *
- * The resources of the source have been released when `afterTeardown` or `afterFailure` is called. This includes the
- * resources of a source that is subscribed later (by `retry`, `catchError` or `switchMap`), unless that source
- * completes synchronously: it returns its teardown function only after it has completed.
- *
- * @param out The output; when it closes, the source is unsubscribed. It fails with an error that a handler throws.
- * @param source The source.
- * @param handlers Receive the notifications.
- * @returns The source, when it has been subscribed.
+ * Subscribes to a source until the output closes, even while `subscribe` has not returned yet. `takeUntil` with a
+ * Subject takes two more calls per value and five more objects per subscription. All resources are released before
+ * `afterTeardown`, except those of a later source (`retry`, `switchMap`) that completes synchronously.
  */
 export function subscribeUntilClosed<T>(
   out: Subscriber<unknown>,
@@ -96,15 +79,10 @@ export function subscribeUntilClosed<T>(
   return observer;
 }
 
-/**
- * Receives the notifications of a source, for its handlers.
- *
- * A class, and not closures: see "State and cost" in ARCHITECTURE.md.
- */
+/** A class, and not closures: see "State and cost" in ARCHITECTURE.md. */
 class SourceObserver<T> implements Observer<T>, OperatorSource {
   private handlers: SourceHandlers<T> | undefined;
   private subscriber: Subscriber<T> | undefined;
-  /** Whether the first `subscribe` has returned. */
   private isSubscribed = false;
   private ended: 'completed' | 'failed' | 'left' | undefined;
 
@@ -195,7 +173,6 @@ class SourceObserver<T> implements Observer<T>, OperatorSource {
   }
 }
 
-/** Reports an error as RxJS reports one that no subscriber handles. */
 export function reportUnhandled(thrown: unknown): void {
   new Observable<never>((out) => out.error(thrown)).subscribe();
 }

@@ -104,7 +104,6 @@ export class HttpError extends RivuletError {
   }
 }
 
-/** The transport of a request or of its response failed. */
 abstract class TransportError extends RivuletError {
   override readonly retryable = true;
 
@@ -190,13 +189,11 @@ export class ProviderError extends RivuletError {
   }
 }
 
-/** The model wrote a longer text than a string can hold. Values already emitted remain valid. */
 export class TextTooLongError extends RivuletError {
   override readonly name = 'TextTooLongError';
   readonly code = 'text_too_long';
   override readonly isPublic = true;
 
-  /** @param limit The longest text, in characters. */
   constructor(readonly limit: number) {
     super(
       `The text exceeds ${limit} characters, which a string cannot hold. ` +
@@ -214,12 +211,7 @@ export function isRetryable(error: unknown): boolean {
   return isRecord(error) && error['retryable'] === true;
 }
 
-/**
- * Converts a thrown value to JSON: `toJSON()` of an error of Rivulet. For any other value, only the name and the
- * message: its own `toJSON` may contain the request and its key.
- *
- * @param thrown The thrown value.
- */
+/** For any value but an error of Rivulet, only the name and message: its own `toJSON` may contain the key. */
 export function errorToJson(thrown: unknown): JsonObject {
   try {
     // Not `instanceof`: two copies of the package may be loaded.
@@ -232,10 +224,7 @@ export function errorToJson(thrown: unknown): JsonObject {
   }
 }
 
-/**
- * The message of a thrown value of any type. The value may come from another realm (as Node's own errors do in jest),
- * and its properties may throw when they are read.
- */
+/** The message of any thrown value, also of another realm (Node's errors in jest), or with properties that throw. */
 export function errorText(thrown: unknown): string {
   try {
     return readableText(thrown);

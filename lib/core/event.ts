@@ -22,10 +22,7 @@ export interface StreamEvent {
 /** A complete tool call, as the model sent it: the arguments are not validated yet. `name` narrows their type. */
 export type ToolCallEvent<Name extends string = string, Arguments = JsonObject> = ToolCallPart<Name, Arguments>;
 
-/**
- * A call waits for a decision or for its result: its tool needs an approval, or has no `execute`. The arguments are
- * valid.
- */
+/** A call waits for a decision or its result: its tool needs an approval or has no `execute`. */
 export interface ToolWaitingEvent<Name extends string = string, Arguments = JsonObject> {
   readonly type: 'toolWaiting';
   readonly id: string;
@@ -62,14 +59,11 @@ export interface ToolUsageEvent<Name extends string = string> {
 }
 
 /**
- * An event of an inner run: the tool of the call runs an agent (`agentTool`). An agent inside of that agent emits
- * `nested` events within `nested` events. Inner events belong to the inner conversation: their ids are unique only
- * there, and they add nothing to the messages of the outer run. Checkpoints and the result of an inner run that waits
- * are not emitted. `name` narrows the type of `event`.
+ * An event of a run inside a tool (`agentTool`); inner agents nest further. Its ids are unique only in the inner
+ * conversation, and it adds nothing to the outer messages. `name` narrows the type of `event`.
  */
 export interface NestedEvent<Name extends string = string, Event extends StreamEvent = RunEvent> {
   readonly type: 'nested';
-  /** The id of the call. */
   readonly id: string;
   readonly name: Name;
   readonly event: Event;
@@ -78,15 +72,11 @@ export interface NestedEvent<Name extends string = string, Event extends StreamE
 /** The result of a tool call, or its error with a `code`. `name` narrows the type of `result`. */
 export type ToolResultEvent<Name extends string = string, Result = JsonValue> = ToolResultPart<Name, Result>;
 
-/** All events of a tool call, from the call itself to its result. */
 export type ToolEvent = Plain<
   ToolCallEvent | ToolWaitingEvent | ToolStartEvent | ToolProgressEvent | ToolUsageEvent | NestedEvent | ToolResultEvent
 >;
 
-/**
- * A complete message: the model's message at the end of its response, or the message with the results of its tool
- * calls.
- */
+/** A complete message: the model's at the end of its response, or the one with the results of its tool calls. */
 export interface TurnMessageEvent {
   readonly type: 'message';
   readonly message: Message;
@@ -102,9 +92,7 @@ export interface TurnEvent {
   readonly rawReason?: string;
   /** The usage of this turn alone, including retracted attempts and the tokens that tools report (`context.usage`). */
   readonly usage?: Usage;
-  /**
-   * The merged metadata of the turn: the last value of a key wins, `serverTools` are merged by id, and costs are added.
-   */
+  /** The last value of a key wins, `serverTools` are merged by id, and costs are added. */
   readonly metadata?: Metadata;
   /** The state from which the next turn starts; null if no turn follows. `endRun` removes it. */
   readonly next?: RunState | null;
@@ -156,10 +144,7 @@ export interface ResultEvent<T = unknown> {
   readonly result: RunResult<T>;
 }
 
-/**
- * The run so far, within a turn: the model has answered, and some of its calls may have results. Only with the option
- * `checkpoints`.
- */
+/** The run so far, within a turn: the model has answered. Only with the option `checkpoints`. */
 export interface CheckpointEvent {
   readonly type: 'checkpoint';
   readonly checkpoint: Checkpoint;
@@ -179,10 +164,7 @@ export function startState(messages: readonly Message[]): RunState {
   return { messages, turn: 0, usage: {} };
 }
 
-/**
- * The state after a turn, whether or not another turn follows: the turn's messages are appended, its usage is added,
- * and the memo is that of `turn.next` or, without it, unchanged.
- */
+/** The state after a turn, whether or not another one follows. Without `turn.next`, the memo is unchanged. */
 export function stateAfter(state: RunState, turn: TurnEvent, messages: readonly Message[]): RunState {
   const memo = turn.next?.memo ?? state.memo;
   const usage = addUsage(state.usage, turn.usage);
@@ -202,7 +184,6 @@ export function withoutNext({ next, ...rest }: TurnEvent, added?: Pick<TurnEvent
 /** Whether another turn starts after this event. The event must be the one that the run has emitted, not a copy. */
 export const turnFollows = (turn: TurnEvent): boolean => Boolean(turn.next) || followed.has(turn);
 
-/** The event with which a run emits a part of a message. */
 export function eventOfPart(part: ReadablePart): Extract<RunEvent, { readonly type: ReadablePart['type'] }> {
   switch (part.type) {
     case 'file':

@@ -50,7 +50,6 @@ const runs = new WeakMap<object, FailedRun>();
  */
 export const failedRunOf = (error: unknown): FailedRun | undefined => (isWeakKey(error) ? runs.get(error) : undefined);
 
-/** Returns the shown messages of a failed run, for the history of the next one; undefined if the run never began. */
 export function messagesOfFailed(thrown: unknown): readonly Message[] | undefined {
   const run = failedRunOf(thrown);
   if (!run) return undefined;
@@ -58,9 +57,8 @@ export function messagesOfFailed(thrown: unknown): readonly Message[] | undefine
 }
 
 /**
- * Records a run under its error, and returns the error that the run emits. A value that is not an object is wrapped in
- * an `Error`. If another run has failed with the same object (two runs with one `AbortSignal`), a copy is recorded, so
- * that each run keeps its own conversation.
+ * Returns the error that the run emits: a value that is no object is wrapped. If another run has failed with the same
+ * object (two runs with one `AbortSignal`), a copy is recorded, so that each keeps its own conversation.
  */
 export function recordFailedRun(thrown: unknown, run: FailedRun): object {
   const error = !isWeakKey(thrown) || runs.has(thrown) ? wrap(thrown) : thrown;

@@ -24,10 +24,7 @@ export function repairHistory(
   return [...mergeAdjacent(system, isSeparate), ...addMissingResults(mergeAdjacent(others, isSeparate))];
 }
 
-/**
- * Whether no repair is needed. This is the usual case: only the first turn of a run may receive an invalid history. It
- * reads all messages in each turn, so it allocates nothing.
- */
+/** The usual case: only the first turn may be invalid. It runs in each turn, so it allocates nothing. */
 function isValid(messages: readonly Message[], isSeparate: (message: Message) => boolean): boolean {
   let previous: Message | undefined;
   for (const message of messages) {
@@ -42,7 +39,6 @@ function isValid(messages: readonly Message[], isSeparate: (message: Message) =>
 
 const none: readonly Part[] = [];
 
-/** Returns the parts of a model's message, which may be calls; none for any other message. */
 const modelParts = (message: Message | undefined): readonly Part[] =>
   message?.role === 'model' ? message.parts : none;
 
@@ -76,7 +72,6 @@ function merge(messages: readonly Message[]): readonly Message[] {
 
 const cancelledResult = (call: ToolCallPart): ToolResultPart => unfinishedResult(call, 'cancelled');
 
-/** Puts the results of all calls first in the user message that follows the model's messages. */
 function addMissingResults(messages: readonly Message[]): Message[] {
   const repaired: Message[] = [];
   let open: readonly ToolCallPart[] = [];
@@ -103,10 +98,7 @@ function withResults(message: Message, calls: readonly ToolCallPart[], history: 
   };
 }
 
-/**
- * Whether parts begin with the results of the calls among other parts, in their order, and have no other results, so
- * that no result has to be moved. `executeTools` emits such messages.
- */
+/** Whether no result has to be moved: `executeTools` emits such messages. */
 function hasExactResults(parts: readonly Part[], calls: readonly Part[]): boolean {
   let answered = 0;
   for (const call of calls) {

@@ -3,14 +3,8 @@ import type { ObservableInput, Observer, Subscriber } from 'rxjs';
 import { reportUnhandled } from './createOperator.js';
 
 /**
- * Isolates a run from the errors of a teardown.
- *
- * RxJS throws such an error to the caller of `complete` or `unsubscribe`: the next call of the turn would never start.
- * `ignoreTeardownErrors` reports the error as RxJS reports every unhandled error: asynchronously, to
- * `config.onUnhandledError`, or, without that handler, as an uncaught exception. No notification is lost: when the
- * teardown runs, the source has ended or has been unsubscribed.
- *
- * @param work Unsubscribes a source, or subscribes to one that may end at once.
+ * Isolates a run from the errors of a teardown, which RxJS throws to the caller of `complete` or `unsubscribe`: the
+ * next call of the turn would never start. They are reported as RxJS reports unhandled errors.
  */
 export function ignoreTeardownErrors(work: () => void): void {
   try {
@@ -20,14 +14,7 @@ export function ignoreTeardownErrors(work: () => void): void {
   }
 }
 
-/**
- * Subscribes an observer to a source, isolated from the errors of its teardown.
- *
- * @param source The source.
- * @param observer Receives the notifications.
- * @param onStart Receives the subscriber before the source is subscribed, so that it can be unsubscribed while
- * `subscribe` still runs.
- */
+/** Subscribes isolated from teardown errors. `onStart` receives the subscriber before `subscribe` returns. */
 export function subscribeIsolated<T>(
   source: Observable<T>,
   observer: Observer<T>,
@@ -39,10 +26,7 @@ export function subscribeIsolated<T>(
   }).subscribe(observer);
 }
 
-/**
- * Calls a function of the user at each subscription, and emits the values of what it returns, isolated from the errors
- * of its teardown.
- */
+/** Calls a user's function at each subscription, isolated from the errors of the teardown of what it returns. */
 export function isolateTeardown<T>(create: () => ObservableInput<T>): Observable<T> {
   return new Observable<T>((out) => {
     let inner: Subscriber<T> | undefined;

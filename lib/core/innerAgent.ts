@@ -1,9 +1,7 @@
 import type { Tool } from './tool.js';
 
-/** What `resume` of an outer run checks before it executes anything. */
 export interface InnerAgent {
   readonly tools: readonly Tool[];
-  /** The name of its orchestrator. */
   readonly orchestrator: string;
 }
 

@@ -8,15 +8,10 @@ import type { RunState } from './runState.js';
 /** The user's input: a text, a message, or several messages. */
 export type Input = string | Message | readonly Message[];
 
-/** The messages of an input. */
 export const messagesOf = (input: Input): readonly Message[] =>
   typeof input === 'string' ? [userMessage(input)] : [input].flat();
 
-/**
- * The state from which a run starts. The history is copied, so that later changes to the array do not affect the run.
- *
- * @throws ConfigurationError `history` for a value that is not a message, and if there is none.
- */
+/** Copies the history: later changes to the array do not affect the run. Throws ConfigurationError `history`. */
 export function createStartState(input: Input, history: readonly Message[] = []): RunState {
   const messages = [...history, ...messagesOf(input)];
   if (messages.length === 0 || (input as Input | undefined) === undefined) {
@@ -30,7 +25,6 @@ export function createStartState(input: Input, history: readonly Message[] = [])
   return startState(messages);
 }
 
-/** JavaScript may pass the messages of another library. */
 function requireMessage(message: unknown, index: number): void {
   const { role, parts } = isRecord(message) ? message : {};
   const isMessage = typeof role === 'string' && roles.includes(role) && Array.isArray(parts) && parts.every(isPart);

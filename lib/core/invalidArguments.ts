@@ -1,6 +1,5 @@
 import type { JsonObject } from './json/json.js';
 
-/** The problem with arguments, and the text for the model. */
 export const invalidArgumentsTexts = {
   invalid_json: 'The arguments are not valid JSON. Send them again as one JSON object.',
   too_deep: 'The arguments have more than 500 levels of objects and arrays. Send fewer levels.',
@@ -8,9 +7,7 @@ export const invalidArgumentsTexts = {
     'The arguments contain an integer beyond 2^53, whose last digits would be lost. Send it as a string.',
 } as const;
 
-/** The arguments of a call that are not a JSON object, or that cannot be passed on exactly. */
 export interface InvalidArguments extends JsonObject {
-  /** The original text. */
   readonly _raw: string;
   readonly _error: keyof typeof invalidArgumentsTexts;
 }

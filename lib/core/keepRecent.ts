@@ -5,7 +5,6 @@ import { requireNumber } from './options.js';
 import { estimateTokens } from './tokens.js';
 import type { CountTokens } from './tokens.js';
 
-/** How much of a history is kept. If both limits are set, both apply. */
 export interface KeepRecentOptions {
   /** The maximum number of tokens of the kept messages, including system messages. Default: Infinity. */
   readonly tokens?: number | undefined;
@@ -59,7 +58,6 @@ export function checkKeepRecent({ tokens, messages }: KeepRecentOptions): void {
     );
 }
 
-/** The index from which a history is kept: the smallest one with which the limits are kept. */
 export function cutIndex(
   history: readonly Message[],
   { tokens = Infinity, messages = Infinity, countTokens = estimateTokens }: KeepRecentOptions,
@@ -88,7 +86,6 @@ export function cutIndex(
   return cut;
 }
 
-/** The messages from an index on, after the system messages, and after the input to which they belong. */
 function messagesFrom(messages: readonly Message[], index: number): readonly Message[] {
   const before = messages.slice(0, index);
   const kept = [...before.filter(({ role }) => role === 'system'), ...inputBefore(messages, index)];

@@ -1,10 +1,7 @@
 import type { JsonObject, JsonValue } from './json/json.js';
 import type { Plain, OfType } from './typesOf.js';
 
-/**
- * What a provider needs to read a part again, under the provider's name: the signature of a call, the id of a file. It
- * is sent to that provider only; other providers ignore it.
- */
+/** What a provider needs to read a part again, under its name: a call's signature, a file's id. Others ignore it. */
 export type ProviderData = JsonObject;
 
 /**
@@ -13,10 +10,8 @@ export type ProviderData = JsonObject;
  */
 export type ProviderOptions = Readonly<Record<string, JsonObject>>;
 
-/** Data about a message or a run, for the application. It is sent to no provider. */
 export type Metadata = JsonObject;
 
-/** A text, as part of a message. */
 export interface TextPart {
   readonly type: 'text';
   readonly text: string;
@@ -24,12 +19,9 @@ export interface TextPart {
   readonly providerOptions?: ProviderOptions;
 }
 
-/** An image, a document or audio, as base64 `data` or as a `url`. */
 export type FilePart = {
   readonly type: 'file';
-  /** The media type (`image/png`, `application/pdf`). */
   readonly mediaType: string;
-  /** The file's name, if it has one. */
   readonly name?: string;
   readonly providerData?: ProviderData;
   /** Fields for the provider's encoding of this part (`cache_control`, `detail`). Default: none. */
@@ -39,19 +31,14 @@ export type FilePart = {
   | { /** The URL from which the provider can fetch the file. */ readonly url: string; readonly data?: never }
 );
 
-/** A source that the model cites: a page, a file or a passage. */
 export interface SourcePart {
   readonly type: 'source';
   /** The provider's id of the source. */
   readonly id?: string;
   readonly url?: string;
   readonly title?: string;
-  /** The cited passage. */
   readonly text?: string;
-  /**
-   * The position in the text of the response where the citation begins, in characters as the provider counts them.
-   * Absent if the provider reports none.
-   */
+  /** Where in the text of the response the citation begins, in characters as the provider counts them. */
   readonly start?: number;
   /** The position after the last character of the citation, counted like `start`. */
   readonly end?: number;
@@ -64,7 +51,6 @@ export interface SourcePart {
  */
 export interface ProviderPart {
   readonly type: 'provider';
-  /** The name of the provider (`Model.provider`). */
   readonly provider: string;
   /** What the model's wire has put there, and reads again. */
   readonly data: JsonObject;
@@ -104,7 +90,6 @@ export type ToolResultPart<Name extends string = string, Result = JsonValue> =
   | AnsweredCall<Name, Result>
   | UnansweredCall<Name>;
 
-/** The result of a tool call. */
 export interface AnsweredCall<Name extends string, Result> {
   readonly type: 'toolResult';
   readonly id: string;
@@ -115,12 +100,10 @@ export interface AnsweredCall<Name extends string, Result> {
   readonly data?: never;
 }
 
-/** The error of a tool call. */
 export interface UnansweredCall<Name extends string> {
   readonly type: 'toolResult';
   readonly id: string;
   readonly name: Name;
-  /** The error message for the model. */
   readonly error: string;
   readonly code?: ToolErrorCode;
   /** What the tool had done. Of an agent that has ended without an answer: its `finishReason` and its `text`. */
@@ -135,7 +118,6 @@ export const toolErrorTexts = {
   denied: 'The user denied the call.',
 } as const satisfies Partial<Record<ToolErrorCode, string>>;
 
-/** The result of a call that was cancelled or never started. */
 export function unfinishedResult(
   { id, name }: Pick<ToolCallPart, 'id' | 'name'>,
   code: 'cancelled' | 'not_executed',
@@ -146,7 +128,6 @@ export function unfinishedResult(
 /** A part of a message. */
 export type Part = Plain<TextPart | FilePart | SourcePart | ToolCallPart | ToolResultPart | ProviderPart>;
 
-/** A part of a message that is not only for a provider. */
 export type ReadablePart = Exclude<Part, { readonly type: 'provider' }>;
 
 /** The author of a message. The tool results of a turn are one `user` message. */
@@ -165,16 +146,13 @@ export interface Message {
   readonly providerOptions?: ProviderOptions;
 }
 
-/** Creates a message from a text or from parts. */
 function message(role: Role, content: string | readonly Part[]): Message {
   return { role, parts: typeof content === 'string' ? [{ type: 'text', text: content }] : content };
 }
 
-/** The parts that anybody can read. */
 export const readableParts = (parts: readonly Part[]): readonly ReadablePart[] =>
   parts.filter((part) => part.type !== 'provider');
 
-/** Returns the data of the parts for a provider, in order. */
 export const providerDataOf = ({ parts }: Pick<Message, 'parts'>, provider: string): readonly JsonObject[] =>
   parts.flatMap((part) => (part.type === 'provider' && part.provider === provider ? [part.data] : []));
 
@@ -207,10 +185,7 @@ export function filePart(content: Uint8Array | URL, mediaType: string, name?: st
 
 const SLICE_LENGTH = 0x8000;
 
-/**
- * Encodes bytes in base64 without Node's Buffer. It encodes slices, because spreading millions of arguments would
- * overflow the stack.
- */
+/** Without Node's Buffer, and in slices: spreading millions of arguments would overflow the stack. */
 export function base64(bytes: Uint8Array): string {
   let binary = '';
   for (let start = 0; start < bytes.length; start += SLICE_LENGTH)

@@ -5,14 +5,7 @@ import { setField } from './json/merge.js';
 import type { Metadata } from './message.js';
 import type { OfType } from './typesOf.js';
 
-/**
- * Merges metadata of a turn or a run. The later value of a key wins, with two exceptions: `serverTools` are merged by
- * `id`, and costs are added.
- *
- * @param earlier The metadata so far; undefined if there is none.
- * @param later The metadata to add.
- * @returns New metadata; neither argument is changed.
- */
+/** The later value of a key wins, but `serverTools` are merged by `id`, and costs are added. */
 export function mergeMetadata(earlier: Metadata | undefined, later: Metadata): Metadata {
   return new MetadataCollector(earlier).add(later).metadata ?? later;
 }
@@ -41,17 +34,15 @@ export function serverToolChunk(tool: ServerTool): OfType<Chunk, 'metadata'> {
   return { type: 'metadata', metadata: { serverTools: [tool] } };
 }
 
-/** Merges metadata like `mergeMetadata`, event by event: linear, because what was merged is extended and not copied. */
+/** Merges event by event in linear time: what was merged is extended and not copied. */
 export class MetadataCollector {
   private merged: Record<string, JsonValue> | undefined;
-  /** The `serverTools` of `merged`. */
   private tools: ToolList | undefined;
 
   constructor(initial?: Metadata) {
     if (initial) this.add(initial);
   }
 
-  /** The merged metadata; undefined if there was none. Later additions change it. */
   get metadata(): Metadata | undefined {
     return this.merged;
   }
@@ -75,7 +66,6 @@ export class MetadataCollector {
 /** Merges the entries with the same id, at the position of the first of them; the last value of a field wins. */
 class ToolList {
   readonly entries: JsonValue[] = [];
-  /** Where in `entries` an id is. */
   private readonly places = new Map<unknown, number>();
 
   add(entry: JsonValue): void {
@@ -90,7 +80,6 @@ class ToolList {
   }
 }
 
-/** The metadata that remains of a retracted attempt: its cost, since the provider charges for the attempt. */
 export function metadataOfRetracted(metadata: Metadata | undefined): Metadata | undefined {
   const cost = metadata?.['cost'];
   return cost === undefined ? undefined : { cost };

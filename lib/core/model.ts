@@ -8,16 +8,10 @@ import type { ToolDefinition } from './tool.js';
 /** Whether the model may or must call tools. `{ name }` forces a call to that tool. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
 
-/**
- * How much the model may think. `true`: the provider's default. `effort` applies to providers that have levels, and
- * `budget`, in tokens, to other providers.
- */
+/** `true`: the provider's default. `effort` is for providers that have levels, `budget`, in tokens, for others. */
 export type Thinking = boolean | { readonly effort?: ThinkingEffort; readonly budget?: number };
 
-/**
- * A level of thinking. Not every model has every level: a request with a level that the model is known not to have
- * fails with a ConfigurationError.
- */
+/** Not every model has every level: a ConfigurationError if the model is known not to have it. */
 export type ThinkingEffort = 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 
 /** The settings of a request that do not depend on the conversation. An omitted setting has the provider's default. */
@@ -32,14 +26,10 @@ export interface RequestSettings {
   readonly stopSequences?: readonly string[] | undefined;
   /** The seed for repeatable sampling, if the provider supports it. */
   readonly seed?: number | undefined;
-  /** How much the model may think. */
   readonly thinking?: Thinking | undefined;
   /** Whether the model may make several tool calls in one turn. */
   readonly parallelToolCalls?: boolean | undefined;
-  /**
-   * Fields of the provider's request, under the provider's name. They override the fields that Rivulet encodes:
-   * `{ openai: { service_tier: 'flex' } }`.
-   */
+  /** Override the fields that Rivulet encodes, by provider: `{ openai: { service_tier: 'flex' } }`. */
   readonly providerOptions?: ProviderOptions | undefined;
 }
 
@@ -91,8 +81,5 @@ export interface Model {
   stream(request: ModelRequest): Observable<Chunk>;
 }
 
-/**
- * A tool choice, or a function of the run's state, and of the user's own value, that returns one. A plain choice
- * applies to the first turn of a run.
- */
+/** A plain choice applies to the first turn of a run; a function receives the state and the user's own value. */
 export type ToolChoiceOption<C = never> = ToolChoice | ((state: RunState, context: C) => ToolChoice | undefined);

@@ -3,7 +3,6 @@ import type { Checkpoint, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
 import type { ToolCallPart } from './message.js';
 
-/** What the run of a call does to the run of the agent inside it. */
 export interface InnerRunControl {
   /** Stops the inner run: it ends with what it has. */
   stop(): void;
@@ -12,11 +11,10 @@ export interface InnerRunControl {
 }
 
 /**
- * The run that has made a call, for a tool that runs an agent: `agentTool` reads it as `outer` of its context. An inner
- * run is known by the id of the call. It reports to its outer run directly, so tools made of tools need no support.
+ * What `agentTool` reads as `outer` of its context. The inner run reports to its outer run directly, so tools made of
+ * tools need no support.
  */
 export interface OuterRun {
-  /** The call. */
   readonly call: ToolCallPart;
   /** Whether the outer run has checkpoints, so that the inner one needs them too. */
   readonly checkpoints: boolean;
@@ -39,14 +37,12 @@ export interface OuterRun {
 /** The id of an inner call in the outer run. Inner and outer runs choose their ids independently. */
 export const nestedId = (outer: string, inner: string): string => `${outer}/${inner}`;
 
-/** An inner call that waits, as a waiting call of the outer run. */
 export const asOuterCall = <Call extends WaitingCall>(outer: string, call: Call): Call => ({
   ...call,
   id: nestedId(outer, call.id),
   path: [outer, ...(call.path ?? [call.id])],
 });
 
-/** The calls of inner runs that wait, as waiting calls of the outer run. */
 export function waitingInside(nested: Iterable<readonly [id: string, checkpoint: Checkpoint]>): readonly WaitingCall[] {
   return [...nested].flatMap(([id, { open }]) => (open?.waiting ?? []).map((call) => asOuterCall(id, call)));
 }

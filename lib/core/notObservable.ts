@@ -1,6 +1,6 @@
 import { ConfigurationError } from './errors.js';
 
-/** Creates the error for what is not an Observable of RxJS: a Promise, an array, an Observable of the platform. */
+/** For a Promise, an array, an Observable of the platform. */
 export function notObservable(subject: 'model' | 'options', what: string, value: unknown): ConfigurationError {
   const kind = Object.prototype.toString.call(value).slice(8, -1); // `Promise`, `Array`, `Undefined`
   return new ConfigurationError(

@@ -2,12 +2,8 @@ import { from, take } from 'rxjs';
 import type { ObservableInput, Subscriber } from 'rxjs';
 
 /**
- * Calls a function at the first value of a notifier, until an output closes. As with `takeUntil`, an error of the
+ * Calls a function at the first value of a notifier, until the output closes. As with `takeUntil`, an error of the
  * notifier fails the output, and its completion has no effect.
- *
- * @param out The output. If it is already closed, the notifier is not subscribed.
- * @param notifier The notifier.
- * @param notify Called once, synchronously with the notifier's first value.
  */
 export const onFirstValue = (out: Subscriber<unknown>, notifier: ObservableInput<unknown>, notify: () => void): void =>
   onEachValue(out, from(notifier).pipe(take(1)), notify);

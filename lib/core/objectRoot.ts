@@ -5,12 +5,9 @@ import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
 const rootKeywords = ['$ref', 'allOf', 'anyOf', 'oneOf', 'enum', 'const', 'not', 'if', 'then', 'else'] as const;
 
 /**
- * Converts the schema of a tool's parameters to one that every API accepts: an object at the root, without a choice.
- * OpenAI: "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level";
- * Anthropic: "input_schema does not support oneOf, allOf, or anyOf at the top level".
- *
- * The properties of all members become those of one object, which requires what every member of a choice requires. The
- * description lists the members. The tool still validates its arguments with its own schema.
+ * Every API accepts an object at the root, without a choice. OpenAI: "schema must have type 'object' and not have
+ * 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level"; Anthropic: "input_schema does not support oneOf, allOf, or
+ * anyOf at the top level". A choice becomes one object with the properties of all its members.
  */
 export function objectRoot(schema: JsonSchema): JsonSchema {
   const isObject = schema['type'] === 'object';
@@ -28,15 +25,12 @@ export function objectRoot(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** What an object schema says of its properties, with its members. */
 interface Member {
   readonly properties: Map<string, JsonValue[]>;
   readonly required: Set<JsonValue>;
-  /** The members of a choice, as text. */
   readonly members: string[];
 }
 
-/** The elements of a keyword's value. */
 export const list = (value: JsonValue | undefined) => asArray(value) as readonly JsonValue[];
 
 /** How many references lead from one member to the next. */
@@ -70,7 +64,6 @@ function readMember(schema: JsonObject, root: JsonSchema, depth: number): Member
   return own;
 }
 
-/** The required properties of a member of a choice: `{kind: "circle", radius}`. */
 function describeMember({ properties, required, members }: Member): string {
   if (members.length > 0) return members.join('; ');
   const names = [...properties].map(([name, [schema]]) => {
@@ -90,7 +83,6 @@ function joinSchemas(schemas: readonly JsonValue[]): JsonValue {
   return isText ? { type: 'string', enum: constants } : { anyOf: unique };
 }
 
-/** The schema at a reference within the root, `#/$defs/name`; undefined if there is none. */
 export function resolveReference(reference: JsonValue | undefined, root: JsonSchema): JsonObject | undefined {
   if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;
   let found: JsonValue | undefined = root;

@@ -2,25 +2,19 @@ import { isJsonObject, omitUndefined } from './json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
 import { BracketScanner, isOpening, QUOTE } from './json/scan.js';
 
-/** The property of the wrapper that holds the output. */
 export const WRAPPER_KEY = 'value';
 
 /**
- * Whether an output is wrapped in an object, `{ "value": ... }`. OpenAI requires an object at the root, without `anyOf`
- * (`lib/transform` of openai 7.57: "Root schema must have type: 'object'", "must not use `anyOf`"), and the parameters
- * of a tool are an object on all wires.
+ * OpenAI requires an object at the root, without `anyOf` (`lib/transform` of openai 7.57: "Root schema must have type:
+ * 'object'", "must not use `anyOf`"), and the parameters of a tool are an object on all wires.
  */
 export const isWrapped = (schema: JsonSchema): boolean =>
   schema['type'] !== 'object' ||
   ['anyOf', 'oneOf', 'allOf', 'enum', 'const', '$ref'].some((keyword) => keyword in schema);
 
-/** The schema of an output in a request: wrapped if its root is not an object. */
 export const outputSchema = (schema: JsonSchema): JsonSchema => (isWrapped(schema) ? wrapSchema(schema) : schema);
 
-/**
- * Wraps the schema of an output in an object. Definitions stay at the root, where references find them; references to
- * the root become references to the output.
- */
+/** Definitions stay at the root, where references find them; references to the root become those to the output. */
 export function wrapSchema(schema: JsonSchema): JsonSchema {
   const known = wrappedSchemas.get(schema);
   if (known) return known;
@@ -29,7 +23,6 @@ export function wrapSchema(schema: JsonSchema): JsonSchema {
   return wrapped;
 }
 
-/** The wrapped schemas. Schemas are immutable: each turn of a run needs that of its output. */
 const wrappedSchemas = new WeakMap<JsonSchema, JsonSchema>();
 
 function createWrapped(schema: JsonSchema): JsonSchema {
@@ -62,11 +55,9 @@ const moveReference = (reference: string): string =>
     ? `#/properties/${WRAPPER_KEY}${reference.slice(1)}`
     : reference;
 
-/** Removes the wrapper from a text that arrives in deltas. */
 export interface Unwrapper {
   /** Receives the next text, and emits what is the output's. Returns true if that is the complete text. */
   read(text: string): boolean;
-  /** Emits what is held back, unless it is the end of the wrapper. */
   release(): void;
 }
 
@@ -78,11 +69,8 @@ const beginning = /^\s*(?:```(?:json)?\s*)?\{\s*"value"\s*:/;
 const MAX_BEGINNING = 200;
 
 /**
- * Creates an unwrapper. Text is held back while it may be the beginning of the wrapper, and after the value. A text
- * that is not wrapped passes unchanged, and so does what follows a value and does not end the wrapper: the validation
- * of the output decides about them. The time is linear in the length of the text, however it is cut.
- *
- * @param emit Receives the text of the output.
+ * Holds back what may be the beginning of the wrapper, and what follows the value. Text that is not wrapped, and other
+ * text after a value, pass unchanged: the validation decides about them. Linear however the text is cut.
  */
 export function createUnwrapper(emit: (text: string) => void): Unwrapper {
   let state: 'beginning' | 'value' | 'end' | 'unwrapped' = 'beginning';
@@ -144,7 +132,6 @@ export function createUnwrapper(emit: (text: string) => void): Unwrapper {
   };
 }
 
-/** Whether a text after the value is the end of the wrapper, or a part of it. */
 function isEnd(text: string): boolean {
   const end = text.trim();
   return end === '' || end === '}' || /^\}\s*```$/.test(end);

@@ -3,9 +3,7 @@ export interface Progress<P = unknown> {
   readonly [progressValue]: P;
 }
 
-/**
- * A registered symbol, so that the ESM and the CommonJS build of this package recognize each other's progress values.
- */
+/** Registered, so that the ESM and the CommonJS build recognize each other's values. */
 const progressValue: unique symbol = Symbol.for('rivulet.progress');
 
 /**
@@ -30,12 +28,10 @@ export function progress<P>(value: P): Progress<P> {
   return { [progressValue]: value };
 }
 
-/** Whether a value is marked as progress. */
 export function isMarkedProgress(value: unknown): value is Progress {
   return typeof value === 'object' && value !== null && progressValue in value;
 }
 
-/** The value that was passed to `progress`. */
 export function valueOfProgress<P>(marked: Progress<P>): P {
   return marked[progressValue];
 }

@@ -1,7 +1,6 @@
 import { RivuletError } from './errors.js';
 import type { Fields } from './json/json.js';
 
-/** The names of the limits in the message of a `RateLimitError`. */
 const limits = {
   requests: 'requests per minute',
   tokens: 'tokens per minute',
@@ -14,16 +13,9 @@ export class RateLimitError extends RivuletError {
   readonly code = 'rate_limit';
   override readonly isPublic = true;
   override readonly retryable = true;
-  /**
-   * The time until there is room, in milliseconds. Absent for `concurrency`: no one knows when a request will end.
-   */
+  /** In milliseconds. Absent for `concurrency`: no one knows when a request will end. */
   readonly retryAfter?: number;
 
-  /**
-   * @param limit The limit that is reached.
-   * @param max Its value.
-   * @param retryAfter The time until there is room, in milliseconds, if known.
-   */
   constructor(
     readonly limit: 'requests' | 'tokens' | 'concurrency',
     readonly max: number,

@@ -7,12 +7,7 @@ import { toolCallsOf } from './message.js';
 /** The version of the format. Raise it when an older version of the library cannot read a checkpoint any more. */
 const VERSION = 1;
 
-/**
- * Checks that a value from a database is a complete checkpoint from which an orchestrator can resume. The order of keys
- * does not matter, and unknown keys are ignored.
- *
- * @throws ConfigurationError `checkpoint`, with the path of the first invalid field.
- */
+/** Unknown keys are ignored. Throws ConfigurationError `checkpoint`, with the path of the first invalid field. */
 export function readCheckpoint(value: unknown, orchestrator: string): Checkpoint {
   record(value, 'The value');
   const checkpoint = value as Record<string, unknown>;
@@ -26,7 +21,6 @@ export function readCheckpoint(value: unknown, orchestrator: string): Checkpoint
   return checkpoint as unknown as Checkpoint;
 }
 
-/** Throws an error with the path of the value if the value is not as expected. */
 type Check = (value: unknown, path: string) => void;
 
 /** The fields of an object, and how each is checked. A field `name?` may be absent, and a field `name[]` is a list. */

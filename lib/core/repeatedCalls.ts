@@ -2,13 +2,7 @@ import { isSameJson } from './json/equal.js';
 import { hasToolResults, toolCallsOf } from './message.js';
 import type { Message, ToolCallPart } from './message.js';
 
-/**
- * How many turns in a row made the same call: the same tool with the same arguments. It counts back from the end of the
- * history to the user's last input, or to a turn without the call. Other calls of these turns do not matter.
- *
- * @param messages The conversation, oldest message first.
- * @param call The call.
- */
+/** Counts back to the user's last input, or to a turn without the call. Other calls do not matter. */
 export function countRepeatedCalls(messages: readonly Message[], call: ToolCallPart): number {
   let count = 0;
   for (let index = messages.length - 1; index >= 0; index--) {

@@ -1,12 +1,7 @@
 import { ConfigurationError } from './errors.js';
 import type { Model } from './model.js';
 
-/**
- * Checks a model that JavaScript may pass.
- *
- * @param problem What happened if it is neither a model nor the name of one.
- * @throws ConfigurationError `model` for anything but a model.
- */
+/** Throws ConfigurationError `model` for what JavaScript may pass; `problem` says what it is. */
 export function requireModel(model: unknown, problem: string): void {
   if (typeof (model as Partial<Model> | null | undefined)?.stream === 'function') return;
   throw new ConfigurationError(

@@ -4,8 +4,8 @@ import { isRecord } from './json/json.js';
 import { requireNumber } from './options.js';
 
 /**
- * What the value of an option has to be. `number`: one that JSON can contain. A number: one of at least that, or
- * Infinity. `Observable`: anything that `from` of RxJS accepts. `any`: it is checked elsewhere.
+ * `number`: one that JSON can contain. A number: one of at least that, or Infinity. `Observable`: anything that `from`
+ * of RxJS accepts. `any`: it is checked elsewhere.
  */
 type SimpleKind =
   | 'string'
@@ -27,10 +27,8 @@ interface NestedKinds {
 /** One kind, or several of which the value has one. */
 type Kind = SimpleKind | NestedKinds | readonly (SimpleKind | NestedKinds)[];
 
-/** The options of a function, and what each value has to be. */
 export type OptionKinds<Options> = Readonly<Record<keyof Options, Kind>>;
 
-/** What other libraries call some options. */
 const otherNames: Readonly<Record<string, string>> = {
   inputSchema: 'parameters',
   instructions: 'system',
@@ -40,16 +38,9 @@ const otherNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * Checks options that JavaScript may pass: TypeScript rejects the same.
- *
- * A name that is nearly that of an option, or that another library has for one, is a mistake. Any other name is
- * ignored, since an object may have fields for others; inside an option it is an error.
- *
- * @param owner Whose options they are, for the error.
- * @param options The options.
- * @param kinds The options that exist.
- * @throws ConfigurationError `options` for such a name, and for a value of another kind. Texts are not repeated in it,
- * since they may be keys.
+ * Checks what TypeScript rejects. A name that is nearly an option's, or another library's, is a mistake; others are
+ * ignored, since an object may have fields for others; inside an option they are errors. Texts are not repeated: they
+ * may be keys.
  */
 export function requireOptions(owner: string, options: unknown, kinds: OptionKinds<Readonly<Record<string, unknown>>>) {
   if (!isRecord(options)) throw wrongKind(`The options of ${owner} are`, options, ['object']);
@@ -108,7 +99,6 @@ const nearestName = (name: string, names: readonly string[]): string | undefined
     .concat(names.filter((each) => each === otherNames[name]))
     .find((each) => each !== undefined);
 
-/** Whether a text becomes another one if at most so many characters are inserted, removed or replaced. */
 function isNear(from: string, to: string, changes: number): boolean {
   if (Math.abs(from.length - to.length) > changes) return false;
   if (from === '' || to === '') return true;

@@ -8,7 +8,6 @@ import type { Model, ModelRequest } from './model.js';
 import { notObservable } from './notObservable.js';
 import { onEachValue } from './notifier.js';
 
-/** The `finish` of a response that is stopped. */
 export const stoppedFinish: FinishChunk = { type: 'finish', reason: 'stopped' };
 
 /** What a stop emits for the model, which may answer that its own `finish` follows: it is already on its way. */
@@ -28,7 +27,6 @@ export class ResponseStop {
     enforcedStops.add(this.notifier);
   }
 
-  /** Asks the model to end its response. Returns whether its own `finish` follows. */
   ask(): boolean {
     const call = new StopCall();
     this.calls.next(call);
@@ -50,12 +48,8 @@ export function openResponse(model: Pick<Model, 'stream'>, request: ModelRequest
 }
 
 /**
- * The response of a model, until a notifier or the request's own `stop` emits. The model is asked to end its response
- * (`request.stop`), so that its operators emit what they hold before its `finish`. If it does not know `stop`, or waits
- * for a retry, it is unsubscribed, and the `finish` has no usage.
- *
- * @param notifier Default: the request's own `stop`. If there is none, the response is unchanged.
- * @param finish The `finish` of a stopped response. Default: the reason is `stopped`.
+ * Asks the model to end its response (`request.stop`), so that its operators emit what they hold before its `finish`. A
+ * model that does not know `stop`, or waits for a retry, is unsubscribed, and the `finish` has no usage.
  */
 export function stopResponse(
   model: Pick<Model, 'stream'>,
@@ -75,27 +69,18 @@ export function stopResponse(
   });
 }
 
-/**
- * Makes a model obey the `stop` of its requests also while it waits. Who stops with `stopResponse` unsubscribes it
- * anyway, so that only a request from outside passes one more subscriber.
- */
+/** `stopResponse` unsubscribes anyway: only a request from outside passes one more subscriber. */
 export const obeyStop =
   (stream: Model['stream']): Model['stream'] =>
   (request) =>
     request.stop && !enforcedStops.has(request.stop) ? stopResponse({ stream }, request) : stream(request);
 
-/** How a response is ended: with this `finish`, after this call of a stop. */
 interface Ending {
   readonly finish: FinishChunk;
   readonly call?: unknown;
 }
 
-/**
- * Replaces the rest of a response by a `finish`, after what the source emits when it is asked to end.
- *
- * @param endings The first one counts.
- * @param stop Asks the source. Default: it is not asked.
- */
+/** Ends a response with the `finish` of the first ending, after what the source emits when asked. */
 export function finishOn(endings: Observable<Ending>, stop?: ResponseStop): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out, source) => {
     let stopped: FinishChunk | undefined;

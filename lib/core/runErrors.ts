@@ -20,21 +20,14 @@ import type { Plain } from './typesOf.js';
 export class OutputError extends RivuletError {
   override readonly name = 'OutputError';
   readonly code = 'output';
-  /** The name of the orchestrator that ran the turn. */
   declare readonly orchestrator: string;
-  /** The model's provider. */
   declare readonly provider: string;
-  /** The number of the turn in its run, from 1. */
   declare readonly turn: number;
-  /** The model's text, unchanged. */
   declare readonly text: string;
 
   /**
-   * @param reason `invalid`: the output does not match the schema, even after all repair attempts; `refused`: the model
-   * refused; `length`: the token limit truncated the output; `maxTurns`: the run reached `maxTurns` without an output.
-   * @param problem What happened, including the messages of the validation.
-   * @param nextStep What to do about it.
-   * @param details The orchestrator, the provider and the turn of the error, and the model's text.
+   * `invalid`: the output does not match the schema after all repairs; `refused`: the model refused; `length`: the
+   * token limit truncated it; `maxTurns`: the run reached them without an output.
    */
   constructor(
     readonly reason: 'invalid' | 'refused' | 'length' | 'maxTurns',
@@ -57,11 +50,6 @@ export class ElementError extends RivuletError {
   override readonly name = 'ElementError';
   readonly code = 'element';
 
-  /**
-   * @param index The element's index in the array, from 0.
-   * @param element The element, as the model wrote it.
-   * @param invalid The validation message of the schema.
-   */
   constructor(
     readonly index: number,
     readonly element: unknown,
@@ -80,13 +68,8 @@ export class ElementError extends RivuletError {
 export class AllModelsFailedError extends RivuletError {
   override readonly name = 'AllModelsFailedError';
   readonly code = 'all_models_failed';
-  /** Whether one of the errors is `retryable`. */
   declare readonly retryable: boolean;
 
-  /**
-   * @param models The models.
-   * @param errors The error of each model, in the order of the models.
-   */
   constructor(
     models: readonly Pick<Model, 'provider' | 'name'>[],
     readonly errors: readonly unknown[],
@@ -108,7 +91,7 @@ export class GuardError extends RivuletError {
   /** True: the model may answer differently. */
   override readonly retryable = true;
 
-  /** @param tool The tool that the model called; undefined if its text was rejected. */
+  /** `tool` is undefined if the model's text was rejected. */
   constructor(readonly tool: string | undefined) {
     const what = tool === undefined ? 'text' : `call of the tool "${tool}"`;
     super(`A guard has rejected the model's ${what}. Ask again with retryModel, or another model with fallback.`);

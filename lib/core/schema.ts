@@ -2,10 +2,7 @@ import { ConfigurationError, errorText } from './errors.js';
 import { isRecord, isWeakKey, omit } from './json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
 
-/**
- * The part of the Standard Schema interface (standardschema.dev) that Rivulet uses. zod, valibot and arktype implement
- * it.
- */
+/** The part of Standard Schema (standardschema.dev) that Rivulet uses. zod, valibot and arktype implement it. */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1;
@@ -39,7 +36,6 @@ export type Schema<T = unknown> = StandardSchema<unknown, T> | PlainSchema<T>;
 /** The type of the JSON that a schema accepts, before its defaults and transformations. */
 export type InferInput<S> = S extends StandardSchema<infer Input, unknown> ? Input : JsonObject;
 
-/** The type of the validated value. */
 export type Infer<S> =
   S extends StandardSchema<unknown, infer T>
     ? T
@@ -47,18 +43,13 @@ export type Infer<S> =
       ? T
       : JsonObject;
 
-/** The result of a validation: the validated value, or an error message that a model can act on. */
 export type Validation<T> = { readonly value: T } | { readonly invalid: string };
 
 const isStandard = (schema: Schema): schema is StandardSchema => '~standard' in schema;
 
 /**
- * Returns the JSON Schema of a schema, for requests.
- *
- * @param schema The schema.
- * @param subject Describes the value in error messages, for example `The output`.
- * @throws ConfigurationError `schema` if the value is not a schema, or if a Standard Schema cannot be converted to JSON
- * Schema. zod schemas can be converted since zod 4.2, except for types that JSON cannot represent, such as dates.
+ * Throws ConfigurationError `schema`. zod schemas convert since zod 4.2, except for types that JSON cannot represent,
+ * such as dates. `subject` begins the error, for example `The output`.
  */
 export function toJsonSchema(schema: Schema, subject: string): JsonSchema {
   if (!isWeakKey(schema)) throw notASchema(subject); // the schemas of arktype are functions
@@ -113,14 +104,7 @@ const notASchema = (subject: string) =>
     'Pass z.object({ ... }), another Standard Schema, or a JSON Schema.',
   );
 
-/**
- * Validates a value. With a plain JSON Schema without `validate`, it checks only that the value is an object with the
- * required keys.
- *
- * @param schema The schema to validate with.
- * @param value The value, as the model wrote it.
- * @returns The result, or a Promise of the result if the schema validates asynchronously.
- */
+/** A plain JSON Schema without `validate` checks only for an object with the required keys. */
 export function validate<T>(schema: Schema<T>, value: JsonValue): Validation<T> | Promise<Validation<T>> {
   if (isStandard(schema)) {
     const result = schema['~standard'].validate(value);

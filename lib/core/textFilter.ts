@@ -7,14 +7,9 @@ import { asKnownEvent } from './eventGuards.js';
 
 /** Reads the text of a turn. It holds back text whose meaning depends on later text: `<thi` may begin a tag. */
 export interface TextReader {
-  /**
-   * Receives the next text. Returns true if the chunk is to be emitted as it is. Otherwise the reader has emitted what
-   * is decided, and holds back the rest.
-   */
+  /** Returns true to emit the chunk as it is. Otherwise the reader has emitted what is decided. */
   read(chunk: TextChunk): boolean;
-  /**
-   * Emits the held text, and forgets it. `next` is the event that follows; undefined at an error, or the end.
-   */
+  /** Emits the held text. `next` is the event that follows; undefined at an error or the end. */
   release(next?: StreamEvent): void;
 }
 
@@ -22,18 +17,12 @@ export interface TextReader {
 export type StartTextReader = (emit: (event: TextChunk | StreamEvent) => void) => TextReader;
 
 /**
- * Filters text whose deltas may be cut anywhere, for one subscription: a reader holds text back until it is decided.
- *
- * Metadata and notices have no position in the text, and pass. Before any other event, the held text is released.
- * `retract` drops it, and starts another reader.
+ * Filters text that may be cut anywhere. Metadata and notices have no position in the text, and pass; any other event
+ * releases the held text first. `retract` drops it, and starts another reader.
  */
 export class TextFilter {
   private reader: TextReader;
 
-  /**
-   * @param start Called at the beginning, and at each `retract`.
-   * @param emit Receives the events.
-   */
   constructor(
     private readonly start: StartTextReader,
     private readonly emit: (event: TextChunk | StreamEvent) => void,
@@ -59,7 +48,6 @@ export class TextFilter {
     this.emit(event);
   }
 
-  /** Emits the held text. */
   release(): void {
     this.reader.release();
   }

@@ -4,21 +4,7 @@ import { TimeoutError } from './timeoutError.js';
 import type { TimeoutPhase } from './timeoutError.js';
 import { MAX_TIMER_DELAY, requireNumber } from './options.js';
 
-/**
- * Limits the total time of a source.
- *
- * ```
- * source   -a---b---c---|
- * result   -a---b--#         limit: 8 ms
- * ```
- *
- * RxJS's `timeout({ each })` restarts with each value, so a source that keeps emitting would never time out.
- *
- * @param phase What is limited: the error names it.
- * @param limit The longest time from the subscription to the end, in milliseconds. Default: no limit.
- * @returns The source's values. Fails with TimeoutError, and with ConfigurationError `options` for a limit that is not
- * a number.
- */
+/** RxJS's `timeout({ each })` restarts with each value: a source that keeps emitting would never time out. */
 export function timeLimit<T>(phase: TimeoutPhase, limit = Infinity): MonoTypeOperatorFunction<T> {
   if (limit === Infinity) return identity;
   const exceeded = defer(() => {

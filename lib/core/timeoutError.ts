@@ -1,7 +1,6 @@
 import { RivuletError } from './errors.js';
 import type { Fields } from './json/json.js';
 
-/** The message of a `TimeoutError` for each phase. */
 const timeoutTexts = {
   connect: (limit: number) =>
     `The server sent no headers within ${limit} ms. Raise or omit timeout.connect: some servers send them with the ` +
@@ -23,17 +22,12 @@ export class TimeoutError extends RivuletError {
   override readonly name = 'TimeoutError';
   readonly code = 'timeout';
   override readonly isPublic = true;
-  /**
-   * Whether the request is sent again: true as long as nothing was emitted (`connect`, `first`, `body`). `retryModel`
-   * also starts a turn over after `each`.
-   */
+  /** Whether the request is sent again: as long as nothing was emitted. `retryModel` also starts over after `each`. */
   declare readonly retryable: boolean;
 
   /**
-   * @param phase `connect`: the headers of the response did not arrive in time; `first`: its content did not begin in
-   * time; `body`: its headers arrived, and nothing more for too long; `each`: nothing arrived for too long during the
-   * response; `turn`, `tool`, `run`: a turn, a tool or a run did not end in time.
-   * @param milliseconds The limit that was exceeded.
+   * `connect`: no headers in time; `first`: no content; `body`: nothing after the headers; `each`: a silence within the
+   * response; `turn`, `tool`, `run`: these did not end in time.
    */
   constructor(
     readonly phase: keyof typeof timeoutTexts,
@@ -48,5 +42,4 @@ export class TimeoutError extends RivuletError {
   }
 }
 
-/** The limits of time whose end is a `TimeoutError`. */
 export type TimeoutPhase = TimeoutError['phase'];

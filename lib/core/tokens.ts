@@ -1,11 +1,10 @@
 import type { Message, Part } from './message.js';
 
-/** Returns the number of tokens of messages, or an estimate of it. */
 export type CountTokens = (messages: readonly Message[]) => number;
 
 /**
- * The average length of a token of English text: "one token generally corresponds to ~4 characters of text"
- * (platform.openai.com/tokenizer). Code has shorter tokens, and a Chinese character is about one token.
+ * English text: "one token generally corresponds to ~4 characters of text" (platform.openai.com/tokenizer). Code has
+ * shorter tokens, and a Chinese character is about one.
  */
 const CHARACTERS_PER_TOKEN = 4;
 

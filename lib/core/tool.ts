@@ -66,15 +66,13 @@ export type ApprovalContext<C = unknown> = Omit<
 >;
 
 /**
- * Whether a call must be approved before it runs: a value, or a function of its validated arguments. A Promise or an
- * Observable may also emit the `details` that are shown to the person who decides. Declared as a method, for the same
- * reason as `execute`.
+ * Whether a call must be approved: a value, or a function of its valid arguments; a Promise or an Observable may also
+ * emit `details` for the person who decides. A method, for the same reason as `execute`.
  */
 export type NeedsApproval<Arguments = unknown, C = unknown> =
   | boolean
   | { decide(args: Arguments, context: ApprovalContext<C>): NeededApproval }['decide'];
 
-/** Whether an approval is needed; an object: it is, and these are its details. */
 type NeededApproval = boolean | ObservableInput<boolean | JsonObject>;
 
 /**
@@ -130,7 +128,6 @@ export interface ToolDefinition {
   readonly providerOptions?: ProviderOptions;
 }
 
-/** The schema of a tool without parameters: an empty object. */
 const noParameters = { type: 'object', properties: {}, additionalProperties: false } as const;
 
 /**
@@ -228,11 +225,7 @@ const definitionKinds: OptionKinds<Tool & { progress: unknown }> = {
   progress: 'any',
 };
 
-/**
- * Checks a tool that JavaScript may pass: TypeScript rejects most of the same.
- *
- * @throws ConfigurationError `options` or `tools`.
- */
+/** Throws ConfigurationError `options` or `tools` for what JavaScript may pass. */
 export function requireTool(definition: unknown): void {
   const name = isRecord(definition) && typeof definition['name'] === 'string' ? definition['name'] : '';
   requireOptions(name === '' ? 'a tool' : `the tool "${name}"`, definition, definitionKinds);
@@ -245,7 +238,6 @@ export function requireTool(definition: unknown): void {
   );
 }
 
-/** The fields that all definitions of tools have. */
 interface ToolHead<Name extends string, S extends Schema> {
   readonly name: Name;
   readonly description: string;

@@ -3,19 +3,9 @@ import type { Progress } from './progress.js';
 import type { Infer, Schema } from './schema.js';
 
 /**
- * The possible return values of a tool's `execute`. `R` is the type of the result, and `P` the type of the progress.
- *
- * - A value is the result.
- * - A Promise is resolved; its value may be a result, an Observable, an async iterable or a generator.
- * - An Observable (of RxJS or another library), or an async iterable that is not a generator: values marked with
- *   `progress` are emitted at once. The last unmarked value is the result; each earlier unmarked value is emitted as
- *   progress when the next unmarked value arrives.
- * - A generator, synchronous or asynchronous: its yields are progress, and its return value is the result. Without a
- *   return value, the last yield is the result; it is emitted as progress as well if the generator did not end right
- *   after it.
- *
- * A value that may be either is held until this is decided. If the tool fails, is cancelled or misses its deadline, the
- * held value is emitted as progress.
+ * What `execute` may return. Of an Observable or async iterable, the last value not marked with `progress` is the
+ * result, and earlier ones are progress. A generator's yields are progress and its return value, or else its last
+ * yield, is the result. A value that may be either is held until this is decided.
  */
 export type ToolOutput<R, P = never> = R | ToolStream<R, P> | PromiseLike<R | ToolStream<R, P>>;
 
@@ -26,7 +16,6 @@ type ToolStream<R, P> =
   | AsyncGenerator<P | Progress<P>, R>
   | Generator<P | Progress<P>, R>;
 
-/** A synchronous or asynchronous generator. The type of the values passed to `next` does not matter. */
 type AnyGenerator<Y, R> = AsyncGenerator<Y, R, never> | Generator<Y, R, never>;
 
 // eslint-disable-next-line @typescript-eslint/no-invalid-void-type -- for a generator without a return value
@@ -58,10 +47,7 @@ type GeneratorResult<Y, R> = [R] extends [Nothing]
     ? Exclude<R, Nothing> | OrUndefined<Unmarked<Y>>
     : R;
 
-/**
- * The type of the progress for a return type of `execute`: marked values, and unmarked values that another value
- * follows.
- */
+/** Marked values, and unmarked values that another value follows. */
 type StreamProgress<Output> =
   Output extends Progress<infer M>
     ? M
@@ -77,10 +63,7 @@ type StreamProgress<Output> =
 
 type ProgressValue<T> = T extends Progress<infer M> ? M : T;
 
-/**
- * The type of a tool's progress. Without a stream and without a progress schema, all progress comes from
- * `context.progress`, which accepts any value.
- */
+/** Without a stream and a progress schema, all progress comes from `context.progress`, which accepts any value. */
 export type ProgressOf<Output, P> = unknown extends Output
   ? unknown
   : P extends Schema

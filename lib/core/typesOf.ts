@@ -23,7 +23,7 @@ type Last<Items extends readonly unknown[]> =
   Required<Items> extends readonly [...unknown[], infer Item] ? Item : never;
 
 /**
- * The members of a union without their names, which are not public. TypeScript writes a type without a name into the
- * declarations of a user's code; one with a name that the package does not export is an error there (TS2883).
+ * TypeScript writes a type without a name into the declarations of a user's code; a name that the package does not
+ * export is an error there (TS2883).
  */
 export type Plain<Union> = Union extends unknown ? { [Key in keyof Union]: Union[Key] } : never;

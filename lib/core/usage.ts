@@ -50,13 +50,11 @@ export function addUsage(a: Counts | undefined, b: Counts | undefined): Usage {
   return usage;
 }
 
-/** Adds usages; undefined if no count is known. */
 export function sumUsages(usages: readonly (Usage | undefined)[]): Usage | undefined {
   const sum = usages.reduce<Usage>(addUsage, {});
   return hasCounts(sum) ? sum : undefined;
 }
 
-/** Whether any count is known. */
 export const hasCounts = (usage: Usage | undefined): usage is Usage =>
   usage !== undefined && Object.keys(usage).length > 0;
 

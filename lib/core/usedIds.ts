@@ -1,15 +1,12 @@
 import type { Message } from './message.js';
 
-/** The tool call ids that a conversation has used. */
 export interface UsedIds {
   has(id: string): boolean;
 }
 
 /**
- * The ids of all tool calls of a conversation, which a new call must not reuse.
- *
- * They are collected once per conversation. `appendMessages` then adds only the ids of the new messages, so that a turn
- * of a long run does not read the complete history again.
+ * Collected once per conversation; `appendMessages` adds only the new ids, so that a turn of a long run does not read
+ * the complete history again.
  */
 export function usedToolCallIds(messages: readonly Message[]): UsedIds {
   const index = indexes.get(messages) ?? IdIndex.empty().continueWith(messages);
@@ -17,10 +14,7 @@ export function usedToolCallIds(messages: readonly Message[]): UsedIds {
   return index;
 }
 
-/**
- * Appends messages to a conversation. If its used ids have been collected, the ids of the new messages are added to
- * them.
- */
+/** If the used ids have been collected, those of the new messages are added to them. */
 export function appendMessages(messages: readonly Message[], added: readonly Message[]): readonly Message[] {
   const all = messages.concat(added);
   const index = indexes.get(messages)?.continueWith(added);
@@ -30,7 +24,6 @@ export function appendMessages(messages: readonly Message[], added: readonly Mes
 
 const indexes = new WeakMap<readonly Message[], IdIndex>();
 
-/** The ids that a conversation and all its continuations have used. */
 interface SharedIds {
   /** For each id, the number of calls before the first call with this id. */
   readonly positions: Map<string, number>;
@@ -38,10 +31,8 @@ interface SharedIds {
 }
 
 /**
- * The used ids of one conversation. A conversation and its continuation share one map; each sees only the ids whose
- * position is below its own number of calls. The first continuation extends the map. A second continuation of the same
- * conversation (a run that is repeated from a stored state) copies the map, because it would otherwise see the ids of
- * the first continuation.
+ * A conversation and its continuation share one map; each sees only positions below its own number of calls. A second
+ * continuation (a run repeated from a stored state) copies it: it would see the ids of the first.
  */
 class IdIndex implements UsedIds {
   private constructor(

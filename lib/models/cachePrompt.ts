@@ -10,7 +10,6 @@ import { openResponse } from '../core/response.js';
 import { requireOptions } from '../core/requireOptions.js';
 import type { ToolDefinition } from '../core/tool.js';
 
-/** Options of `cachePrompt`. */
 export interface CachePromptOptions {
   /**
    * How long the provider keeps a prompt after its last use. `short`: 5 minutes (Anthropic), 30 minutes (OpenAI).
@@ -19,8 +18,8 @@ export interface CachePromptOptions {
    */
   readonly lifetime?: 'short' | 'long' | undefined;
   /**
-   * The cache key of a conversation at OpenAI, or a function of the request: requests with one key reach the same
-   * machine. Default: a hash of the instructions, the names of the tools and the first prompt.
+   * OpenAI's cache key, or a function of the request: equal keys reach the same machine. Default: a hash of the
+   * instructions, the names of the tools and the first prompt.
    */
   readonly key?: string | ((request: ModelRequest) => string) | undefined;
 }
@@ -85,7 +84,6 @@ const longControl: JsonObject = { type: 'ephemeral', ttl: '1h' };
 /** The most breakpoints of a request to Anthropic. */
 const maxBreakpoints = 4;
 
-/** Returns a function that sets Anthropic's breakpoints in a request. Each message and tool is marked once. */
 function createBreakpoints(control: JsonObject): (request: ModelRequest) => ModelRequest {
   const marked = new WeakMap<object, object>();
   const mark = <T extends Message | ToolDefinition>(owner: T): T => {
@@ -115,13 +113,11 @@ function placesIn(messages: readonly Message[], tools: readonly ToolDefinition[]
   return new Set([last, system, previous, tool].filter((place) => place !== undefined));
 }
 
-/** The number of breakpoints that the user has set. */
 function countBreakpoints({ messages, tools = [], providerOptions }: ModelRequest): number {
   const owners = [{ providerOptions }, ...tools, ...messages, ...messages.flatMap(({ parts }) => parts)];
   return owners.filter(isMarked).length;
 }
 
-/** Whether a request, a message, a part or a tool has a breakpoint. */
 function isMarked(owner: object): boolean {
   const { providerOptions } = owner as { readonly providerOptions?: ProviderOptions };
   return isRecord(providerOptions?.['anthropic']?.['cache_control']);
@@ -162,7 +158,6 @@ function hash(text: string): string {
   return halves.join('');
 }
 
-/** Merges the options of each provider; those of `b` win. */
 function mergeOptions(a: ProviderOptions = {}, b: ProviderOptions = {}): ProviderOptions {
   const providers = new Set([...Object.keys(a), ...Object.keys(b)]);
   return Object.fromEntries([...providers].map((provider) => [provider, { ...a[provider], ...b[provider] }]));

@@ -10,12 +10,7 @@ import { setUsageOfError, usageOfError } from '../core/usageOfError.js';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
 import { obeyStop, openResponse } from '../core/response.js';
 
-/**
- * The first of several models.
- *
- * @param kind The name of the function that creates a model of them, for the error.
- * @throws ConfigurationError `model` if there are no models.
- */
+/** Throws ConfigurationError `model`, with the name of the function, if there are no models. */
 export function firstModel(kind: string, [first]: readonly Model[]): Model {
   if (first) return first;
   throw new ConfigurationError(
@@ -26,13 +21,8 @@ export function firstModel(kind: string, [first]: readonly Model[]): Model {
 }
 
 /**
- * Creates a model of several models. To its surroundings it looks like the first one: it has its provider and its name.
- * It has a capability if all models have it, and does not have it if one does not, so that what is sent with regard to
- * the capabilities can be served by each of them.
- *
- * @param first The first model.
- * @param models All models.
- * @param stream Returns the chunks of a request.
+ * Has the provider and the name of the first. It has a capability if all have it, and lacks it if one does, so that
+ * each of them can serve what is sent with regard to the capabilities.
  */
 export function compositeModel(first: Model, models: readonly Model[], stream: Model['stream']): Model {
   const { provider, name } = first;
@@ -51,11 +41,8 @@ function commonCapabilities(models: readonly Model[]): Capabilities {
 }
 
 /**
- * The chunks of one of several models. Metadata before its first chunk says which one it is:
- * `{ answeredBy: { provider, name } }`.
- *
- * @param open Opens the response. Default: as the request says.
- * @returns The chunks. Fails with ConfigurationError `capability`, without a request, if the model cannot serve it.
+ * Metadata before the first chunk says which model it is: `{ answeredBy: { provider, name } }`. Fails with
+ * ConfigurationError `capability`, without a request, if the model cannot serve it.
  */
 export function streamOf(model: Model, request: ModelRequest, open = openResponse): Observable<Chunk> {
   return defer(() => {
@@ -84,11 +71,7 @@ function announceModel({ provider, name }: Model): MonoTypeOperatorFunction<Chun
   });
 }
 
-/**
- * The error of a request for which no model remains: that of the only model, or one with the errors of all.
- *
- * @param last The last one to fail: its usage is in no `retract`. Default: the last in the list.
- */
+/** The error of the only model, or one with the errors of all. The usage of the last to fail is in no `retract`. */
 export function combinedError(
   models: readonly Model[],
   errors: readonly unknown[],

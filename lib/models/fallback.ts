@@ -10,14 +10,12 @@ import { requestedDelay } from '../protocol/retryRequest.js';
 import { combinedError, compositeModel, firstModel, streamOf } from './composite.js';
 import { retraction } from './retraction.js';
 
-/** Options of `fallback`. */
 export interface FallbackOptions {
   /** Whether the next model is asked after this error. Default: after any error. */
   readonly when?: ((error: unknown) => boolean) | undefined;
   /**
-   * How long a model that has failed is asked after all others, in milliseconds; longer if its server says so
-   * (`retryAfter`). An error of the request itself (400, a history that is too long) does not count. All runs share
-   * this. Default: 0, each turn begins with the first model.
+   * How long a model that failed is asked last, in milliseconds, or as its server says (`retryAfter`); shared by all
+   * runs. An error of the request itself (400) does not count. Default: 0, each turn begins with the first model.
    */
   readonly cooldown?: number | undefined;
   /** The clock of `cooldown`. Default: `asyncScheduler`. */

@@ -13,23 +13,14 @@ import { MAX_TIMER_DELAY } from '../core/options.js';
 import { combinedError, streamOf } from './composite.js';
 import { retraction } from './retraction.js';
 
-/** A model that has failed. */
 interface Failure {
   readonly model: Model;
   readonly error: unknown;
 }
 
 /**
- * Asks one model after the other, and continues with the first that emits content; the others are unsubscribed. If that
- * one fails later, its content is retracted, and the models that have not failed are asked again.
- *
- * @param models The models, in the order in which they are asked.
- * @param request The request.
- * @param after How long a model may take before the next one is asked as well, in milliseconds. 0: all are asked at
- * once.
- * @param earlier The models that have failed before. Default: none.
- * @returns The chunks of the model that answers, and `retry` notices of any until then. Fails with the error of the
- * only model, or with an AllModelsFailedError.
+ * The first model to emit content answers; the others are unsubscribed. If it fails later, its content is retracted,
+ * and the rest is asked again. After `after` ms, the next model is asked as well; 0: all at once.
  */
 export function firstToAnswer(
   models: readonly Model[],

@@ -12,7 +12,6 @@ import type { Usage } from '../core/usage.js';
 import { ToolCallAccumulator } from '../operators/accumulate/accumulator.js';
 import { stopResponse } from '../core/response.js';
 
-/** The text of a response so far. */
 export interface GuardedText {
   readonly type: 'text';
   /** The end of the text so far, with `delta`: at most `window` characters. */
@@ -23,21 +22,15 @@ export interface GuardedText {
   readonly length: number;
 }
 
-/** A complete tool call, before anything is executed. */
 export type GuardedCall = Pick<ToolCallEvent, 'type' | 'name' | 'arguments'>;
 
-/** Options of `guardModel`. */
 export interface GuardModelOptions {
   /**
-   * The end of a turn with content that is not allowed. `end`: it ends with the finish reason `contentFilter`, and
-   * keeps the text before that content. `retract`: the same, and nothing of the turn remains. `fail`: it fails with a
-   * `GuardError`, so that `retryModel` starts it over, or `fallback` asks the next model. Default: `end`.
+   * `end`: the turn ends with the reason `contentFilter` and its text so far; `retract`: nothing of it remains; `fail`:
+   * it fails with a `GuardError`, for `retryModel` or `fallback`. Default: `end`.
    */
   readonly whenRejected?: 'end' | 'retract' | 'fail' | undefined;
-  /**
-   * How much of the text the predicate receives, in characters. With a limit, the time is linear in the length of the
-   * text. Default: 10000.
-   */
+  /** How much text the predicate receives, in characters: the time is then linear. Default: 10000. */
   readonly window?: number | undefined;
 }
 
@@ -117,7 +110,6 @@ function guarded(isAllowed: IsAllowed, { whenRejected = 'end', window = 10_000 }
     );
 }
 
-/** The content of a response, as a guard receives it. */
 class GuardedContent {
   private readonly calls = new ToolCallAccumulator();
   private tail = '';

@@ -3,7 +3,6 @@ import { requireNumber } from '../core/options.js';
 import { compositeModel, firstModel } from './composite.js';
 import { firstToAnswer } from './firstToAnswer.js';
 
-/** Options of `hedge`. */
 export interface HedgeOptions {
   /** How long a model may take until its first content before the next one is asked as well, in milliseconds. */
   readonly after: number;

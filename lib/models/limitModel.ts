@@ -14,7 +14,6 @@ import type { Usage } from '../core/usage.js';
 import { RateWindow } from './rateWindow.js';
 import type { Admission } from './rateWindow.js';
 
-/** Options of `createLimiter`. */
 export interface LimiterOptions {
   /** The maximum number of requests in any period of 60 seconds. Default: Infinity. */
   readonly requestsPerMinute?: number | undefined;
@@ -25,9 +24,8 @@ export interface LimiterOptions {
   /** Whether a request without room waits, or fails with a `RateLimitError`. Default: `wait`. */
   readonly whenFull?: 'wait' | 'fail' | undefined;
   /**
-   * Estimates the tokens of a request before it is sent; afterwards, the usage that the provider reports replaces the
-   * estimate. Default: `estimateTokens` of its messages, plus a quarter of the characters of its tools' definitions,
-   * plus `maxOutputTokens` if it is set.
+   * Estimates the tokens of a request; the reported usage replaces it. Default: `estimateTokens` of its messages, a
+   * quarter of the characters of its tools' definitions, and `maxOutputTokens`.
    */
   readonly estimate?: ((request: ModelRequest) => number) | undefined;
 }

@@ -1,25 +1,19 @@
 import { asyncScheduler, Observable, Subscription } from 'rxjs';
 
-/** The length of the window, in milliseconds. */
 const WINDOW = 60_000;
 
-/** A request that was admitted. */
 export interface Admission {
   readonly time: number;
   /** First an estimate, then what the provider reported. */
   tokens: number;
 }
 
-/** A request that waits. */
 interface Waiting {
   readonly tokens: number;
   readonly admit: (admission: Admission) => void;
 }
 
-/**
- * Counts the requests and the tokens of the last minute. It slides: in any period of 60 seconds, no more requests are
- * admitted than allowed. Buckets that are refilled allow up to twice as many in the first minute.
- */
+/** The window slides: buckets that are refilled allow up to twice as many requests in the first minute. */
 export class RateWindow {
   private readonly admissions: Admission[] = []; // of the last minute, oldest first
   private sum = 0; // of their tokens
@@ -50,7 +44,6 @@ export class RateWindow {
     });
   }
 
-  /** Replaces the estimate of an admitted request. */
   correct(admission: Admission, tokens: number): void {
     this.removeExpired();
     if (isExpired(admission)) return;

@@ -12,19 +12,17 @@ import { continueAfterError } from '../protocol/continueAfterError.js';
 import { announceRetry, retryDelay } from '../protocol/retryRequest.js';
 import { retraction } from './retraction.js';
 
-/** How a failed turn is started over. */
 export interface RetryModelOptions {
   /** The number of retries after the first attempt. Default: 3. */
   readonly count?: number | undefined;
   /**
-   * The delay before a retry, in milliseconds, or a function that returns it; `attempt` is the number of the retry,
-   * from 1. Default: the delay that the server asks for, otherwise 1 s, doubling with each retry, with jitter, at
-   * most 60 s. If the server asks for more than 60 s, the error is emitted at once.
+   * The delay before a retry, in milliseconds, or a function of the error and the number of the retry, from 1. Default:
+   * the server's, otherwise 1 s, doubling, with jitter, at most 60 s. If the server asks for more, it fails at once.
    */
   readonly delay?: number | ((error: unknown, attempt: number) => number) | undefined;
   /**
-   * Whether a turn that failed with this error is started over. Default: after a `retryable` error, and after a silence
-   * in the middle of a response (TimeoutError `each`).
+   * Whether a turn is started over. Default: after a `retryable` error, and a silence in a response (TimeoutError
+   * `each`).
    */
   readonly when?: ((error: unknown) => boolean) | undefined;
 }

@@ -13,14 +13,10 @@ import type { CountTokens } from '../core/tokens.js';
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 
-/** Options of `summarize`. */
 export interface SummarizeOptions {
   /** The model that writes the summary. It may be a smaller one than the model of the run. */
   readonly model: Model;
-  /**
-   * When a history is summarized: above this number of tokens, or if the function returns true. The history that it
-   * receives already contains the last summary.
-   */
+  /** Above this number of tokens, or if the function returns true: its history already contains the last summary. */
   readonly when: number | ((messages: readonly Message[]) => boolean);
   /** The messages that are not summarized, counted from the end. Default: 10 messages. */
   readonly keep?: Omit<KeepRecentOptions, 'countTokens'> | undefined;
@@ -28,7 +24,6 @@ export interface SummarizeOptions {
   readonly instructions?: string | undefined;
   /** The maximum number of tokens of the summary. Default: the model decides. */
   readonly maxOutputTokens?: number | undefined;
-  /** Counts the tokens of messages. Default: `estimateTokens`. */
   readonly countTokens?: CountTokens | undefined;
   /** Called with each summary, and with what it cost, which is part of no run's usage. Default: nothing is called. */
   readonly onSummary?: ((summary: { readonly text: string; readonly usage: Usage }) => void) | undefined;

@@ -38,7 +38,6 @@ export function consolidate(): OperatorFunction<StreamEvent, StreamEvent> {
 }
 
 class Consolidation implements OperatorHandlers<StreamEvent> {
-  /** The content of the turn; created with its first part. */
   private collector: MessageCollector | undefined;
 
   constructor(private readonly out: Subscriber<StreamEvent>) {}
@@ -102,13 +101,9 @@ function withoutPartData(event: FileChunk | SourceChunk): FileChunk | SourceChun
   return event.source.providerData ? { ...event, source: withoutProviderData(event.source) } : event;
 }
 
-/**
- * Collects content into a message. Text is appended to a string builder, because copying a part for each delta would
- * have quadratic cost.
- */
+/** Text goes to a string builder: a copy of the part for each delta would be quadratic. */
 class MessageCollector {
   private readonly parts: Part[] = [];
-  /** Whether the parts make a message. */
   private isMessage = false;
   /** The text part that is still open. */
   private text: StringBuilder | undefined;

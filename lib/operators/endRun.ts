@@ -26,15 +26,10 @@ import type { Usage } from '../core/usage.js';
 import { RunContent } from './runContent.js';
 import type { OfType } from '../core/typesOf.js';
 
-/** Options of `endRun`. */
 export interface EndRunOptions {
-  /**
-   * Whether the `turn` events have a `checkpoint`, and `checkpoint` events report the calls of a turn. Default: false.
-   */
+  /** Whether `turn` events have a `checkpoint`, and `checkpoint` events report the calls. Default: false. */
   readonly checkpoints?: boolean | undefined;
-  /**
-   * The orchestrator's name for checkpoints and `failedRunOf(error)`. Default: `custom` in checkpoints, none in errors.
-   */
+  /** The name in checkpoints (default: `custom`) and in `failedRunOf(error)` (default: none). */
   readonly orchestrator?: string | undefined;
   /** The id of the run, for its checkpoints. Default: none. */
   readonly runId?: string | undefined;
@@ -206,7 +201,6 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
 const failedTurn = (last: TurnEvent | undefined, start: RunState): number =>
   last && !last.next ? last.turn : (last ?? start).turn + 1;
 
-/** The outcome of a run, without its content. */
 type Outcome = Omit<RunResult, keyof EmittedContent | 'answer'>;
 
 function turnOutcome({ output, finishReason, rawReason, turn }: TurnEvent, usage: Usage): Outcome {

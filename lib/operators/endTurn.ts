@@ -16,7 +16,6 @@ import type { Usage } from '../core/usage.js';
 import { appendMessages } from '../core/usedIds.js';
 import type { Plain } from '../core/typesOf.js';
 
-/** Options of `endTurn`. */
 export interface EndTurnOptions {
   /** Whether this must be the last turn of the run. `runTurns` passes this option to each turn. Default: false. */
   readonly last?: boolean | undefined;
@@ -141,12 +140,10 @@ class TurnEnd implements OperatorHandlers<StreamEvent> {
   }
 }
 
-/** The sum of two usages; unknown if both are. */
 function sumOfKnown(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
   return a && b ? addUsage(a, b) : (a ?? b);
 }
 
-/** Whether another turn follows a turn with these messages. */
 function isFollowed(state: RunState, messages: readonly Message[], reason: FinishReason): boolean {
   if (vetoReasons.has(reason)) return false;
   if (messages.length === 0) return !state.memo?.[EMPTY_REPLY] && hasToolResults(state.messages.at(-1));

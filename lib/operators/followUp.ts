@@ -9,7 +9,6 @@ import { hasEmitted } from '../core/notifier.js';
 import type { EndTurnOptions } from './endTurn.js';
 import type { OfType } from '../core/typesOf.js';
 
-/** Options of `followUp`. */
 export interface FollowUpOptions extends Pick<EndTurnOptions, 'last'> {
   /** Emits when the run is stopped, also to a late subscriber. Default: never. */
   readonly stop?: ObservableInput<unknown> | undefined;
@@ -78,12 +77,8 @@ export function followUp(
 }
 
 /**
- * Replaces the `turn` event by other events, when the turn has completed and its resources have been released.
- *
- * @param replace Receives the `turn` event and the messages of the turn, and returns the events that replace the `turn`
+ * When the turn has completed and its resources are released, the events that `replace` returns replace its `turn`
  * event.
- * @returns A function that returns an Observable of the source's events and the replacement. If there is no `turn`
- * event, nothing is replaced.
  */
 export function replaceTurnEvent<E extends StreamEvent>(
   replace: (turn: TurnEvent, messages: readonly Message[]) => Observable<E>,
@@ -108,10 +103,7 @@ export function replaceTurnEvent<E extends StreamEvent>(
   });
 }
 
-/**
- * The messages of a turn after an event: `message` adds a message, `retract` removes all messages, and other events
- * change nothing.
- */
+/** `retract` removes all messages. */
 function turnMessages(messages: readonly Message[], event: StreamEvent): readonly Message[] {
   const known = asKnownEvent(event);
   switch (known.type) {

@@ -4,7 +4,6 @@ import { requireNumber } from '../core/options.js';
 import { textFilter } from '../core/textFilter.js';
 import type { TextReader } from '../core/textFilter.js';
 
-/** Options of `holdBack`. */
 export interface HoldBackOptions {
   /** The longest text that is held back, in characters. A longer one is emitted as it is. Default: 1000. */
   readonly limit?: number | undefined;

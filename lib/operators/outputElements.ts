@@ -10,12 +10,10 @@ import { ElementError } from '../core/runErrors.js';
 import { validate } from '../core/schema.js';
 import type { Infer, Schema, Validation } from '../core/schema.js';
 
-/** Options of `outputElements`. */
 export interface OutputElementsOptions {
   /**
-   * The path of the array: the name of a property of the root, or a list of property names from the root to the array.
-   * `[]` is the root itself. Default: the root if it is an array, otherwise the first property of the root that is an
-   * array.
+   * The name of a property of the root, or the names from the root to the array (`[]`: the root). Default: the root, or
+   * its first property that is an array.
    */
   readonly path?: string | readonly string[];
 }
@@ -132,10 +130,7 @@ function check(
   return of({ ...element, checked });
 }
 
-/**
- * Emits the values that are valid and new. If an element is invalid and no other response follows, the output fails at
- * the end.
- */
+/** If an element is invalid and no other response follows, the output fails at the end. */
 const newValidElements = () =>
   createOperator<typeof RESTART | CheckedElement, unknown>((out) => {
     const emitted: JsonValue[] = [];

@@ -7,9 +7,7 @@ import { StringBuilder } from '../core/stringBuilder.js';
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 
-/** Collects the content that a run has emitted so far. */
 export class RunContent {
-  /** The current turn. */
   turn: TurnContent;
   private readonly text = new StringBuilder();
   private readonly thinking = new StringBuilder();
@@ -18,7 +16,6 @@ export class RunContent {
   /** Whether, at the end of the last turn, tool results or a prompt followed the last text. */
   private needsSeparator: boolean;
 
-  /** @param earlier What a resumed run has emitted before. Default: nothing. */
   constructor({
     text = '',
     thinking = '',
@@ -34,13 +31,12 @@ export class RunContent {
     this.turn = new TurnContent(needsSeparator);
   }
 
-  /** Discards the content of the current turn, except its cost and the usage of the attempt, if it is known. */
+  /** The cost and the usage of a retracted attempt remain. */
   retract(usage: Usage | undefined): void {
     const { metadata, usage: earlier } = this.turn;
     this.turn = new TurnContent(this.needsSeparator, metadataOfRetracted(metadata.metadata), addUsage(earlier, usage));
   }
 
-  /** Adds the current turn, and begins the next one. */
   endTurn(): void {
     const { turn } = this;
     this.text.add(turn.allText());
@@ -51,7 +47,6 @@ export class RunContent {
     this.turn = new TurnContent(this.needsSeparator);
   }
 
-  /** A copy of all content, including that of the current turn. */
   copy(): EmittedContent {
     const { turn } = this;
     const earlier = this.metadata.metadata;
@@ -66,7 +61,6 @@ export class RunContent {
   }
 }
 
-/** The content of the current turn so far. */
 class TurnContent {
   readonly messages: Message[] = [];
   readonly metadata: MetadataCollector;
@@ -76,10 +70,7 @@ class TurnContent {
   private streamed: StringBuilder | undefined;
   private thinking: StringBuilder | undefined;
 
-  /**
-   * @param needsSeparator Whether tool results or a prompt followed the last text.
-   * @param usage The usage of the retracted attempts at the turn, and of its tools. Its `turn` event includes it.
-   */
+  /** `usage` is that of retracted attempts and of tools, which the `turn` event includes. */
   constructor(
     public needsSeparator: boolean,
     metadata?: Metadata,
@@ -106,12 +97,10 @@ class TurnContent {
     if (message.role === 'user') this.needsSeparator = true;
   }
 
-  /** The text so far. */
   allText(): string {
     return this.text + this.partialText();
   }
 
-  /** The text since the last message. */
   partialText(): string {
     return this.streamed?.toString() ?? '';
   }
@@ -120,10 +109,7 @@ class TurnContent {
     return this.thinking?.toString() ?? '';
   }
 
-  /**
-   * Adds the streamed text. If it ends with the text of the message, the message's string is kept instead of a second
-   * copy. The text before it is the prefix after a tool round.
-   */
+  /** If it ends with the text of the message, that string is kept instead of a second copy; the prefix precedes it. */
   private endText(streamed: string, ofMessage: string): void {
     const shared = streamed.endsWith(ofMessage) ? ofMessage : '';
     this.text += streamed.slice(0, streamed.length - shared.length) + shared;

@@ -22,28 +22,20 @@ interface InTurn {
   readonly turn: number;
 }
 
-/** The functions that `observeRun` calls. Each may be omitted. */
 export interface RunObserver {
-  /** The run starts. */
   readonly runStart?: () => void;
   /** The run has ended. `result` is absent if it did not complete. */
   readonly runEnd?: (end: ObservedEnd & { readonly result?: RunResult }) => void;
-  /** A turn starts. */
   readonly turnStart?: (start: InTurn) => void;
   /** A turn has ended. `event` is its `turn` event, absent if it was not completed or if calls wait. */
   readonly turnEnd?: (end: InTurn & ObservedEnd & { readonly event?: TurnEvent }) => void;
-  /** The model is asked. */
   readonly requestStart?: (start: InTurn) => void;
-  /**
-   * The model has answered. `timeToFirstChunk` is the time from the start of the request to the first content, in
-   * milliseconds; absent if there was none.
-   */
+  /** The model has answered. `timeToFirstChunk`, in milliseconds, is absent if there was no content. */
   readonly requestEnd?: (end: InTurn & ObservedEnd & { readonly timeToFirstChunk?: number }) => void;
   /** A request, or a turn, is sent again after `delay` milliseconds. */
   readonly retry?: (retry: InTurn & Omit<RetryChunk, 'type'>) => void;
   /** The turn starts over: everything that it has emitted is void. */
   readonly retract?: (retract: InTurn & Omit<RetractChunk, 'type'>) => void;
-  /** A tool starts. */
   readonly toolStart?: (start: InTurn & Omit<ToolStartEvent, 'type'>) => void;
   /** A tool has ended. `event` is its `toolResult`, whose `code` says why it failed; absent if it was unsubscribed. */
   readonly toolEnd?: (
@@ -75,7 +67,6 @@ export class RunObservation {
     this.turn = (resumed?.state.turn ?? 0) + 1;
   }
 
-  /** Observes the subscription. */
   start(): void {
     const { ended, open } = this.resumed ?? {};
     this.runStartTime = now();
@@ -85,7 +76,6 @@ export class RunObservation {
     if (!open) this.startRequest();
   }
 
-  /** Observes an event before it is emitted. */
   before(event: StreamEvent): void {
     const known = asKnownEvent(event);
     const { turn } = this;
@@ -137,7 +127,6 @@ export class RunObservation {
     }
   }
 
-  /** Observes an event after it has been emitted. */
   after(event: StreamEvent): void {
     if (!this.isEnded && isTurn(event) && turnFollows(event)) this.startRequest();
   }

@@ -6,7 +6,6 @@ import type { StreamEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 
-/** Options of `smooth`. */
 export interface SmoothOptions {
   /** The longest time that a text waits, in milliseconds. Default: 300. */
   readonly maxDelay?: number | undefined;

@@ -2,20 +2,15 @@ import { ConfigurationError, ConnectionError, errorText } from '../core/errors.j
 import { nonEmptyString, objectOrEmpty } from '../core/json/json.js';
 import { displayUrl } from './secrets.js';
 
-/** Facts about the request that the errors need. */
 interface SentRequest {
-  /** The model's provider. */
   readonly provider: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 /**
- * The error for a request that `fetch` could not send. A URL or header that cannot be sent is an error of the
- * configuration, which no retry would cure; anything else is a ConnectionError.
- *
- * @param request The request.
- * @param thrown What `fetch` threw.
+ * A URL or header that cannot be sent is an error of the configuration, which no retry would cure; anything else is a
+ * ConnectionError.
  */
 export function connectionError(
   { provider, url, headers }: SentRequest,
@@ -44,7 +39,6 @@ export function connectionError(
   );
 }
 
-/** The error for a custom `fetch` that returned something else than a Response. */
 export const notAResponse = ({ provider }: Pick<SentRequest, 'provider'>, value: unknown): ConfigurationError =>
   new ConfigurationError(
     'options',
@@ -53,9 +47,8 @@ export const notAResponse = ({ provider }: Pick<SentRequest, 'provider'>, value:
   );
 
 /**
- * The messages of a thrown value and its causes, as one text: undici's own message is "fetch failed", the reason is in
- * `cause`, and for a host of several addresses in that cause's `errors`. Only messages and codes are used: a cause may
- * hold the request, and the key in it.
+ * undici's own message is "fetch failed": the reason is in `cause`, and for several addresses in its `errors`. Only
+ * messages and codes are used: a cause may hold the request, and the key in it.
  */
 export function causes(thrown: unknown, depth = 0): string {
   const { cause, errors, code } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as {
@@ -70,7 +63,7 @@ export function causes(thrown: unknown, depth = 0): string {
   return [...new Set([message, ...inner.slice(0, 4).map((error) => causes(error, depth + 1))])].join(': ');
 }
 
-/** The message of a thrown value, as `errorText` returns it, but never the content of an object without a message. */
+/** As `errorText`, but never the content of an object without a message. */
 export function describeThrown(thrown: unknown): string {
   try {
     const isObject = typeof thrown === 'object' && thrown !== null;
@@ -81,10 +74,7 @@ export function describeThrown(thrown: unknown): string {
   }
 }
 
-/**
- * `fetch` reports the value of an invalid header, and not its name. `Headers` accepts control characters, which `fetch`
- * rejects in Node.
- */
+/** `fetch` names the value of an invalid header only. Node rejects control characters that `Headers` accepts. */
 function isValidHeader(name: string, value: string): boolean {
   try {
     new Headers([[name, value]]);

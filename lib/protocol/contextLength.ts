@@ -1,16 +1,14 @@
-/** The numbers in the report of a context that is too long, as far as it names them. */
 export interface ContextLength {
   readonly limit?: number | undefined;
   readonly tokens?: number | undefined;
 }
 
-/** The codes of a context that is too long, in lower case, without separators. */
+/** In lower case, without separators. */
 const codes: readonly string[] = [
   'contextlengthexceeded', // OpenAI, Azure, Groq, Cerebras: github.com/ChatGPTNextWeb/NextChat/issues/625
   'exceedcontextsizeerror', // llama.cpp: github.com/ggml-org/llama.cpp/pull/15780
 ];
 
-/** The messages with which OpenAI reports a context that is too long. */
 const messages: readonly RegExp[] = [
   // OpenAI: github.com/webtimemachine/wtm2/issues/579
   /maximum context length is (?<limit>[\d,]+) tokens(?:\. However, your messages resulted in (?<tokens>[\d,]+))?/,
@@ -18,14 +16,7 @@ const messages: readonly RegExp[] = [
   /input exceeds the context window of this model/,
 ];
 
-/**
- * Reads the report of a context that is too long.
- *
- * @param message The provider's message.
- * @param providerCodes The codes of the error.
- * @param patterns The messages of other servers than OpenAI's, which are tried first (`contextLengthPatterns`).
- * @returns The numbers that the message names; undefined if this is another error.
- */
+/** Undefined if this is another error. `patterns` of other servers (`contextLengthPatterns`) are tried first. */
 export function readContextLength(
   message: string,
   providerCodes: readonly string[],
@@ -38,7 +29,6 @@ export function readContextLength(
   return providerCodes.some(isContextLengthCode) ? {} : undefined;
 }
 
-/** Whether a provider's code means that a context is too long. */
 export const isContextLengthCode = (code: string): boolean => codes.includes(code.toLowerCase().replace(/[^a-z]/g, ''));
 
 const number = (digits: string | undefined): number | undefined =>

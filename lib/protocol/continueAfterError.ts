@@ -4,18 +4,7 @@ import { subscribeUntilClosed } from '../core/createOperator.js';
 import type { SourceHandlers } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 
-/**
- * Continues with another source after an error, as long as nothing was emitted.
- *
- * ```
- * source   --#
- * other      --a-|   what `select` returns for the error
- * result   ----a-|
- * ```
- *
- * @param select Returns the other source for an error, or undefined if there is none: the error is then emitted.
- * @returns The values of the source, or of the other one. Fails with the error of the other one, if it fails.
- */
+/** Continues with the source that `select` returns for an error, as long as nothing was emitted. */
 export function catchBeforeFirst<T>(
   select: (error: unknown) => Observable<T> | undefined,
 ): MonoTypeOperatorFunction<T> {
@@ -30,27 +19,17 @@ export function catchBeforeFirst<T>(
 }
 
 /**
- * Continues with another source after each error, also after the error of such a source.
- *
- * The selection is called for each error, with whether the output has values that are still valid: `retry` announces
- * only, and `retract` voids what precedes it. The other source is subscribed when the resources of the failed one are
- * released.
- *
- * @param createSelect Is called at each subscription, so that a selection can count. A selection returns the other
- * source for an error, or undefined if there is none: the error is then emitted.
- * @returns The values of all sources, in order.
+ * Continues after each error, also of the next source. The selection learns whether the output has values that are
+ * still valid: `retry` announces only, and `retract` voids. The next source waits for the teardown of the failed one.
  */
 export function continueAfterError<T>(createSelect: () => Select<T>): MonoTypeOperatorFunction<T> {
   return (source) => new Observable<T>((out) => new Attempts(out, createSelect()).subscribeTo(source));
 }
 
-/** Returns the source that continues after an error. */
 type Select<T> = (error: unknown, hasEmitted: boolean) => Observable<T> | undefined;
 
-/** Forwards one source after the other. */
 class Attempts<T> implements SourceHandlers<T> {
   private hasEmitted = false;
-  /** The error of the current source. */
   private failure: unknown;
 
   constructor(

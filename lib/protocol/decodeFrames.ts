@@ -13,7 +13,6 @@ import { untilFinish } from './untilFinish.js';
 import type { ChunkDecoder, ChunkOutput } from './untilFinish.js';
 import type { Decoder, Frame, FrameReader, FramingOptions, Wire } from './wire.js';
 
-/** How a response is read. */
 export interface DecodeOptions extends FramingOptions {
   /** Ends the response with its first value. Default: never. */
   readonly stop?: Observable<unknown> | undefined;
@@ -24,31 +23,14 @@ export interface DecodeOptions extends FramingOptions {
 }
 
 /**
- * Decodes the bytes of a response: cuts them into frames, and passes each frame to the wire's decoder.
- *
- * The terminal mark (`[DONE]`, or the decoder's `'end'`) ends the response: the `finish` is emitted at once, and
- * whatever follows is ignored, errors included. Chunks that were emitted before an error stay emitted.
- *
- * Data that is not one JSON document is read line by line. Keep-alives that are sent as data (`: keepalive`,
- * `: OPENROUTER PROCESSING`) are skipped.
- *
- * A frame is a JSON object, of which 532 levels are read. An array of objects is read as one frame each (Google wraps
- * errors in an array).
- *
- * All errors of a request pass here, those of the source included, and lose what they must not reveal: a provider may
- * repeat the key and the conversation in an error, or within its stream.
- *
- * @param wire The provider's wire.
- * @param options The provider's name, the size limit of an event, and what errors must not reveal.
- * @returns Chunks, the last one a `finish`. Fails with those of the source and of the framing (`sse`, `ndjson`), with
- * ProtocolError `frame`, with StreamInterruptedError when the response ends too early, and with what the decoder
- * throws.
+ * The terminal mark (`[DONE]`, or the decoder's `'end'`) ends the response; what follows is ignored, errors included.
+ * Keep-alives sent as data are skipped, and an array is one frame each (Google wraps errors in one). All errors of a
+ * request pass here, and lose secrets: a provider may repeat the key and the conversation.
  */
 export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFunction<Uint8Array, Chunk> {
   return untilFinish(options.provider, (output) => new FrameDecoder(wire, options, output), options.stop);
 }
 
-/** Decodes the bytes of one response. */
 class FrameDecoder implements ChunkDecoder<Uint8Array> {
   private hasContent = false;
   private readonly decoder: Decoder;
@@ -129,11 +111,7 @@ class FrameDecoder implements ChunkDecoder<Uint8Array> {
     this.output.emit({ type: 'finish', reason: 'unspecified' }); // ignored if the decoder has emitted its own
   }
 
-  /**
-   * Parses a frame, if it is JSON. Objects and arrays beyond `MAX_FRAME_DEPTH` levels are null: the arguments of a call
-   * then still have more than `MAX_JSON_DEPTH` levels, so that `accumulateToolCalls` makes the call invalid, and the
-   * response continues.
-   */
+  /** Deeper levels are null: the arguments still exceed `MAX_JSON_DEPTH`, so that only the call is invalid. */
   private parse(text: string): JsonValue | undefined {
     try {
       const value = this.parser.parse(text) as JsonValue;
@@ -145,7 +123,6 @@ class FrameDecoder implements ChunkDecoder<Uint8Array> {
   }
 }
 
-/** The end of a response in the Chat Completions API. */
 const terminalMark = '[DONE]';
 
 /** A frame has some levels around the arguments of a call, which may have `MAX_JSON_DEPTH` levels. */

@@ -3,7 +3,6 @@ import type { JsonObject, JsonValue } from '../core/json/json.js';
 import type { Message, Part } from '../core/message.js';
 import type { ToolDefinition } from '../core/tool.js';
 
-/** The JSON text of each object that is marked as immutable; empty until it was first encoded. */
 const cachedTexts = new WeakMap<object, string>();
 
 /** Marks an object that never changes: `encodeOnce` encodes it once in its lifetime. */
@@ -12,11 +11,8 @@ export function markImmutable(object: JsonObject): void {
 }
 
 /**
- * Encodes a request's body as JSON, as `encodeJson` does. The text of a marked object in one of its arrays
- * (the messages and the tools) is cached: every turn of a run sends all of them again, so that encoding them each time
- * would cost the square of the run's length.
- *
- * @param body The body.
+ * Caches the text of marked objects in arrays (messages, tools): every turn sends all of them again, so that encoding
+ * them each time would cost the square of the run's length.
  */
 export function encodeOnce(body: JsonObject): string {
   // Appended, and not joined: V8 then copies the texts only once, when `fetch` reads the body.
@@ -48,11 +44,8 @@ function elementText(value: JsonValue): string {
 const stringify = (value: JsonValue) => encodeJson(value) as string | undefined;
 
 /**
- * Encodes a value as `JSON.stringify` does, but as well-formed text: half of a surrogate pair, which any cut of a text
- * can leave, becomes U+FFFD. Anthropic answers 400 to a request with one ("no low surrogate in string"), and every
- * later request has the same history (anthropics/claude-code#60394).
- *
- * JSON inside a text, such as a call's arguments, is encoded with it, too: its escapes are text for the outer one.
+ * Half of a surrogate pair, which any cut can leave, becomes U+FFFD. Anthropic answers 400 to one ("no low surrogate in
+ * string"), and every later request has the same history (anthropics/claude-code#60394).
  */
 export function encodeJson(value: JsonValue): string {
   const text = JSON.stringify(value);
@@ -74,12 +67,7 @@ export function memoizePerMessage<T extends JsonObject>(
   return (message) => encodeMemoized(message);
 }
 
-/**
- * Memoizes like `memoizePerMessage`, for an API in which the encoding of tool results depends on the message with their
- * calls.
- *
- * @param encode The encoding. It must depend on nothing but the two messages.
- */
+/** For an API in which the encoding of tool results depends on the message with their calls, and on nothing else. */
 export function memoizePerAnswer<T extends JsonObject>(
   encode: (message: Message, answered?: Message) => readonly T[],
 ): (message: Message, answered?: Message) => readonly T[] {
@@ -95,17 +83,12 @@ export function memoizePerAnswer<T extends JsonObject>(
   };
 }
 
-/** Whether a part is a file, or the result of a tool that holds files. */
 function holdsFile(part: Part): boolean {
   if (part.type !== 'toolResult') return part.type === 'file';
   return [part.result].flat().some((item) => objectOrEmpty(item)['type'] === 'file');
 }
 
-/**
- * Memoizes the encoding of each tool definition: every turn of a run sends all of them again.
- *
- * @param encode The encoding. It must depend on nothing but the definition.
- */
+/** Every turn sends all definitions again. `encode` must depend on nothing but the definition. */
 export function memoizePerTool(encode: (tool: ToolDefinition) => JsonObject): (tool: ToolDefinition) => JsonObject {
   const cache = new WeakMap<ToolDefinition, JsonObject>();
   return (tool) => {

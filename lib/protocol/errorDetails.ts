@@ -6,7 +6,6 @@ import { isContextLengthCode, readContextLength } from './contextLength.js';
 import { normalizeCode, permanentAdvice } from './permanentErrors.js';
 import type { RivuletError } from '../core/errors.js';
 
-/** The details of an error in a provider's JSON. */
 export interface ErrorDetails {
   /** The provider's message, followed by the upstream's where a gateway forwards it (OpenRouter's `metadata.raw`). */
   readonly message: string | undefined;
@@ -57,12 +56,9 @@ export const errorTextFields = [
 ] as const;
 
 /**
- * Reads an error from a JSON body or frame, in any of the shapes that providers use: `{ error: { message, code | type |
- * status } }` (OpenAI, Anthropic, Google, OpenRouter), the same in an array (Google), `{ error: "..." }` (Ollama),
- * `{ message }` (Cohere, Mistral), `{ detail }` (servers on FastAPI), `{ errors: [...] }`.
- *
- * @param json The body or frame, parsed.
- * @returns The details; without message and codes where there is no error.
+ * Reads `{ error: { message, code | type | status } }` (OpenAI, Anthropic, Google, OpenRouter), the same in an array
+ * (Google), `{ error: "..." }` (Ollama), `{ message }` (Cohere, Mistral), `{ detail }` (FastAPI) and `{ errors: [...]
+ * }`.
  */
 export function errorDetails(json: unknown): ErrorDetails {
   if (Array.isArray(json)) return firstWithMessage(json);
@@ -84,13 +80,11 @@ export function errorDetails(json: unknown): ErrorDetails {
   };
 }
 
-/** The maximum length of a message for people. A longer text is something else. */
 const MAX_MESSAGE_LENGTH = 1000;
 
 const shorten = (text: string | undefined): string | undefined =>
   text !== undefined && text.length > MAX_MESSAGE_LENGTH ? `${text.slice(0, MAX_MESSAGE_LENGTH)}...` : text;
 
-/** The maximum length of a code, which becomes part of the message. */
 const MAX_CODE_LENGTH = 200;
 
 function codeText(code: unknown): readonly string[] {
@@ -101,10 +95,7 @@ function codeText(code: unknown): readonly string[] {
 const firstWithMessage = (values: readonly unknown[]): ErrorDetails =>
   values.map(errorDetails).find(({ message }) => message !== undefined) ?? { message: undefined, codes: [] };
 
-/**
- * The most informative code: a word rather than a number. Google sends the status as `code` and its meaning as
- * `status`.
- */
+/** A word rather than a number: Google sends the status as `code` and its meaning as `status`. */
 export const primaryCode = (codes: readonly string[]): string | undefined =>
   codes.find((code) => !/^\d+$/.test(code)) ?? codes[0];
 
@@ -117,10 +108,7 @@ export function hasErrorField(json: unknown): boolean {
   return isRecord(json) && !absentErrors.has(json['error']);
 }
 
-/**
- * Whether a JSON document that came in place of a stream is an error: it has an `error`, MiniMax's `base_resp`, or only
- * a message with its code.
- */
+/** It has an `error`, MiniMax's `base_resp`, or only a message with its code. */
 export function isErrorDocument(json: unknown): boolean {
   if (hasErrorField(json)) return true;
   if (!isRecord(json)) return false;
@@ -128,22 +116,13 @@ export function isErrorDocument(json: unknown): boolean {
   return message !== undefined && codes.some((code) => !/^(?:0|200|ok|success)$/i.test(code));
 }
 
-/**
- * An error in a field of its own, `error: {...}`, as llama.cpp wrote it until September 2025
- * (ggml-org/llama.cpp#16109).
- */
+/** `error: {...}`, as llama.cpp wrote it until September 2025 (ggml-org/llama.cpp#16109). */
 function errorField(text: string): unknown {
   const value = /^error: ?(.+)$/m.exec(text)?.[1];
   return value === undefined ? undefined : { error: tryParseJson(value) ?? value };
 }
 
-/**
- * The error in text that belongs to no event; undefined if it has none.
- *
- * @param provider The model's provider.
- * @param text The text, which may be a JSON document or contain the field of an error.
- * @param patterns As for `providerError`. Default: none.
- */
+/** The text may be JSON, or contain the field of an error; undefined if there is none. */
 export function textError(provider: string, text: string, patterns?: readonly RegExp[]): RivuletError | undefined {
   const json = tryParseJson(text) ?? errorField(text);
   return hasErrorField(json) ? providerError(provider, json, patterns) : undefined;
@@ -173,13 +152,8 @@ export function providerError(provider: string, json: unknown, patterns?: readon
 const contextLengthStatuses: readonly (number | undefined)[] = [undefined, 400, 413, 422];
 
 /**
- * The error of a context that is too long.
- *
- * @param text What the provider reported, as a sentence, for the message.
- * @param error The message and the codes of the error.
- * @param details What else is known about it.
- * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
- * @returns Undefined if this is another error.
+ * Undefined if this is another error. `text` is what the provider reported, as a sentence; `patterns` are messages in
+ * addition to OpenAI's.
  */
 export function contextLengthError(
   text: string,
@@ -196,12 +170,11 @@ export function contextLengthError(
   return context && new ContextLengthError(text, { ...details, ...context });
 }
 
-/** An addition to a message, in parentheses after a space; empty for undefined. */
 export const inParentheses = (text: string | undefined): string => (text === undefined ? '' : ` (${text})`);
 
 /**
- * The beginning of a text that a server sent in place of a response, for an error message: one line of at most 200
- * characters, without markup; for a page, its title. Empty for JSON: it may be the request, or what the model wrote.
+ * One line of at most 200 characters, without markup; of a page, its title. Empty for JSON: it may be the request, or
+ * what the model wrote.
  */
 export function excerpt(text: string): string {
   const beginning = withoutMarkup(text.slice(0, 4000)).slice(0, 1000).replace(/\s+/g, ' ').trim();
@@ -215,7 +188,6 @@ function withoutMarkup(text: string): string {
   return title ?? text.replace(/<(style|script)\b.*?(?:<\/\1>|$)/gis, ' ').replace(/<[^>]*(?:>|$)/g, ' ');
 }
 
-/** The `excerpt` of a text after a colon, in quotes; empty where there is none. */
 export function quoted(text: string): string {
   const beginning = excerpt(text);
   return beginning === '' ? '' : `: "${beginning}"`;

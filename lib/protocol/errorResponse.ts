@@ -35,22 +35,12 @@ import { displayUrl } from './secrets.js';
 /** The maximum size of the body of an error response, in bytes. The rest is not read. */
 const BODY_LIMIT = 65_536;
 
-/**
- * How long that may take, in milliseconds: a server that never ends the body must not delay an error whose status is
- * known.
- */
+/** In milliseconds: a server that never ends the body must not delay an error whose status is known. */
 const BODY_TIMEOUT = 5_000;
 
 /**
- * The error of a response with a status other than 2xx.
- *
- * @param provider The model's provider.
- * @param response The response; its body is read through `bytes`.
- * @param bytes The body.
- * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
- * @param keyAdvice What to do about a refused key. Default: to check it.
- * @returns Fails with an HttpError, or with a ContextLengthError when the provider reports that the context is too
- * long.
+ * An HttpError, or a ContextLengthError. `patterns` are messages in addition to OpenAI's; `keyAdvice` is what to do
+ * about a refused key.
  */
 export function statusError(
   provider: string,
@@ -62,17 +52,7 @@ export function statusError(
   return failWithBody(bytes, (body) => httpError(provider, response, body, patterns, keyAdvice));
 }
 
-/**
- * The error of a 2xx response whose content type is not that of the requested stream.
- *
- * @param provider The model's provider.
- * @param response The response; its body is read through `bytes`.
- * @param bytes The body.
- * @param accept The requested media type.
- * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
- * @returns Fails with a ProviderError when the body is JSON with an `error`, otherwise with a ProtocolError
- * `content_type`.
- */
+/** A ProviderError if the body of a 2xx response is JSON with an `error`, otherwise ProtocolError `content_type`. */
 export function contentTypeError(
   provider: string,
   response: Response,
@@ -94,10 +74,7 @@ export function contentTypeError(
   });
 }
 
-/**
- * Reads the beginning of a body, until it ends, reaches 64 KiB, breaks, or takes longer than five seconds. Then errors
- * with what `toError` makes of that text.
- */
+/** Reads until the body ends, reaches 64 KiB, breaks, or takes longer than five seconds. */
 function failWithBody(bytes: Observable<Uint8Array>, toError: (body: string) => Error): Observable<never> {
   return defer(() => {
     const decoder = new TextDecoder();
@@ -153,8 +130,8 @@ function httpError(
 }
 
 /**
- * Whether a limit of a day slides, so that a wait cures it: Groq's and OpenAI's do, and their header has the delay (the
- * one in Google's body does not help).
+ * Groq's and OpenAI's limits of a day slide, so that a wait cures them, and their header has the delay (that in
+ * Google's body does not help).
  */
 const asksToWait = (headers: Headers, { message }: ErrorDetails): boolean =>
   headers.has('retry-after') && /\bper day\b/i.test(message ?? '');
@@ -169,7 +146,6 @@ function shouldRetry(headers: Headers): boolean | undefined {
 const truncatedMessage = /"(?:message|error|detail)"\s*:\s*"((?:[^"\\]|\\.)*)/;
 const truncatedCode = /"(?:code|type)"\s*:\s*"((?:[^"\\]|\\.)*)"/;
 
-/** Parses a body. A body that was truncated still has its first message and code. */
 function readJson(text: string): unknown {
   const json = tryParseJson(text);
   if (json !== undefined || !/^\s*[[{]/.test(text)) return json;
@@ -184,7 +160,6 @@ function eventData(body: string): string {
   return field.startsWith('data:') ? field.slice('data:'.length) : body;
 }
 
-/** The advice to the user for a status. */
 function nextStep(status: number, location: string | null, url: string, keyAdvice: string): string {
   switch (status) {
     case 401:
@@ -214,13 +189,8 @@ function nextStep(status: number, location: string | null, url: string, keyAdvic
 const urlInParentheses = (url: string | null): string => inParentheses(url ? displayUrl(url) : undefined);
 
 /**
- * How long a server asks the client to wait: `retry-after-ms` (OpenAI, Azure), `Retry-After` in seconds or as a date
- * (RFC 9110, 10.2.3), or the `retryDelay` in the details of Google's errors (google.rpc.RetryInfo). A date is compared
- * with the clock of RxJS, which is virtual in its `TestScheduler`.
- *
- * @param headers The headers of the response.
- * @param json Its body, parsed, where it is JSON.
- * @returns Milliseconds, at least 0; undefined where there is no such field, or an invalid one.
+ * `retry-after-ms` (OpenAI, Azure), `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or `retryDelay` in
+ * Google's errors (google.rpc.RetryInfo). Dates are compared with the clock of RxJS, which may be virtual.
  */
 export function retryAfter(headers: Headers, json?: unknown): number | undefined {
   return (
@@ -239,19 +209,12 @@ function secondsOrDate(text: string | null): number | undefined {
   return Number.isNaN(date) ? undefined : Math.max(0, date - asyncScheduler.now());
 }
 
-/**
- * Searched in the text, at any depth. A string that only mentions the field has its quotes escaped, and does not match.
- */
+/** At any depth. A string that only mentions the field has its quotes escaped, and does not match. */
 function retryDelay(json: unknown): number | undefined {
   return milliseconds(/"retryDelay":"([^"]*)s"/.exec(JSON.stringify(json))?.[1], 1000);
 }
 
-/**
- * The errors of a model's provider: they tell the reason that the provider gave, and what to do next.
- *
- * @param patterns The messages of a context that is too long, in addition to OpenAI's. Default: none.
- * @param keyAdvice What to do about a refused key. Default: to check it.
- */
+/** `patterns` are messages in addition to OpenAI's; `keyAdvice` is what to do about a refused key. */
 export const providerFailures = (patterns?: readonly RegExp[], keyAdvice?: string): RequestFailures => ({
   connection: connectionError,
   status: (provider, response, bytes) => statusError(provider, response, bytes, patterns, keyAdvice),

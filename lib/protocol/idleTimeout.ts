@@ -5,41 +5,33 @@ import type { OperatorHandlers } from '../core/createOperator.js';
 import { TimeoutError } from '../core/timeoutError.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 
-/** How long a response may be silent. */
 export interface IdleTimeoutOptions {
   /**
-   * Until the first content, in milliseconds. Default: no limit, since models that think take minutes. Events that only
-   * announce the response (`response.created`) are not content.
+   * Until the first content, in milliseconds; announcements (`response.created`) are none. Default: no limit, since
+   * models think for minutes.
    */
   readonly first?: number | undefined;
   /** From the first content on, between two values, in milliseconds. `false`: no limit. Default: 120000. */
   readonly each?: number | false | undefined;
 }
 
-/** How long a response over HTTP may take to begin, be silent, and take in total. */
 export interface HttpTimeoutOptions extends IdleTimeoutOptions {
-  /**
-   * From the request to the headers of its response, in milliseconds. Some servers send the headers with the first
-   * content, so a model that thinks may need minutes. Default: no limit.
-   */
+  /** Until the headers, in milliseconds. Some servers send them with the first content. Default: no limit. */
   readonly connect?: number | undefined;
   /**
-   * From the headers of the response to the first content, between two bytes of the body, in milliseconds. A model that
-   * thinks is silent for as long; a broken compression, or a connection that is gone, is silent for ever. `false`: no
-   * limit. Default: 300000, as in Node's `fetch`.
+   * Between two bytes from the headers to the first content, in milliseconds: a model that thinks is silent, but a
+   * broken compression is silent for ever. `false`: no limit. Default: 300000, as in Node's `fetch`.
    */
   readonly body?: number | false | undefined;
   /**
-   * From the subscription to the `finish`, with all retries, in milliseconds. A server that sends a byte now and then
-   * is never silent: only this limit, or one of the run, ends it. Default: no limit.
+   * Until the `finish`, with all retries, in milliseconds. Only this limit ends a server that sends a byte now and
+   * then. Default: no limit.
    */
   readonly turn?: number | undefined;
 }
 
-/** The default of `each`. */
 const DEFAULT_EACH = 120_000;
 
-/** The default of `body`. */
 const DEFAULT_BODY = 300_000;
 
 /** Functions like `fetch` without any limit of time: no runtime and no proxy ends their requests. */
@@ -56,19 +48,8 @@ export const limitsFor = (send: typeof fetch | undefined, timeout: HttpTimeoutOp
   send && unlimitedFetches.has(send) && timeout.first === undefined ? { connect: DEFAULT_BODY, ...timeout } : timeout;
 
 /**
- * Fails when the source is silent for too long. Meant for the bytes of a response, where a keep-alive comment is a
- * sign of life.
- *
- * Only the source's silence counts: the time that a subscriber takes to handle a value does not.
- *
- * @param options The limits.
- * @param begins Whether there was content, called after a value was emitted. Until then, `first` is the limit, measured
- * from the subscription. Default: any value is content.
- * @param headers Emits whether the response is the requested stream, when its headers have arrived. Until then,
- * `connect` is a limit too, and from then on, `body`; for another response there is none, since reading its error has a
- * limit of its own. Default: neither is a limit.
- * @returns The source's values. Fails with TimeoutError.
- * @throws ConfigurationError `options` if a limit is not a number of at least 0.
+ * For bytes, where a keep-alive is a sign of life; a subscriber's own time does not count. `first` holds until `begins`
+ * is true, `connect` until `headers` emits, and `body` from then on; the error of another response has its own limit.
  */
 export function idleTimeout<T>(
   { connect = Infinity, first = Infinity, each = DEFAULT_EACH, body = DEFAULT_BODY }: HttpTimeoutOptions = {},
@@ -86,11 +67,10 @@ export function idleTimeout<T>(
 }
 
 /**
- * Watches one response. A value only records the time, and one timer serves all limits: when it fires, it is scheduled
- * again for the remaining time. RxJS's `timeout` schedules again for each value, which was measured at about 2 us.
+ * A value only records the time, and one timer serves all limits, scheduled again for the rest when it fires: RxJS's
+ * `timeout` schedules for each value, at about 2 us (measured).
  */
 class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
-  /** The limit that each value restarts. */
   private phase: 'connect' | 'body' | 'each' = 'connect';
   private readonly startedAt = asyncScheduler.now();
   private silentSince = this.startedAt;
@@ -116,7 +96,6 @@ class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
     else this.unsubscribe();
   }
 
-  /** Ends all limits. Called when the output closes, too. */
   unsubscribe(): void {
     this.timer?.unsubscribe();
   }
@@ -127,7 +106,6 @@ class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
     if (!this.timer) this.check();
   }
 
-  /** Errors if a limit is exceeded; otherwise waits for the earliest time at which one can be. */
   private check(): void {
     const { phase, limits } = this;
     const now = asyncScheduler.now();

@@ -52,6 +52,5 @@ export function joinResponse(
   return read(joined).pipe(continueAfterError<Chunk>(() => resume));
 }
 
-/** Whether a connection failed, and not the response. */
 const isInterruption = (error: unknown): boolean =>
   isRetryable(error) && isRecord(error) && error['code'] !== 'provider';

@@ -1,11 +1,9 @@
 import type { Range } from './secrets.js';
 
 /**
- * Keys by their shape: those that are not ours to know (a gateway's key for the model's provider, the key of an AI SDK
- * model, what a user pastes). What they begin with, and a pattern of the rest. The sources are the services' own pages:
- * GitHub "About authentication to GitHub", npm "About access tokens", PyPI "API token", Stripe "API keys" and
- * "Webhook signatures", Slack "Token types", SendGrid "API keys", Google Cloud "API keys" and "Token types", AWS "IAM
- * identifiers", GitLab "Token overview", DigitalOcean "Access tokens", Telegram "Bot API", Azure "Service SAS".
+ * Sources: GitHub "About authentication to GitHub", npm "About access tokens", PyPI "API token", Stripe "API keys" and
+ * "Webhook signatures", Slack "Token types", SendGrid, Google Cloud "API keys" and "Token types", AWS "IAM
+ * identifiers", GitLab "Token overview", DigitalOcean, Telegram "Bot API", Azure "Service SAS".
  */
 const shapes: readonly (readonly [beginnings: string, rest: string])[] = [
   ['sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi|glpat', '[-_][\\w-]{16,}'],
@@ -20,7 +18,6 @@ const shapes: readonly (readonly [beginnings: string, rest: string])[] = [
   ['lsv2_pt|lsv2_sk', '_\\w{16,}'],
 ];
 
-/** Those without a hyphen or an underscore after their beginning. */
 const otherShapes = [
   'AIza[\\w-]{30,}',
   'A[KS]IA[A-Z\\d]{16}',
@@ -29,10 +26,8 @@ const otherShapes = [
   '\\d{8,10}:AA[\\w-]{33}(?![\\w-])',
 ];
 
-/** What the lines of a private key consist of, in a text or in JSON. */
 const keyLines = '[\\w+/=\\s\\\\:,-]';
 
-/** What a private key begins with. */
 const pemStart = '-----BEGIN ';
 
 // Functions, so that a bundler can leave all of this out.
@@ -57,13 +52,10 @@ const createPrefixEnd = () => new RegExp(`(?:${prefixes})$`);
 const prefixEnd = /* @__PURE__ */ createPrefixEnd();
 const keyShape = /* @__PURE__ */ createPattern();
 
-/** The length of the longest prefix: `github_pat`. */
 const MAX_PREFIX = 10;
 
-/** A credential after the name of its scheme. */
 const credential = /\b(bearer|basic) ([\w.~+/=-]{8,})/gi;
 
-/** The user and the password in a URL. */
 const urlPassword = /(:\/\/[^\s/:@"'<>\\]{0,64}:)([^\s/@"'<>\\]{1,256})@/g;
 
 /** Three texts with dots in between, as in a JSON Web Token. A word begins only once, so that the search is linear. */
@@ -76,10 +68,7 @@ const keyParts = ['AIza', 'AKIA', 'ASIA', 'ya29.', 'SG.', ':AA', '://', 'sig=', 
 const MIN_FILE_LENGTH = 4096;
 const file = /^(?:data:[\w/+.;=-]{0,100},)?[A-Za-z\d+/]+={0,2}$/;
 
-/**
- * Whether a text has what each key has. Most texts have nothing of it, and this search takes a tenth of the time of the
- * patterns: it counts for a recording, in which each text is several times.
- */
+/** A tenth of the time of the patterns, and most texts have nothing of a key. */
 export function mayHaveKey(text: string): boolean {
   if (text.length > MIN_FILE_LENGTH && file.test(text)) return false;
   const hasPart = keyParts.some((part) => text.includes(part)) || text.includes(pemStart);
@@ -103,7 +92,6 @@ export function findKeyShapes(text: string): readonly Range[] {
   ];
 }
 
-/** The second part of each match, if it is a secret. */
 const partsAfter = (
   text: string,
   pattern: RegExp,
@@ -120,7 +108,6 @@ function isCredential(scheme: string, value: string): boolean {
   return scheme === 'Bearer' || value.length >= 20 || /\d/.test(value);
 }
 
-/** Whether a text is Base64 of a name and a password. */
 function hasColon(value: string): boolean {
   try {
     return atob(/^[^=.~_-]*={0,2}/.exec(value)?.[0] ?? '').includes(':');
@@ -136,7 +123,6 @@ function tokensIn(text: string): readonly Range[] {
   });
 }
 
-/** The first parts of what keys begin with. */
 const firstParts = /* @__PURE__ */ createFirstParts();
 const firstSchemes = /(?<!\w)(?:b|be|bea|bear|beare|ba|bas|basi|(?:bearer|basic)(?: [\w.~+/=-]*)?)$/i;
 
@@ -162,10 +148,7 @@ const createOpenPrivateKey = () => new RegExp(`^-----BEGIN [A-Z ]*(?:-{0,4}|(?<=
 const openPrivateKey = /* @__PURE__ */ createOpenPrivateKey();
 const endOfPrivateKey = /-----END [A-Z ]*-----/;
 
-/**
- * Where the end of a text begins that is the first part of what has the shape of a key, or may become it. The length of
- * the text if there is none.
- */
+/** Where the end of a text begins that may become a key. The length of the text if there is none. */
 export function openKeyShape(text: string): number {
   const word = text.slice(startOfEnd(text, /\w/));
   const key = startOfEnd(text, /[\w-]/);
@@ -184,7 +167,6 @@ export function openKeyShape(text: string): number {
   );
 }
 
-/** Where the characters of a kind begin with which a text ends. */
 function startOfEnd(text: string, character: RegExp): number {
   let start = text.length;
   while (start > 0 && character.test(text.charAt(start - 1))) start--;

@@ -6,14 +6,8 @@ import type { Frame, FrameReader, Framing, FramingOptions } from './wire.js';
 export const ndjson: Framing = { mediaType: 'application/x-ndjson', createReader: createNdjsonReader };
 
 /**
- * Cuts a body into lines, each of them a JSON document (newline-delimited JSON).
- *
- * UTF-8 may be cut anywhere; lines end in LF or CRLF; a byte order mark is dropped, and blank lines are skipped. A line
- * without a line end, at the end of the body, is emitted as `unterminated`.
- *
- * @param options The provider's name and the size limit of a line.
- * @param emit Receives the frames.
- * @returns The reader of one body. It throws ProtocolError `event_too_large`.
+ * Lines end in LF or CRLF; blank ones and a byte order mark are dropped. A last line without its end is `unterminated`.
+ * Throws ProtocolError `event_too_large`.
  */
 export function createNdjsonReader(options: FramingOptions, emit: (frame: Frame) => void): FrameReader {
   return new NdjsonReader(options, emit);
@@ -23,10 +17,7 @@ class NdjsonReader implements FrameReader {
   private readonly provider: string;
   private readonly maxEventLength: number;
   private readonly decoder = new Utf8Reader();
-  /**
-   * The parts of the current line. Only new text is searched, and the parts are joined once, so the cost is linear
-   * however the bytes are cut.
-   */
+  /** Only new text is searched, and the parts are joined once: linear however the bytes are cut. */
   private parts: string[] = [];
   private length = 0;
 

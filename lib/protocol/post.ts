@@ -4,7 +4,6 @@ import { isRecord } from '../core/json/json.js';
 import { causes, notAResponse } from './connectionError.js';
 import { interrupted } from './untilFinish.js';
 
-/** A request whose response is streamed. */
 export interface PostRequest {
   /** The model's provider, for errors. */
   readonly provider: string;
@@ -13,10 +12,7 @@ export interface PostRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** The body; undefined for a GET, which requests the rest of a response. */
   readonly body: string | undefined;
-  /**
-   * The media type of the requested stream: `text/event-stream`, `application/x-ndjson`. Sent as the `accept` header,
-   * unless `headers` has one.
-   */
+  /** The media type of the requested stream, and the `accept` header unless `headers` has one. */
   readonly accept: string;
   /** Called when the headers have arrived, with whether the response is the requested stream. Default: nothing. */
   readonly onHeaders?: ((isStream: boolean) => void) | undefined;
@@ -26,41 +22,28 @@ export interface PostRequest {
   readonly failures: RequestFailures;
 }
 
-/** Explains why a request failed. A page needs no advice on providers. */
 export interface RequestFailures {
-  /** Creates the error for a value that `fetch` threw. */
   connection(request: PostRequest, thrown: unknown): Error;
-  /** Fails for a status other than 2xx. */
   status(provider: string, response: Response, bytes: Observable<Uint8Array>): Observable<never>;
-  /** Fails for another content type. */
   contentType(provider: string, response: Response, bytes: Observable<Uint8Array>, accept: string): Observable<never>;
 }
 
 /**
- * Sends a request and emits the bytes of its response as they arrive.
- *
- * Cold: every subscription is a new request. Unsubscribing aborts it in the same tick, also while the server is silent
- * or has not begun to respond (an async iterator over the body would close the connection only with the next chunk).
- * One read is emitted synchronously before the next one starts, so a synchronous subscriber sets the pace.
- *
- * Errors may contain secrets: `decodeFrames` removes them.
- *
- * @param request What to send.
- * @returns The bytes. Fails with StreamInterruptedError (the connection broke during the response), and those of
- * `failures`.
+ * Unsubscribing aborts in the same tick, also a silent server (an async iterator would close only with the next chunk).
+ * One read is emitted before the next starts, so a synchronous subscriber sets the pace. Errors may contain secrets:
+ * `decodeFrames` removes them.
  */
 export function post(request: PostRequest): Observable<Uint8Array> {
   return new Observable<Uint8Array>(startExchange.bind(undefined, request));
 }
 
 function startExchange(request: PostRequest, out: Subscriber<Uint8Array>): void {
-  if (out.closed) return; // RxJS subscribes for a closed subscriber too, and a request is billed.
+  if (out.closed) return;
   const exchange = new Exchange(request, out);
   out.add(exchange.abort.bind(exchange)); // before the request: a custom fetch may unsubscribe
   exchange.start();
 }
 
-/** A request and its response. */
 class Exchange {
   private readonly controller = new AbortController();
   private isOver = false;
@@ -75,9 +58,8 @@ class Exchange {
   }
 
   /**
-   * A request that has failed, or whose response has ended, is not aborted. An abort after a failure ended the process:
-   * undici answers a response of six content encodings with a rejection, and the abort with an uncaught AbortError.
-   * After a complete response, the abort's error and listeners took a tenth of a small request's time.
+   * Not after a failure: undici answers six content encodings with a rejection, and the abort with an uncaught
+   * AbortError, which ended the process. After a complete response, the abort took a tenth of a small request's time.
    */
   abort(): void {
     if (!this.isOver) this.controller.abort();
@@ -142,12 +124,8 @@ const anyStream = /^(text\/plain|(application|binary)\/octet-stream)$/;
 const lines = /^application\/(x-)?(ndjson|jsonl|jsonlines|json|stream\+json)$/;
 
 /**
- * Whether a content type can be that of the requested stream. Servers label streams loosely (no type at all,
- * `text/plain`), so only what is clearly something else is rejected. A single JSON document is a valid stream of one
- * line.
- *
- * @param contentType The header, or null.
- * @param accept The requested media type.
+ * Servers label streams loosely (no type, `text/plain`), so only what is clearly something else is rejected. A single
+ * JSON document is a valid stream of one line.
  */
 function isStreamType(contentType: string | null, accept: string): boolean {
   const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
@@ -175,16 +153,8 @@ const brokenConnection = (provider: string, thrown: unknown) =>
   );
 
 /**
- * Emits the values of a `ReadableStream`, each one before the next is read, so that a synchronous subscriber sets the
- * pace.
- *
- * Unsubscribing cancels the stream in the same tick, also while it is silent.
- *
- * @param stream The stream. Subscribing locks it.
- * @param toError Makes the error of whatever the stream fails with.
- * @param onEnd Called when the stream has been read to its end or has failed, before the notification. Default:
- * nothing.
- * @returns The stream's values. Completes with the stream.
+ * Each value is emitted before the next read, so a synchronous subscriber sets the pace. Unsubscribing cancels in the
+ * same tick. `onEnd` is called before the notification of a stream that was read to its end or failed.
  */
 export function readStream<T>(
   stream: ReadableStream<T>,
@@ -216,8 +186,7 @@ class StreamReader<T> {
 
   /**
    * `then`, and not `await`: under zone.js, the code after a native `await` runs in the root zone. `Promise.resolve` is
-   * free for a native promise, and gives zone.js a promise that it knows where the stream is a polyfill or of another
-   * realm.
+   * free for a native promise, and gives zone.js one that it knows for any other.
    */
   readNext(): void {
     if (this.out.closed) return;

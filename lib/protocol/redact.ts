@@ -3,12 +3,8 @@ import { createConversationFilter } from './conversationFilter.js';
 import { findKeyShapes } from './keyShapes.js';
 import { findSecrets, mergeRanges, replaceRanges, spellings } from './secrets.js';
 
-/** The texts that an error must not reveal. */
 export interface Redaction {
-  /**
-   * The provider's name: a key that equals it (`ollama`, where any key will do) is not secret, and the name is part of
-   * every message.
-   */
+  /** A key that equals the name (`ollama`, where any key will do) is not secret: the name is part of every message. */
   readonly provider: string;
   /** Each occurrence becomes `[key]`; an empty one replaces nothing. Default: none. */
   readonly secrets?: readonly string[] | undefined;
@@ -21,17 +17,11 @@ export interface Redaction {
 /** How much of a text an error keeps without `debug`, in characters: a longer one is not a message. */
 const MAX_TEXT_LENGTH = 10_000;
 
-/** Fields that contain what was sent or received, as it is. */
 const rawFields = ['body', 'data', 'received', 'cause'];
 
 /**
- * Removes from a thrown value what a log must not contain, before a reader sees it: secrets in any text, and, without
- * `debug`, what the provider sent (`body`, `data`, `received`, `cause`) and what it repeats of the conversation. An
- * error is redacted in place, so that it keeps its identity; one that cannot be changed is replaced.
- *
- * @param thrown The error, or any other value.
- * @param redaction What to remove.
- * @returns The thrown value, without it.
+ * Removes secrets and, without `debug`, what the provider sent and repeats of the conversation. An error is redacted in
+ * place and keeps its identity; one that cannot be changed is replaced.
  */
 export function redactThrown(thrown: unknown, redaction: Redaction): unknown {
   const { secrets = [], conversation, debug = false, provider } = redaction;

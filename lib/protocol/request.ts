@@ -3,11 +3,8 @@ import { isJsonObject } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 
 /**
- * Joins a base URL and a path. Either may have a query (Azure's `?api-version=...`, Google's `?alt=sse`). The base may
- * end in slashes, and may be relative (`/api/llm`, a proxy for browsers).
- *
- * @param base The base URL.
- * @param path The path, beginning with a slash.
+ * Either may have a query (Azure's `?api-version=...`, Google's `?alt=sse`). The base may end in slashes, or be
+ * relative (`/api/llm`).
  */
 export function joinUrl(base: string, path: string): string {
   const [, baseUrl = '', baseQuery = ''] = urlAndQuery.exec(base.trim()) ?? [];
@@ -26,7 +23,6 @@ function withoutTrailingSlashes(url: string): string {
 
 const urlAndQuery = /^([^?#]*)(?:\?([^#]*))?/;
 
-/** Merges headers, regardless of case; the last one wins. The names of the result are in lower case. */
 export function mergeHeaders(
   ...all: readonly (Readonly<Record<string, string>> | undefined)[]
 ): Readonly<Record<string, string>> {
@@ -40,13 +36,7 @@ export function mergeHeaders(
   return merged;
 }
 
-/**
- * Merges the user's fields over the body of a request: objects are merged deeply, everything else (arrays and `null`
- * included) is replaced, and a field that is `undefined` is removed.
- *
- * @param body The body.
- * @param overrides The user's fields.
- */
+/** Objects are merged deeply, arrays and `null` replace, and `undefined` removes a field. */
 export function mergeJson(
   body: JsonObject,
   overrides: Readonly<Record<string, JsonValue | undefined>> = {},
@@ -60,10 +50,7 @@ export function mergeJson(
   return Object.fromEntries(merged);
 }
 
-/**
- * The error of a request that could not be encoded. `JSON.stringify` throws a RangeError for values with some 5,000
- * levels, and for texts that are longer than a string can be.
- */
+/** `JSON.stringify` throws a RangeError for some 5,000 levels, and for texts longer than a string can be. */
 export function encodingError(thrown: unknown, provider: string): unknown {
   if ((thrown as Partial<Error> | null)?.name !== 'RangeError') return thrown;
   return new ConfigurationError(

@@ -7,43 +7,21 @@ import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 import { stoppedFinish } from '../core/response.js';
 import { continueAfterError } from './continueAfterError.js';
 
-/** How a failed request is retried. */
 export interface RetryOptions {
-  /** The number of retries after the first attempt. Default: 3. */
   readonly count?: number | undefined;
   /** The delay before the first retry, in milliseconds; it doubles with each. Default: 1000. */
   readonly initialDelay?: number | undefined;
-  /**
-   * The longest delay, in milliseconds. If the server asks for more (`Retry-After`), the request fails at once, and the
-   * error has its `retryAfter`. Default: 60000.
-   */
+  /** The longest delay, in milliseconds. If `Retry-After` is longer, the request fails at once. Default: 60000. */
   readonly maxDelay?: number | undefined;
-  /**
-   * The random share of a delay, from 0 to 1, so that many clients do not come back at once. Default: 0.5 (from half of
-   * the delay to all of it).
-   */
+  /** The random share of a delay, so that clients do not come back at once. Default: 0.5 (half to all of it). */
   readonly jitter?: number | undefined;
-  /** Returns a random number from 0 to 1. Default: Math.random. */
   readonly random?: (() => number) | undefined;
 }
 
 /**
- * Resubscribes to the source after a `retryable` error, as long as nothing was emitted. A `retry` chunk announces each
- * retry, before its delay.
- *
- * ```
- * source, 1st  --#            (retryable)
- * source, 2nd           -a-#  (retryable)
- * result       --r-------a-#  emitted values are not repeated
- * ```
- *
- * An error's `retryAfter` (milliseconds) is obeyed. If it is longer than `maxDelay`, the error is emitted at once: the
- * server would refuse an earlier request. Time runs on RxJS's schedulers, so it can be virtual.
- *
- * @param options How often, and after which delays.
- * @param stop Ends a delay with its first value: a `finish` takes the place of the retry. Default: never.
- * @returns The source's values, and the `retry` chunks. Fails with the last error.
- * @throws ConfigurationError `options` if a number is out of its range.
+ * Resubscribes after a `retryable` error while nothing was emitted, each time after a `retry` chunk. A `retryAfter`
+ * longer than `maxDelay` fails at once: the server would refuse an earlier request. `stop` ends a delay with a
+ * `finish`.
  */
 export function retryRequest<T>(
   options: RetryOptions = {},
@@ -66,14 +44,7 @@ export function retryRequest<T>(
     );
 }
 
-/**
- * Returns the delay before a retry, in milliseconds: the server's, otherwise a delay that doubles with each retry.
- * Undefined if the server asks for more than the longest delay.
- *
- * @param error The error after which the request is sent again.
- * @param retries The number of retries before this one.
- * @param options The limits.
- */
+/** The server's delay, or one that doubles with each retry; undefined if the server's exceeds the longest. */
 export function retryDelay(error: unknown, retries: number, options: RetryOptions = {}): number | undefined {
   const { initialDelay = 1000, maxDelay = 60_000, jitter = 0.5, random = Math.random } = options;
   const backoff = () => Math.min(initialDelay * 2 ** retries, maxDelay) * (1 - jitter * random());
@@ -81,18 +52,12 @@ export function retryDelay(error: unknown, retries: number, options: RetryOption
   return delay > maxDelay ? undefined : Math.round(Math.min(delay, MAX_TIMER_DELAY));
 }
 
-/** The delay that the server asks for, in milliseconds. */
 export function requestedDelay(error: unknown): number | undefined {
   const retryAfter = isRecord(error) ? error['retryAfter'] : undefined;
   return typeof retryAfter === 'number' && retryAfter >= 0 ? retryAfter : undefined;
 }
 
-/**
- * Emits a `retry` chunk, waits for its delay, and subscribes to the source. Returns undefined if there is no delay: the
- * server asks for a longer one than is allowed.
- *
- * @param stop Ends the delay: a `finish` takes the place of the source. Default: never.
- */
+/** Undefined if the server asks for a longer delay than is allowed. `stop` ends the delay: a `finish` follows. */
 export function announceRetry<T>(
   source: Observable<T>,
   { delay, ...retry }: Omit<RetryChunk, 'type' | 'delay'> & { readonly delay: number | undefined },

@@ -1,23 +1,18 @@
-/** The text that replaces a secret. */
 export const replacement = '[key]';
 
 type Context = 'error' | 'recording';
 
-/** The range of a text in which a secret was found. */
 export type Range = readonly [from: number, to: number];
 
-/**
- * Secrets of this length and more are also found within words, and in part; shorter ones (`test`, `any`) occur in
- * ordinary words.
- */
+/** Shorter secrets (`test`, `any`) occur in ordinary words; these are also found within words, and in part. */
 const DISTINCTIVE_LENGTH = 8;
 
 /** The shortest part of a secret that is hidden next to the sign of an omission: `sk-p...MNOP`. */
 const SHORTEST_PART = 4;
 
 /**
- * All spellings in which a server, `fetch` or a stack trace may repeat a secret, without its scheme (`Bearer`): as it
- * is, encoded for a URL, escaped for JSON. The longest comes first.
+ * As it is, encoded for a URL, escaped for JSON, without its scheme (`Bearer`); the longest first: servers, `fetch` and
+ * stack traces repeat it so.
  */
 export function spellings(secrets: readonly string[]): readonly string[] {
   const plain = secrets
@@ -32,20 +27,13 @@ export function spellings(secrets: readonly string[]): readonly string[] {
 }
 
 /**
- * Finds secrets in a text: complete ones, and parts that can be nothing else. A server masks the middle of a key
- * (`sk-p***MNOP`), and a length limit cuts it off.
- *
- * @param text The text.
- * @param spelled The `spellings` of the secrets.
- * @param context Where the text is from: an error's may have been cut within a secret, and one of fewer than eight
- * characters is found there only as a word; in a recording, every complete secret is found. Default: an error.
- * @returns Where they are: in order, without overlaps.
+ * Complete secrets, and parts that can be nothing else: a server masks the middle (`sk-p***MNOP`), a length limit cuts
+ * it off. In an error, one of fewer than eight characters is found only as a word; in a recording, always.
  */
 export function findSecrets(text: string, spelled: readonly string[], context: Context = 'error'): readonly Range[] {
   return mergeRanges(spelled.flatMap((secret) => occurrences(text, secret, context)));
 }
 
-/** Sorts the ranges, and merges those that overlap. */
 export function mergeRanges(ranges: readonly Range[]): readonly Range[] {
   const merged: [from: number, to: number][] = [];
   for (const [from, to] of [...ranges].sort(([a], [b]) => a - b)) {
@@ -56,7 +44,6 @@ export function mergeRanges(ranges: readonly Range[]): readonly Range[] {
   return merged;
 }
 
-/** Replaces the ranges of a text. */
 export function replaceRanges(text: string, ranges: readonly Range[], by: string = replacement): string {
   let result = '';
   let end = 0;
@@ -67,10 +54,7 @@ export function replaceRanges(text: string, ranges: readonly Range[], by: string
   return result + text.slice(end);
 }
 
-/**
- * Every part of a text that is part of the secret contains one of its windows. They are few, and searched with
- * `indexOf`, so that the cost is linear in the text.
- */
+/** The windows of a secret are few: searched with `indexOf`, the cost is linear in the text. */
 function occurrences(text: string, secret: string, context: Context): readonly Range[] {
   const { length } = secret;
   const size = length < DISTINCTIVE_LENGTH ? length : Math.ceil(Math.max(DISTINCTIVE_LENGTH, length / 3) / 2);
@@ -81,7 +65,6 @@ function occurrences(text: string, secret: string, context: Context): readonly R
   return windows.flatMap(([start, end]) => findAround(text, secret, [start, end], context));
 }
 
-/** The parts of the secret that contain this window of it. */
 function findAround(text: string, secret: string, [start, end]: Range, context: Context): readonly Range[] {
   const window = secret.slice(start, end);
   const found: Range[] = [];
@@ -106,7 +89,6 @@ function findAround(text: string, secret: string, [start, end]: Range, context: 
 const omissionBefore = /(?:\.\.\.|[*•…])$/;
 const omissionAfter = /^(?:\.\.\.|[*•…])/;
 
-/** Whether a part of a secret, found between two texts, is the secret and not an ordinary word. */
 function isSecret(secret: string, from: number, to: number, before: string, after: string): boolean {
   const length = to - from;
   if (secret.length < DISTINCTIVE_LENGTH)
@@ -122,19 +104,12 @@ function isSecret(secret: string, from: number, to: number, before: string, afte
 const isAtEdge = (secret: string, from: number, to: number, before: string, after: string): boolean =>
   secret.length >= DISTINCTIVE_LENGTH && ((from === 0 && after === '') || (to === secret.length && before === ''));
 
-/** Names of headers that carry a key. */
 const secretHeader = /^(?:.+[-_])?(?:authorization|auth|token|secret|password|cookie|credentials?|jwt)$|^x-key$/i;
 const secretKeyHeader = /^(?:.+[-_])?(?:api|access|auth|private|secret|subscription|functions|account)[-_]?key$/i;
 const secretParameter =
   /^(?:.+[-_])?(?:key|apikey|token|auth|code|sig|signature|secret|password|pwd|credential|accesstoken)$/i;
 
-/**
- * The secrets in a URL and headers that a user has set up: the values of headers and query parameters that carry keys,
- * or have the shape of a key, the password, and what looks like a key in the path.
- *
- * @param url The URL of a request; may be relative.
- * @param headers The headers of the request.
- */
+/** Headers and query parameters that carry keys or have the shape of one, the password, and keys in the path. */
 export function secretsOf(url: string, headers: Readonly<Record<string, string>>): readonly string[] {
   const headerSecrets = Object.entries(headers)
     .filter(([name, value]) => secretHeader.test(name) || secretKeyHeader.test(name) || isKey(value))
@@ -154,7 +129,6 @@ export function secretsOf(url: string, headers: Readonly<Record<string, string>>
   return [...new Set(all)].filter((secret) => secret !== '');
 }
 
-/** The secrets within the value of a header: the password of `Basic`, and the values of cookies. */
 function partsOfHeader(value: string): readonly string[] {
   const basic = /^basic +([\w+/]+={0,2})$/i.exec(value)?.[1];
   if (basic !== undefined && basic.length % 4 === 0) return [atob(basic).replace(/^[^:]*:/, '')];
@@ -167,12 +141,7 @@ function partsOfHeader(value: string): readonly string[] {
 /** Headers whose values an error may name, such as a beta that the provider does not know. */
 const shownHeader = /^accept|^content-type$|^user-agent$|[-_](?:beta|version)$/i;
 
-/**
- * The values of headers that a user has set up, which a server may repeat in an error: the names of tenants, customers
- * and projects. Short values are omitted: they are ordinary words.
- *
- * @param headers The headers that the user has passed.
- */
+/** A server may repeat them in an error: names of tenants, customers and projects. Short values are ordinary words. */
 export const headerValues = (headers: Readonly<Record<string, string>> = {}): readonly string[] =>
   Object.keys(headers).flatMap((name) => {
     const value = headers[name] ?? '';
@@ -189,11 +158,7 @@ const keysInPath = [
 
 const isKey = (segment: string): boolean => segment.length > 512 || keysInPath.some((shape) => shape.test(segment));
 
-/**
- * A URL for a message: without its user, password, query and fragment, and without keys in its path.
- *
- * @param url The URL.
- */
+/** Without user, password, query, fragment, and keys in its path. */
 export function displayUrl(url: string): string {
   const { origin, path } = splitUrl(url);
   const segments = path.split('/').map((segment) => (isKey(segment) ? replacement : segment));
@@ -223,13 +188,9 @@ function splitUrl(url: string): UrlParts {
   };
 }
 
-/** The maximum number of candidates for a password that are searched. */
 const MAX_PASSWORDS = 8;
 
-/**
- * Where each `@` stands that may end the user's name and password, the last one first. `host/@scope` and
- * `host:80/@scope` have none, `user:p@ss@host` and `user:p/ss@host` have.
- */
+/** The last `@` first. `host/@scope` and `host:80/@scope` have none, `user:p@ss@host` and `user:p/ss@host` have. */
 function endsOfUserInfo(afterScheme: string): readonly number[] {
   const authority = afterScheme.split('/', 1)[0] ?? '';
   const hasUser = authority.includes('@') || /^[^:[\]]+:(?!\d*$)/.test(authority);

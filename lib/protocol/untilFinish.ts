@@ -11,9 +11,8 @@ import { hasCounts } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 
 /**
- * How long a source may stay open after the `finish`, in milliseconds. It mostly ends with the next read. Reading it to
- * its end returns the connection to the pool, where an aborted one is closed, and lets the streams that it passes
- * through finish their work; but some sources never end.
+ * In milliseconds. A source mostly ends with the next read, which returns its connection to the pool, where an aborted
+ * one is closed, and lets the streams in between finish; but some never end.
  */
 const DRAIN_TIMEOUT = 1000;
 
@@ -28,10 +27,7 @@ export interface ChunkOutput {
 /** Converts the values of one stream to chunks. */
 export interface ChunkDecoder<In> {
   next: (value: In) => void;
-  /**
-   * The source has completed without a `finish` so far: emits what is left, the `finish` included. Default: nothing is
-   * left.
-   */
+  /** The source has completed without a `finish`: emits what is left, with it. Default: nothing is left. */
   end?: () => void;
   /** The stream is stopped, or has failed, before the `finish`: emits what was held back. Default: nothing was. */
   interrupt?: () => void;
@@ -42,17 +38,9 @@ export interface ChunkDecoder<In> {
 }
 
 /**
- * Holds a decoder to the contract of a model: exactly one `finish`, as the last chunk, then completion; otherwise an
- * error.
- *
- * The `finish` is emitted at once. The source is then read to its end, for a second at most; whatever follows is
- * ignored, errors included. Chunks that were emitted before an error stay emitted.
- *
- * @param provider The model's provider, for errors.
- * @param start Called at each subscription with the output; returns the decoder.
- * @param stop Ends the response with its first value: a `finish` with the reason `stopped`. Default: never.
- * @returns Chunks. Fails with StreamInterruptedError when the source completes without a `finish`, with what the
- * decoder throws, and with the source's errors, both as mapped by the decoder.
+ * Holds a decoder to the contract of a model: one `finish`, last. It is emitted at once, and the source is then read to
+ * its end, for a second at most; what follows is ignored, errors included. Without a `finish`, fails with
+ * StreamInterruptedError.
  */
 export function untilFinish<In>(
   provider: string,
@@ -66,10 +54,8 @@ export function untilFinish<In>(
   });
 }
 
-/** Forwards the chunks of a decoder until the `finish`, and then waits for the end of the source. */
 class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
   private finished = false;
-  /** Whether the source has completed. */
   private ended = false;
   private readonly decoder: ChunkDecoder<In>;
 
@@ -140,13 +126,7 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
   }
 }
 
-/**
- * The error for a response that ended before the model had finished.
- *
- * @param provider The model's provider.
- * @param what What happened, as a sentence. Default: the response ended too early.
- * @param options The cause, where it holds no request. Default: none.
- */
+/** `what` is a sentence about what happened; the cause is kept where it holds no request. */
 export function interrupted(
   provider: string,
   what = `The response of ${provider} ended before the model had finished.`,

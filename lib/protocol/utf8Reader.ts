@@ -5,16 +5,13 @@ const stream = { stream: true };
 let asciiDecoder: TextDecoder | undefined;
 
 /**
- * Decodes UTF-8 that may be cut anywhere. A byte order mark at its beginning is dropped.
- *
- * A decoder that remembers a cut character takes five times as long for ASCII, which was a quarter of the time to read
- * an English text (measured). It is created with the first bytes that are not ASCII.
+ * A decoder that remembers a cut character takes five times as long for ASCII, a quarter of the time to read an English
+ * text (measured): it is created with the first other bytes.
  */
 export class Utf8Reader {
   private hasBegun = false;
   private decoder: TextDecoder | undefined;
 
-  /** Decodes the next bytes. */
   decode(bytes: Uint8Array): string {
     if (!this.decoder) {
       asciiDecoder ??= new TextDecoder();
@@ -29,7 +26,6 @@ export class Utf8Reader {
     return this.decoder.decode(bytes, stream);
   }
 
-  /** Decodes the end: a cut character becomes a replacement character. */
   end(): string {
     return this.decoder?.decode() ?? '';
   }

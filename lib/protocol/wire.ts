@@ -6,13 +6,10 @@ import type { ModelRequest } from '../core/model.js';
 import type { Usage } from '../core/usage.js';
 import type { RetryOptions } from './retryRequest.js';
 
-/** How a body is read. */
 export interface FramingOptions {
   /** The model's provider, for errors. */
   readonly provider: string;
-  /**
-   * The largest number of characters (UTF-16 units) in an event. Default: 16 Mi, since a base64 image is one event.
-   */
+  /** In characters (UTF-16 units). Default: 16 Mi, since a base64 image is one event. */
   readonly maxEventLength?: number | undefined;
   /** Finds the error in text that belongs to no event. Default: none is found, and a body without events fails. */
   readonly toError?: ((provider: string, text: string) => Error | undefined) | undefined;
@@ -90,10 +87,7 @@ export interface Decoder {
   usage?(): Usage | undefined;
 }
 
-/**
- * Where a file of a tool's result is sent: in the `result`, in the user `message` after it, or, with `none`, nowhere:
- * the result then says that the model cannot be shown the file.
- */
+/** `none`: the result says that the model cannot be shown the file. */
 export type ResultFilePlacement = 'result' | 'message' | 'none';
 
 /**

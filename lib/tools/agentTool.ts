@@ -19,7 +19,6 @@ import type { Nested, Tool } from '../core/tool.js';
 import { ToolFailure } from '../operators/execute/toolFailure.js';
 import type { Plain } from '../core/typesOf.js';
 
-/** Any agent, whatever its tools, its output and its context are. */
 export interface AnyAgent {
   stream(input: string | Message | readonly Message[], ...options: never): Observable<StreamEvent>;
   run(input: string | Message | readonly Message[], ...options: never): Observable<RunResult>;
@@ -27,7 +26,6 @@ export interface AnyAgent {
   resume?(checkpoint: Checkpoint, ...options: never): Observable<StreamEvent>;
 }
 
-/** Options of `agentTool`. */
 export interface AgentToolOptions<Name extends string, S extends Schema> {
   /** The name by which the model calls the agent. */
   readonly name: Name;
@@ -39,7 +37,6 @@ export interface AgentToolOptions<Name extends string, S extends Schema> {
   readonly prompt?: ((args: Infer<NoInfer<S>>) => string | Message | readonly Message[]) | undefined;
 }
 
-/** The parameters of an agent, by default. */
 const promptParameters = {
   type: 'object',
   properties: {
@@ -53,10 +50,8 @@ type CallContext = Parameters<NonNullable<Tool['execute']>>[1];
 
 type EventsOfAgent<A extends AnyAgent> = A extends { stream(...args: never): Observable<infer E> } ? E : never;
 
-/** The events of the agent's run are nested events of the call. */
 type NestedOfAgent<A extends AnyAgent> = Plain<Nested<Exclude<EventsOfAgent<A>, ToolCallFragment | CheckpointEvent>>>;
 
-/** The typed output of the agent, or its text. */
 type ResultOfAgent<A extends AnyAgent> = A extends { run(...args: never): Observable<RunResult<infer O>> }
   ? [O] extends [undefined]
     ? string
@@ -130,7 +125,6 @@ export function agentTool<A extends AnyAgent, const Name extends string, S exten
   return definition as ReturnType<typeof agentTool<A, Name, S>>;
 }
 
-/** Starts the agent's run, or resumes it. */
 function innerEvents(
   agent: AnyAgent,
   input: () => Input,
@@ -213,7 +207,7 @@ const asJson = (args: unknown): string => JSON.stringify(args);
 const withoutConversation = (thrown: unknown): Error =>
   thrown instanceof ToolFailure ? thrown : new Error(errorText(thrown));
 
-/** @throws ToolFailure if the run did not end with an answer. */
+/** Throws ToolFailure if the run did not end with an answer. */
 function answerOf(name: string, { output, messages, finishReason, text }: RunResult): JsonValue {
   const last = messages.findLast(({ role }) => role === 'model');
   const answer = output === undefined ? last && messageText(last) : (output as JsonValue);

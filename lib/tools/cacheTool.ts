@@ -9,23 +9,15 @@ import type { Tool } from '../core/tool.js';
 import { wrapTool } from './wrapTool.js';
 import type { ArgumentsOf, ContextOf, ToolValue } from './wrapTool.js';
 
-/** Options of `cacheTool`. */
 export interface CacheToolOptions<T extends Tool = Tool> {
-  /**
-   * The value that identifies equal calls. The order of the keys of objects does not matter. Default: the arguments, as
-   * the model sent them.
-   */
+  /** Identifies equal calls; the order of keys does not matter. Default: the arguments, as the model sent them. */
   readonly key?: ((args: ArgumentsOf<T>, context: ContextOf<T>) => JsonValue) | undefined;
-  /**
-   * The maximum number of results in the cache. Beyond it, the result that was not used for the longest time is
-   * removed. Default: 1000.
-   */
+  /** The maximum number of results; beyond it, the least recently used is removed. Default: 1000. */
   readonly size?: number | undefined;
   /** How long a result may be used, in milliseconds. Default: Infinity. */
   readonly ttl?: number | undefined;
 }
 
-/** A result in the cache, and the time at which it expires. */
 interface CachedResult {
   readonly result: JsonValue;
   readonly expires: number;

@@ -8,7 +8,6 @@ import type { Tool } from '../core/tool.js';
 import { ToolFailure } from '../operators/execute/toolFailure.js';
 import { wrapTool } from './wrapTool.js';
 
-/** Options of `limitRepeatsTool`. */
 export interface LimitRepeatsToolOptions {
   /** How many turns in a row may make the same call. Default: 3. */
   readonly max?: number | undefined;

@@ -4,7 +4,6 @@ import { createSemaphore } from '../core/semaphore.js';
 import type { Tool } from '../core/tool.js';
 import { wrapTool } from './wrapTool.js';
 
-/** Options of `limitTool`. */
 export interface LimitToolOptions {
   /** The maximum number of calls that run at a time, in all runs together. */
   readonly concurrency: number;

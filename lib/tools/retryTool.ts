@@ -5,16 +5,13 @@ import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
 import { wrapTool } from './wrapTool.js';
 
-/** Options of `retryTool`, as in RxJS's `retry`. */
 export interface RetryToolOptions {
-  /** The maximum number of retries after the first attempt. Default: 3. */
   readonly count?: number | undefined;
   /**
-   * The time before a retry, in milliseconds, or a function that returns an Observable (or Promise) whose first value
-   * starts it; if it is empty, there is no retry. `retryCount` starts at 1. Default: 1 second, doubled with each retry.
+   * The time before a retry, in milliseconds, or a function that returns an ObservableInput whose first value starts it
+   * (empty: no retry); `retryCount` starts at 1. Default: 1 second, doubled with each retry.
    */
   readonly delay?: number | ((error: unknown, retryCount: number) => ObservableInput<unknown>) | undefined;
-  /** Whether an error is worth a retry. Default: every error is. */
   readonly when?: ((error: unknown) => boolean) | undefined;
 }
 

@@ -5,7 +5,6 @@ import { toolDefinition } from '../core/tool.js';
 /** Scores tools for a query: one number for each tool, in their order. */
 export type ToolScore = (query: string, tools: readonly Tool[]) => readonly number[];
 
-/** The words of a tool, and how often each is in it. */
 type WordCounts = ReadonlyMap<string, number>;
 
 /** A word of the name counts as this many words of the description. */
@@ -21,8 +20,8 @@ const MAX_WORDS = 32;
 const countsOfTools = /* @__PURE__ */ new WeakMap<Tool, WordCounts>();
 
 /**
- * Scores tools by the words of a query, with BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework",
- * 2009). The words of each tool are counted once.
+ * BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009). The words of each tool are counted
+ * once.
  */
 export const scoreTools: ToolScore = (query, tools) => {
   const texts = tools.map(wordCounts);
@@ -74,10 +73,7 @@ function wordCounts(tool: Tool): WordCounts {
   return counts;
 }
 
-/**
- * The words of a text in lower case, without those that say nothing: `createInvoice`, `create_invoice` and `create an
- * invoice` have the same.
- */
+/** In lower case, without stop words: `createInvoice`, `create_invoice` and `create an invoice` have the same. */
 function wordsIn(text: string): readonly string[] {
   const words = text
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')

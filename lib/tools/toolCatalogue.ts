@@ -12,7 +12,6 @@ import { scoreTools } from './scoreTools.js';
 import type { ToolScore } from './scoreTools.js';
 import type { Plain } from '../core/typesOf.js';
 
-/** Options of `toolCatalogue`. */
 export interface ToolCatalogueOptions<A extends readonly Tool[] = readonly Tool[]> {
   /** Tools that each request has. Default: none. */
   readonly always?: A | undefined;
@@ -21,14 +20,12 @@ export interface ToolCatalogueOptions<A extends readonly Tool[] = readonly Tool[
   /** The name of the tool that searches. Default: `search_tools`. */
   readonly name?: string | undefined;
   /**
-   * Scores the tools for a query: one number for each tool, in their order. A tool with 0 or less is not found.
-   * Default: by the words of the query in the names, the descriptions and the names of the parameters, rare words first
-   * (BM25).
+   * One number for each tool, in their order; 0 or less is not found. Default: BM25 over the names, descriptions and
+   * names of parameters.
    */
   readonly score?: ToolScore | undefined;
 }
 
-/** What a turn of an agent gets from a catalogue. */
 interface TurnTools {
   readonly tools: readonly Tool[];
 }

@@ -94,13 +94,13 @@ describe('httpModel', () => {
       enumerable: true,
       get: () => void (checks += 1),
     });
-    const once = httpModel(definition, options as never);
+    const once = httpModel(definition, options);
     expect(checks).toBe(0);
     await lastValueFrom(once.stream(hello).pipe(catchError(() => of(undefined))));
     const first = checks;
     await lastValueFrom(once.stream(hello).pipe(catchError(() => of(undefined))));
     expect(checks - first).toBeLessThan(first);
-    const invalid = model({ maxRetries: 'x', retry: 'often' } as never).stream(hello);
+    const invalid = model({ retry: 'often' } as never).stream(hello);
     for (let at = 0; at < 2; at++) {
       expect(await lastValueFrom(invalid.pipe(catchError((error: unknown) => of(error))))).toMatchObject({
         name: 'ConfigurationError',

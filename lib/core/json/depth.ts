@@ -1,9 +1,8 @@
 import { BACKSLASH, isClosing, isOpening, QUOTE } from './scan.js';
 
 /**
- * How many levels of objects and arrays JSON from outside may have. Models and servers send about ten. What reads the
- * values is recursive in places (validation, redaction, `JSON.stringify`), and fails at some 5,000 levels with a
- * RangeError that names no cause.
+ * Models and servers send about ten levels. What reads the values is recursive in places (validation, redaction,
+ * `JSON.stringify`), and fails at some 5,000 levels with a RangeError that names no cause.
  */
 export const MAX_JSON_DEPTH = 500;
 
@@ -17,10 +16,7 @@ export function isDeeperThan(value: unknown, limit: number): boolean {
   return false;
 }
 
-/**
- * Whether a JSON text has more levels of objects and arrays than a limit; the text may be incomplete. `JSON.parse`
- * takes a hundred times as long as this for a megabyte of opening brackets.
- */
+/** For a complete or incomplete text. `JSON.parse` takes a hundred times as long for a megabyte of brackets. */
 export function isTextDeeperThan(text: string, limit: number): boolean {
   if (!hasMoreOpenings(text, limit)) return false; // takes a twentieth of the time, and decides about most texts
   let depth = 0;
@@ -37,7 +33,6 @@ export function isTextDeeperThan(text: string, limit: number): boolean {
   return false;
 }
 
-/** Whether a text has more opening brackets and braces than a limit, those in strings included. */
 function hasMoreOpenings(text: string, limit: number): boolean {
   let count = 0;
   for (const opening of ['{', '['])
@@ -45,12 +40,7 @@ function hasMoreOpenings(text: string, limit: number): boolean {
   return false;
 }
 
-/**
- * A copy of a JSON value in which the objects and arrays beyond a number of levels are null. It uses no recursion.
- *
- * @param value The value.
- * @param limit The number of levels to keep, from 1.
- */
+/** Replaces what is deeper than `limit` levels by null. It uses no recursion. */
 export function limitDepth<T>(value: T, limit: number): T {
   if (!isObject(value)) return value;
   const limited = copy(value);
@@ -70,7 +60,6 @@ export function limitDepth<T>(value: T, limit: number): T {
   return limited as T;
 }
 
-/** A shallow copy of an object or an array. */
 const copy = (value: object) =>
   (Array.isArray(value) ? [...(value as unknown[])] : { ...value }) as Record<string, unknown>;
 

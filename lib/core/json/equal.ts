@@ -1,7 +1,4 @@
-/**
- * Whether two JSON values are equal; the order of keys does not matter. It is not recursive, because the values may be
- * nested deeper than the call stack.
- */
+/** The order of keys does not matter. Not recursive: the values may be nested deeper than the call stack. */
 export function isSameJson(left: unknown, right: unknown): boolean {
   const pairs: [unknown, unknown][] = [[left, right]];
   for (let pair = pairs.pop(); pair; pair = pairs.pop()) {

@@ -11,7 +11,6 @@ export interface JsonObject {
 /** A JSON Schema document (draft 2020-12), as plain data. */
 export type JsonSchema = JsonObject;
 
-/** Whether a value is an object, but not null and not an array. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
@@ -54,7 +53,6 @@ export function omitUndefined<T extends object>(fields: T): OmitUndefined<T> {
   return defined as OmitUndefined<T>;
 }
 
-/** A copy of an object without the named fields. */
 export function omit(object: JsonObject, ...fields: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
 }
@@ -66,12 +64,7 @@ export function finiteNumber(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
-/**
- * The value of a JSON text, or undefined if the text is not JSON, or has more than `MAX_JSON_DEPTH` levels.
- *
- * @param text The complete text.
- * @param parse The parser. Default: `JSON.parse`.
- */
+/** The value of a JSON text; undefined if it is not JSON, or has more than `MAX_JSON_DEPTH` levels. */
 export function tryParseJson(text: string, parse: (text: string) => unknown = JSON.parse): JsonValue | undefined {
   try {
     return isTooDeepJson(text) ? undefined : (parse(text) as JsonValue);
@@ -80,11 +73,9 @@ export function tryParseJson(text: string, parse: (text: string) => unknown = JS
   }
 }
 
-/** Whether a JSON text, complete or not, has more than `MAX_JSON_DEPTH` levels. */
 export const isTooDeepJson = (text: string): boolean =>
   text.length > MAX_JSON_DEPTH && isTextDeeperThan(text, MAX_JSON_DEPTH); // nearly every text is shorter
 
-/** The value of a JSON text, or the text itself if it is not JSON. */
 export function parseJsonOrText(text: string): JsonValue {
   const value = tryParseJson(text);
   return value === undefined ? text : value;
@@ -99,17 +90,12 @@ export function asArray(value: unknown): readonly unknown[] {
   return value === undefined || value === null ? EMPTY_ARRAY : [value];
 }
 
-/**
- * The parts of a content that is a text or an array of parts. For a text, always the same empty array, since this runs
- * for each delta.
- */
+/** For a text, always the same empty array, since this runs for each delta. */
 export const contentParts = (content: unknown): readonly unknown[] =>
   typeof content === 'string' ? EMPTY_ARRAY : asArray(content);
 
 const EMPTY_ARRAY: readonly never[] = [];
 
-/** The array if it has elements, otherwise undefined. */
 export const nonEmptyArray = <T>(list: readonly T[]): readonly T[] | undefined => (list.length > 0 ? list : undefined);
 
-/** Fields of a JSON object; undefined fields are omitted from the object. */
 export type Fields = Readonly<Record<string, JsonValue | undefined>>;

@@ -3,10 +3,7 @@ import type { JsonValue } from './json.js';
 
 type Mutable = Record<string, JsonValue>;
 
-/**
- * Merges values into one: objects are merged by key, arrays are concatenated, any other value is replaced by the newer
- * one. Linear in the size of the values: a container is copied once, and then extended.
- */
+/** Merges objects by key, and concatenates arrays. Linear: a container is copied once, and then extended. */
 export class JsonMerger {
   /** The containers that were created here. All others belong to somebody else. */
   private readonly owned = new WeakSet<object>();
@@ -17,7 +14,6 @@ export class JsonMerger {
     return this;
   }
 
-  /** The merged value. What is added later may change it. */
   get value(): JsonValue | undefined {
     return this.merged;
   }
@@ -42,7 +38,6 @@ export class JsonMerger {
   }
 }
 
-/** Merges a newer value into an older one; neither is changed. */
 export function mergeJson(older: JsonValue | undefined, newer: JsonValue): JsonValue {
   if (older === undefined) return newer;
   return new JsonMerger().add(older).add(newer).value ?? null;

@@ -1,22 +1,15 @@
 import { isJsonObject } from './json.js';
 import type { JsonObject, JsonSchema, JsonValue } from './json.js';
 
-/** The maximum number of references and choices to follow at one place in the value. */
+/** A schema may refer to itself. */
 const MAX_HOPS = 16;
 
 /**
- * Omits the nulls of optional properties. A strict mode has no optional properties: they are sent as required
- * properties that may be null. Even without a strict mode, several models write null for an absent property.
- *
- * @param value The value, as the model wrote it.
- * @param schema The schema of the value. A null is omitted only if the schema neither requires the property nor allows
- * it to be null.
- * @returns A copy without these nulls.
+ * Omits the nulls of optional properties: strict modes send these as required and nullable, and several models write
+ * null without one. A null stays if the schema requires the property or allows null.
  */
 export function omitOptionalNulls(value: JsonValue, schema: JsonSchema): JsonValue {
-  /**
-   * `hops` counts the references and choices followed at one place in the value, because a schema may refer to itself.
-   */
+  /** `hops` counts the references and choices followed at one place. */
   const omitNulls = (inner: JsonValue, part: JsonValue | undefined, hops = 0): JsonValue => {
     if (!isJsonObject(part) || typeof inner !== 'object' || inner === null || hops > MAX_HOPS) return inner;
     if (typeof part['$ref'] === 'string') return omitNulls(inner, resolveReference(schema, part['$ref']), hops + 1);
@@ -55,7 +48,6 @@ function allowsNull(part: JsonValue | undefined, root: JsonSchema, hops = 0): bo
   return type === undefined || type === 'null' || (Array.isArray(type) && type.includes('null'));
 }
 
-/** The part of the schema that a reference (`#/$defs/name`) points to. */
 function resolveReference(root: JsonSchema, reference: string): JsonValue | undefined {
   if (!reference.startsWith('#')) return undefined;
   const keys = reference

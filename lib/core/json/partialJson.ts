@@ -1,54 +1,38 @@
 /**
- * Partial JSON: reads one JSON value from text that arrives in chunks, and returns snapshots of the value while it
- * grows.
- *
- * This file is the entry point. `PartialReader` is the state machine over the characters, `PartialString` reads one
- * string, `PartialTree` holds the value and copies snapshots of it, and `scan.ts` classifies characters and matches
- * brackets.
+ * The entry point of partial JSON: `PartialReader` is the state machine over characters, `PartialString` reads one
+ * string, `PartialTree` holds the value and copies snapshots, `scan.ts` classifies characters.
  */
 import type { JsonValue } from './json.js';
 import { PartialReader } from './partialReader.js';
 import type { PartialArray } from './partialTree.js';
 import { isClosing } from './scan.js';
 
-/** Reads one JSON value from text that arrives in chunks, and returns snapshots of the value while it grows. */
 export interface PartialJson {
-  /**
-   * Adds text. The cost is linear: each character is read once, however the text is split into chunks. Text after the
-   * value is ignored.
-   *
-   * @returns Whether the text may have changed the value: false after the value is complete, or after an error in the
-   * JSON.
-   */
+  /** Each character is read once; text after the value is ignored. False if the value cannot have changed. */
   push(text: string): boolean;
   /** Ends the text. This completes a number or a literal at the root, which has no closing character. */
   end(): void;
   /**
-   * The value so far; undefined before it begins. A snapshot is a prefix of the final value. It contains open strings,
-   * arrays and objects as far as they have been read, numbers and literals only when they have ended, and a key only
-   * with its value. A closed array or object is the same object in all later snapshots and never changes; an open one
-   * is copied for each snapshot. Without new text, `snapshot` returns the same object as before.
+   * A prefix of the final value: open strings and containers as far as read, scalars when they have ended, keys with
+   * their value. Closed containers are the same object in all later snapshots; open ones are copied. Without new text,
+   * the same object as before.
    */
   snapshot(): JsonValue | undefined;
   /**
-   * Whether enough text has arrived since the last snapshot to justify the next snapshot. A snapshot copies all open
-   * containers, so one snapshot per chunk would have quadratic cost for a long array. The total cost of the snapshots
-   * that are due is linear in the text. Always true while the open containers are small.
+   * Whether enough text has arrived to justify a copy of all open containers: one per chunk would be quadratic for a
+   * long array. The cost of the snapshots that are due is linear. Always true while the containers are small.
    */
   isDue(): boolean;
   /** The array at the path. Default: the array at the root, or the first array in a property of the root. */
   array(path?: readonly string[]): PartialArray | undefined;
-  /** Whether the value is complete. */
   isDone(): boolean;
-  /**
-   * The offset of the first character that is not valid JSON; no text is read after it. Undefined if there is no error.
-   */
+  /** The offset of the first character that is not valid JSON; no text is read after it. */
   failedAt(): number | undefined;
 }
 
 /**
- * Up to this weight (see `PartialTree.weight`), a snapshot is always due. Above it, a snapshot is due when the new
- * text, at `WEIGHT_PER_CHARACTER`, outweighs the copy. The values were measured with `npm run bench -- --only partial`.
+ * A snapshot is due up to this weight, or when the new text, at `WEIGHT_PER_CHARACTER`, outweighs the copy. Measured
+ * with `npm run bench -- --only partial`.
  */
 const SMALL_WEIGHT = 128;
 const WEIGHT_PER_CHARACTER = 1;
@@ -57,19 +41,16 @@ const WEIGHT_PER_CHARACTER = 1;
 const MAX_BUFFERED = 1024;
 
 /**
- * Creates a reader of one JSON value. Whitespace, a byte order mark and the opening of a markdown code fence may
- * precede the value.
- *
- * Text is buffered until a snapshot is requested, for two reasons. For a delta of four characters, the calls into the
- * reader cost as much as reading the characters. And a string or a number that is read in one step is one slice of the
- * text rather than a rope (see `StringBuilder`) with a node per delta.
+ * Reads one JSON value, after white space, a byte order mark or a code fence. It buffers until a snapshot is requested:
+ * for four characters, the calls cost as much as reading, and a string read in one step is one slice instead of a rope
+ * (see `StringBuilder`).
  */
 export function createPartialJson(): PartialJson {
   const reader = new PartialReader();
   const { tree } = reader;
   let buffer = '';
-  let mayClose = false; // whether an array or an object may end within the buffer
-  let newLength = 0; // characters since the last snapshot
+  let mayClose = false;
+  let newLength = 0;
 
   const readBuffer = () => {
     if (buffer === '') return;
@@ -114,7 +95,6 @@ export function createPartialJson(): PartialJson {
   };
 }
 
-/** Whether the text contains a closing bracket or brace, possibly within a string. */
 function hasClosing(text: string): boolean {
   for (let offset = 0; offset < text.length; offset++) if (isClosing(text.charCodeAt(offset))) return true;
   return false;

@@ -4,22 +4,16 @@ import { PartialString } from './partialString.js';
 import { PartialTree } from './partialTree.js';
 import * as scan from './scan.js';
 
-/** The next element that the reader expects. The order matters: the modes from `Done` ignore further text. */
+/** The order matters: the modes from `Done` ignore further text. */
 const enum Mode {
-  /** Whitespace or a markdown code fence before the value. */
   Lead,
   Value,
-  /** The first element of an array, or its end. */
   FirstElement,
-  /** The first key of an object, or its end. */
   FirstKey,
   Key,
   Colon,
-  /** After a value within an array or object: a comma or a closing bracket. */
   AfterValue,
-  /** Within a string that is a key or a value. */
   String,
-  /** Within a number or a literal. */
   Scalar,
   /** After a number or a literal at the root. Any other text here means that the text is not JSON (`5 degrees`). */
   AfterRootScalar,
@@ -27,18 +21,14 @@ const enum Mode {
   Failed,
 }
 
-/**
- * The state machine of partial JSON: reads one value, from text that arrives in chunks, into a tree. A class rather
- * than closures, for speed (see `PartialTree`).
- */
+/** Reads one value from chunks into a tree. A class, for speed (see `PartialTree`). */
 export class PartialReader {
   readonly tree = new PartialTree();
-  /** The offset of the first character that is not valid JSON. */
   failedAt: number | undefined;
   private readonly string = new PartialString();
   private readonly leadScanner = scan.createLeadScanner();
   private mode = Mode.Lead;
-  private isKey = false; // whether the open string is a key
+  private isKey = false;
   private scalar = '';
   private triesNested = true; // whether `readNested` may still succeed in this chunk
   private readLength = 0; // characters of earlier chunks
@@ -52,7 +42,6 @@ export class PartialReader {
     return this.mode >= Mode.Done;
   }
 
-  /** The text so far of an open string that is a value. */
   openText(): string | undefined {
     return this.mode === Mode.String && !this.isKey ? this.string.text : undefined;
   }
@@ -65,7 +54,6 @@ export class PartialReader {
     this.readLength += end;
   }
 
-  /** Ends the text: completes a number or a literal at the root. */
   end(): void {
     if (this.tree.depth > 0 || (this.mode !== Mode.AfterRootScalar && this.mode !== Mode.Scalar)) return;
     const value = scan.parseScalar(this.scalar);
@@ -100,10 +88,9 @@ export class PartialReader {
   }
 
   /**
-   * Uses `JSON.parse` for an array or an object that ends in this chunk, because it is three times as fast. Returns the
-   * offset after the value, or `offset` if nothing was read. Skips the root and the first array below it, which the
-   * tree must track element by element. After a failure, it is not tried again in this chunk: the values inside would
-   * be scanned once per nesting level.
+   * `JSON.parse` is three times as fast for a container that ends in this chunk. The root and the first array below it
+   * are tracked by element. After a failure it is not tried again in the chunk: inner values would be scanned once per
+   * level.
    */
   private readNested(text: string, offset: number): number {
     const isNested = this.tree.depth > 1 || this.tree.topArray !== undefined;

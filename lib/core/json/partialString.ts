@@ -12,26 +12,18 @@ const escapes: Readonly<Record<string, string>> = {
 };
 const hexDigit = /^[\da-fA-F]$/;
 
-/**
- * Reads the strings of partial JSON one after the other. A class rather than closures, for speed (see `PartialTree`).
- */
+/** A class, for speed (see `PartialTree`). */
 export class PartialString {
   /**
-   * The text so far, without an incomplete escape sequence or half a surrogate pair. V8 keeps appended strings as a
-   * rope and flattens it only when it is read, so appending takes constant time; this class does not read the text.
+   * Without an incomplete escape or half a surrogate pair. Appending takes constant time while nothing reads the text:
+   * V8 keeps a rope and flattens it at the first read.
    */
   text = '';
-  /** Whether the closing quote has been read. */
   isClosed = false;
   private highSurrogate = ''; // the first half of a surrogate pair
   private escape: string | undefined; // the characters after the backslash of an incomplete escape sequence
 
-  /**
-   * Continues at `from`: after the opening quote, or at the start of the next chunk.
-   *
-   * @returns The offset after the closing quote, or the length of the chunk if the string does not end in it; `~offset`
-   * (a negative number) of a character that a JSON string must not contain.
-   */
+  /** Returns the offset after the closing quote (or the chunk's length), or `~offset` of an invalid character. */
   read(chunk: string, from: number): number {
     const end = chunk.length;
     let offset = from;
@@ -61,7 +53,6 @@ export class PartialString {
     return offset;
   }
 
-  /** Returns the text of the closed string, and starts the next string. */
   end(): string {
     const complete = this.highSurrogate === '' ? this.text : this.text + this.highSurrogate;
     this.text = '';
@@ -77,7 +68,6 @@ export class PartialString {
     this.text += endsWithHalf ? joined.slice(0, -1) : joined;
   }
 
-  /** Adds one character to the incomplete escape sequence. Returns false if the sequence is not valid JSON. */
   private readEscape(sequence: string, character: string): boolean {
     if (sequence === '' && character !== 'u') {
       const unescaped = escapes[character];

@@ -2,47 +2,35 @@ import type { JsonValue } from './json.js';
 
 type Container = JsonValue[] | Record<string, JsonValue>;
 
-/** An array that is still being read. */
 export interface PartialArray {
   readonly values: readonly JsonValue[];
-  /** The number of complete elements. Only the last element may be incomplete. */
   readonly finished: number;
 }
 
-/**
- * Copying a key of an object, or starting a copy, takes about eight times as long as copying an element of an array
- * (measured with Node 20).
- */
+/** Copying a key, or starting a copy, takes about eight times as long as copying an element (Node 20). */
 const KEY_WEIGHT = 8;
 const COPY_WEIGHT = 8;
 
 /**
- * The value of partial JSON while it is built. Closed arrays and objects never change again; open ones are copied for
- * each snapshot.
- *
- * A class rather than closures, for speed: each character of JSON takes one or two calls, and V8 would optimise
- * closures again for each JSON value.
+ * The value while it is built. Closed containers never change; open ones are copied for each snapshot. A class: V8
+ * would optimise closures again for each JSON value, and each character takes one or two calls.
  */
 export class PartialTree {
-  /** The innermost open container, if it is an array. */
   topArray: JsonValue[] | undefined;
-  /** The key of the next value in the open object. */
   key = '';
   /** The estimated cost of the next snapshot; 1 is about the cost of copying one reference. */
   weight = 0;
-  /** The number of open containers. */
   depth = 0;
   private top: Container | undefined;
   private root: JsonValue | undefined;
   private readonly opened: Container[] = [];
-  private readonly keys: string[] = []; // by depth: the key whose value is open
+  private readonly keys: string[] = [];
   private readonly weights: number[] = []; // by depth: the weight of the enclosing containers
   private firstArray: { readonly values: readonly JsonValue[]; readonly depth: number } | undefined;
   private hasChanged = false;
   private lastSnapshot: JsonValue | undefined;
   private lastText: string | undefined;
 
-  /** Adds a complete value to the open container. */
   add(value: JsonValue): void {
     this.hasChanged = true;
     if (this.topArray) {
@@ -77,11 +65,7 @@ export class PartialTree {
     this.topArray = Array.isArray(this.top) ? this.top : undefined;
   }
 
-  /**
-   * The value so far. If nothing was added since the last snapshot, it is the same object.
-   *
-   * @param text The text so far of an open string; undefined if none is open.
-   */
+  /** Without new values, the same object. `text` is the text so far of an open string. */
   snapshot(text: string | undefined): JsonValue | undefined {
     if (this.hasChanged || text !== this.lastText) this.lastSnapshot = this.copyOpen(text);
     this.lastText = text;
@@ -89,7 +73,6 @@ export class PartialTree {
     return this.lastSnapshot;
   }
 
-  /** The array at the path. Default: the array at the root, or the first array in a property of the root. */
   array(path?: readonly string[]): PartialArray | undefined {
     if (!path) return this.firstArray && this.arrayAt(this.firstArray.values, this.firstArray.depth);
     const value = path.reduce<unknown>(

@@ -8,20 +8,15 @@ export const BACKTICK = 0x60;
 const OPEN_BRACE = 0x7b;
 export const CLOSE_BRACE = 0x7d;
 
-/** Whitespace as JSON defines it. */
 export const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
-/** Whether the character opens an object or an array. */
 export const isOpening = (code: number): boolean => code === OPEN_BRACE || code === OPEN_BRACKET;
-/** Whether the character closes an object or an array. */
 export const isClosing = (code: number): boolean => code === CLOSE_BRACE || code === CLOSE_BRACKET;
 const isLetter = (code: number): boolean => (code | 0x20) > 0x60 && (code | 0x20) < 0x7b;
 const isDigit = (code: number): boolean => code > 0x2f && code < 0x3a;
 
-/** Whether a number, `true`, `false` or `null` may begin with the character. */
 export const beginsScalar = (code: number): boolean =>
   isDigit(code) || code === 0x2d || code === 0x74 || code === 0x66 || code === 0x6e;
 
-/** The offset after the characters of a number or a literal. */
 export function scalarEnd(text: string, from: number): number {
   let offset = from;
   for (; offset < text.length; offset++) {
@@ -33,7 +28,6 @@ export function scalarEnd(text: string, from: number): number {
 
 const numberSyntax = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** The value of a number or a literal; undefined if the text is neither. */
 export function parseScalar(text: string): number | boolean | null | undefined {
   if (text === 'true') return true;
   if (text === 'false') return false;
@@ -41,10 +35,7 @@ export function parseScalar(text: string): number | boolean | null | undefined {
   return numberSyntax.test(text) ? Number(text) : undefined;
 }
 
-/**
- * Creates a function that receives the characters before a JSON value one by one. It returns true while the value has
- * not begun: for whitespace, a byte order mark, and the opening of a markdown code fence with its language.
- */
+/** Returns a function that is true for what may precede a value: white space, a byte order mark, a code fence. */
 export function createLeadScanner(): (code: number) => boolean {
   let backticks = 0;
   let isInLanguage = false;
@@ -60,10 +51,8 @@ export function createLeadScanner(): (code: number) => boolean {
 }
 
 /**
- * Finds the ends of objects, arrays and strings in JSON text that arrives in chunks. It reads each character once, and
- * does not check the syntax.
- *
- * A class rather than closures, with its state in local variables during a scan, for speed (see `PartialTree`).
+ * Finds the ends of containers and strings in chunks, without checking the syntax. A class with its state in local
+ * variables during a scan, for speed (see `PartialTree`).
  */
 export class BracketScanner {
   /** Whether the text so far ends with a complete top-level value, possibly followed by whitespace. */
@@ -72,11 +61,7 @@ export class BracketScanner {
   private isInString = false;
   private isEscaped = false;
 
-  /**
-   * Continues at `from`, and stops at the first end of a top-level value.
-   *
-   * @returns The offset after that value; -1 if the text ends first.
-   */
+  /** Returns the offset after the first end of a top-level value; -1 if the text ends first. */
   scan(text: string, from: number): number {
     let { depth, isInString } = this;
     let offset = this.isEscaped && from < text.length ? from + 1 : from;
@@ -111,10 +96,7 @@ export class BracketScanner {
   }
 }
 
-/**
- * The offset after the array or object that begins at `from`; -1 if the text ends first. For text that is not JSON, the
- * offset has no meaning.
- */
+/** The offset after the container at `from`; -1 if the text ends first. Without meaning for text that is not JSON. */
 export function closingEnd(text: string, from: number): number {
   return new BracketScanner().scan(text, from);
 }

@@ -3,15 +3,9 @@ import { base64 } from '../message.js';
 import type { JsonValue } from './json.js';
 
 /**
- * Copies a value as plain JSON. Later changes to the value do not affect the copy.
- *
- * `undefined` becomes null, bytes become base64, dates become ISO strings, and an Error becomes its message. As in
- * `JSON.stringify`, `toJSON` is called, and fields whose value is undefined are omitted. Any other value that
- * `JSON.stringify` would silently turn into null or `{}` is an error.
- *
- * @throws TypeError if JSON cannot represent the value or a value inside it: functions, symbols, bigints, `NaN` and
- * `Infinity`, invalid dates, circular structures, and objects whose data is not in properties (`Map`, `Set`,
- * `Response`, `Headers`, Promises).
+ * Copies a value as plain JSON: undefined becomes null, bytes base64, dates ISO strings, an Error its message. Throws a
+ * TypeError for what `JSON.stringify` would silently turn into null or `{}`: functions, `NaN`, circular structures,
+ * objects whose data is not in properties (`Map`, `Response`, Promises).
  */
 export function toJson(value: unknown): JsonValue {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
@@ -19,10 +13,7 @@ export function toJson(value: unknown): JsonValue {
   return text === undefined ? null : (JSON.parse(text) as JsonValue);
 }
 
-/**
- * The type of the copy that `toJson` returns: a Date becomes a string, and `void` becomes null. A type that JSON cannot
- * represent becomes `never`, since `toJson` throws for it.
- */
+/** The type of `toJson`'s copy; `never` for what it throws for. */
 export type JsonOf<T> = unknown extends T
   ? JsonValue
   : T extends JsonValue
@@ -50,7 +41,6 @@ type NotJson =
   | ReadonlyMap<unknown, unknown>
   | ReadonlySet<unknown>;
 
-/** Fields whose value is undefined are omitted. */
 type JsonFields<T> = {
   [K in keyof T as K extends string | number ? (undefined extends T[K] ? never : K) : never]: JsonOf<T[K]>;
 } & {
@@ -59,10 +49,7 @@ type JsonFields<T> = {
   >;
 };
 
-/**
- * Converts one field. `value` is the result of the field's `toJSON`, if it has one. The original is needed because a
- * Buffer's `toJSON` returns an array of numbers, and an invalid date's returns null.
- */
+/** The original value is needed: a Buffer's `toJSON` returns an array of numbers, an invalid date's null. */
 function replacer(this: unknown, key: string, value: unknown): unknown {
   const original = (this as Record<string, unknown>)[key];
   if (original instanceof Error) return errorText(original);
@@ -86,20 +73,14 @@ function replacer(this: unknown, key: string, value: unknown): unknown {
   }
 }
 
-/**
- * Whether a value is an object without properties that is neither an array nor a plain object: JSON would lose its
- * data. Plain objects of any realm are recognized: their prototype has no prototype.
- */
+/** Plain objects of any realm are recognized: their prototype has no prototype. */
 function hidesItsData(value: object): boolean {
   if (Array.isArray(value) || Object.keys(value).length > 0) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
   return prototype !== null && Object.getPrototypeOf(prototype) !== null;
 }
 
-/**
- * The name of an object's class. For a built-in class it is in `Object.prototype.toString`; for a user's class it is
- * the constructor's name.
- */
+/** `Object.prototype.toString` knows the built-in classes, the constructor's name those of users. */
 function className(value: object): string {
   const tag = Object.prototype.toString.call(value).slice('[object '.length, -1);
   return tag === 'Object' ? value.constructor.name || 'class instance' : tag;

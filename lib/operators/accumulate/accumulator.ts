@@ -6,16 +6,11 @@ import type { UsedIds } from '../../core/usedIds.js';
 import { isEmptyFragment, PendingToolCall } from './pendingToolCall.js';
 import * as rules from './fragmentRules.js';
 
-/** Options of `accumulateToolCalls`. */
 export interface AccumulateOptions {
-  /**
-   * Ids that the conversation has used, or a function that returns them. The function is called at the first tool call.
-   * A call with one of these ids receives a new id. Default: none.
-   */
+  /** Ids that a new call must not reuse, or a function that returns them, called at the first call. Default: none. */
   readonly usedIds?: Iterable<string> | UsedIds | (() => Iterable<string> | UsedIds);
   /**
-   * Generates the id of a call without one: another one at each call. If it returns used ids only, `nanoid` generates
-   * the id. Default: `nanoid`.
+   * Generates the id of a call without one, anew at each call; `nanoid` if it only returns used ids. Default: `nanoid`.
    */
   readonly newId?: () => string;
 }
@@ -32,7 +27,6 @@ class TurnCalls {
   readonly byIndex = new Map<ToolCallFragment['index'], PendingToolCall>();
   /** The ids under which calls were emitted or labelled. */
   readonly usedIds = new Set<string>();
-  /** The number of calls that have been emitted or dropped. */
   takenCount = 0;
 
   open(index: number | string | undefined, original?: PendingToolCall): PendingToolCall {
@@ -43,10 +37,7 @@ class TurnCalls {
     return call;
   }
 
-  /**
-   * The call that a fragment continues; undefined if it opens a call. Implements the table at the top of
-   * `fragmentRules.ts`.
-   */
+  /** The call that a fragment continues; undefined if it opens one: see the top of `fragmentRules.ts`. */
   continuedCall(fragment: ToolCallFragment, id: string): PendingToolCall | undefined {
     const { index } = fragment;
     const withId = this.byId.get(id);
@@ -65,19 +56,15 @@ class TurnCalls {
   }
 
   /**
-   * Whether arguments may still arrive for a call that is marked as done. This is so if it was announced at several
-   * indexes, or if it has no id, so that a fragment without a name may follow
-   * (smallmain/vscode-unify-chat-provider#49).
+   * Whether arguments may follow a call that is marked as done: it was announced at several indexes, or has no id, so
+   * that a fragment without a name may follow (smallmain/vscode-unify-chat-provider#49).
    */
   isProvisional(call: PendingToolCall): boolean {
     return call.isPlaceholder() && (call.announcedAt !== undefined || (call.id === '' && call === this.all.at(-1)));
   }
 }
 
-/**
- * Joins fragments into calls, turn by turn: the pure core of `accumulateToolCalls`. Which call a fragment belongs to is
- * decided by the tables in `fragmentRules.ts`.
- */
+/** Joins fragments into calls, turn by turn. `fragmentRules.ts` decides to which call a fragment belongs. */
 export class ToolCallAccumulator {
   private readonly usedIds: NonNullable<AccumulateOptions['usedIds']>;
   private readonly newId: () => string;
@@ -90,10 +77,7 @@ export class ToolCallAccumulator {
     this.newId = newId;
   }
 
-  /**
-   * Adds a fragment. Returns the call to which the fragment belongs, or undefined if the fragment adds nothing to any
-   * call.
-   */
+  /** Returns the call to which the fragment belongs, or undefined if it adds nothing to any. */
   addFragment(fragment: ToolCallFragment): PendingToolCall | undefined {
     const turn = (this.turn ??= new TurnCalls());
     const id = readId(fragment);
@@ -110,10 +94,7 @@ export class ToolCallAccumulator {
     return call;
   }
 
-  /**
-   * Returns the fragment labelled with its call: the position of the call in the turn, and its name and id if they are
-   * known.
-   */
+  /** Adds the position of the call in the turn, and its name and id if they are known. */
   label(fragment: ToolCallFragment, call: PendingToolCall): ToolCallFragment {
     if (call.uniqueId === '' && call.id !== '') this.assignId(call);
     const { uniqueId: id, name, position: index } = call;
@@ -127,7 +108,7 @@ export class ToolCallAccumulator {
     };
   }
 
-  /** Returns the calls whose end the provider has marked, each once, in the order in which they began. */
+  /** Each call whose end the provider has marked, once, in the order in which they began. */
   takeDone(): readonly ToolCallEvent[] {
     const { turn } = this;
     let next = turn?.all[turn.takenCount];
@@ -153,7 +134,6 @@ export class ToolCallAccumulator {
     return remaining;
   }
 
-  /** Drops all calls of the current turn. */
   retract(): void {
     this.turn = undefined;
   }
@@ -181,10 +161,7 @@ export class ToolCallAccumulator {
   }
 }
 
-/**
- * The id of a fragment, or `''`. Fragments come from any server and from users' code, so `null` and `"null"` are not
- * ids either.
- */
+/** Fragments come from any server and from users' code, so `null` and `"null"` are not ids either. */
 function readId({ id }: { readonly id?: string | null }): string {
   return id === undefined || id === null || id === 'null' ? '' : id;
 }

@@ -4,20 +4,15 @@ import { isJsonObject, isTooDeepJson, tryParseJson } from '../../core/json/json.
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { BracketScanner } from '../../core/json/scan.js';
 
-/** Whether the text means that there are no arguments. A tool then receives `{}`. */
 export const isBlank = (text: string): boolean => {
   const trimmed = text.trim();
   return trimmed === '' || trimmed === 'null' || /^\{\s*\}$/.test(trimmed);
 };
 
 /**
- * Parses the complete text of a call's arguments.
- *
- * Blank text (`""`, `null`, `{}`) is `{}`. A JSON string that contains an object is unwrapped once. Several equal
- * objects in a row count as one object, since some servers repeat the complete arguments after their deltas. A
- * placeholder (`{}` or `null`) is replaced by the object that follows it. Any other text becomes
- * `{ _raw, _error: 'invalid_json' }`: it is never repaired. So do arguments that have too many levels (`too_deep`), or
- * an integer that a number cannot hold (`inexact_integer`).
+ * Blank text is `{}`; a JSON string of an object is unwrapped once; repeated equal objects count once, since servers
+ * repeat the arguments after their deltas. Any other text is never repaired, but marked `invalid_json`, `too_deep` or,
+ * for an integer that a number cannot hold, `inexact_integer`.
  */
 export function parseToolCallArguments(text: string): JsonObject {
   let single = text;
@@ -42,12 +37,7 @@ function hasInexactInteger(text: string): boolean {
   return integers.some((digits) => String(Number(digits)) !== digits);
 }
 
-/**
- * Checks arguments that arrived as an object. They are invalid if they have too many levels (`too_deep`), or contain an
- * integer beyond 2^53, whose digits may have changed when the event was parsed (`inexact_integer`).
- *
- * @returns The arguments, or what stands for invalid arguments.
- */
+/** The digits of an integer beyond 2^53 may have changed when the event was parsed. */
 export function checkObject(args: JsonObject): JsonObject {
   if (isDeeperThan(args, MAX_JSON_DEPTH))
     return { _raw: JSON.stringify(limitDepth(args, MAX_JSON_DEPTH)), _error: 'too_deep' };
@@ -64,7 +54,6 @@ export function checkObject(args: JsonObject): JsonObject {
 const isInexact = (value: number): boolean =>
   Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value) < 1e21;
 
-/** The object in a text, or undefined. */
 function parseObject(text: string, unwrap = true): JsonObject | undefined {
   if (isBlank(text)) return {};
   const value = tryParseJson(text);
@@ -72,10 +61,7 @@ function parseObject(text: string, unwrap = true): JsonObject | undefined {
   return unwrap && typeof value === 'string' ? parseObject(value, false) : undefined;
 }
 
-/**
- * The first of several equal values in a row; `''` if all values are placeholders. If the values differ, the unchanged
- * text.
- */
+/** The first of several equal values in a row, without placeholders. If the values differ, the unchanged text. */
 function withoutRepeats(text: string): string {
   const [first, ...others] = topLevelValues(text).filter((value) => !isBlank(value));
   if (first === undefined) return '';
@@ -85,7 +71,6 @@ function withoutRepeats(text: string): string {
   return others.every(isRepeat) ? first : text;
 }
 
-/** Splits a text after each top-level value. */
 function topLevelValues(text: string): string[] {
   const scanner = new BracketScanner();
   const values: string[] = [];

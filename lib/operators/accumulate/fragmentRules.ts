@@ -1,33 +1,12 @@
 /**
- * The decision rules of `accumulateToolCalls`: whether a fragment continues a pending call or opens another.
- *
- * No single field identifies a call. The index may be missing, always 0, or start at 1. The id may be missing, late,
- * empty, shared, or new in each fragment. So the accumulator first uses the fields of the fragment to find a candidate:
- * the call to which the fragment may belong. The way in which it found the candidate selects a list of rules:
- *
- * | id of the fragment | index of the fragment           | candidate                    | rules          |
- * | ------------------ | ------------------------------- | ---------------------------- | -------------- |
- * | known              | used by a call with this id     | the call at the index        | `sameCall`     |
- * | known              | missing, or the call's own      | the call with the id         | `sameCall`     |
- * | known              | any other                       | the call with the id         | `otherIndex`   |
- * | new                | used                            | the call at the index        | `newId`        |
- * | new                | missing                         | the current call             | `newId`        |
- * | none               | used                            | the call at the index        | `sameCall`     |
- * | none or new        | not used yet                    | the current call             | `unusedIndex`  |
- * | none               | missing                         | the current call, with an id | `sameCall`     |
- * | none               | missing                         | the current call, without id | `noIdOrIndex` |
- *
- * The current call is the call that was opened last. If there is none yet, the fragment opens a call. The first rule of
- * the list whose condition is true decides. A fragment that continues a call may still open a twin of the call: see
- * `opensTwin`.
- *
- * The comment of a rule names the server behaviour that requires it, with a public report where there is one.
+ * No single field identifies a call: the index may be missing, always 0, or start at 1; the id missing, late, empty,
+ * shared, or new in each fragment. The fields first select a candidate (the call with the id, at the index, or opened
+ * last) and a list of rules; its first rule that holds decides. A comment names the server that requires it.
  */
 import type { ToolCallFragment } from '../../core/chunk.js';
 import { isEmptyFragment } from './pendingToolCall.js';
 import type { PendingToolCall } from './pendingToolCall.js';
 
-/** Receives the candidate and the fragment. */
 type Condition = (call: PendingToolCall, fragment: ToolCallFragment) => boolean;
 /** A condition, and whether the fragment then continues the candidate. */
 export type Rule = readonly [condition: Condition, continues: boolean];
@@ -57,7 +36,7 @@ export const sameCall: readonly Rule[] = [
   [always, OPENS],
 ];
 
-/** A known id at another index. */
+/** A known id at another index: the candidate is the call with the id. */
 export const otherIndex: readonly Rule[] = [
   // The id wins over the index: an index that changes between the fragments of a call.
   [isNameless, CONTINUES],
@@ -75,7 +54,7 @@ export const otherIndex: readonly Rule[] = [
   [always, CONTINUES],
 ];
 
-/** A new id, at the index of a pending call or without an index. */
+/** A new id, at the index of a pending call (the candidate), or without an index (the call opened last). */
 export const newId: readonly Rule[] = [
   // The id differs between the first fragment and the others (poolsideai/pool#9, vllm-project/vllm#23522).
   [isNamelessWithinArguments, CONTINUES],
@@ -89,7 +68,7 @@ export const newId: readonly Rule[] = [
   [always, OPENS],
 ];
 
-/** There is no call with this id or at this index; the call that was opened last is the candidate. */
+/** No call has this id or this index; the call that was opened last is the candidate. */
 export const unusedIndex: readonly Rule[] = [
   // A name begins a call: the documented case.
   [hasName, OPENS],
@@ -102,8 +81,8 @@ export const unusedIndex: readonly Rule[] = [
 ];
 
 /**
- * The fragment has neither id nor index, and the current call has no id either: Google, Ollama, or a server that omits
- * `index` (openai/openai-python#3246).
+ * Neither id nor index, and the current call has no id either: Google, Ollama, or a server that omits `index`
+ * (openai/openai-python#3246).
  */
 export const noIdOrIndex: readonly Rule[] = [
   // Arguments follow without a name (smallmain/vscode-unify-chat-provider#49).
@@ -125,9 +104,8 @@ export function continuesCall(rules: readonly Rule[], call: PendingToolCall, fra
 }
 
 /**
- * Whether a fragment that continues a call opens its twin instead: another call with the same id and name. An
- * announcement is provisional until arguments follow it. Equal arguments make the twin a repeat of the call, and other
- * arguments make it a second call.
+ * Whether the fragment opens another call with the same id and name. An announcement is provisional: equal arguments
+ * make the twin a repeat, others a second call.
  */
 export function opensTwin(call: PendingToolCall, fragment: ToolCallFragment): boolean {
   return (isAfterRepeatedName(call, fragment) || isAtOtherAnnouncement(call, fragment)) && opensObject(call, fragment);
@@ -138,10 +116,7 @@ function isAfterRepeatedName(call: PendingToolCall, { name }: ToolCallFragment):
   return call.isAnnouncedAgain && !name;
 }
 
-/**
- * Whether the call was announced at two indexes, and arguments arrive at both: the server uses one id for all calls,
- * and the index separates their arguments.
- */
+/** The server uses one id for all calls, and the index separates their arguments. */
 function isAtOtherAnnouncement(call: PendingToolCall, { index, name }: ToolCallFragment): boolean {
   const { argumentsIndex, announcedAt } = call;
   if (announcedAt === undefined || argumentsIndex === undefined) return false;
@@ -149,8 +124,6 @@ function isAtOtherAnnouncement(call: PendingToolCall, { index, name }: ToolCallF
   if (call.isPlaceholder() || (name && call.isComplete())) return false;
   return index !== argumentsIndex && announcedAt.has(index);
 }
-
-// The conditions of the rules.
 
 function always(): boolean {
   return true;

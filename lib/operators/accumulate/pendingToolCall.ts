@@ -11,13 +11,11 @@ import { checkObject, isBlank, parseToolCallArguments } from './arguments.js';
 
 type Index = number | string | undefined;
 
-/** How many characters `head` has: more than any placeholder. */
 const HEAD_LENGTH = 8;
 
-/** How many characters of a fragment are read for `head`, which bounds the cost of a long fragment. */
+/** Bounds the cost of a long fragment. */
 const HEAD_SOURCE_LENGTH = 1000;
 
-/** A tool call whose fragments are still arriving. */
 export class PendingToolCall {
   /** The provider's id; `''` until it is known. */
   id = '';
@@ -32,36 +30,21 @@ export class PendingToolCall {
   announcedAt: Set<Index> | undefined;
   /** The index at which the arguments began, after any placeholder. */
   argumentsIndex: Index;
-  /**
-   * Whether the name arrived again after the arguments had closed. An object that follows then belongs to a different
-   * call.
-   */
+  /** An object that follows a repeated name belongs to a different call. */
   isAnnouncedAgain = false;
-  /** The arguments' JSON text so far. */
   private readonly text = new StringBuilder();
-  /** The arguments, if the provider sends them as an object. */
   private object: Record<string, JsonValue> | undefined;
   /** The parsed `text`, as long as nothing is appended. */
   private parsed: { readonly length: number; readonly value: JsonObject } | undefined;
   private providerData: ProviderData | undefined;
   /** Has read all of `text`. Created when it is asked for, which is not necessary for most calls. */
   private scanner: BracketScanner | undefined;
-  /**
-   * Some servers repeat all arguments so far in each fragment. This is the last fragment while all fragments fit that
-   * pattern; undefined once they do not.
-   */
+  /** Some servers repeat all arguments so far in each fragment: the last one, while all fit that pattern. */
   private cumulative: string | undefined = '';
-  /**
-   * The first characters of `text` without whitespace: enough to recognise a placeholder (`""`, `null` or `{}`, sent
-   * before the real arguments).
-   */
+  /** The first characters without white space, to recognise a placeholder (`""`, `null`, `{}`) before the arguments. */
   private head = '';
 
-  /**
-   * @param index The provider's index in the first fragment.
-   * @param position The position among the calls of the turn, from 0.
-   * @param original The call that this one repeats if its arguments turn out to be equal.
-   */
+  /** `original` is the call that this one repeats if its arguments turn out to be equal. */
   constructor(
     readonly index: Index,
     readonly position: number,
@@ -72,7 +55,6 @@ export class PendingToolCall {
     this.name = original.name;
   }
 
-  /** Adds a fragment of the call. */
   append(id: string, { name, index, arguments: args, providerData, done }: ToolCallFragment): void {
     if (this.id === '') this.id = id;
     if (name) this.appendName(name);
@@ -111,9 +93,8 @@ export class PendingToolCall {
   }
 
   /**
-   * Whether the arguments are complete: marked as done, an object, or a JSON text that has closed. Each character is
-   * scanned only once, however often this method is called. (A `JSON.parse` per fragment would have quadratic cost: 64
-   * KB in 4-character fragments took seconds.)
+   * Marked as done, an object, or closed JSON. Each character is scanned once: with a `JSON.parse` per fragment, 64 KB
+   * in 4-character fragments took seconds.
    */
   isComplete(): boolean {
     if (this.isDone || this.object) return true;
@@ -125,8 +106,8 @@ export class PendingToolCall {
   }
 
   /**
-   * Whether a call that opens at another index shows that this call is complete: its arguments have closed. Not a
-   * placeholder, which real arguments may follow, and not a call whose id may arrive late.
+   * Whether a call that opens at another index shows that this one is complete. Not a placeholder, which arguments may
+   * follow, and not a call whose id may arrive late.
    */
   isClosedBefore(index: Index): boolean {
     if (index === undefined || this.index === undefined || index === this.index) return false;
@@ -158,10 +139,7 @@ export class PendingToolCall {
     return providerData ? { ...event, providerData } : event;
   }
 
-  /**
-   * Ignores a repeated name, replaces the name by a longer name that starts with it (cumulative), and appends any other
-   * text.
-   */
+  /** Ignores a repeated name, and replaces a name by a longer one that starts with it (cumulative). */
   private appendName(next: string): void {
     this.name = next.startsWith(this.name) ? next : this.name + next;
   }
@@ -189,10 +167,7 @@ export class PendingToolCall {
       this.cumulative = text.startsWith(this.cumulative) ? text : undefined;
   }
 
-  /**
-   * Whether a text repeats the arguments, where these were just parsed to compare them with it (`isUnchangedBy`). Such
-   * a repeat is not appended: otherwise all of them would be parsed again with each repeat.
-   */
+  /** A repeat of the arguments just parsed is not appended: all of them would be parsed again with each repeat. */
   private isParsedAs(text: string): boolean {
     const { parsed } = this;
     if (parsed?.length !== this.text.length || isBlank(text)) return false;
@@ -216,12 +191,10 @@ export class PendingToolCall {
   }
 }
 
-/** Whether a fragment, apart from its name and id, adds nothing to a call. */
 export function isEmptyFragment({ arguments: args, providerData, done }: ToolCallFragment): boolean {
   return (typeof args === 'string' ? isBlank(args) : !args) && !providerData && !done;
 }
 
-/** Scans a complete text: the scanner itself stops after each value. */
 function scan(scanner: BracketScanner, text: string): void {
   let offset = 0;
   while (offset >= 0) offset = scanner.scan(text, offset); // -1 at the end of the text

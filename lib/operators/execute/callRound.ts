@@ -9,7 +9,6 @@ import type { DecisionObserver } from './openDecision.js';
 import { findTool, RunningCall } from './runningCall.js';
 import type { CallObserver, CallSettings, RunningCallEvent } from './runningCall.js';
 
-/** The settings of all calls of a turn. */
 export interface RoundSettings extends CallSettings {
   readonly concurrency: number;
 }
@@ -23,9 +22,7 @@ export interface RoundObserver {
   roundEnded(round: CallRound): void;
 }
 
-/** The calls of one attempt at a turn; `retract` starts another round. */
 export class CallRound implements CallObserver, DecisionObserver {
-  /** The results by the ids of the calls. */
   readonly results: Map<string, ToolResultPart>;
   /** The waiting calls by id. Empty if the round was vetoed. */
   readonly waiting: Map<string, WaitingCall>;
@@ -37,17 +34,14 @@ export class CallRound implements CallObserver, DecisionObserver {
   private readonly queue: ToolCallPart[] = [];
   /** The ids that were cancelled before `begin` was called for them. */
   private readonly cancelled = new Set<string>();
-  /** The calls that run, by id. */
   private readonly running = new Map<string, RunningCall>();
-  /** The decisions that have not ended, by the ids of their calls. */
   private readonly decisions = new Map<string, OpenDecision>();
   private isStarting = false;
   private isVetoed = false;
   private isClosed = false;
-  /** Whether the round ends with the calls that have begun. */
   private isComplete = false;
 
-  /** @param resumed The turn that is resumed: the calls that it has recorded are not repeated. Default: none. */
+  /** The calls that `resumed` has recorded are not repeated. */
   constructor(
     private readonly settings: RoundSettings,
     private readonly observer: RoundObserver,
@@ -59,7 +53,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     this.begun = new Set(this.results.keys());
   }
 
-  /** Runs the call as soon as `concurrency` allows; does nothing if `begin` was already called for it. */
+  /** As soon as `concurrency` allows; only once for a call. */
   begin(call: ToolCallPart): void {
     if (this.isClosed || this.begun.has(call.id)) return;
     this.begun.add(call.id);
@@ -84,10 +78,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     this.emit(unfinishedResult(call, 'not_executed'));
   }
 
-  /**
-   * Answers one call as cancelled, whether it runs, waits, or has not begun. The other calls continue. The id of a call
-   * of an inner run is passed on to that run.
-   */
+  /** Whether the call runs, waits, or has not begun. The id of an inner call is passed on to its run. */
   cancel(id: string): void {
     if (!this.begun.has(id)) {
       this.cancelled.add(id);
@@ -99,7 +90,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     else (this.running.get(id) ?? this.decisions.get(id))?.cancel();
   }
 
-  /** Cancels the running calls and the open decisions; calls that have not started get a `not_executed` result. */
+  /** Calls that have not started get a `not_executed` result. */
   veto(): void {
     this.isVetoed = true;
     const undecided = [...this.waiting.keys()].flatMap((id) => this.undecided(id) ?? []);
@@ -109,7 +100,6 @@ export class CallRound implements CallObserver, DecisionObserver {
     for (const open of this.openCalls()) open.cancel();
   }
 
-  /** Unsubscribes the running tools and the open decisions, and discards all results. */
   unsubscribe(): void {
     this.isClosed = true;
     for (const open of this.openCalls()) open.unsubscribe();
@@ -179,7 +169,6 @@ export class CallRound implements CallObserver, DecisionObserver {
     return [...this.running.values(), ...this.decisions.values()];
   }
 
-  /** Removes a call from the queue, and returns it. */
   private takeQueued(id: string): ToolCallPart | undefined {
     const index = this.queue.findIndex((call) => call.id === id);
     return index < 0 ? undefined : this.queue.splice(index, 1)[0];
@@ -208,9 +197,8 @@ export class CallRound implements CallObserver, DecisionObserver {
   }
 
   /**
-   * Starts as many queued calls as `concurrency` allows. It is a loop, because `mergeMap(run, concurrency)` starts a
-   * call inside the completion of the previous call: 160 synchronous calls after an asynchronous call overflowed the
-   * stack, and RxJS dropped the error.
+   * A loop: `mergeMap(run, concurrency)` starts a call inside the completion of the previous one. 160 synchronous calls
+   * after an asynchronous one overflowed the stack, and RxJS dropped the error.
    */
   private startQueued(): void {
     if (this.isStarting) return;

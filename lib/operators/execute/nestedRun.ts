@@ -16,11 +16,9 @@ export interface NestedObserver {
   emit(event: NestedEvent): void;
   /** The inner run of a call has reached a checkpoint. */
   innerRunChanged(id: string, checkpoint: Checkpoint): void;
-  /** The inner run of a call waits. The call ends without a result. */
   innerRunWaits(call: ToolCallPart, checkpoint: Checkpoint): void;
 }
 
-/** The inner run of a call, if its tool runs an agent. After the end of the call, it reports nothing. */
 export class NestedRun implements OuterRun {
   wrapAgent: OuterRun['wrapAgent'];
   inner: InnerRunControl | undefined;

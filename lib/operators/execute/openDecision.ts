@@ -30,7 +30,6 @@ interface ApprovedCall {
   readonly call: ToolCallPart;
 }
 
-/** Receives the events of a decision. */
 export interface DecisionObserver {
   emit(event: ToolWaitingEvent | ToolResultEvent): void;
   /** Called if the call may run, with the approved arguments. */
@@ -49,11 +48,8 @@ const announced = (id: string, resumed: ResumedTurn | undefined): WaitingCall | 
   resumed?.open.waiting.find((waiting) => waiting.id === id);
 
 /**
- * The decision about a call. It emits `toolWaiting` if the call waits, and then an `approvedCall`, or the result of a
- * call that does not run. If it emits neither of these, the call waits for an answer from outside the run.
- *
- * A call that was announced before the run was resumed is not announced again, and its tool is not asked again whether
- * it needs an approval.
+ * Emits `toolWaiting` if the call waits, then `approvedCall` or the result of a call that does not run; without these,
+ * it waits for an answer from outside. In a resumed run, a call is neither announced again nor its tool asked again.
  */
 export class OpenDecision implements Observer<DecisionEvent> {
   private subscriber: Subscriber<DecisionEvent> | undefined;
@@ -69,7 +65,6 @@ export class OpenDecision implements Observer<DecisionEvent> {
     subscribeIsolated(events, this, (subscriber) => (this.subscriber = subscriber));
   }
 
-  /** Unsubscribes `approve`; the result is an error. */
   cancel(): void {
     this.subscriber?.error(cancellation());
   }

@@ -11,16 +11,7 @@ import type { ExecutionObserver } from './toolExecution.js';
 /** A value of a running tool: marked progress, or, last, the result. */
 export type ToolValue = Progress<JsonValue> | JsonValue;
 
-/**
- * One execution of a tool as an Observable.
- *
- * @param tool The tool.
- * @param args The validated arguments.
- * @param context The context of the call.
- * @param deadline The maximum total time in milliseconds. Default: none.
- * @returns The values of the tool. If it misses the deadline, a value that is held is emitted as progress, and a
- * TimeoutError follows.
- */
+/** At the deadline, a held value is emitted as progress, and a TimeoutError follows. */
 export function runTool(
   tool: Tool,
   args: unknown,
@@ -36,7 +27,6 @@ export function runTool(
   });
 }
 
-/** Emits the values of an execution. */
 class ToolValues implements ExecutionObserver {
   constructor(
     private readonly out: Subscriber<ToolValue>,

@@ -18,11 +18,9 @@ import { cancellation } from './toolCancellation.js';
 import { failedResult, ToolFailure } from './toolFailure.js';
 import { validateArguments, validValue } from './validArguments.js';
 
-/** The settings that one call takes from the run. */
 export interface CallSettings extends NestedSettings {
   readonly tools: ReadonlyMap<string, Tool>;
   readonly messages: readonly Message[];
-  /** The user's own value. */
   readonly context: unknown;
   /** What the idempotency key of the call begins with. */
   readonly idempotencyPrefix: string;
@@ -31,10 +29,8 @@ export interface CallSettings extends NestedSettings {
   readonly onToolError: ((thrown: unknown, call: ToolCallPart) => void) | undefined;
 }
 
-/** The events of a call that runs. */
 export type RunningCallEvent = ToolStartEvent | ToolProgressEvent | ToolUsageEvent | NestedEvent | ToolResultEvent;
 
-/** Receives the events of a call. */
 export interface CallObserver extends NestedObserver {
   emit(event: RunningCallEvent): void;
   /** Called when the call has ended, and its resources have been released. */
@@ -42,8 +38,8 @@ export interface CallObserver extends NestedObserver {
 }
 
 /**
- * A call that runs: it emits its start, its progress, and exactly one result, even if the tool fails. If an agent runs
- * in it and waits, it has no result. A call whose inner run is resumed does not start again.
+ * Emits exactly one result, even if the tool fails; none if an agent in it waits. A resumed inner run does not start
+ * again.
  */
 export class RunningCall implements ExecutionObserver {
   private readonly execution = new ToolExecution(this);
@@ -64,8 +60,8 @@ export class RunningCall implements ExecutionObserver {
   }
 
   /**
-   * Stops the agent that the tool runs, so that the result has what it wrote. Any other tool is unsubscribed, and its
-   * signal is aborted; the result is an error in both cases.
+   * Stops an agent in the tool, so that the result has what it wrote; unsubscribes any other tool. The result is an
+   * error.
    */
   cancel(): void {
     this.nested.inner?.stop();
@@ -106,7 +102,6 @@ export class RunningCall implements ExecutionObserver {
     this.observer.callEnded(this.call.id);
   }
 
-  /** Validates the arguments and executes the tool. Returns its output. */
   private execute(): unknown {
     const tool = toolNamed(this.settings.tools, this.call.name);
     const validation = validateArguments(tool, this.call);
@@ -127,8 +122,8 @@ export class RunningCall implements ExecutionObserver {
 }
 
 /**
- * Finds the tool of a call. Models put the namespace of their own format before the name (OpenAI's `functions.`,
- * Google's `default_api.`), or a token of it after (gpt-oss: `weather<|channel|>commentary`).
+ * Models put the namespace of their own format before the name (OpenAI's `functions.`, Google's `default_api.`), or a
+ * token of it after (gpt-oss: `weather<|channel|>commentary`).
  */
 export const findTool = (tools: ReadonlyMap<string, Tool>, name: string): Tool | undefined =>
   tools.get(name) ??

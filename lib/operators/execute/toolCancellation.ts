@@ -8,9 +8,7 @@ import { ToolFailure } from './toolFailure.js';
 /** The failure of a call that is cancelled. */
 export const cancellation = () => new ToolFailure('cancelled', toolErrorTexts.cancelled);
 
-/** How a tool is cancelled: its deadline ends, its output is unsubscribed, and its signal is aborted. */
 export class ToolCancellation {
-  /** The subscription to the output of the tool. */
   output: Subscription | undefined;
   private timer: Subscription | undefined;
   private controller: AbortController | undefined; // created only if the tool reads its signal
@@ -30,7 +28,6 @@ export class ToolCancellation {
     this.controller?.abort();
   }
 
-  /** @param isCancelled Whether the tool was cancelled before it read its signal for the first time. */
   signal(isCancelled: boolean): AbortSignal {
     this.controller ??= new AbortController();
     if (isCancelled) this.controller.abort();

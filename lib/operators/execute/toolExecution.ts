@@ -22,24 +22,19 @@ export interface ExecutionObserver {
   afterFailure?(): void;
 }
 
-/** The context of a tool, without what its execution adds. */
 type GivenContext = Omit<ToolContext, 'signal' | 'progress' | 'usage'>;
 
 /**
- * One execution of a tool. It decides which values of the tool are progress and which is the result. A value is held
- * until it is known to be progress: when another value follows, when the tool continues to run after it, or when the
- * execution fails.
- *
- * The state changes before anything is emitted, because the handler of an event may make the tool emit its next value.
+ * Decides which values are progress: one is held until another follows, the tool continues after it, or the execution
+ * fails. The state changes before an event, whose handler may make the tool emit again.
  */
 export class ToolExecution {
-  /** Whether nothing more is emitted. */
   private isClosed = false;
   /** Whether the tool has ended by itself. If it has not, its signal is aborted at the end. */
   private hasEnded = false;
   /**
-   * The calls of `start` that have not returned: the resources of the tool are known only afterwards. After an
-   * asynchronous validation, the tool is executed before `start` is called with its output.
+   * The calls of `start` that have not returned: only then are the resources known. After an asynchronous validation,
+   * the tool is executed before `start` is called with its output.
    */
   private starting = 0;
   /** The last unmarked value. It is the result, unless another value follows. */
@@ -50,10 +45,7 @@ export class ToolExecution {
 
   constructor(private readonly observer: ExecutionObserver) {}
 
-  /**
-   * Fails when the time has passed. Call it before the tool is started, so that the tool's own timers of the same frame
-   * come later.
-   */
+  /** Call it before the tool starts, so that the tool's own timers of the same frame come later. */
   limit(deadline: number): void {
     if (!this.isClosed) this.handle.limit(deadline, () => this.cancel(new TimeoutError('tool', deadline)));
   }
@@ -75,7 +67,6 @@ export class ToolExecution {
     this.settle();
   }
 
-  /** Receives a value of the tool's output. */
   next(value: unknown): void {
     if (this.isClosed) return;
     try {
@@ -92,7 +83,6 @@ export class ToolExecution {
     this.cancel(thrown);
   }
 
-  /** The tool has ended: its last value is the result. */
   complete(): void {
     if (this.isClosed || this.hasEnded) return;
     this.hasEnded = true;

@@ -7,7 +7,7 @@ import { TimeoutError } from '../../core/timeoutError.js';
 
 /** A failure of a call with a specific code. Any other exception has the code `failed`. */
 export class ToolFailure extends Error {
-  /** @param data What the tool had done, for readers of the result. Default: nothing. */
+  /** `data` is what the tool had done, for readers of the result. */
   constructor(
     readonly code: ToolErrorCode,
     message: string,
@@ -29,11 +29,7 @@ function describeFailure(thrown: unknown): { readonly code: ToolErrorCode; reado
   }
 }
 
-/**
- * The result of a call that has failed.
- *
- * @param onToolError Called with an exception. What it throws is reported as RxJS reports an error that nobody handles.
- */
+/** What `onToolError` throws is reported as RxJS reports unhandled errors. */
 export function failedResult(
   call: ToolCallPart,
   thrown: unknown,

@@ -5,10 +5,7 @@ import { isMarkedProgress } from '../../core/progress.js';
 /** Emitted by a stream whose tool still runs after its last value, which is therefore progress. */
 export const busy = Symbol('busy');
 
-/**
- * The values of an output that is a stream; see `ToolOutput` for the supported types. Anything else is a value,
- * including strings, arrays and buffers, which `from` would split into elements.
- */
+/** Undefined for a value; strings, arrays and buffers are values, which `from` would split into elements. */
 export function toOutputStream(output: unknown): Observable<unknown> | undefined {
   if (typeof output !== 'object' || output === null) return undefined;
   if (isObservable(output)) return output;
@@ -18,9 +15,7 @@ export function toOutputStream(output: unknown): Observable<unknown> | undefined
   return isGenerator(output) ? from(withReturnValue(output)) : undefined;
 }
 
-/**
- * Whether an output is a Promise. An async iterable can be one too (a query builder): `await` treats it as a Promise.
- */
+/** An async iterable can be a Promise too (a query builder): `await` treats it as one. */
 export const isPromise = (output: unknown): output is PromiseLike<unknown> =>
   typeof output === 'object' &&
   output !== null &&
@@ -29,10 +24,7 @@ export const isPromise = (output: unknown): output is PromiseLike<unknown> =>
   !isObservable(output) &&
   interopKey(output) === undefined;
 
-/**
- * The values of a generator, including its return value. A marked yield shows that the generator still ran after its
- * last unmarked yield, which is therefore progress.
- */
+/** A marked yield shows that the generator still ran after its last unmarked yield, which is therefore progress. */
 function* withReturnValue(generator: Generator): Generator {
   let returned: unknown;
   const yields = (function* () {
@@ -46,12 +38,9 @@ function* withReturnValue(generator: Generator): Generator {
 }
 
 /**
- * The values of an async iterable, including its return value, which `from` drops. When it is unsubscribed, it is
- * closed at once, whereas `from` waits for the next value.
- *
- * After each yield of a generator, the next value is requested first, and `busy` follows one microtask later. A
- * generator that ends right after the yield has ended by then, so the yield is the result, and is not emitted as
- * progress too.
+ * With the return value, which `from` drops; unsubscribing closes it at once, whereas `from` waits for the next value.
+ * `busy` follows a yield one microtask after the next request: a generator that ends right after the yield has ended by
+ * then, so that the yield is the result only.
  */
 function fromAsyncIterable(iterable: AsyncIterable<unknown>): Observable<unknown> {
   return new Observable<unknown>((out) => {
@@ -96,9 +85,6 @@ const fromInterop = (interop: Interop, key: PropertyKey): Observable<unknown> =>
   // eslint-disable-next-line no-restricted-syntax -- the subscriber itself is passed on
   new Observable((out) => interop[key]?.().subscribe(out));
 
-/**
- * Whether a value is a synchronous or asynchronous generator. Streams and lists, which have no return value, have no
- * `throw` method either.
- */
+/** Streams and lists, which have no return value, have no `throw` method either. */
 const isGenerator = (value: object): value is Generator =>
   'next' in value && 'throw' in value && typeof value.throw === 'function';

@@ -19,19 +19,12 @@ import { interruptedFinish } from '../../core/response.js';
 import { CallRound } from './callRound.js';
 import type { RoundObserver, RoundSettings } from './callRound.js';
 
-/** Options of `executeTools`. `C` is the type of the user's own value. */
 export interface ExecuteToolsOptions<C = unknown> {
   /** The conversation, for the tools' context. Default: none. */
   readonly messages?: readonly Message[] | undefined;
-  /**
-   * The maximum number of calls that run at a time. Default: 1, so calls run one after the other, in order. With
-   * `Infinity`, all calls run at once.
-   */
+  /** The maximum number of calls that run at a time. Default: 1, in order. `Infinity`: all at once. */
   readonly concurrency?: number | undefined;
-  /**
-   * Whether a call starts as soon as it is complete, while the model still streams. Default: false, so the model's
-   * connection is closed before the first tool runs.
-   */
+  /** Whether a call starts while the model still streams. Default: false: the model's connection is closed first. */
   readonly eager?: boolean | undefined;
   /** The maximum total time of one call, in milliseconds. Default: no deadline. */
   readonly deadline?: number | undefined;
@@ -42,9 +35,8 @@ export interface ExecuteToolsOptions<C = unknown> {
   /** Stops the calls with its first value. Default: never. */
   readonly stop?: ObservableInput<unknown> | undefined;
   /**
-   * The ids of calls to cancel, while the turn continues. The call is aborted if it runs, and is answered with the code
-   * `cancelled` in each case: also if it waits for its turn or for `approve`, or if its tool has not begun. A call of
-   * an inner run has a path as its id: `outer/inner`. The id of a call that has ended has no effect. Default: none.
+   * The ids of calls to cancel (`outer/inner` for an inner run) while the turn continues: a call that runs, waits or
+   * has not begun is answered with the code `cancelled`; one that has ended is not. Default: none.
    */
   readonly cancel?: ObservableInput<string> | undefined;
   /** Decides about calls of tools with `needsApproval`. Default: such a call waits, and the run ends. */

@@ -6,10 +6,8 @@ import type { Tool } from '../../core/tool.js';
 import { ToolFailure } from './toolFailure.js';
 
 /**
- * Validates the arguments of a call. Synchronous if the schema is synchronous: a Promise would delay the call, and
- * virtual time does not control Promises.
- *
- * @throws ToolFailure `invalid_arguments` if the arguments could not be read.
+ * Synchronous with a synchronous schema: virtual time does not control Promises. Throws ToolFailure
+ * `invalid_arguments`.
  */
 export function validateArguments(tool: Tool, call: ToolCallPart): Validation<unknown> | Promise<Validation<unknown>> {
   if (isInvalidArguments(call.arguments)) {
@@ -18,11 +16,7 @@ export function validateArguments(tool: Tool, call: ToolCallPart): Validation<un
   return validate(tool.parameters, call.arguments);
 }
 
-/**
- * The validated arguments.
- *
- * @throws ToolFailure `invalid_arguments` if they are invalid.
- */
+/** Throws ToolFailure `invalid_arguments`. */
 export function validValue(validation: Validation<unknown>): unknown {
   if ('invalid' in validation) throw new ToolFailure('invalid_arguments', `Invalid arguments: ${validation.invalid}`);
   return validation.value;

@@ -14,16 +14,12 @@ import type { McpClient } from './client.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { toResult } from './result.js';
 
-/**
- * The progress of a call, as the server reports it. A type alias, since an interface is not assignable to a JSON
- * object.
- */
+/** A type alias, since an interface is not assignable to a JSON object. */
 export type McpProgress = {
   /** The progress so far, in the server's own unit. It increases. */
   readonly progress: number;
   /** The total, if the server knows it. */
   readonly total?: number;
-  /** A description. */
   readonly message?: string;
 };
 
@@ -38,22 +34,8 @@ export interface McpCallOptions {
 }
 
 /**
- * Calls a server's tool: emits its progress, then its result.
- *
- * Unsubscribing cancels the call: with `notifications/cancelled`, or by closing the stream of the request, depending on
- * the connection. An aborted signal cancels the call, too, and is an error notification.
- *
- * The result is not validated against the tool's output schema, which is not trusted: the client would compile its
- * regular expressions, and one like `^(a+)+$` blocks the process for minutes. The tool definition is passed without its
- * output schema, so the client does not validate.
- *
- * @param client The client.
- * @param definition The tool, as its server describes it.
- * @param args The arguments.
- * @param signal Cancels the call.
- * @param limits The time limits.
- * @returns Progress and the result. Fails with McpToolError when the tool fails, with the client's errors, and with
- * the reason of the signal. A result that is nested more than 500 levels deep is a ProtocolError.
+ * Unsubscribing or an aborted signal cancels the call. The tool is passed without its output schema, which is not
+ * trusted: the client would compile its regular expressions, and one like `^(a+)+$` blocks the process for minutes.
  */
 export function callTool(
   client: McpClient,

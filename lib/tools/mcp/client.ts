@@ -21,12 +21,8 @@ export type McpClient = Pick<
 export const cancelReason = 'No longer needed.';
 
 /**
- * Creates a request to the server: subscribing sends it, unsubscribing cancels it.
- *
- * The client rejects a cancelled request. The rejection is handled, and ignored: there is no subscriber.
- *
- * @param send Sends the request. Receives the signal for the client's `signal` option, and a function that emits a
- * value before the response.
+ * Unsubscribing cancels the request, which the client then rejects: that is ignored, as there is no subscriber. `send`
+ * receives the signal, and a function that emits a value before the response.
  */
 export function fromRequest<T>(send: (signal: AbortSignal, next: (value: T) => void) => Promise<T>): Observable<T> {
   return new Observable<T>((out) => {
@@ -51,7 +47,6 @@ function toTypedError(error: unknown): unknown {
 /** The client validates messages recursively: on deep nesting (some hundreds of levels) the stack overflows. */
 export const isTooDeepForClient = (error: unknown): boolean => error instanceof Error && error.name === 'RangeError';
 
-/** The error for a response that is nested too deeply. */
 export const nestingError = (): ProtocolError =>
   new ProtocolError('mcp', 'frame', 'The response of the MCP server is nested too deeply to be read.', '');
 

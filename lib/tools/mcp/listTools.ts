@@ -27,10 +27,7 @@ const listChanged = 'notifications/tools/list_changed';
 /** A client has one handler per kind of notification: all subscribers of its tools share the handler and the list. */
 const sharedLists = new WeakMap<McpClient, Observable<readonly ServerTool[]>>();
 
-/**
- * Lists the tools of a server, from all pages: on subscription, and after each change that the server announces.
- * Completes when no further change can be announced.
- */
+/** On subscription, and after each change that the server announces; completes when none can follow. */
 export function watchTools(client: McpClient): Observable<readonly ServerTool[]> {
   const shared =
     sharedLists.get(client) ?? defer(() => listOnChange(client)).pipe(share({ connector: () => new ReplaySubject(1) }));
@@ -39,13 +36,9 @@ export function watchTools(client: McpClient): Observable<readonly ServerTool[]>
 }
 
 /**
- * Sends one request at a time. A change during a request makes its response stale: it is not emitted, and one more
- * request follows. Cancelling the request instead would cost ten requests for a server that announces each of ten new
- * tools.
- *
- * A server that announces a change with every response would cause endless requests: from the fourth request of a
- * series, each one is delayed, and stale responses are emitted from the second request on, since a fresh
- * one may never arrive.
+ * A change makes a running response stale, and one more request follows; cancelling would cost ten requests for ten new
+ * tools. A server may announce a change with every response: from the fourth request of a series, each is delayed, and
+ * stale responses are emitted from the second on.
  */
 function listOnChange(client: McpClient): Observable<readonly ServerTool[]> {
   let isStale = false;
@@ -76,8 +69,8 @@ function listOnChange(client: McpClient): Observable<readonly ServerTool[]> {
 const MAX_PAGES = 1000;
 
 /**
- * Lists the tools without the checks of the client, which fail for the complete list if one schema has some hundreds of
- * levels. Of each tool, the name and the schema are checked here; the caller omits a schema of too many levels.
+ * The client's checks fail for the complete list if one schema has some hundreds of levels. Here, the name and the
+ * schema of each tool are checked; the caller omits a schema of too many levels.
  */
 async function listUnchecked(client: McpClient, signal: AbortSignal): Promise<{ readonly tools: ServerTool[] }> {
   const tools: ServerTool[] = [];
@@ -119,10 +112,8 @@ function requestSeries() {
 }
 
 /**
- * Emits when the tools should be listed: once on subscription, then at each change.
- *
- * Up to revision 2025-11-25 a server sends notifications without a request, and some do so without announcing it in
- * their capabilities. From revision 2026-07-28 on, the client has to listen for them.
+ * Up to revision 2025-11-25 a server sends notifications without a request, some without announcing it in their
+ * capabilities. From revision 2026-07-28 on, the client has to listen for them.
  */
 function changes(client: McpClient): Observable<void> {
   if (client.getProtocolEra() !== 'modern') return notifications(client, (out) => out.next());
@@ -132,8 +123,7 @@ function changes(client: McpClient): Observable<void> {
 }
 
 /**
- * The subscriber that has the client's only handler. `retry` subscribes again before it tears down the failed
- * subscription, which must not remove the handler of its successor.
+ * `retry` subscribes again before it tears down the failed subscription, which must not remove its successor's handler.
  */
 const handlerOwners = new WeakMap<McpClient, Subscriber<void>>();
 

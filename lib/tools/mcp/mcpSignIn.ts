@@ -139,9 +139,8 @@ interface Refreshed {
 }
 
 /**
- * Shares the refresh of tokens. Concurrent refreshes are one request, and one that comes later gets the same answer, as
- * long as the server has not rejected its access token. A request with an older token that is rejected after a refresh
- * is sent again with the new one.
+ * Concurrent refreshes are one request, and later ones get the same answer until the server rejects its token. A
+ * rejected request with an older token is sent again with the new one.
  */
 function shareRefresh(provider: OAuthClientProvider, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   let latest: Refreshed | undefined;

@@ -16,7 +16,6 @@ import type { McpSignIn } from './mcpSignIn.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { watchTools } from './listTools.js';
 
-/** Options of `mcpTools`. */
 export interface McpToolsOptions extends McpCallOptions {
   /** Precedes the name of each tool: the tools of two servers may have the same names. Default: none. */
   readonly prefix?: string;
@@ -24,15 +23,12 @@ export interface McpToolsOptions extends McpCallOptions {
   readonly filter?: (tool: ServerTool) => boolean;
   /** Returns the description that the model reads. Default: the server's, or its title. */
   readonly describe?: (tool: ServerTool) => string;
-  /**
-   * Called for each tool that is omitted because no provider could be sent its schema, with the reason. Default: such a
-   * tool is omitted without notice.
-   */
+  /** Called for each tool that is omitted because no provider could be sent its schema. Default: nothing. */
   readonly onSkip?: (tool: ServerTool, reason: ProtocolError) => void;
   /**
-   * What `mcpSignIn` returns, if the server requires a sign-in. A call that is not authorised then waits, as one with
-   * `needsApproval` does; its `details` have the address to open as `signIn`. After the sign-in, approve the call. It
-   * costs one more request for each call. Default: such a call is an error that is reported to the model.
+   * What `mcpSignIn` returns: a call without authorisation waits, as with `needsApproval`, with the address to open as
+   * `details.signIn`; approve it after the sign-in. One more request per call. Default: such a call is an error for the
+   * model.
    */
   readonly signIn?: McpSignIn;
 }
@@ -175,28 +171,22 @@ const tooDeepError = ({ name }: ServerTool) =>
   );
 
 /**
- * OpenAI refuses an object schema without `properties`; MCP allows one. `validate` and `~standard` are not keywords of
- * JSON Schema, but the functions of other schemas have these names: a server must not be able to send them.
+ * OpenAI refuses an object schema without `properties`; MCP allows one. `validate` and `~standard` are functions of
+ * other schemas: a server must not be able to send them.
  */
 const toParameters = ({ inputSchema }: ServerTool): JsonSchema => ({
   properties: {},
   ...omit(inputSchema as JsonObject, '$schema', 'validate', '~standard'),
 });
 
-/**
- * Names that every provider accepts: OpenAI and Anthropic restrict the characters and the length, Google the first
- * character.
- */
+/** OpenAI and Anthropic restrict the characters and the length, Google the first character. */
 const MAX_NAME_LENGTH = 64;
 const validName = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 const isValidName = (name: string) => name.length <= MAX_NAME_LENGTH && validName.test(name);
 
 /**
- * Changes names so that every provider accepts them.
- *
- * A valid name stays as it is. In others, each character that is not a letter, a digit, `_` or `-` becomes `_`; `_` is
- * put before a digit or `-` at the beginning; and only the first 64 characters remain. If names have become equal, the
- * later ones are numbered (`_2`, `_3`).
+ * A valid name stays. In others, any character but a letter, a digit, `_` or `-` becomes `_`, `_` precedes a digit or
+ * `-`, and 64 characters remain; equal names are numbered (`_2`, `_3`).
  */
 export function toValidNames(names: readonly string[]): readonly string[] {
   const used = new Set(names.filter(isValidName));
