@@ -85,6 +85,9 @@ export function idleTimeout<T>(
   });
 }
 
+/** By how much a timer is late in a process that is only busy, in milliseconds. */
+const PUNCTUAL = 20;
+
 /**
  * Watches one response. A value only records the time, and one timer serves all limits: when it fires, it is scheduled
  * again for the remaining time. RxJS's `timeout` schedules again for each value, which was measured at about 2 us.
@@ -92,8 +95,10 @@ export function idleTimeout<T>(
 class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
   /** The limit that each value restarts. */
   private phase: 'connect' | 'body' | 'each' = 'connect';
-  private readonly startedAt = asyncScheduler.now();
+  private startedAt = asyncScheduler.now();
   private silentSince = this.startedAt;
+  /** When the next check is due. */
+  private due = this.startedAt;
   private timer: Subscription | undefined;
 
   constructor(
@@ -131,6 +136,7 @@ class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
   private check(): void {
     const { phase, limits } = this;
     const now = asyncScheduler.now();
+    this.ignoreBlockedTime(now);
     const silence = limits[phase] - (now - this.silentSince);
     const first = phase === 'each' ? Infinity : limits.first - (now - this.startedAt);
     const remaining = Math.min(silence, first);
@@ -142,7 +148,19 @@ class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
       // No later than the end of a limit that begins to apply in the meantime.
       const next = phase === 'each' ? Infinity : Math.min(limits.body, limits.each);
       const delay = Math.min(remaining, next, MAX_TIMER_DELAY);
+      this.due = now + Math.max(delay, 1);
       this.timer = asyncScheduler.schedule(() => this.check(), Math.max(delay, 1));
     }
+  }
+
+  /**
+   * A late check shows that the process was blocked or suspended, or its clock set: data may have arrived and wait to be
+   * read. The block is taken to have begun as long before the check was due as it ended after it.
+   */
+  private ignoreBlockedTime(now: number): void {
+    const late = this.timer ? now - this.due : 0;
+    const blocked = late > PUNCTUAL ? 2 * late : 0;
+    this.startedAt = Math.min(this.startedAt + blocked, now);
+    this.silentSince = Math.min(this.silentSince + blocked, now);
   }
 }
