@@ -174,10 +174,12 @@ describe('npx rivulet chat', () => {
     });
 
     it('npx rivulet chat keeps its prompts for the next session', async () => {
-      const { code, type, until, files } = await start(['Hello.', 'Hello again.'], []);
+      const { code, type, until, files, privateFiles } = await start(['Hello.', 'Hello again.'], []);
       await until('> ');
       type('Say hello.\r');
       await until('> ');
+      expect(files.get('history')).toBe('"Say hello."\n'); // a signal may end the process
+      expect([...privateFiles]).toEqual(['history']);
       type('\u001b[A\r'); // the key up
       await until('Hello again.');
       await until('> ');
