@@ -3,7 +3,7 @@ import { asyncScheduler, Observable, Subscription } from 'rxjs';
 const WINDOW = 60_000;
 
 export interface Admission {
-  readonly time: number;
+  time: number;
   /** First an estimate, then what the provider reported. */
   tokens: number;
 }
@@ -98,6 +98,9 @@ export class RateWindow {
   }
 
   private removeExpired(): void {
+    // A clock that was set back: the newest request was admitted now at the latest.
+    const ahead = (this.admissions.at(-1)?.time ?? 0) - asyncScheduler.now();
+    if (ahead > 0) for (const admission of this.admissions) admission.time -= ahead;
     for (let oldest = this.admissions[0]; oldest && isExpired(oldest); oldest = this.admissions[0]) {
       this.admissions.shift();
       this.sum -= oldest.tokens;

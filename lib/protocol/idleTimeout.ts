@@ -66,14 +66,19 @@ export function idleTimeout<T>(
   });
 }
 
+/** By how much a timer is late in a process that is only busy, in milliseconds. */
+const PUNCTUAL = 20;
+
 /**
  * A value only records the time, and one timer serves all limits, scheduled again for the rest when it fires: RxJS's
  * `timeout` schedules for each value, at about 2 us (measured).
  */
 class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
   private phase: 'connect' | 'body' | 'each' = 'connect';
-  private readonly startedAt = asyncScheduler.now();
+  private startedAt = asyncScheduler.now();
   private silentSince = this.startedAt;
+  /** When the next check is due. */
+  private due = this.startedAt;
   private timer: Subscription | undefined;
 
   constructor(
@@ -109,6 +114,7 @@ class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
   private check(): void {
     const { phase, limits } = this;
     const now = asyncScheduler.now();
+    this.ignoreBlockedTime(now);
     const silence = limits[phase] - (now - this.silentSince);
     const first = phase === 'each' ? Infinity : limits.first - (now - this.startedAt);
     const remaining = Math.min(silence, first);
@@ -120,7 +126,19 @@ class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
       // No later than the end of a limit that begins to apply in the meantime.
       const next = phase === 'each' ? Infinity : Math.min(limits.body, limits.each);
       const delay = Math.min(remaining, next, MAX_TIMER_DELAY);
+      this.due = now + Math.max(delay, 1);
       this.timer = asyncScheduler.schedule(() => this.check(), Math.max(delay, 1));
     }
+  }
+
+  /**
+   * A late check shows that the process was blocked or suspended, or its clock set: data may have arrived and wait to be
+   * read. The block is taken to have begun as long before the check was due as it ended after it.
+   */
+  private ignoreBlockedTime(now: number): void {
+    const late = this.timer ? now - this.due : 0;
+    const blocked = late > PUNCTUAL ? 2 * late : 0;
+    this.startedAt = Math.min(this.startedAt + blocked, now);
+    this.silentSince = Math.min(this.silentSince + blocked, now);
   }
 }

@@ -58,8 +58,10 @@ const credential = /\b(bearer|basic) ([\w.~+/=-]{8,})/gi;
 
 const urlPassword = /(:\/\/[^\s/:@"'<>\\]{0,64}:)([^\s/@"'<>\\]{1,256})@/g;
 
-/** Three texts with dots in between, as in a JSON Web Token. A word begins only once, so that the search is linear. */
-const dottedWords = /(?<![\w-])[\w-]{13,}\.[\w-]{10,}(?:\.[\w-]+)?/g;
+/** A JSON Web Token: three texts with dots in between, of which the header begins with `{"`. A word is read only once. */
+const tokenStart = 'eyJ';
+const wordRest = /[\w-]*/y;
+const otherParts = /\.[\w-]{10,}(?:\.[\w-]+)?/y;
 
 /** What other keys have, whatever escapes of JSON are before it. */
 const keyParts = ['AIza', 'AKIA', 'ASIA', 'ya29.', 'SG.', ':AA', '://', 'sig=', 'Signature=', 'AccountKey=', 'eyJ'];
@@ -117,10 +119,23 @@ function hasColon(value: string): boolean {
 }
 
 function tokensIn(text: string): readonly Range[] {
-  return Array.from(text.matchAll(dottedWords)).flatMap(({ 0: words, index }): readonly Range[] => {
-    const start = words.search(/\beyJ/); // `{"`, with which its header begins
-    return start >= 0 && words.indexOf('.') - start >= 13 ? [[index + start, index + words.length]] : [];
-  });
+  const found: Range[] = [];
+  let start = text.indexOf(tokenStart);
+  while (start >= 0) {
+    let end = start + tokenStart.length;
+    if (start === 0 || !/\w/.test(text.charAt(start - 1))) {
+      end = endOfMatch(wordRest, text, start);
+      const tokenEnd = end - start >= 13 ? endOfMatch(otherParts, text, end) : end;
+      if (tokenEnd > end) found.push([start, tokenEnd]);
+    }
+    start = text.indexOf(tokenStart, end);
+  }
+  return found;
+}
+
+function endOfMatch(pattern: RegExp, text: string, from: number): number {
+  pattern.lastIndex = from;
+  return pattern.test(text) ? pattern.lastIndex : from;
 }
 
 const firstParts = /* @__PURE__ */ createFirstParts();

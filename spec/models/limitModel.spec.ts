@@ -1,5 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import {
+  asyncScheduler,
   concat,
   defer,
   EMPTY,
@@ -11,6 +12,7 @@ import {
   NEVER,
   of,
   range,
+  tap,
   throwError,
   timer,
   toArray,
@@ -94,6 +96,27 @@ describe('limitModel', () => {
       expectObservable(sentAt(options, 5)).toBe(marbles, { a: [1, 2, 3, 4, 5] });
     }),
   );
+
+  it('limitModel waits for a minute at most after a clock that was set back', () =>
+    virtual(({ expectObservable, flush }) => {
+      let back = 0;
+      const now = asyncScheduler.now.bind(asyncScheduler);
+      asyncScheduler.now = () => now() - back;
+      try {
+        const model = limitModel(
+          modelOf(() => of(finish())),
+          createLimiter({ requestsPerMinute: 1 }),
+        );
+        const second = timer(10).pipe(
+          tap(() => (back = 3_600_000)),
+          mergeMap(() => model.stream(request)),
+        );
+        expectObservable(merge(model.stream(request), second)).toBe('a 60009ms (b|)', { a: finish(), b: finish() });
+        flush();
+      } finally {
+        asyncScheduler.now = now;
+      }
+    }));
 
   it('limitModel allows no more requests in any minute: the window slides', () =>
     virtual(({ expectObservable }) => {

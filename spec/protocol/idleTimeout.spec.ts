@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { NEVER, Subject, asyncScheduler, take, tap } from 'rxjs';
+import { NEVER, Subject, asyncScheduler, ignoreElements, merge, take, tap } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { TimeoutError } from '../../lib/core/timeoutError.js';
 import { createSseReader } from '../../lib/protocol/sse.js';
@@ -128,6 +128,50 @@ describe('idleTimeout', () => {
           tap((value) => (handled += value === 'b' ? 20 : 0)),
         );
         expectObservable(slow).toBe('a--b-------c---------#', undefined, new TimeoutError('each', 10));
+        flush();
+      } finally {
+        asyncScheduler.now = now;
+      }
+    });
+  });
+
+  it.each(['connect', 'first', 'body', 'each'] as const)(
+    'idleTimeout ignores for %s the time in which the process was blocked: what has arrived is read first',
+    (phase) => {
+      run(({ cold, expectObservable, flush }) => {
+        let blocked = 0;
+        const now = asyncScheduler.now.bind(asyncScheduler);
+        asyncScheduler.now = () => now() + blocked;
+        try {
+          const limits = { connect: Infinity, first: Infinity, body: Infinity, each: Infinity, [phase]: 10 };
+          const headers = phase === 'connect' ? cold('-------------y', { y: true }) : cold('y', { y: true });
+          const block = cold('-----(b|)').pipe(
+            tap(() => (blocked = 30)),
+            ignoreElements(),
+          );
+          const begin = phase === 'each' ? 'a' : '-';
+          const limited = cold(`${begin}------------b---(c|)`).pipe(idleTimeout(limits, undefined, headers));
+          expectObservable(merge(block, limited)).toBe(`${begin}------------b---(c|)`);
+          flush();
+        } finally {
+          asyncScheduler.now = now;
+        }
+      });
+    },
+  );
+
+  it('idleTimeout measures again after a clock that was set back', () => {
+    run(({ cold, expectObservable, flush }) => {
+      let back = 0;
+      const now = asyncScheduler.now.bind(asyncScheduler);
+      asyncScheduler.now = () => now() - back;
+      try {
+        const source = cold('a---').pipe(idleTimeout({ each: 10 }));
+        const setBack = cold('-----(b|)').pipe(
+          tap(() => (back = 3_600_000)),
+          ignoreElements(),
+        );
+        expectObservable(merge(setBack, source)).toBe('a-------------------#', undefined, new TimeoutError('each', 10));
         flush();
       } finally {
         asyncScheduler.now = now;

@@ -39,6 +39,21 @@ describe('redactThrown', () => {
     expect(redacted(text)).toBe(expected);
   });
 
+  it('redactThrown keeps the cause of an error only with `debug`', () => {
+    const error = () => new Error('outer', { cause: new Error('said by the server') });
+    expect(redactThrown(error(), { provider: 'toy' })).not.toHaveProperty('cause');
+    expect(redactThrown(error(), { provider: 'toy', debug: true })).toMatchObject({
+      cause: { message: 'said by the server' },
+    });
+  });
+
+  it('redactThrown removes a secret that is the name of a field', () => {
+    const error = new ProviderError('toy', 'x', { retryable: false, data: { list: [{ [key]: 1 }] } });
+    expect(redactThrown(error, { provider: 'toy', secrets: [key], debug: true })).toMatchObject({
+      data: { list: [{ '[key]': 1 }] },
+    });
+  });
+
   it('redactThrown cuts a text that is too long for a message, without `debug`', () => {
     const error = () => new Error('long '.repeat(10_000));
     const { message } = redactThrown(error(), { provider: 'toy' }) as Error;

@@ -72,6 +72,13 @@ describe('retryRequest', () => {
     });
   });
 
+  it('retryRequest retries at once if the server asks for no delay', () => {
+    run(({ cold, expectObservable }) => {
+      const source = cold('#', undefined, busy(0));
+      expectObservable(source.pipe(silently({ ...noJitter, count: 2 }))).toBe('#', undefined, busy(0));
+    });
+  });
+
   it('retryRequest fails at once, with `retryAfter`, if the server asks for more than the longest delay', () => {
     run(({ cold, expectObservable, expectSubscriptions }) => {
       const source = cold('#', undefined, busy(60_001));

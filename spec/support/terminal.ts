@@ -16,6 +16,7 @@ export function fakeTerminal({
   const stdout = Object.assign(new PassThrough(), { isTTY, columns, rows: 24 });
   const interrupts = new Subject<void>();
   const files = new Map<string, string>();
+  const privateFiles = new Set<string>();
   const written = { output: '', errors: '' };
   const waiting = new Set<() => void>();
   stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -29,7 +30,11 @@ export function fakeTerminal({
         ? Promise.reject(Object.assign(new Error(`no such file: ${path}`), { code: 'ENOENT' }))
         : Promise.resolve(text);
     },
-    writeFile: (path, text) => Promise.resolve(void files.set(path, text)),
+    writeFile: (path, text, { isPrivate = false } = {}) => {
+      files.set(path, text);
+      if (isPrivate) privateFiles.add(path);
+      return Promise.resolve();
+    },
     write: (text) => void stdout.write(text),
     writeError: (text) => void (written.errors += text),
     hasColors: false,
@@ -52,5 +57,5 @@ export function fakeTerminal({
       waiting.add(check);
       check();
     });
-  return { shell, stdin, files, written, interrupts, until };
+  return { shell, stdin, files, privateFiles, written, interrupts, until };
 }

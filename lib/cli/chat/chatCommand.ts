@@ -1,8 +1,10 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { finalize, lastValueFrom, tap } from 'rxjs';
+import { finalize, fromEvent, lastValueFrom, map, merge, reduce, takeUntil, tap, timer } from 'rxjs';
 import { createAgent } from '../../agent/createAgent.js';
+import { errorText } from '../../core/errors.js';
+import { plainText } from '../eventPrinter.js';
 import type { Shell } from '../shell.js';
 import { UsageError } from '../usageError.js';
 import { askOnce } from './askOnce.js';
@@ -23,8 +25,9 @@ export async function chatCommand(args: readonly string[], shell: Shell): Promis
   });
   const open = (name: string | undefined) => openModel(name, values['base-url'], shell.env);
   const model = open(values.model);
-  const piped = shell.stdin.isTTY ? '' : await readAll(shell.stdin);
-  const prompt = [positionals.join(' '), piped].filter((part) => part.trim() !== '').join('\n\n');
+  const words = positionals.join(' ');
+  const piped = shell.stdin.isTTY ? '' : await readInput(shell, words !== '');
+  const prompt = [words, piped].filter((part) => part.trim() !== '').join('\n\n');
   if (prompt !== '') {
     const agent = createAgent({ model, ...(values.system === undefined ? {} : { system: values.system }) });
     return askOnce(agent, prompt, values.json, shell);
@@ -34,6 +37,13 @@ export async function chatCommand(args: readonly string[], shell: Shell): Promis
 
   const file = shell.env['RIVULET_HISTORY'] ?? join(homedir(), '.rivulet_history');
   const prompts = await readHistory(shell, file);
+  const save = () => {
+    const lines = prompts.slice(-HISTORY_LENGTH).map((each) => `${JSON.stringify(each)}\n`);
+    return shell.writeFile(file, lines.join(''), { isPrivate: true }).catch((thrown: unknown) => {
+      shell.writeError(`The prompts were not saved: ${plainText(errorText(thrown))}\n`);
+    });
+  };
+  let saved = Promise.resolve();
   const input = createLineInput(shell.stdin, shell.stdout, prompts);
   const chat = chatSession(
     {
@@ -43,7 +53,10 @@ export async function chatCommand(args: readonly string[], shell: Shell): Promis
       input,
       size: { columns: () => shell.stdout.columns ?? 80, rows: () => shell.stdout.rows ?? 24 },
       render: shell.hasColors ? await loadMarkdown() : undefined,
-      onPrompt: (asked) => void prompts.push(asked),
+      onPrompt: (asked) => {
+        prompts.push(asked);
+        saved = saved.then(save); // now, since a signal may end the process
+      },
     },
     shell,
   );
@@ -55,15 +68,31 @@ export async function chatCommand(args: readonly string[], shell: Shell): Promis
     ),
     { defaultValue: '' },
   );
-  const lines = prompts.slice(-HISTORY_LENGTH).map((each) => `${JSON.stringify(each)}\n`);
-  await shell.writeFile(file, lines.join(''));
+  await saved;
   return 0;
 }
 
-async function readAll(input: Shell['stdin']): Promise<string> {
-  let text = '';
-  for await (const chunk of input.setEncoding('utf8')) text += String(chunk);
-  return text;
+/** How long to wait for an input to begin if there is a prompt without it, in milliseconds. */
+const INPUT_TIME = 3000;
+
+/** The whole input. A parent process may hold it open for ever without writing to it. */
+async function readInput({ stdin, writeError }: Shell, hasPrompt: boolean): Promise<string> {
+  const data = fromEvent(stdin.setEncoding('utf8'), 'data').pipe(map(String));
+  const failed = fromEvent(stdin, 'error').pipe(
+    map((thrown) => {
+      throw thrown;
+    }),
+  );
+  const ended = merge(fromEvent(stdin, 'end'), fromEvent(stdin, 'close'), failed);
+  const late = timer(INPUT_TIME).pipe(
+    takeUntil(data),
+    tap(() => writeError('Nothing has come from the input so far: only the prompt is sent.\n')),
+  );
+  const all = data.pipe(
+    takeUntil(hasPrompt ? merge(ended, late) : ended),
+    reduce((text, more) => text + more, ''),
+  );
+  return lastValueFrom(all.pipe(finalize(() => stdin.pause())));
 }
 
 /** The prompts of earlier sessions, oldest first: one JSON string a line. A line that is not one is left out. */

@@ -45,7 +45,11 @@ interface InspectedRun {
   length: number;
 }
 
+/** How many sources and how many exchanges of a source are kept without a run. */
 const MOST_WAITING = 100;
+
+/** The longest header. Ours has some hundred characters. */
+const MOST_HEADER = 1000;
 
 const defaultLimits: InspectorLimits = { runs: 500, length: 2 ** 28 };
 
@@ -99,7 +103,7 @@ export class InspectedRuns {
   private addEntry(source: Source, line: string, entry: RecordingEntry): void {
     switch (entry.type) {
       case 'recording':
-        source.header = line;
+        if (line.length <= MOST_HEADER) source.header = line;
         break;
       case 'exchange':
         this.addExchange(source, line);
@@ -155,6 +159,11 @@ export class InspectedRuns {
   }
 
   private trim(): void {
+    const idle = [...this.sources].filter(([, { runs }]) => runs.size === 0);
+    for (const [name, source] of idle.slice(0, Math.max(0, idle.length - MOST_WAITING))) {
+      this.removeExchanges(source);
+      this.sources.delete(name);
+    }
     if (this.length > this.limits.length)
       for (const source of this.sources.values()) if (source.runs.size === 0) this.removeExchanges(source);
     while (this.runs.size > 1 && (this.runs.size > this.limits.runs || this.length > this.limits.length)) {

@@ -25,6 +25,7 @@ import { wholeTime } from './wholeTime.js';
  *
  * ```ts
  * const file = createWriteStream('answers.jsonl');
+ * file.on('error', (error) => console.warn(error)); // a full disk ends the recording, not the process
  * const model = record(openai('gpt-6.1-terra'), (line) => file.write(`${line}\n`));
  * ```
  *

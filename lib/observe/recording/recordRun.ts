@@ -41,6 +41,7 @@ export interface RecordRunOptions extends RecordingOptions {
  *
  * ```ts
  * const file = createWriteStream('runs.jsonl', { flags: 'a' });
+ * file.on('error', (error) => console.warn(error)); // a full disk ends the recording, not the process
  * const agent = recordRun(createAgent({ model, tools: [weather] }), (line) => file.write(`${line}\n`));
  * agent.stream('How warm is it in Oslo?').subscribe();
  * ```

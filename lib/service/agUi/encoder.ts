@@ -20,7 +20,8 @@ import type { AgUiEvent, RunAgentInput } from '../../transport/agUi/protocol.js'
 export interface ToAgUiOptions extends OutcomeOptions, Pick<ServerSentEventsOptions, 'describeError' | 'onError'> {}
 
 /** The fields of a request that `toAgUi` needs. */
-export type AgUiRun = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> & Partial<Pick<RunAgentInput, 'tools'>>;
+export type AgUiRun = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
+  Partial<Pick<RunAgentInput, 'tools' | 'resume'>>;
 
 /** Converts the events of one run. Each method returns the AG-UI events to send. */
 export class AgUiEncoder {
@@ -34,7 +35,10 @@ export class AgUiEncoder {
     private readonly run: AgUiRun,
     private readonly options: ToAgUiOptions,
   ) {
-    this.messages = new MessageEncoder(run.runId, run.messages);
+    // CopilotKit also sends a decision as the message of a tool, which is not the result of its call.
+    const decided = new Set(run.resume?.map(({ interruptId }) => interruptId));
+    const messages = run.messages.filter((message) => message.role !== 'tool' || !decided.has(message.toolCallId));
+    this.messages = new MessageEncoder(run.runId, messages);
   }
 
   start(): readonly AgUiEvent[] {

@@ -19,7 +19,7 @@ import type { Service } from '../service.js';
 import { readAnswers } from './answers.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
 import type { OutcomeOptions } from './outcome.js';
-import type { RunAgentInput } from '../../transport/agUi/protocol.js';
+import type { AgUiMessage, RunAgentInput } from '../../transport/agUi/protocol.js';
 import { AgUiRequestError, historyOf } from './request.js';
 import type { HistoryOptions } from './request.js';
 
@@ -81,7 +81,8 @@ export function agUiRun<C>(
   requireFileUrls(history, options);
   const id = namedId('thread', owner, request.threadId);
   const clientTools = new Set([...request.tools.map(({ name }) => name), ...(options.clientTools ?? [])]);
-  const protocol = { clientTools: [...clientTools] };
+  const prompts = request.messages.filter(({ role, id }) => role === 'user' && id !== '');
+  const protocol = { clientTools: [...clientTools], prompts: prompts.map((prompt) => prompt.id) };
 
   /** Writes the record of the thread, with the checkpoint of a run that waits. */
   const save = (checkpoint: Checkpoint | undefined): Observable<never> =>
@@ -110,7 +111,7 @@ export function agUiRun<C>(
     rejectForbiddenEdits(answers?.decisions, options);
     requireFileUrls(answers?.results, options);
     if (!answers) return concat(save(undefined), of(start));
-    const prompts = newPrompts(request);
+    const prompts = newPrompts(request, asArray(stored.record.protocol?.['prompts']));
     return service.executor.execute({
       record: { ...stored.record, checkpoint: undefined },
       stored,
@@ -144,10 +145,11 @@ export function agUiRun<C>(
   );
 }
 
-/** Returns the messages that the user sent after the answers. */
-function newPrompts({ messages }: RunAgentInput): readonly Message[] {
+/** Returns the messages that the user sent after the answers. A client may repeat its prompts without what followed. */
+function newPrompts({ messages }: RunAgentInput, known: readonly unknown[]): readonly Message[] {
   const end = messages.findLastIndex(({ role }) => role === 'assistant' || role === 'tool');
-  return fromAgUiMessages(messages.slice(end + 1).filter(({ role }) => role === 'user'));
+  const isNew = ({ role, id }: AgUiMessage) => role === 'user' && !known.includes(id);
+  return fromAgUiMessages(messages.slice(end + 1).filter(isNew));
 }
 
 const threadIsBusy = () =>

@@ -10,7 +10,7 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { progress } from '../../core/progress.js';
 import type { Progress } from '../../core/progress.js';
 import { fromRequest, nestingError } from './client.js';
-import type { McpClient } from './client.js';
+import type { McpSession } from './client.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { toResult } from './result.js';
 
@@ -38,7 +38,7 @@ export interface McpCallOptions {
  * trusted: the client would compile its regular expressions, and one like `^(a+)+$` blocks the process for minutes.
  */
 export function callTool(
-  client: McpClient,
+  session: McpSession,
   definition: ServerTool,
   args: JsonObject,
   signal: AbortSignal,
@@ -50,7 +50,8 @@ export function callTool(
   return fromRequest<JsonValue | Progress<McpProgress>>((requestSignal, next) => {
     const onprogress = (notification: ProgressNotification) => next(progress(toProgress(notification)));
     const options: CallToolRequestOptions = { ...limits, signal: requestSignal, onprogress, toolDefinition };
-    return client.callTool({ name, arguments: { ...args } }, options).then((response): JsonValue => {
+    const call = session.send((client) => client.callTool({ name, arguments: { ...args } }, options));
+    return call.then((response): JsonValue => {
       if (isDeeperThan(response, MAX_RESPONSE_DEPTH)) throw nestingError();
       return toResult(name, response);
     });

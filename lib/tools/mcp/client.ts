@@ -17,6 +17,38 @@ export type McpClient = Pick<
   | 'removeNotificationHandler'
 >;
 
+/**
+ * The client that the calls use. With a function that connects, a session that the server has lost, for example since it
+ * was started again, is opened again: by the first call that finds out, for all.
+ */
+export class McpSession {
+  private reopening: Promise<McpClient> | undefined;
+
+  constructor(
+    public client: McpClient,
+    private readonly connect?: () => Promise<McpClient>,
+  ) {}
+
+  /** Sends a request, and sends it once more in a new session if the server does not know this one. */
+  readonly send = async <T>(request: (client: McpClient) => Promise<T>): Promise<T> => {
+    const { client, connect } = this;
+    try {
+      return await request(client);
+    } catch (thrown) {
+      if (!connect || !isLostSession(client, thrown)) throw thrown;
+      if (this.client === client)
+        this.client = await (this.reopening ??= connect().finally(() => (this.reopening = undefined)));
+      return request(this.client);
+    }
+  };
+}
+
+/** 404 by the specification; many servers answer 400. They have executed nothing. */
+const isLostSession = ({ transport }: McpClient, thrown: unknown): boolean => {
+  const { status } = isRecord(thrown) ? thrown : {};
+  return transport?.sessionId !== undefined && (status === 404 || status === 400);
+};
+
 /** The reason for a cancellation, which the client sends to the server. */
 export const cancelReason = 'No longer needed.';
 

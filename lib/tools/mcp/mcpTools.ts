@@ -1,5 +1,5 @@
 import type { Tool as ServerTool } from '@modelcontextprotocol/client';
-import { catchError, defer, map, throwError } from 'rxjs';
+import { catchError, concatMap, defer, map, of, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { ConfigurationError, ProtocolError } from '../../core/errors.js';
 import { omit } from '../../core/json/json.js';
@@ -8,6 +8,7 @@ import type { Progress } from '../../core/progress.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
 import { callTool } from './callTool.js';
 import type { McpCallOptions, McpProgress } from './callTool.js';
+import { McpSession } from './client.js';
 import type { McpClient } from './client.js';
 import { needsSignIn } from './needsSignIn.js';
 import { redactThrown } from '../../protocol/redact.js';
@@ -103,7 +104,10 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * not know each other: the last one to subscribe receives the changes, until any of them unsubscribes. A closed
  * connection shows at the next call, not here: after connecting the client again, subscribe again.
  *
- * @param client A connected `Client` of `@modelcontextprotocol/client`. Its owner connects and closes it.
+ * @param client A connected `Client` of `@modelcontextprotocol/client`, whose owner connects and closes it; or a
+ * function that connects one. It is called for each subscription, and once more when a call finds that the server has
+ * lost the session (404 or 400, for example since it was started again): the call is then sent again. Keep the client
+ * that it returns, to close it.
  * @param options `prefix` of the names; `filter`, `describe` and `onSkip` to review the tools; `signIn` for a server
  * that requires one; and the time limits of a call: `timeout` (60 s, restarted by progress), `resetTimeoutOnProgress`
  * (true), `maxTotalTimeout` (none).
@@ -111,16 +115,25 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * ConfigurationError `mcp` when the client is not connected, ConnectionError when the stream of changes broke (`retry`
  * subscribes again), the client's errors for a failed list, and errors that the options' functions throw.
  */
-export function mcpTools(client: McpClient, options: McpToolsOptions = {}): Observable<readonly McpTool[]> {
-  return defer(() => {
-    // An unconnected client does not fail: it answers with an empty list.
-    if (!client.transport)
-      throw new ConfigurationError('mcp', 'The MCP client is not connected.', 'Await client.connect(transport) first.');
-    return watchTools(client).pipe(
-      redactErrors(options.signIn),
-      map((serverTools) => toTools(client, serverTools, options)),
-    );
-  });
+export function mcpTools(
+  client: McpClient | (() => Promise<McpClient>),
+  options: McpToolsOptions = {},
+): Observable<readonly McpTool[]> {
+  const connect = typeof client === 'function' ? client : undefined;
+  return defer(() => (typeof client === 'function' ? client() : of(client))).pipe(
+    concatMap((connected) => {
+      // An unconnected client does not fail: it answers with an empty list.
+      if (!connected.transport)
+        throw new ConfigurationError(
+          'mcp',
+          'The MCP client is not connected.',
+          'Await client.connect(transport) first.',
+        );
+      const session = new McpSession(connected, connect);
+      return watchTools(connected).pipe(map((serverTools) => toTools(session, serverTools, options)));
+    }),
+    redactErrors(options.signIn),
+  );
 }
 
 /** A server may repeat the token that it has received. */
@@ -131,7 +144,7 @@ const redactErrors = <T>(signIn: McpSignIn | undefined): MonoTypeOperatorFunctio
   });
 
 function toTools(
-  client: McpClient,
+  session: McpSession,
   serverTools: readonly ServerTool[],
   { prefix = '', filter = () => true, describe = defaultDescription, onSkip, signIn, ...limits }: McpToolsOptions,
 ): readonly McpTool[] {
@@ -151,8 +164,8 @@ function toTools(
     parameters: toParameters(definition),
     definition,
     // A call that has begun is repeated after a crash, as without the option.
-    ...(signIn ? { needsApproval: () => needsSignIn(client, signIn), atMostOnce: false } : {}),
-    execute: (args, { signal }) => callTool(client, definition, args, signal, limits).pipe(redactErrors(signIn)),
+    ...(signIn ? { needsApproval: () => needsSignIn(session, signIn), atMostOnce: false } : {}),
+    execute: (args, { signal }) => callTool(session, definition, args, signal, limits).pipe(redactErrors(signIn)),
   }));
 }
 

@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import { isRecord } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { anyResult, fromRequest } from './client.js';
-import type { McpClient } from './client.js';
+import type { McpSession } from './client.js';
 import { stateOf } from './mcpSignIn.js';
 import type { McpSignIn } from './mcpSignIn.js';
 
@@ -18,14 +18,16 @@ const asked = new WeakMap<McpSignIn, Observable<Need>>();
  * The calls of a turn share the request, and the sign-in: each would begin its own, and only the last one that began
  * can be completed. Other errors are not decided here: the call itself meets them, and reports them.
  */
-export function needsSignIn(client: McpClient, signIn: McpSignIn): Observable<Need> {
-  const shared = asked.get(signIn) ?? defer(() => ask(client, signIn)).pipe(share());
+export function needsSignIn(session: McpSession, signIn: McpSignIn): Observable<Need> {
+  const shared = asked.get(signIn) ?? defer(() => ask(session, signIn)).pipe(share());
   asked.set(signIn, shared);
   return shared;
 }
 
-function ask(client: McpClient, signIn: McpSignIn): Observable<Need> {
-  const request = fromRequest((signal) => client.request({ method: 'tools/list', params: {} }, anyResult, { signal }));
+function ask(session: McpSession, signIn: McpSignIn): Observable<Need> {
+  const request = fromRequest((signal) =>
+    session.send((client) => client.request({ method: 'tools/list', params: {} }, anyResult, { signal })),
+  );
   return from(stateOf(signIn)?.pendingAddress() ?? of(undefined)).pipe(
     concatMap((address) => (address === undefined ? request.pipe(map(() => false as const)) : of({ signIn: address }))),
     catchError((error: unknown) => of(isUnauthorized(error) && { signIn: signIn.address ?? '' })),

@@ -1,9 +1,12 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { runCommand } from '../../../lib/cli/runCommand.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, ServeOptions } from '../../../lib/testing/server/index.js';
 import type { Script } from '../../../lib/testing/index.js';
 import { fakeTerminal } from '../../support/terminal.js';
+
+/** All but those of RxJS: the server and its connections are real. */
+const realTimers = ['nextTick', 'setImmediate', 'setTimeout', 'clearTimeout', 'queueMicrotask'] as const;
 
 describe('npx rivulet chat', () => {
   let server: LoopbackServer | undefined;
@@ -44,6 +47,36 @@ describe('npx rivulet chat', () => {
       expect(await code).toBe(0);
       expect(written.output).toBe('Two lines.\n');
       expect(asked()[0]?.map(({ content }) => content)).toEqual(['How many lines?\n\none\ntwo\n']);
+    });
+
+    it('npx rivulet chat sends its prompt when nothing comes from an input that stays open', async () => {
+      jest.useFakeTimers({ doNotFake: [...realTimers] });
+      try {
+        const { code, written } = await start(['Hello.'], ['Hi'], { isTTY: false });
+        await jest.advanceTimersByTimeAsync(2999);
+        expect(written.errors).toBe('');
+        await jest.advanceTimersByTimeAsync(1);
+        expect(await code).toBe(0);
+        expect(written).toEqual({ output: 'Hello.\n', errors: expect.stringContaining('only the prompt is sent') });
+      } finally {
+        jest.useRealTimers();
+      }
+    });
+
+    it('npx rivulet chat waits for the end of an input that has begun', async () => {
+      jest.useFakeTimers({ doNotFake: [...realTimers] });
+      try {
+        const { code, stdin, written } = await start(['Hello.'], ['Hi'], { isTTY: false });
+        stdin.write('one ');
+        await jest.advanceTimersByTimeAsync(60_000);
+        expect(asked()).toEqual([]);
+        stdin.end('two');
+        expect(await code).toBe(0);
+        expect(asked()[0]?.map(({ content }) => content)).toEqual(['Hi\n\none two']);
+        expect(written.errors).toBe('');
+      } finally {
+        jest.useRealTimers();
+      }
     });
 
     it('npx rivulet chat --json writes each event as a line', async () => {
@@ -174,10 +207,12 @@ describe('npx rivulet chat', () => {
     });
 
     it('npx rivulet chat keeps its prompts for the next session', async () => {
-      const { code, type, until, files } = await start(['Hello.', 'Hello again.'], []);
+      const { code, type, until, files, privateFiles } = await start(['Hello.', 'Hello again.'], []);
       await until('> ');
       type('Say hello.\r');
       await until('> ');
+      expect(files.get('history')).toBe('"Say hello."\n'); // a signal may end the process
+      expect([...privateFiles]).toEqual(['history']);
       type('\u001b[A\r'); // the key up
       await until('Hello again.');
       await until('> ');

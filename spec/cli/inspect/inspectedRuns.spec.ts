@@ -70,6 +70,18 @@ describe('InspectedRuns', () => {
     expect(runs.list().map(({ id }) => id)).toEqual([2, 1]);
   });
 
+  it('InspectedRuns keeps no header of another kind, and forgets the oldest of many sources without a run', () => {
+    const runs = new InspectedRuns();
+    const header = (more: object) => JSON.stringify({ type: 'recording', version: 2, at: 0, content: false, ...more });
+    runs.add('long', `${header({ pad: 'p'.repeat(8000) })}\n${lines.slice(1).join('\n')}`);
+    expect(runs.textOf(1)?.length).toBeLessThan(text.length + 1000);
+    runs.add('old', header({}));
+    for (let index = 0; index < 100; index++) runs.add(`source ${index}`, header({}));
+    for (const name of ['old', 'source 99']) runs.add(name, lines.slice(1).join('\n'));
+    const isContent = [2, 3].map((id) => /"content":(true|false)/.exec(runs.textOf(id) ?? '')?.[1]);
+    expect(isContent).toEqual(['true', 'false']);
+  });
+
   it('InspectedRuns removes the oldest run that has ended', () => {
     const runs = new InspectedRuns({ runs: 2, length: Infinity });
     runs.add('open', lines.slice(0, 3).join('\n'));

@@ -202,6 +202,28 @@ describe('agUiHandler', () => {
     expect(events.at(-1)).toMatchObject({ type: 'RUN_ERROR', code: 'ag_ui_request' });
   });
 
+  const call: AgUiMessage = {
+    id: 'a',
+    role: 'assistant',
+    toolCalls: [{ id: 'c1', type: 'function', function: { name: 'send', arguments: '{"to":"ann"}' } }],
+  };
+  const decision = result('c1', '{"approved":true}');
+  it.each<[string, readonly AgUiMessage[]]>([
+    ['the whole conversation', [user('Go.'), call]],
+    ['no messages', []],
+    ['the prompt', [user('Go.')]],
+    ['the decision as a message of the tool', [user('Go.'), call, decision]],
+    ['the prompt and the decision', [user('Go.'), decision]],
+  ])('agUiHandler resumes with %s: one prompt, one call, its own result once', async (_name, messages) => {
+    const { model, run } = serve(waiting, [send]);
+    await run();
+    const events = await run({ messages, ...approve('c1') });
+    expect(executed).toEqual(['ann']);
+    expect(events.filter(({ type }) => type === 'TOOL_CALL_RESULT')).toMatchObject([{ content: 'sent' }]);
+    const read = model.requests[1]?.messages.flatMap(({ parts }) => parts.map(({ type }) => type));
+    expect(read).toEqual(['text', 'toolCall', 'toolResult']);
+  });
+
   it('agUiHandler does not let a client answer a waiting call by a tool of the same name', async () => {
     const { run } = serve(waiting, [send]);
     await run();

@@ -494,6 +494,54 @@ describe('mcpTools: revision 2026-07-28', () => {
   });
 });
 
+/** A client whose server answers the calls of a session that it has lost with a status. */
+async function losing(status: number, isLost: () => boolean): Promise<McpClient> {
+  const call = () => ({ content: [{ type: 'text' as const, text: 'noted' }] });
+  const { client } = await serve({ list: () => ({ tools: [named('note')] }), call });
+  return new Proxy(client, {
+    get(target, key) {
+      if (key === 'transport') return { sessionId: 'a' };
+      if (key === 'callTool' && isLost())
+        return () => Promise.reject(Object.assign(new Error('Session not found'), { status }));
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+describe('mcpTools: a session that the server has lost', () => {
+  it.each([404, 400])('mcpTools opens it again after %d, once for all calls', async (status) => {
+    const sessions: { isLost: boolean }[] = [];
+    const connect = () => {
+      const session = { isLost: false };
+      sessions.push(session);
+      return losing(status, () => session.isLost);
+    };
+    const [note] = await firstValueFrom(mcpTools(connect));
+    const call = () => lastValueFrom(note?.execute({}, { signal }) ?? EMPTY);
+    expect(await call()).toBe('noted');
+    sessions.forEach((session) => (session.isLost = true));
+    expect(await Promise.all([call(), call(), call()])).toEqual(['noted', 'noted', 'noted']);
+    expect(await call()).toBe('noted');
+    expect(sessions).toHaveLength(2);
+  });
+
+  it.each<[string, number]>([
+    ['a server that loses the new one, too', 404],
+    ['another error', 500],
+  ])('mcpTools fails for %s', async (_name, status) => {
+    let sessions = 0;
+    const [note] = await firstValueFrom(mcpTools(() => (sessions++, losing(status, () => true))));
+    await expect(lastValueFrom(note?.execute({}, { signal }) ?? EMPTY)).rejects.toMatchObject({ status });
+    expect(sessions).toBe(status === 404 ? 2 : 1);
+  });
+
+  it('mcpTools fails with a client that is connected already', async () => {
+    const note = await only(await losing(404, () => true));
+    await expect(lastValueFrom(note.execute({}, { signal }))).rejects.toMatchObject({ status: 404 });
+  });
+});
+
 describe('mcpTools: a tool', () => {
   it("mcpTools calls a tool by the server's name; the model gets a valid one", async () => {
     const calls: string[] = [];

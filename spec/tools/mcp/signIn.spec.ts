@@ -36,6 +36,8 @@ async function textOf(request: IncomingMessage): Promise<string> {
 /** A server of tools with bearer tokens, made with the official server package, and its authorisation server. */
 async function serve() {
   const valid = { access: '', refresh: '' };
+  /** How the servers repeat what they have received, in an error. */
+  const echo: { status?: number; grant?: 'json' | 'text' } = {};
   const calls: string[] = [];
   const secrets: string[] = ['client-secret-1'];
   const issue = (): OAuthTokens => {
@@ -71,11 +73,16 @@ async function serve() {
       const body = await textOf(request);
       if (pathname === '/token') {
         const form = new URLSearchParams(body);
+        const repeated = `Refused: ${[...form.values()].join(' ')}`;
+        if (echo.grant === 'json') return json(400, { error: 'invalid_grant', error_description: repeated });
+        if (echo.grant === 'text') return response.writeHead(400).end(repeated);
         const isRefresh = form.get('grant_type') === 'refresh_token';
         const isGranted = isRefresh ? form.get('refresh_token') === valid.refresh : form.get('code') === 'code-secret';
         return isGranted ? json(200, issue()) : json(400, { error: 'invalid_grant' });
       }
       if (pathname !== '/mcp') return json(404, {});
+      if (echo.status !== undefined)
+        return response.writeHead(echo.status).end(`Refused: ${request.headers.authorization}`);
       if (valid.access === '' || request.headers.authorization !== `Bearer ${valid.access}`)
         return json(401, {}, { 'www-authenticate': 'Bearer error="invalid_token"' });
       const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)]);
@@ -88,7 +95,7 @@ async function serve() {
     };
     void answer();
   });
-  return { url, calls, secrets, valid, issue };
+  return { url, calls, secrets, valid, echo, issue };
 }
 
 /** What a service keeps of a user, outside of the run: shared by its processes. */
@@ -114,7 +121,7 @@ const providerOf = (kept: Kept): OAuthClientProvider => ({
 });
 
 /** One process of the service: an agent with a client of its own. */
-async function startAgent(url: string, kept: Kept, callCount = 1) {
+async function startAgent(url: string, kept: Kept, callCount = 1, toolConcurrency = Infinity) {
   const client = newClient();
   const signIn = mcpSignIn(providerOf(kept));
   const { authProvider } = signIn;
@@ -123,7 +130,7 @@ async function startAgent(url: string, kept: Kept, callCount = 1) {
   const tools = await firstValueFrom(mcpTools(client, { signIn }));
   const calls = Array.from({ length: callCount }, () => toolCall('mail'));
   const model = scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : calls));
-  return createAgent({ model, tools, toolConcurrency: Infinity });
+  return createAgent({ model, tools, toolConcurrency });
 }
 
 const typesOf = (events: readonly RunEvent[]) => events.map(({ type }) => type);
@@ -222,6 +229,32 @@ describe('mcpTools with signIn', () => {
     );
     expect(resumed).toContainEqual(expect.objectContaining({ type: 'toolResult', code: 'failed' }));
     expect(server.calls).toEqual([]);
+  });
+
+  it.each([1, Infinity])('shares a sign-in between the calls of a turn, %d at a time', async (toolConcurrency) => {
+    const server = await serve();
+    const kept: Kept = { tokens: server.issue() };
+    const agent = await startAgent(server.url, kept, 3, toolConcurrency);
+    Object.assign(server.valid, { access: '', refresh: '' });
+    const { waiting = [] } = await lastValueFrom(agent.run('Read my mail.'));
+    const addresses = waiting.map(({ details }) => details?.['signIn']);
+    expect(addresses).toEqual(Array.from({ length: 3 }, () => kept.address?.href));
+  });
+
+  it.each<[string, Awaited<ReturnType<typeof serve>>['echo']]>([
+    ['the server, with 403', { status: 403 }],
+    ['the server, with 500', { status: 500 }],
+    ['the authorisation server, as JSON', { grant: 'json' }],
+    ['the authorisation server, as text', { grant: 'text' }],
+  ])('keeps out of all events what %s repeats of its request', async (_name, echo) => {
+    const server = await serve();
+    const agent = await startAgent(server.url, { tokens: server.issue() });
+    if (echo.grant) server.valid.access = 'revoked';
+    Object.assign(server.echo, echo);
+    const events = await lastValueFrom(agent.stream('Read my mail.').pipe(toArray()));
+    for (const secret of server.secrets) expect(JSON.stringify(events)).not.toContain(secret);
+    expect(server.calls).toEqual([]);
+    if (echo.status) expect(events).toContainEqual(expect.objectContaining({ type: 'toolResult', code: 'failed' }));
   });
 
   it('does not wait while the access token can be refreshed', async () => {
