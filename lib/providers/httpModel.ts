@@ -289,19 +289,10 @@ function requireBaseUrl(baseUrl: string | undefined, provider: string): string {
  * Headers that `fetch` sets itself (https://fetch.spec.whatwg.org/#forbidden-request-header). With a `content-length`
  * of its own, a request waits for bytes that never come.
  */
-const fetchHeaders: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
+const fetchHeader = /^(?:connection|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade)$/;
 
 function requireSendable(headers: Readonly<Record<string, string>>, provider: string): void {
-  const name = Object.keys(headers).find((header) => fetchHeaders.has(header));
+  const name = Object.keys(headers).find((header) => fetchHeader.test(header));
   if (name === undefined) return;
   throw new ConfigurationError('options', `The header "${name}" of ${provider} is set by fetch itself.`, 'Omit it.');
 }

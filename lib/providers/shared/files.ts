@@ -40,14 +40,18 @@ const isTextMediaType = (mediaType: string): boolean =>
 function decodeText(data: string, mediaType: string): string {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0)));
-  } catch (cause) {
-    throw new ConfigurationError(
-      'options',
-      `The data of a ${mediaType} file is not base64 (${String(cause)}).`,
-      'Build the part with filePart(bytes, mediaType).',
-    );
+  } catch {
+    throw invalidFile(mediaType, 'is not base64');
   }
 }
+
+/** The error of a file whose data no API would accept. */
+export const invalidFile = (mediaType: string, problem: string): ConfigurationError =>
+  new ConfigurationError(
+    'options',
+    `The data of a ${mediaType} file ${problem}.`,
+    'Build the part with filePart(bytes, mediaType).',
+  );
 
 /** Whether a file is an image. */
 export const isImageFile = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).startsWith('image/');

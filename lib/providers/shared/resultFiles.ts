@@ -1,4 +1,5 @@
 import { fileCapability } from '../../core/capabilities.js';
+import { mapChanged } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import type { Capabilities } from '../../core/model.js';
@@ -27,18 +28,17 @@ export function placeResultFiles(
     const capability = fileCapability(file);
     return capability !== undefined && capabilities[capability] === false ? 'none' : resultFile(inlineDataUrl(file));
   };
-  const placed = messages.map((message) => (message.role === 'user' ? placeInMessage(message, placementOf) : message));
-  return placed.every((message, index) => message === messages[index]) ? messages : placed;
+  return mapChanged(messages, (message) => (message.role === 'user' ? placeInMessage(message, placementOf) : message));
 }
 
 type PlacementOf = (file: FilePart) => ResultFilePlacement;
 
 function placeInMessage(message: Message, placementOf: PlacementOf): Message {
   const moved: Part[] = [];
-  const parts = message.parts.map((part) =>
+  const parts = mapChanged(message.parts, (part) =>
     part.type === 'toolResult' ? placeInResult(part, placementOf, moved) : part,
   );
-  if (parts.every((part, index) => part === message.parts[index])) return message;
+  if (parts === message.parts) return message;
   const isResult = ({ type }: Part) => type === 'toolResult';
   return { ...message, parts: [...parts.filter(isResult), ...moved, ...parts.filter((part) => !isResult(part))] };
 }
