@@ -28,7 +28,6 @@ function normalizePart(part: Part): Part {
   if (part.type === 'file') return normalizeFile(part);
   if (part.type !== 'toolResult' || part.error !== undefined) return part;
   const { result } = part;
-  if (result === undefined) return part;
   const normalized = Array.isArray(result)
     ? mapChanged(result as readonly JsonValue[], normalizeItem)
     : normalizeItem(result);
