@@ -18,9 +18,6 @@ export interface CallDecoder {
  *
  * Only the `tool-call` reliably shows who runs the call. So an input is emitted as it streams only if its start names
  * an offered tool and is not marked `providerExecuted`; any other call is emitted with its `tool-call`.
- *
- * @param offered The names of the client's tools.
- * @param emit Receives the fragments.
  */
 export function createCallDecoder(
   offered: ReadonlySet<string>,

@@ -24,15 +24,7 @@ const protocolErrors: ReadonlySet<string> = new Set([
   'AI_InvalidResponseDataError',
 ]);
 
-/**
- * Converts a failure of `doStream` to an error of this library.
- *
- * @param provider The model's provider.
- * @param thrown The thrown value, usually the AI SDK's `APICallError`, which has the status, headers and body of the
- * response.
- * @returns An Observable that fails with HttpError, ContextLengthError, ConnectionError (no response),
- * ConfigurationError, ProtocolError, or a ProviderError for anything else.
- */
+/** Converts a failure of `doStream` to an error of this library. */
 export function callError(provider: string, thrown: unknown): Observable<never> {
   try {
     return readCallError(provider, thrown);

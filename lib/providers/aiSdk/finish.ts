@@ -26,9 +26,6 @@ const pauseReasons: ReadonlySet<string | undefined> = new Set(['pause_turn', 'co
  * An interrupted stream also has a `finish`: in V4 its reason is `interrupted`; in V3 its reason is `other` without a
  * raw reason, and either there is no usage, or a call has started and is not complete.
  *
- * @param provider The model's provider.
- * @param part The `finish` part.
- * @param hasOpenCall Whether a call has started and is not complete.
  * @throws StreamInterruptedError for an interrupted response.
  */
 export function toFinish(

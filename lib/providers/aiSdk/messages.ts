@@ -19,8 +19,6 @@ type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['
  * provider ran) are provider parts. The `providerOptions` of parts and messages are passed on, with the names of the AI
  * SDK.
  *
- * @param messages The conversation, which is a valid history.
- * @param provider The key of the model's provider data.
  * @throws ConfigurationError `options` for a file whose URL is invalid.
  */
 export function encodeMessages(messages: readonly Message[], provider: string): LanguageModelV4Message[] {

@@ -30,11 +30,6 @@ interface StreamingModel {
 /**
  * Calls a model and emits its parts. Each part is emitted before the next part is read. Unsubscribing cancels the
  * stream and aborts its signal.
- *
- * @param provider The model's provider, for errors.
- * @param model The model.
- * @param call The options of the call.
- * @returns The parts. Fails with the errors of `callError` and `streamError`.
  */
 export function openStream(provider: string, model: SdkModel, call: SdkCall): Observable<SdkPart> {
   return new Observable<SdkPart>((out) => {

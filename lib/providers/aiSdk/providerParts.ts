@@ -28,9 +28,6 @@ interface ReasoningBlock {
  * Some models end a block only with the response, after the calls that it led to (`@ai-sdk/google`). A block belongs at
  * the position where it started, so it is stored when another part follows. Its continuation becomes a separate replay
  * part.
- *
- * @param emitThinking Receives the deltas.
- * @param store Receives the replay parts.
  */
 export function createReasoningDecoder(
   emitThinking: (text: string) => void,
@@ -73,8 +70,6 @@ export interface ProviderPart {
 /**
  * Reads a part that the provider handles itself: a call that it runs, the result of such a call, a request to approve
  * such a call, a file of its reasoning, or custom content.
- *
- * @returns The metadata and the replay part; undefined for any other part.
  */
 export function readProviderPart(part: SdkPart): ProviderPart | undefined {
   switch (part.type) {

@@ -24,9 +24,6 @@ export interface SourceDecoder {
  * A citation may refer to a source that also arrives as a separate part, with another id (`@ai-sdk/anthropic` generates
  * one of the two ids and uses the document's number as the other). So web pages are identified by their URL, and
  * documents by their title and file name. A held source is emitted with the passage of its citation.
- *
- * @param provider The key of the provider data.
- * @param emit Receives the sources.
  */
 export function createSourceDecoder(provider: string, emit: (source: SourcePart) => void): SourceDecoder {
   const emittedKeys = new Set<string>();

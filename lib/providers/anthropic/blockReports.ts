@@ -35,7 +35,6 @@ export class BlockReports {
   private readonly serverTools = new Map<string, Pick<ServerTool, 'name' | 'input'>>();
   private readonly unknownCalls = new Set<string>();
 
-  /** @param out Receives the metadata. */
   constructor(private readonly out: ChunkReceiver) {}
 
   /** Reports a complete block. */

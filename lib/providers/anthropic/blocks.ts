@@ -36,7 +36,6 @@ export class BlockDecoder {
   /** Whether a text was emitted that the next one would be joined with. */
   private hasOpenText = false;
 
-  /** @param out Receives the chunks, in order. */
   constructor(private readonly out: ChunkReceiver) {
     this.calls = new CallFragments(out);
   }

@@ -16,8 +16,6 @@ import { toFinishReason, UsageCounter } from './finish.js';
  * Content arrives in blocks. A block starts, receives deltas and stops. `message_delta` contains the stop reason and
  * the final usage; `message_stop` ends the response. Unknown events and blocks are not errors: the API's versioning
  * policy says that new types may be added.
- *
- * @param emit Receives the chunks, in order.
  */
 export const decodeAnthropic = (emit: (chunk: Chunk) => void): Decoder => new AnthropicDecoder(emit);
 

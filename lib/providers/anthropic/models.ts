@@ -187,11 +187,7 @@ export function encodeThinking(model: string, { thinking, maxOutputTokens }: Mod
   throw unsupported(model, problem, "Pass an effort: thinking: { effort: 'low' }.");
 }
 
-/**
- * Encodes a thinking budget, which has to be at least 1024 tokens and less than the limit of the response.
- *
- * @param isExplicit Whether the user chose this budget. Any other budget is reduced to fit a small limit.
- */
+/** Encodes a thinking budget, which has to be at least 1024 tokens and less than the limit of the response. */
 function encodeBudget(model: string, budget: number, isExplicit: boolean, limit: number | undefined): ThinkingFields {
   const max_tokens = limit ?? Math.max(findFamily(model).maxTokens, budget + MIN_BUDGET);
   const budget_tokens = isExplicit ? budget : Math.max(MIN_BUDGET, Math.min(budget, Math.floor(max_tokens / 2)));
@@ -232,9 +228,6 @@ const unsupported = (model: string, problem: string, nextStep: string) =>
  * message since the last question starts with thinking (400, "When `thinking` is enabled, a final `assistant` message
  * must start with a thinking block"). The calls were then made by another provider, or without thinking. After the next
  * question, the budget is sent again. The API accepts adaptive thinking with any history.
- *
- * @param fields The fields of the request.
- * @param messages The encoded conversation.
  */
 export function withoutRejectedThinking(
   fields: ThinkingFields,

@@ -17,9 +17,6 @@ export interface WireMessage extends JsonObject {
  *   stays while the model's turn is open, because the API then runs the tool: nothing but tool results follows it.
  * - A result of such a tool without its call.
  * - Thinking at the end of a message ("The final block in an assistant message cannot be `thinking`").
- *
- * @param messages The encoded messages.
- * @returns The same array if nothing had to be removed. Messages that became empty are omitted.
  */
 export function removeRefusedBlocks(messages: readonly WireMessage[]): readonly WireMessage[] {
   const unpaired = findUnpaired(messages);

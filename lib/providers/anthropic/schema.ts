@@ -55,8 +55,6 @@ const rules: SchemaRules = { api: 'anthropic', accepts: isAccepted, constants: t
  * Converts a JSON Schema to a schema that the API accepts. Objects accept no other properties. Constraints that the API
  * rejects with status 400 move to the description, so that the model still reads them.
  *
- * @param schema The original schema. It is not modified.
- * @param subject Whose schema it is, for errors. Default: the output.
  * @throws ConfigurationError `schema` for recursion and for a record, which the API cannot express.
  */
 export const outputSchema = (schema: JsonSchema, subject = 'The output'): JsonSchema =>

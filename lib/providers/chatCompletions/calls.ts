@@ -21,11 +21,6 @@ export class CallReader {
   hasUnknownCalls = false;
   private customCalls: CustomCallReader | undefined;
 
-  /**
-   * @param provider The key of the provider data.
-   * @param out Receives the fragments.
-   * @param wholeCalls Whether the server sends each call complete. Default: false.
-   */
   constructor(
     private readonly provider: string,
     private readonly out: ChunkReceiver,

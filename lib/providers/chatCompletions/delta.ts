@@ -26,10 +26,6 @@ export class DeltaDecoder {
   private emittedKeys: Set<string> | undefined;
   private hasPlainReasoning = false;
 
-  /**
-   * @param dialect The key of the provider data, and what the server expects back.
-   * @param out Receives the chunks, in order.
-   */
   constructor(
     private readonly dialect: Pick<Dialect, 'provider' | 'otherContent' | 'replay' | 'wholeCalls'>,
     private readonly out: ChunkReceiver,
@@ -105,8 +101,6 @@ export class DeltaDecoder {
   /**
    * Emits what completes only at the end: the audio, the ends of free-form calls, unknown fields as metadata, and what
    * is to be sent back with the message in the next request.
-   *
-   * @param isTruncated Whether the response is incomplete. Its free-form calls are not ended then.
    */
   end(isTruncated: boolean): void {
     if (!isTruncated) this.calls.end();

@@ -110,11 +110,6 @@ function isReasoningSeparate(input = 0, completion = 0, reasoning = 0, total?: n
  * Reads the error that a frame reports, if any. After status 200, servers report errors in many ways: `error` as an
  * object or a string at the top level (OpenAI, OpenRouter), in the choice (OpenRouter) or in `x_groq` (Groq), `event:
  * error`, `"object": "error"` (vLLM), or a bare `{ "detail" }` or `{ "message", "code" }` (FastAPI, gateways).
- *
- * @param dialect The provider's name, for the error, and the messages of a context that is too long.
- * @param frame The parsed frame.
- * @param event The `event:` field of the frame.
- * @param choice The choice at index 0, if the frame has one.
  */
 export function readError(
   {

@@ -12,8 +12,6 @@ import { encodeMessages } from './messages.js';
  * Encodes a request for the Chat API (docs.cohere.com, "Chat with Streaming", v2). The API's defaults apply to settings
  * that the request omits.
  *
- * @param model The model's name.
- * @param request The request.
  * @throws ConfigurationError for a file or a setting that the API does not support.
  */
 export function encodeCohere(model: string, request: ModelRequest): WireRequest {

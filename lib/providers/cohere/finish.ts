@@ -26,8 +26,6 @@ export const toFinishReason = (rawReason: string): FinishReason =>
 /**
  * Reads the error that the end of a response reports, if any. According to the reference, `ERROR` is "an internal
  * error", so a retry may succeed, as after `TIMEOUT`.
- *
- * @param delta The `delta` of `message-end`.
  */
 export function readError(delta: JsonObject): RivuletError | undefined {
   const rawReason = nonEmptyString(delta['finish_reason']);
@@ -46,8 +44,6 @@ export function readError(delta: JsonObject): RivuletError | undefined {
 /**
  * Reads the usage at the end of a response. `tokens` counts everything that the model read and wrote; `billed_units`
  * excludes what Cohere adds to a prompt.
- *
- * @param delta The `delta` of `message-end`.
  */
 export function readUsage(delta: JsonObject): Usage {
   const usage = objectOrEmpty(delta['usage']);

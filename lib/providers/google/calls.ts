@@ -49,15 +49,9 @@ export class CallDecoder {
   private openCall: OpenCall | undefined;
   private count = 0;
 
-  /** @param emitter Receives the fragments. */
   constructor(private readonly emitter: ChunkReceiver) {}
 
-  /**
-   * Adds the `functionCall` of a part.
-   *
-   * @param functionCall The `functionCall`.
-   * @param signature The `thoughtSignature` of the part.
-   */
+  /** Adds the `functionCall` of a part. */
   add(functionCall: JsonObject, signature: string | undefined): void {
     const { openCall } = this;
     const fields = readFields(functionCall);

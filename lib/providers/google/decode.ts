@@ -26,8 +26,6 @@ import { readSources } from './sources.js';
  *
  * The grounding of the response, and an explanation of any finish reason other than `stop` and `length`, are emitted as
  * metadata once, before the finish.
- *
- * @param emit Receives the chunks, in order.
  */
 export const decodeGoogle = (emit: (chunk: Chunk) => void): Decoder => new GoogleDecoder(emit);
 

@@ -24,7 +24,6 @@ export class PartReports {
   private executions = 0;
   private calls: Map<string, Call> | undefined;
 
-  /** @param emitter Receives the metadata. */
   constructor(private readonly emitter: ChunkReceiver) {}
 
   /** Reads the content of a part: its fields without those that describe it. */
@@ -39,11 +38,7 @@ export class PartReports {
     else this.addUnknown(content);
   }
 
-  /**
-   * Reads the final metadata of the candidate: its searches and the pages that it read. Call it at the end.
-   *
-   * @param candidate The metadata, by field of the candidate.
-   */
+  /** Reads the final metadata of the candidate: its searches and the pages that it read. Call it at the end. */
   end({ groundingMetadata, urlContextMetadata }: Readonly<Record<string, unknown>>): void {
     const calls = [...(this.calls?.values() ?? [])];
     if (calls.some(({ name }) => name !== 'code_execution')) return; // reported by their parts

@@ -32,10 +32,6 @@ export class PartDecoder {
   private hasSignedText = false;
   private calls: CallDecoder | undefined;
 
-  /**
-   * @param emitter Receives the chunks, in order.
-   * @param reports Receives the other parts, and emits their metadata.
-   */
   constructor(
     private readonly emitter: ChunkReceiver,
     private readonly reports: PartReports,
@@ -54,11 +50,7 @@ export class PartDecoder {
     }
   }
 
-  /**
-   * Ends the response.
-   *
-   * @param truncated Whether the last call may be incomplete.
-   */
+  /** Ends the response. */
   end(truncated: boolean): void {
     this.calls?.end(truncated);
   }

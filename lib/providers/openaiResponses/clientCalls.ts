@@ -70,12 +70,7 @@ export const omitNulls = (item: JsonObject): JsonObject =>
 export const readCallData = (call: ToolCallPart | undefined): JsonObject =>
   objectOrEmpty(call?.providerData?.[provider]);
 
-/**
- * Encodes a call as an item of its type.
- *
- * @param call The call.
- * @param callId The id that the API has for the call.
- */
+/** Encodes a call as an item of its type. */
 export function encodeCallItem(call: ToolCallPart, callId: string): JsonObject {
   const { name, arguments: args } = call;
   const data = readCallData(call);

@@ -22,7 +22,6 @@ export class ContentEmitter {
   textLength = 0;
   private lastItemWithText: Item | undefined;
 
-  /** @param out Receives the chunks, in order. */
   constructor(private readonly out: ChunkReceiver) {}
 
   addText(item: Item, { kind, index, text, complete }: TextEvent): void {

@@ -49,10 +49,6 @@ interface LostResources {
  * Encrypted reasoning is requested even if responses are stored. A history that contains it can be continued after the
  * 30 days for which responses are stored, and in organisations that do not store responses.
  *
- * @param model The model's name.
- * @param request The request.
- * @param options The options of the model.
- * @returns The request, with its fallback.
  * @throws ConfigurationError `options` for a setting that the API does not support.
  */
 export function encodeResponses(model: string, request: ModelRequest, options: EncodeOptions = {}): WireRequest {

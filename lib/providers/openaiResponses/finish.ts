@@ -42,15 +42,7 @@ export function readEndStatus(eventType: string, response: JsonObject): string |
   return eventStatus === 'completed' && endStatuses.has(status) ? status : eventStatus;
 }
 
-/**
- * Returns the finish reason of a response that did not fail: `toolCalls` for a completed response with tool calls.
- *
- * @param status How the response ended.
- * @param response The response.
- * @param hasCalls Whether it contains a call that the client has to answer.
- * @param unknownCall The type of an item that looks like a call, if its type is not known. The response then does not
- * end with `stop`, which would hide the call.
- */
+/** Returns the finish reason of a response that did not fail: `toolCalls` for a completed response with tool calls. */
 export function readFinish(
   status: string,
   response: JsonObject,

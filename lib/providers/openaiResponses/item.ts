@@ -31,12 +31,6 @@ export class Item {
   /** The last event of a server item with a final status; undefined if there is none. */
   ended: { readonly status: string; readonly event: JsonObject } | undefined;
 
-  /**
-   * @param type The item's type in the API (`message`, `reasoning`, `function_call`, `web_search_call` ...).
-   * @param key A key that is unique within the response. It is the `index` of a call's fragments.
-   * @param id The first id that the server sent for the item, if any.
-   * @param added The item as `output_item.added` contained it, usually without content.
-   */
   constructor(
     readonly type: string,
     readonly key: string,

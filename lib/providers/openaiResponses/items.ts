@@ -152,10 +152,6 @@ function addTo(lists: Map<string, Item[]>, key: string, item: Item): void {
  * Pairs the snapshots of the final response whose ids are unknown with the items that have no snapshot yet: calls by
  * name and arguments, other items by the texts so far. vLLM generates new ids for the final response
  * (vllm-project/vllm#47916). If the repetition were taken for a second call, the tool would run twice.
- *
- * @param output The snapshots.
- * @param known The item of each snapshot that was found by an id.
- * @param all All items.
  */
 function matchRenamed(
   output: readonly JsonObject[],

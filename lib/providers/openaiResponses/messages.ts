@@ -43,12 +43,7 @@ export interface InputOptions {
   readonly lostContainer?: string | undefined;
 }
 
-/**
- * Encodes a conversation as input items. A message may become several items, or none.
- *
- * @param messages A valid history, or the end of a valid history.
- * @param options The options.
- */
+/** Encodes a conversation as input items. A message may become several items, or none. */
 export function encodeInput(
   messages: readonly Message[],
   { stored, callIds, openCalls = [], lostContainer }: InputOptions,

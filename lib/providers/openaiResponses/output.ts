@@ -28,7 +28,6 @@ export class OutputDecoder {
    */
   private heldCalls: Map<Item, boolean> | undefined;
 
-  /** @param out Receives the chunks, in order. */
   constructor(private readonly out: ChunkReceiver) {
     this.content = new ContentEmitter(out);
     this.serverItems = new ServerItemReporter(out);
@@ -45,8 +44,6 @@ export class OutputDecoder {
   /**
    * Whether another response can continue this one. The API refuses it after reasoning at the end
    * (openai/openai-agents-python#1611), and with a call that has no output.
-   *
-   * @param truncated Whether calls that are not complete are dropped.
    */
   isContinuable(truncated: boolean): boolean {
     const { all } = this.items;
@@ -63,12 +60,7 @@ export class OutputDecoder {
     else this.out.emit(unknownChunk(event));
   }
 
-  /**
-   * Emits the content of the final response that has not been emitted yet.
-   *
-   * @param output The `output` of the final response.
-   * @param truncated Whether the response was not completed. A call is then complete only if its status is `completed`.
-   */
+  /** Emits the content of the final response that has not been emitted yet. */
   addFinalOutput(output: unknown, truncated: boolean): void {
     for (const [item, snapshot] of this.items.match(asArray(output).filter(isJsonObject)))
       this.completeItem(item, snapshot, truncated);

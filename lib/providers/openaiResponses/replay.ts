@@ -16,10 +16,6 @@ export const isResponse = (part: Part): part is ProviderPart =>
  * Encodes a model message, part by part: one item for each run of text and for each call, and the items that the API
  * sent. What no end of a response follows (of another provider, or cut off) is sent as texts and calls: the API refuses
  * incomplete reasoning, and ids without it. Sources, and files of other providers, are not sent back.
- *
- * @param message The message.
- * @param mapCallId Maps the ids of calls.
- * @param stored Whether the API can look up stored items by their ids.
  */
 export function encodeModelMessage({ parts }: Message, mapCallId: MapCallId, stored: boolean): readonly JsonObject[] {
   const items: JsonObject[] = [];

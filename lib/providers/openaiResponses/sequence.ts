@@ -25,12 +25,7 @@ export class Sequence {
     return (finiteNumber(event['sequence_number']) ?? 0) > 0;
   }
 
-  /**
-   * Adds an event. Returns whether it repeats an earlier one, and is to be ignored.
-   *
-   * @param event The event.
-   * @param hasItem Whether an item with this id is known.
-   */
+  /** Adds an event. Returns whether it repeats an earlier one, and is to be ignored. */
   isRepeated(event: JsonObject, hasItem: (id: string) => boolean): boolean {
     const number = finiteNumber(event['sequence_number']);
     if (number === undefined || !this.isReliable) return false;

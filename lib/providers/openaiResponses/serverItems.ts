@@ -41,8 +41,6 @@ const isToolType = (type: string): boolean =>
 /**
  * Parses the name of an event about a server item: the type of the item, and the last word of the name. For
  * `response.mcp_call_arguments.delta`, the type is `mcp_call` and the step is `delta`.
- *
- * @returns The item type and the step; undefined for any other event.
  */
 export function parseServerEvent(type: string): { readonly itemType: string; readonly step: string } | undefined {
   if (type.length > MAX_TYPE_LENGTH) return undefined;
@@ -68,7 +66,6 @@ const endStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'incomp
  * An item that is not a call is the metadata `unknown`, once it is done.
  */
 export class ServerItemReporter {
-  /** @param out Receives the reports, in order. */
   constructor(private readonly out: ChunkReceiver) {}
 
   reportAdded(item: Item): void {
@@ -92,7 +89,6 @@ export class ServerItemReporter {
     }
   }
 
-  /** @param all The items of the response: an output item is reported as a change of its call. */
   reportSnapshot(item: Item, snapshot: JsonObject, all: readonly Item[]): void {
     if (!markReported(item, 'complete')) return;
     const raw = summarize(snapshot);

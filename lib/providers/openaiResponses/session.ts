@@ -29,10 +29,6 @@ const MAX_ATTEMPTS = 8;
  * - its message's text has been edited since: the model would still see the original text;
  * - one of its calls has no output in the messages after it, as a computer call without a screenshot. The API rejects
  *   such a request ("No tool output found for ...").
- *
- * @param messages A valid history.
- * @returns The session; undefined if none of the newest responses can be continued and the complete history must be
- * sent.
  */
 export function findSession(messages: readonly Message[]): Session | undefined {
   let attempts = 0;

@@ -48,11 +48,7 @@ export class Steering {
     else this.whenAcknowledged.push(callback);
   }
 
-  /**
-   * Removes what the server has from the input of the next request, and forgets it.
-   *
-   * @returns The rest of the input; undefined if its messages do not begin with what the server has.
-   */
+  /** Removes what the server has from the input of the next request, and forgets it. */
   remove(input: unknown): readonly JsonValue[] | undefined {
     const items: readonly JsonValue[] = Array.isArray(input) ? input : [];
     const content = items.filter(isUserMessage).flatMap(contentOf);

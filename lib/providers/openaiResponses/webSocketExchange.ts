@@ -12,11 +12,6 @@ export interface Exchange {
   fail(reason: Error): void;
 }
 
-/**
- * @param resolve Receives the response, with its first event.
- * @param reject Receives an error before it.
- * @param onCancel The reader of the body has left.
- */
 export function createExchange(
   resolve: (response: Response) => void,
   reject: (reason: Error) => void,

@@ -6,10 +6,6 @@ import type { ToolDefinition } from '../../core/tool.js';
  * `weather<|channel|>x`, names of 90 characters and empty ones, and a history with one is refused for ever
  * (opencode#48750: "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"; OpenAI and Google: 64 characters). A call
  * and its result get the same name.
- *
- * @param messages The history.
- * @param tools The tools of the request, whose names stay as they are.
- * @returns The same messages where nothing had to be changed.
  */
 export function mapCallNames(messages: readonly Message[], tools: readonly ToolDefinition[] = []): readonly Message[] {
   const isKept = ({ name }: { readonly name: string }) =>

@@ -15,13 +15,7 @@ const subschemas: ReadonlySet<string> = new Set([
   'additionalProperties',
 ]);
 
-/**
- * Maps the schemas in the value of a keyword, but not the schemas inside them.
- *
- * @param keyword The keyword. Its value is unchanged if it contains no schemas.
- * @param value The keyword's value.
- * @param map Maps one schema.
- */
+/** Maps the schemas in the value of a keyword, but not the schemas inside them. */
 export function mapSubschemas(keyword: string, value: JsonValue, map: (schema: JsonSchema) => JsonSchema): JsonValue {
   const mapSchema = (schema: JsonValue): JsonValue => (isJsonObject(schema) ? map(schema) : schema);
   if (namedSchemas.has(keyword) && isJsonObject(value)) return mapValues(value, mapSchema);

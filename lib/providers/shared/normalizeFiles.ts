@@ -9,8 +9,6 @@ import { isFilePart } from './toolResultContent.js';
  * line breaks or the URL alphabet, and media types in lower case. Empty texts beside a file are omitted, which OpenAI
  * and Anthropic refuse.
  *
- * @param messages The history.
- * @returns The same messages where nothing had to be changed.
  * @throws ConfigurationError `options` for a file whose data is empty or is not base64. In the result of a tool, such a
  * file becomes a text that says so: a run never ends by a file.
  */

@@ -37,10 +37,6 @@ const families: readonly EffortFamily[] = [
 /**
  * Checks that a model of OpenAI has a level of thinking.
  *
- * @param provider The provider: `openai` for Chat Completions, `openai-responses` for Responses.
- * @param model The model's name. Fine-tunes (`ft:o4-mini:...`), gateways (`openai/gpt-5`) and dates are recognized.
- * @param effort The requested level.
- * @returns The level.
  * @throws ConfigurationError `options` if the model is known not to have the level.
  */
 export function checkOpenAiEffort(provider: string, model: string, effort: ThinkingEffort): ThinkingEffort {

@@ -12,11 +12,6 @@ import { isFilePart, toolResultContent } from './toolResultContent.js';
  * result follows the results in the same message of the history, which APIs encode as a message of its own after the
  * results; the result refers to it. For a file that the model cannot read at
  * all, the result says so. So no run fails because a tool returned a file.
- *
- * @param messages The history.
- * @param wire The wire. Without `resultFile`, all files stay in their results.
- * @param capabilities What the model can read. Images need `vision`, documents `files`.
- * @returns The same array if no file was moved.
  */
 export function placeResultFiles(
   messages: readonly Message[],

@@ -34,9 +34,6 @@ const HEAD_LENGTH = 24;
  * Calls in a text may be quoted from the user, a document or a tool's result. So a text is converted only if the
  * complete text of the response consists of calls, each call names an offered tool, and the server sent no other calls.
  * Any other text is forwarded unchanged. Text is held back only while it may be the beginning of calls.
- *
- * @param offered The names of the tools that the model may call.
- * @param emit Receives the chunks.
  */
 export function createTextCallParser(offered: ReadonlySet<string>, emit: (chunk: Chunk) => void): TextFilter {
   return new TextFilter(
@@ -134,9 +131,6 @@ const controlTokens = [
 /**
  * Parses a text that consists of calls: objects `{ "name", "parameters" | "arguments" }` or arrays of such objects,
  * separated by whitespace, `;`, `,` and control tokens. The time is linear in the length of the text.
- *
- * @param text The text, with its tags.
- * @returns The calls; undefined if the text contains anything else, or no call.
  */
 export function parseCalls(text: string): readonly TextCall[] | undefined {
   const calls: TextCall[] = [];

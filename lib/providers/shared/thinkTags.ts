@@ -21,8 +21,6 @@ type State = 'start' | 'thinking' | 'afterTags' | 'text';
  *
  * However the text is split, only whitespace before a tag, the beginning of a tag, and a `\r` after the closing tag are
  * held back. The time is linear in the length of the text.
- *
- * @param emit Receives the chunks.
  */
 export function createThinkTagParser(emit: (chunk: Chunk) => void): TextFilter {
   return new TextFilter(startThinkTagReader, (event) => emit(event as Chunk));
@@ -106,9 +104,6 @@ export function extractThinking(): MonoTypeOperatorFunction<Chunk> {
 /**
  * How many characters at the end of a text may be the beginning of a tag. They are held back until more text has
  * arrived.
- *
- * @param text The text so far.
- * @param tags The tags. Each tag begins with `<` and contains no other `<`.
  */
 function partialTagLength(text: string, ...tags: readonly string[]): number {
   const start = text.lastIndexOf('<');

@@ -16,10 +16,6 @@ export class UsageReports {
   /** The last report with output counts; an empty object if there is none. */
   output = noReport;
 
-  /**
-   * @param inputCounts The names of the input counts.
-   * @param outputCounts The names of the output counts.
-   */
   constructor(
     private readonly inputCounts: readonly string[],
     private readonly outputCounts: readonly string[],
