@@ -146,7 +146,6 @@ interface ModelSettings {
   readonly isSeparate: (message: Message) => boolean;
 }
 
-/** An encoded request of a model. */
 interface HttpCall extends ModelSettings {
   readonly request: ModelRequest;
   readonly encoded: WireRequest;
@@ -182,7 +181,6 @@ function send(call: HttpCall): Observable<Chunk> {
   );
 }
 
-/** Sends one encoded request, with its retries, and decodes the response. */
 function streamResponse(call: HttpCall): Observable<Chunk> {
   const { definition, options, request, encoded } = call;
   const { provider, wire, apiKey, readText } = definition;
@@ -212,7 +210,6 @@ function streamResponse(call: HttpCall): Observable<Chunk> {
   );
 }
 
-/** Sends a request once. */
 function readResponse(
   { definition: { provider }, options, request, encoded }: HttpCall,
   wire: Wire,
@@ -266,7 +263,6 @@ function preparePost(
   return { provider, ...sent, headers, accept, fetch: options.fetch, failures };
 }
 
-/** The body with the user's own fields. */
 function createBody({ definition, request, encoded }: HttpCall): JsonObject {
   const overrides = request.providerOptions?.[definition.provider];
   return overrides ? mergeJson(encoded.body, overrides) : encoded.body;

@@ -15,10 +15,9 @@ import { checkPart, unreadablePart } from './parts.js';
 import { hasMetadata } from './providerData.js';
 
 /**
- * Decodes the parts of a stream.
- *
- * After the `finish`, the stream is read to its end: a middleware that stores or counts responses does so in its
- * `flush`, which a cancelled stream never calls. Everything after the `finish` is ignored, including errors.
+ * Decodes the parts of a stream. After the `finish`, the stream is read to its end: a middleware that stores or counts
+ * responses does so in its `flush`, which a cancelled stream never calls. Everything after the `finish` is ignored,
+ * including errors.
  */
 export function decodeParts(
   provider: string,

@@ -18,8 +18,6 @@ type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['
  * role `tool`, before the other parts of the same message. What only the AI SDK's prompt has (reasoning, calls that the
  * provider ran) are provider parts. The `providerOptions` of parts and messages are passed on, with the names of the AI
  * SDK.
- *
- * @throws ConfigurationError `options` for a file whose URL is invalid.
  */
 export function encodeMessages(messages: readonly Message[], provider: string): LanguageModelV4Message[] {
   return messages.flatMap((message) => {

@@ -7,27 +7,22 @@ import type { SdkPart, SdkPartOf } from './openStream.js';
 import { hasMetadata, metadataField } from './providerData.js';
 import type { ReplayPart } from './providerData.js';
 
-/** Converts the reasoning of one response to thinking and replay parts. */
 export interface ReasoningDecoder {
   add(part: SdkPartOf<'reasoning-start' | 'reasoning-delta' | 'reasoning-end'>): void;
   /** Stores the reasoning so far, because another part follows. */
   readonly storeBlocks: () => void;
 }
 
-/** A block of reasoning, with what has arrived and is not stored yet. */
 interface ReasoningBlock {
   text: StringBuilder;
   metadata: unknown;
-  /** Whether there is anything to store. */
   isDirty: boolean;
 }
 
 /**
- * Creates the decoder of reasoning.
- *
- * Some models end a block only with the response, after the calls that it led to (`@ai-sdk/google`). A block belongs at
- * the position where it started, so it is stored when another part follows. Its continuation becomes a separate replay
- * part.
+ * Creates the decoder of reasoning. Some models end a block only with the response, after the calls that it led to
+ * (`@ai-sdk/google`). A block belongs at the position where it started, so it is stored when another part follows. Its
+ * continuation becomes a separate replay part.
  */
 export function createReasoningDecoder(
   emitThinking: (text: string) => void,
@@ -61,9 +56,7 @@ export function createReasoningDecoder(
 
 /** A part that the client does not act on, because the provider does. */
 export interface ProviderPart {
-  /** The metadata to emit. */
   readonly metadata: JsonObject;
-  /** The part to send back in the next request. */
   readonly replayPart?: ReplayPart;
 }
 

@@ -19,8 +19,6 @@ const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /**
- * Turns the content blocks of one response into chunks.
- *
  * Text blocks become text chunks, and `tool_use` blocks become fragments of tool calls. All other blocks (signed
  * thinking, calls and results of Anthropic's own tools, unknown types) have to be sent back unchanged and in the same
  * position: each is a provider part. So is the end of a text block (`{ type: 'text' }`), if the text has citations or
@@ -71,12 +69,10 @@ export class BlockDecoder {
     if (block) this.close(block);
   }
 
-  /** Closes the block that is still open, unless it is a tool call. Call it at the end of the response. */
   end(): void {
     if (this.current && this.current.type !== 'tool_use') this.close(this.current);
   }
 
-  /** Whether a block of an unknown type looks like a call of a tool that Anthropic does not run. */
   hasUnknownCall(): boolean {
     return this.reports?.hasUnknownCall() ?? false;
   }
@@ -130,7 +126,6 @@ export class BlockDecoder {
     else if (fields['citations'] !== undefined) this.emitPart({ type, citations: fields['citations'] });
   }
 
-  /** Closes a block that is sent back as it is. */
   private closeOther(block: OpenBlock): void {
     const { fields, json } = block;
     const input = json === '' ? undefined : tryParseJson(json);
@@ -149,7 +144,6 @@ export class BlockDecoder {
     else block.json += json;
   }
 
-  /** Adds a delta to a text, to thinking or to a tool call. */
   private appendToStreamed(block: OpenBlock, delta: JsonObject): void {
     const { type, text, thinking, signature } = delta;
     this.emitText('text', text);
@@ -161,7 +155,6 @@ export class BlockDecoder {
     if (type !== 'text_delta' && type !== undefined && !blockTypesByDelta.has(type)) this.out.emit(unknownChunk(delta));
   }
 
-  /** Adds a delta to a block that is sent back as it is. */
   private appendToOther(block: OpenBlock, delta: JsonObject): void {
     this.emitText('thinking', delta['thinking']);
     if (delta['type'] === 'text_delta') {

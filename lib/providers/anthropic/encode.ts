@@ -16,9 +16,6 @@ import type { AnthropicTool } from './serverTools.js';
 /**
  * Encodes a streaming request of the Messages API (its reference, "Create a Message"). Settings that the request omits
  * keep the API's defaults, except for `max_tokens`, which the API requires.
- *
- * @throws ConfigurationError `options` for a `seed`, for a file or a setting that the model does not support, and for a
- * tool that has the same name as one of the `serverTools`.
  */
 export function encodeAnthropic(
   model: string,

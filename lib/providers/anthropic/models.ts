@@ -4,7 +4,6 @@ import type { JsonObject } from '../../core/json/json.js';
 import type { ModelRequest, ThinkingEffort } from '../../core/model.js';
 import { lookUpEffort } from '../shared/thinkingEffort.js';
 
-/** The features that a family of models supports. */
 interface Family {
   /** The maximum length of a response in tokens, including thinking. */
   readonly maxTokens: number;
@@ -36,13 +35,12 @@ const effortsWithoutXhigh = { minimal: 'low', low: 'low', medium: 'medium', high
 
 /**
  * Patterns of model names, with the family of each; the first match is used. A name may have a prefix or contain dots
- * (`anthropic/claude-sonnet-4.5` at gateways, `anthropic.claude-opus-4-6-v1` at Bedrock).
- *
- * Sources at platform.claude.com: "Models overview" (limits; the pages disagree about the 4.6 family, so the lower
- * limit is used for Sonnet), "Adaptive thinking" (which models accept a budget, and for which models thinking cannot be
- * switched off), "Effort" (`xhigh` since Opus 4.7), "Structured outputs" (supported since Opus 4.1 and the 4.5 family),
- * and the migration guides to Opus 4.7 and Fable 5 (sampling), Opus 5.5, Sonnet 5.5 and Haiku 5.5 (forced tools,
- * sampling, `between_tools`).
+ * (`anthropic/claude-sonnet-4.5` at gateways, `anthropic.claude-opus-4-6-v1` at Bedrock). Sources at
+ * platform.claude.com: "Models overview" (limits; the pages disagree about the 4.6 family, so the lower limit is used
+ * for Sonnet), "Adaptive thinking" (which models accept a budget, and for which models thinking cannot be switched
+ * off), "Effort" (`xhigh` since Opus 4.7), "Structured outputs" (supported since Opus 4.1 and the 4.5 family), and the
+ * migration guides to Opus 4.7 and Fable 5 (sampling), Opus 5.5, Sonnet 5.5 and Haiku 5.5 (forced tools, sampling,
+ * `between_tools`).
  */
 const families: readonly (readonly [RegExp, Family])[] = [
   [/claude-(3-(opus|sonnet|haiku)|2|instant)/, { maxTokens: 4096, thinking: 'none', typedOutput: false }],
@@ -123,7 +121,6 @@ export function findFamily(model: string): Family {
   return families.find(([pattern]) => pattern.test(name))?.[1] ?? otherFamily;
 }
 
-/** The fields of a request that depend on how the model thinks. */
 interface ThinkingFields {
   readonly max_tokens: number;
   readonly thinking?: JsonObject;
@@ -146,8 +143,6 @@ const adaptiveThinking: JsonObject = { type: 'adaptive', display: 'summarized' }
  * Encodes the limits for thinking and for the response (platform.claude.com, "Adaptive thinking", "Extended thinking",
  * "Effort"). `thinking: true` requests a medium budget from a `budget` family; any other family decides itself how long
  * to think.
- *
- * @throws ConfigurationError `options` for a setting that the model's family does not support.
  */
 export function encodeThinking(model: string, { thinking, maxOutputTokens }: ModelRequest): ThinkingFields {
   const family = findFamily(model);
@@ -249,5 +244,4 @@ function lacksThinkingInLastRound(messages: readonly JsonObject[]): boolean {
   return resultMessages > 0;
 }
 
-/** Whether a content block of this type is thinking. */
 export const isThinkingBlock = (type: unknown): boolean => type === 'thinking' || type === 'redacted_thinking';

@@ -3,7 +3,6 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { isServerCall, isServerResult } from './blockReports.js';
 import { isThinkingBlock } from './models.js';
 
-/** A message in the API's format. */
 export interface WireMessage extends JsonObject {
   readonly role: 'user' | 'assistant';
   readonly content: readonly JsonObject[];

@@ -33,17 +33,14 @@ export class DeltaDecoder {
     this.calls = new CallReader(dialect.provider, out, dialect.wholeCalls);
   }
 
-  /** Whether the model refused to answer. */
   get hasRefusal(): boolean {
     return this.texts.refusal !== undefined;
   }
 
-  /** Whether the only calls of the response have an unknown type, so that the client cannot answer them. */
   get hasOnlyUnknownCalls(): boolean {
     return this.calls.hasUnknownCalls && !this.calls.hasCalls;
   }
 
-  /** Emits the content of a delta. */
   delta(delta: JsonObject): void {
     const { content } = delta;
     const field = onlyField(delta);
@@ -85,12 +82,10 @@ export class DeltaDecoder {
     if (!this.calls.hasCalls) this.calls.read(message);
   }
 
-  /** Keeps the unknown fields of a frame without a choice, for the metadata. */
   addUnknown(frame: JsonObject): void {
     this.unknown.addFrame(frame);
   }
 
-  /** Emits a source, unless it was emitted before. */
   emitSource(source: SourcePart): void {
     const key = `source ${source.url ?? source.id}`;
     const keyWithText = source.text === undefined ? key : `${key}\n${source.text}`;
@@ -151,7 +146,6 @@ export class DeltaDecoder {
     return this.hasPlainReasoning ? text : (this.dialect.otherContent?.readReasoningDetails(delta) ?? '');
   }
 
-  /** Returns the transcript. */
   private readAudio({ audio }: JsonObject): string {
     if (!isJsonObject(audio)) return '';
     this.audio ??= new AudioCollector();

@@ -14,8 +14,6 @@ import { encodeMessage } from './messages.js';
 /**
  * Encodes a request for the Chat Completions API. The request asks for a streamed response with usage. The server's
  * defaults apply to settings that the request omits.
- *
- * @throws ConfigurationError for a file or a setting that the API does not support.
  */
 export function encodeChatCompletions(
   model: string,
@@ -41,13 +39,11 @@ export function encodeChatCompletions(
   return { path, body: dialect.body?.(body, request) ?? body };
 }
 
-/** The encoders of a dialect. Each message and each tool is encoded once. */
 interface Encoders {
   readonly message: (message: Message) => readonly JsonObject[];
   readonly tool: (tool: ToolDefinition) => JsonObject;
 }
 
-/** Creates the encoders of all requests of a model. */
 export function createEncoders(dialect: Dialect): Encoders {
   return {
     message: memoizePerMessage((message) => encodeMessage(message, dialect)),

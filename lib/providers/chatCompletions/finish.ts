@@ -15,7 +15,6 @@ import {
 import { commonFinishReason } from '../shared/finishReasons.js';
 import type { Dialect } from './dialect.js';
 
-/** The finish reasons of the Chat Completions API, and the finish reasons that servers add. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['stop', 'stop'],
   ['length', 'length'],
@@ -30,7 +29,6 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['network_error', 'error'], // Z.ai
 ] as const);
 
-/** Converts a raw finish reason. Gateways forward the raw finish reasons of other APIs. */
 export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 
@@ -144,7 +142,6 @@ function reportedError(frame: JsonObject, choice: JsonObject | undefined): unkno
   return [frame['error'], choice?.['error'], objectOrEmpty(groq)['error']].find((error) => hasContent(error));
 }
 
-/** How much of an error without a message is quoted, in characters. */
 const MAX_QUOTE = 500;
 
 /** No empty value has more levels. */

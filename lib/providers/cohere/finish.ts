@@ -9,7 +9,6 @@ import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { contextLengthError, errorDetails, inParentheses } from '../../protocol/errorDetails.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 
-/** The finish reasons of the Chat API; the last two are from version 1. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['COMPLETE', 'stop'],
   ['STOP_SEQUENCE', 'stop'],
@@ -19,7 +18,6 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['ERROR_TOXIC', 'contentFilter'],
 ] as const);
 
-/** Converts a raw finish reason. Gateways forward the raw finish reasons of other APIs. */
 export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason.toUpperCase()) ?? commonFinishReason(rawReason);
 

@@ -5,16 +5,14 @@ import type { ServerTool } from '../../core/metadata.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 
-/** A call of a tool that Google runs. */
 type Call = Pick<ServerTool, 'id' | 'name' | 'input'>;
 
 /**
- * Reports, as metadata, what one response contains besides texts, calls of the user's functions and files.
- *
- * Code and its result (`executableCode`, `codeExecutionResult`) and the calls of other tools that Google runs
- * (`toolCall`, `toolResponse`) become `serverTools`. Without these parts, which are sent only on request, the searches
- * and the pages that were read become `serverTools` at the end. Transcriptions become metadata, and a part of an
- * unknown kind becomes `unknown`.
+ * Reports, as metadata, what one response contains besides texts, calls of the user's functions and files. Code and its
+ * result (`executableCode`, `codeExecutionResult`) and the calls of other tools that Google runs (`toolCall`,
+ * `toolResponse`) become `serverTools`. Without these parts, which are sent only on request, the searches and the pages
+ * that were read become `serverTools` at the end. Transcriptions become metadata, and a part of an unknown kind becomes
+ * `unknown`.
  */
 export class PartReports {
   /** The id of the response, which makes the ids of calls without one unique in a run. */
@@ -26,7 +24,6 @@ export class PartReports {
 
   constructor(private readonly emitter: ChunkReceiver) {}
 
-  /** Reads the content of a part: its fields without those that describe it. */
   add(content: JsonObject): void {
     const { executableCode, codeExecutionResult, toolCall, toolResponse, audioTranscription } = content;
     if (isJsonObject(executableCode)) this.addCode(executableCode, content);

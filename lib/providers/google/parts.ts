@@ -6,7 +6,6 @@ import { CallDecoder } from './calls.js';
 import type { PartReports } from './partReports.js';
 import { provider, toProviderData } from './providerData.js';
 
-/** The fields of a part that describe its content. All other fields are content. */
 const descriptiveFields: ReadonlySet<string> = new Set([
   'thought',
   'thoughtSignature',
@@ -18,15 +17,12 @@ const descriptiveFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Turns the parts of one response (text, thoughts, calls, files and others) into chunks.
- *
- * Text, thoughts, calls and files become chunks of the corresponding types. Any other part (`executableCode`,
- * `codeExecutionResult`, calls of the API's own tools) becomes metadata.
- *
- * The API requires such a part, and a signed thought, in the same position in later requests: it is a provider part. A
- * signature has to be sent back on the part that it arrived with, and a part with a signature must not be joined with
- * another part (guide "Thought signatures"). The signature of a text is thus a provider part before the text, which
- * separates it from the text before it.
+ * Turns the parts of one response (text, thoughts, calls, files and others) into chunks. Text, thoughts, calls and
+ * files become chunks of the corresponding types. Any other part (`executableCode`, `codeExecutionResult`, calls of the
+ * API's own tools) becomes metadata. The API requires such a part, and a signed thought, in the same position in later
+ * requests: it is a provider part. A signature has to be sent back on the part that it arrived with, and a part with a
+ * signature must not be joined with another part (guide "Thought signatures"). The signature of a text is thus a
+ * provider part before the text, which separates it from the text before it.
  */
 export class PartDecoder {
   private hasSignedText = false;
@@ -50,7 +46,6 @@ export class PartDecoder {
     }
   }
 
-  /** Ends the response. */
   end(truncated: boolean): void {
     this.calls?.end(truncated);
   }
@@ -92,7 +87,6 @@ export class PartDecoder {
   }
 }
 
-/** Reads the file of a part, as bytes or as a URL; undefined if the part has no file. */
 function readFilePart({ inlineData, fileData }: JsonObject, signature: string | undefined): FilePart | undefined {
   const file = objectOrEmpty(inlineData ?? fileData);
   const [data, url] = [nonEmptyString(file['data']), nonEmptyString(file['fileUri'])];

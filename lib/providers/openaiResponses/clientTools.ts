@@ -18,7 +18,6 @@ import type {
 import { provider } from './models.js';
 import { encodeTool } from './toolDefinition.js';
 
-/** A function that answers the calls of a tool. */
 type Execute<Arguments, Result> = (args: Arguments, context: ToolContext) => ToolOutput<Result, unknown>;
 
 /**

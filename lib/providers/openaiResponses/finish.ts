@@ -9,7 +9,6 @@ import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import { provider } from './models.js';
 
-/** The events that contain the complete response at its end, and the status that each event implies. */
 const endEvents: ReadonlyMap<string, string> = new Map([
   ['response.completed', 'completed'],
   ['response.done', 'completed'],
@@ -56,7 +55,6 @@ export function readFinish(
   return { reason: finishReasons.get(rawReason) ?? 'other', rawReason: rawReason ?? status };
 }
 
-/** Creates the error for a response that failed or was cancelled. */
 export function createResponseError(status: string, response: JsonObject): RivuletError {
   if (hasErrorField(response))
     return providerError(provider, { error: response['error'] ?? null }, contextLengthPatterns);

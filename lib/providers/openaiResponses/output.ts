@@ -13,7 +13,6 @@ import { readCitedSources, readCreatedFiles } from './sources.js';
 import { readTextEvent, readUnknownParts } from './texts.js';
 import type { TextEvent } from './texts.js';
 
-/** Turns the output items of one response into chunks. */
 export class OutputDecoder {
   readonly items = new Items();
   readonly content: ContentEmitter;
@@ -125,7 +124,6 @@ export class OutputDecoder {
     if (item.type !== 'image_generation_call' && item.type !== '') this.emitPart(item, snapshot);
   }
 
-  /** Decides who answers the held calls: all at the end, or the one whose output has begun. */
   private settleCalls(answeredId?: string): void {
     for (const [item, truncated] of this.heldCalls ?? []) {
       const { done, callId } = item;
@@ -137,7 +135,6 @@ export class OutputDecoder {
     }
   }
 
-  /** Emits an item that is sent back as it is, once. */
   private emitPart(item: Item, data: JsonObject): void {
     if (item.isEmitted) return;
     item.isEmitted = true;

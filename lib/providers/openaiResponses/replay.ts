@@ -5,10 +5,8 @@ import type { Message, Part, ProviderPart } from '../../core/message.js';
 import { encodeCallItem, isClientCallType } from './clientCalls.js';
 import { provider } from './models.js';
 
-/** Maps a call id of the history to the API's id for that call, or to an id that the API accepts. */
 export type MapCallId = (id: string) => string;
 
-/** Whether a part is the end of a response of this API: its id, and whether the API stores it. */
 export const isResponse = (part: Part): part is ProviderPart =>
   part.type === 'provider' && part.provider === provider && part.data['type'] === 'response';
 
@@ -90,7 +88,6 @@ const withoutId = (item: JsonObject): JsonObject =>
 /** Whether an item is accepted without its id: a message, or a call that the client answers. */
 const isReplayed = ({ type }: JsonObject): boolean => type === 'message' || isClientCallType(type);
 
-/** Returns the id of the container that an item ran in; undefined if it did not run in a container. */
 export function readContainerId(item: JsonObject): string | undefined {
   return item['type'] === 'code_interpreter_call' ? nonEmptyString(item['container_id']) : undefined;
 }

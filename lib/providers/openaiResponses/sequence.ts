@@ -3,11 +3,9 @@ import type { JsonObject } from '../../core/json/json.js';
 
 /**
  * The `sequence_number`s of the events of a response. A gateway that has lost its connection sends events again; their
- * numbers show it.
- *
- * Servers also send the same number in all events, none, or numbers that begin again with each item. Numbers count only
- * if each one is higher than the one before, and an event with a known number is a repetition only if its item is
- * known.
+ * numbers show it. Servers also send the same number in all events, none, or numbers that begin again with each item.
+ * Numbers count only if each one is higher than the one before, and an event with a known number is a repetition only
+ * if its item is known.
  */
 export class Sequence {
   /** The highest number; undefined before the first one. */
@@ -25,7 +23,6 @@ export class Sequence {
     return (finiteNumber(event['sequence_number']) ?? 0) > 0;
   }
 
-  /** Adds an event. Returns whether it repeats an earlier one, and is to be ignored. */
   isRepeated(event: JsonObject, hasItem: (id: string) => boolean): boolean {
     const number = finiteNumber(event['sequence_number']);
     if (number === undefined || !this.isReliable) return false;

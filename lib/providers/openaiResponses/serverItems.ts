@@ -34,7 +34,6 @@ export function isUnknownCall({ type, callId, done }: Item): boolean {
 
 const isOutputType = (type: string): boolean => type.endsWith('_output');
 
-/** Whether items of this type are reported as tools: calls and their outputs. */
 const isToolType = (type: string): boolean =>
   serverCalls.has(type) || type.endsWith('_call') || isOutputType(type) || isClientCallType(type);
 
@@ -128,7 +127,6 @@ function findCall(item: Item, all: readonly Item[]): Item {
   return all.find(({ type, callId }) => callId === item.callId && !isOutputType(type)) ?? item;
 }
 
-/** The name of the tool: of an MCP tool its own, otherwise the type of the call. */
 function toolName({ type, added, done }: Item): string {
   const name = nonEmptyString((done ?? added)?.['name']);
   return name ?? type.replace(/_call(_output)?$/, '');

@@ -7,11 +7,9 @@ import { encodeInput, isOutput } from './messages.js';
 import { provider } from './models.js';
 import { isResponse } from './replay.js';
 
-/** A stored response to continue, and the items to send after it. */
 export interface Session {
   /** The id of the response to continue ("Conversation state" in OpenAI's guides). */
   readonly previousResponseId: string;
-  /** The items after that response. */
   readonly input: readonly JsonObject[];
 }
 
@@ -49,13 +47,11 @@ export function findSession(messages: readonly Message[]): Session | undefined {
 
 interface StoredResponse {
   readonly id: string;
-  /** Its calls, which the client answers. */
   readonly calls: readonly ToolCallPart[];
   /** The message with the parts after the response, which it has if the history merged two messages. */
   readonly rest: readonly Message[];
 }
 
-/** Finds the last response in a message; undefined if it was not stored, has no id, or its text has been edited. */
 function findResponse({ role, parts }: Message): StoredResponse | undefined {
   const part = role === 'model' ? parts.findLast(isResponse) : undefined;
   if (!part) return undefined;

@@ -1,13 +1,9 @@
 import { isRecord, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 
-/** A response that is being received, as an HTTP response. */
 export interface Exchange {
-  /** Whether it has received an event. */
   readonly hasBegun: boolean;
-  /** Receives an event, and its text. */
   next(text: string, event: JsonObject): void;
-  /** Ends the body. */
   end(): void;
   fail(reason: Error): void;
 }
@@ -57,7 +53,6 @@ const statuses: Readonly<Record<string, number>> = {
   websocket_connection_limit_reached: 503,
 };
 
-/** The response that an HTTP server would send for an error before anything else. */
 function errorResponse(event: JsonObject): Response {
   const { type: _, status, error, ...fields } = event;
   const details = isRecord(error) ? error : fields;

@@ -14,15 +14,12 @@ export type PerRequest<T> = T | (() => T | Promise<T> | Observable<T>);
 
 type Headers = Readonly<Record<string, string>>;
 
-/** The credentials of one request. */
 export interface Credentials {
   /** Absent if the user's headers contain the credentials, and where no key is sent. */
   readonly key?: string | undefined;
-  /** The user's headers, with names in lower case. */
   readonly headers: Headers;
 }
 
-/** Where the credentials of a request may come from. */
 export interface CredentialSources {
   readonly provider: string;
   /** The base URL of the vendor's API. */
@@ -121,7 +118,6 @@ export function adviceWithoutKey(sources: CredentialSources, { key, headers }: C
   return `No key was sent, since ${variable} is only sent to the vendor: pass { apiKey: process.env.${variable} }.`;
 }
 
-/** Combines sources of headers. */
 export function combineHeaders(
   combine: (...headers: readonly (Headers | undefined)[]) => Headers | undefined,
   ...sources: readonly (PerRequest<Headers> | undefined)[]

@@ -33,7 +33,6 @@ export function textOfFile({ data, mediaType, name }: FilePart): string | undefi
   return name === undefined ? text : `${name}:\n${text}`;
 }
 
-/** Whether a media type without parameters is a text type. */
 const isTextMediaType = (mediaType: string): boolean =>
   mediaType.startsWith('text/') || /^application\/(.*\+)?(json|xml|yaml)$/.test(mediaType);
 
@@ -53,7 +52,6 @@ export const invalidFile = (mediaType: string, problem: string): ConfigurationEr
     'Build the part with filePart(bytes, mediaType).',
   );
 
-/** Whether a file is an image. */
 export const isImageFile = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).startsWith('image/');
 
 /** The bytes of a file as a data URL. Call it for files that have `data`. */

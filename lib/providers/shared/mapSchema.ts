@@ -1,10 +1,8 @@
 import { isJsonObject } from '../../core/json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
 
-/** Keywords whose value is an object of named schemas. */
 const namedSchemas: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
 
-/** Keywords whose value is a schema, or an array of schemas. */
 const subschemas: ReadonlySet<string> = new Set([
   'items',
   'prefixItems',
@@ -23,11 +21,9 @@ export function mapSubschemas(keyword: string, value: JsonValue, map: (schema: J
   return Array.isArray(value) ? (value as readonly JsonValue[]).map(mapSchema) : mapSchema(value);
 }
 
-/** Maps the values of an object. */
 export const mapValues = (object: JsonObject, map: (value: JsonValue, key: string) => JsonValue): JsonObject =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 
-/** Describes constraints as text, for a schema's description. */
 export const describeConstraints = (constraints: JsonObject): string =>
   Object.entries(constraints)
     .map(([keyword, value]) => `${keyword}: ${JSON.stringify(value)}`)

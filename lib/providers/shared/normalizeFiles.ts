@@ -8,9 +8,6 @@ import { isFilePart } from './toolResultContent.js';
  * Makes the files of a history such that every API accepts them: plain base64 (RFC 4648, 4) without a `data:` prefix,
  * line breaks or the URL alphabet, and media types in lower case. Empty texts beside a file are omitted, which OpenAI
  * and Anthropic refuse.
- *
- * @throws ConfigurationError `options` for a file whose data is empty or is not base64. In the result of a tool, such a
- * file becomes a text that says so: a run never ends by a file.
  */
 export const normalizeFiles = (messages: readonly Message[]): readonly Message[] => messages.map(normalizeMessage);
 

@@ -2,9 +2,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { ThinkingEffort } from '../../core/model.js';
 import { lookUpEffort } from './thinkingEffort.js';
 
-/** The levels of a family of models. */
 interface EffortFamily {
-  /** Matches the names of the models, without a date. */
   readonly models: RegExp;
   readonly efforts: readonly ThinkingEffort[];
   /** Set for models that reject `none`. */
@@ -17,9 +15,8 @@ const lowToMax: readonly ThinkingEffort[] = ['low', 'medium', 'high', 'xhigh', '
  * The levels that OpenAI's API reports for models that reject others ("Unsupported value: 'minimal' is not supported
  * with the 'gpt-5.6-luna' model. Supported values are: ..."), and its reference (`reasoning_effort`). The SDK refers to
  * the guide "Reasoning" for the levels of a model, so a model that is not listed here is sent every level of the API.
- * `none` is not a level here: it disables thinking.
- *
- * Chat Completions rejects `max` (measured with gpt-6-astra: BerriAI/litellm-docs#1173).
+ * `none` is not a level here: it disables thinking. Chat Completions rejects `max` (measured with gpt-6-astra:
+ * BerriAI/litellm-docs#1173).
  */
 const families: readonly EffortFamily[] = [
   { models: /^o(1|3|3-mini|4-mini)$/, efforts: ['low', 'medium', 'high'] },

@@ -101,7 +101,6 @@ const supportedKeywords: ReadonlySet<string> = new Set([
   'exclusiveMaximum',
 ]);
 
-/** The string formats of strict mode. */
 const supportedFormats: ReadonlySet<unknown> = new Set([
   'date-time',
   'time',
@@ -117,7 +116,6 @@ const supportedFormats: ReadonlySet<unknown> = new Set([
 /** The limits of strict mode: nesting depth, total number of properties, and total number of enum values. */
 const limits = { depth: 10, properties: 5000, values: 1000 } as const;
 
-/** Running totals of a schema. */
 interface Totals {
   properties: number;
   values: number;
@@ -163,7 +161,6 @@ function hasStrictShape(schema: Record<string, unknown>): boolean {
   return types.includes('object') ? isClosedObject(schema, Object.keys(properties)) : !('properties' in schema);
 }
 
-/** Whether an object requires all its properties and accepts no others. */
 function isClosedObject(
   { required, additionalProperties }: Record<string, unknown>,
   names: readonly string[],
