@@ -19,10 +19,8 @@ const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /**
- * Text blocks become text chunks, and `tool_use` blocks become fragments of tool calls. All other blocks (signed
- * thinking, calls and results of Anthropic's own tools, unknown types) have to be sent back unchanged and in the same
- * position: each is a provider part. So is the end of a text block (`{ type: 'text' }`), if the text has citations or
- * must not be joined with the next one. A block of an unknown type follows the text that it contains.
+ * Blocks other than texts and `tool_use` have to be sent back unchanged and in their position: each is a provider part.
+ * So is the end of a text (`{ type: 'text' }`) with citations, or which must not be joined with the next one.
  */
 export class BlockDecoder {
   private readonly calls: CallFragments;

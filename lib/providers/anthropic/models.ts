@@ -219,10 +219,9 @@ const unsupported = (model: string, problem: string, nextStep: string) =>
   new ConfigurationError('options', `${model} ${problem}.`, nextStep);
 
 /**
- * Drops the thinking budget if the API would reject it: if the conversation ends with tool results, and no model
- * message since the last question starts with thinking (400, "When `thinking` is enabled, a final `assistant` message
- * must start with a thinking block"). The calls were then made by another provider, or without thinking. After the next
- * question, the budget is sent again. The API accepts adaptive thinking with any history.
+ * Drops the thinking budget where the API rejects it, after calls that were made without thinking (400, "When
+ * `thinking` is enabled, a final `assistant` message must start with a thinking block"). The next question has it
+ * again. Adaptive thinking is accepted with any history.
  */
 export function withoutRejectedThinking(
   fields: ThinkingFields,

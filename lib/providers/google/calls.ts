@@ -139,11 +139,9 @@ function isContinuation(call: OpenCall, { id, name }: CallFields): boolean {
 }
 
 /**
- * Collects the arguments of a call that arrive as values at JSON paths (`partialArgs`). According to the reference of
- * the type `PartialArg`, each entry has a path (RFC 9535), a value, and `willContinue` if more of the value follows at
- * the same path. A string is appended to a string that is already at its path; any other value replaces the earlier
- * value. The values are stored in maps, not in objects, because a path may contain `__proto__`, or an index in the
- * billions.
+ * The arguments of a call that arrive as values at JSON paths (reference of the type `PartialArg`; RFC 9535). A string
+ * is appended to a string at its path; any other value replaces the earlier one. They are stored in maps, because a
+ * path may contain `__proto__`, or an index in the billions.
  */
 class PathArguments {
   private readonly root: PathNode = new Map();

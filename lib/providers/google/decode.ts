@@ -16,12 +16,9 @@ import { provider } from './providerData.js';
 import { readSources } from './sources.js';
 
 /**
- * Decodes one response of `streamGenerateContent` (API reference, `GenerateContentResponse`). Each event contains the
- * next parts of the candidate and the usage so far. The protocol has no terminal marker. The `finish` is emitted when
- * the body ends, because parts and usage may follow the finish reason. For a refused prompt, the response contains
- * `promptFeedback.blockReason` and no candidate. A response that stopped with `CONTINUATION` has a token, which the
- * next request sends back to continue it. The grounding of the response, and an explanation of any finish reason other
- * than `stop` and `length`, are emitted as metadata once, before the finish.
+ * Decodes one response of `streamGenerateContent` (API reference, `GenerateContentResponse`). It has no terminal
+ * marker: the `finish` is emitted when the body ends, because parts and usage may follow the finish reason. A refused
+ * prompt has `promptFeedback.blockReason` and no candidate.
  */
 export const decodeGoogle = (emit: (chunk: Chunk) => void): Decoder => new GoogleDecoder(emit);
 

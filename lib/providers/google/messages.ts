@@ -32,10 +32,8 @@ export function encodeInstructions(messages: readonly Message[]): JsonObject | u
 }
 
 /**
- * The tool results of a user message are one content, in the order of their calls; the message's other parts are the
- * next content. The API requires the same number of results as calls, directly after the calls. Sources are omitted,
- * because a request cannot contain them. The `providerOptions.google` of a part are merged into its encoding, and those
- * of a message into its last part. A tool result contains only files that `acceptsInResult` has accepted.
+ * The tool results of a user message are one content, and its other parts the next one: the API requires the same
+ * number of results as calls, directly after the calls. Sources are omitted, because a request cannot contain them.
  */
 export function encodeContents(model: string, messages: readonly Message[]): readonly JsonObject[] {
   const contents: JsonObject[] = [];

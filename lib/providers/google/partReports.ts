@@ -8,11 +8,9 @@ import { unknownChunk } from '../shared/unknownChunk.js';
 type Call = Pick<ServerTool, 'id' | 'name' | 'input'>;
 
 /**
- * Reports, as metadata, what one response contains besides texts, calls of the user's functions and files. Code and its
- * result (`executableCode`, `codeExecutionResult`) and the calls of other tools that Google runs (`toolCall`,
- * `toolResponse`) become `serverTools`. Without these parts, which are sent only on request, the searches and the pages
- * that were read become `serverTools` at the end. Transcriptions become metadata, and a part of an unknown kind becomes
- * `unknown`.
+ * Reports code (`executableCode`, `codeExecutionResult`) and calls of tools that Google runs (`toolCall`,
+ * `toolResponse`) as metadata. They are sent only on request; without them, searches and read pages are reported at the
+ * end.
  */
 export class PartReports {
   /** The id of the response, which makes the ids of calls without one unique in a run. */

@@ -17,12 +17,9 @@ const descriptiveFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Turns the parts of one response (text, thoughts, calls, files and others) into chunks. Text, thoughts, calls and
- * files become chunks of the corresponding types. Any other part (`executableCode`, `codeExecutionResult`, calls of the
- * API's own tools) becomes metadata. The API requires such a part, and a signed thought, in the same position in later
- * requests: it is a provider part. A signature has to be sent back on the part that it arrived with, and a part with a
- * signature must not be joined with another part (guide "Thought signatures"). The signature of a text is thus a
- * provider part before the text, which separates it from the text before it.
+ * A signature has to be sent back on the part that it arrived with, which must not be joined with another one (guide
+ * "Thought signatures"). So a text's is a provider part before it. Calls of the API's own tools and signed thoughts are
+ * sent back in their position, as provider parts.
  */
 export class PartDecoder {
   private hasSignedText = false;

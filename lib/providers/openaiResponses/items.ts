@@ -12,12 +12,9 @@ import {
 } from './item.js';
 
 /**
- * The output items of one response, in the order in which they began. A snapshot is an item as it is contained in an
- * event or in the final response. Finds the item that an event belongs to, and opens a new item if there is none.
- * According to the reference, events identify their item by `item_id` and `output_index`. Some servers send the same
- * index for all items, an index that changes, ids that differ between events, or no ids. Therefore a known id decides.
- * If the id is unknown or missing, the call's id, the index, the type and the text so far decide. A call keeps its
- * first id, because some servers send new ids in later snapshots.
+ * The output items of one response. Some servers send the same index for all items, an index that changes, ids that
+ * differ between events, or no ids: a known id decides, else the call's id, the index, the type and the text so far. A
+ * call keeps its first id, because some servers send new ids in later snapshots.
  */
 export class Items {
   readonly all: Item[] = [];

@@ -8,10 +8,9 @@ interface Submission {
 }
 
 /**
- * What was sent to steer a response, until the next request. The server queues it, and begins another response with it
- * by itself when the response ends. If the response ends with calls, the queue is prepended to the input of the request
- * with their results. So the next request contains what the server already has, and `remove` removes it. Source:
- * OpenAI's guide "Mid-turn steering", and the types of its SDK (7.57).
+ * What was sent to steer a response. The server queues it, begins another response with it by itself, or prepends it to
+ * the results of calls: the next request must not repeat it. Source: OpenAI's guide "Mid-turn steering", and the types
+ * of its SDK (7.57).
  */
 export class Steering {
   private submissions: Submission[] = [];

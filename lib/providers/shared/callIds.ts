@@ -4,10 +4,8 @@ import type { Message } from '../../core/message.js';
 // result get the same new id.
 
 /**
- * Mistral rejects any other id with status 400 ("Tool call id was ... but must be a-z, A-Z, 0-9, with a length of 9").
- * A valid id is unchanged. An invalid id is replaced by its hash, so that a call and its result have the same id in
- * every request. The nine base-36 digits hold 46 bits of the hash. Among two million ids, two ids collided in every
- * third attempt (measured). For a thousand ids, this corresponds to one attempt in about ten million.
+ * The id that Mistral accepts: any other one is rejected (400, "Tool call id was ... but must be a-z, A-Z, 0-9, with a
+ * length of 9"). The hash has 46 bits: among two million ids, two collided in every third attempt (measured).
  */
 export function mistralCallId(id: string): string {
   return /^[a-zA-Z0-9]{9}$/.test(id) ? id : hashId(id);

@@ -12,11 +12,9 @@ interface EffortFamily {
 const lowToMax: readonly ThinkingEffort[] = ['low', 'medium', 'high', 'xhigh', 'max'];
 
 /**
- * The levels that OpenAI's API reports for models that reject others ("Unsupported value: 'minimal' is not supported
- * with the 'gpt-5.6-luna' model. Supported values are: ..."), and its reference (`reasoning_effort`). The SDK refers to
- * the guide "Reasoning" for the levels of a model, so a model that is not listed here is sent every level of the API.
- * `none` is not a level here: it disables thinking. Chat Completions rejects `max` (measured with gpt-6-astra:
- * BerriAI/litellm-docs#1173).
+ * The levels in the API's errors ("Unsupported value: 'minimal' is not supported with the 'gpt-5.6-luna' model.") and
+ * its reference (`reasoning_effort`). A model that is not listed gets every level. Chat Completions rejects `max`
+ * (measured with gpt-6-astra: BerriAI/litellm-docs#1173).
  */
 const families: readonly EffortFamily[] = [
   { models: /^o(1|3|3-mini|4-mini)$/, efforts: ['low', 'medium', 'high'] },

@@ -8,10 +8,8 @@ import { inlineDataUrl } from './files.js';
 import { isFilePart, toolResultContent } from './toolResultContent.js';
 
 /**
- * Moves the files that tools returned to where the model can read them. A file that the API does not accept in a tool
- * result follows the results in the same message of the history, which APIs encode as a message of its own after the
- * results; the result refers to it. For a file that the model cannot read at all, the result says so. So no run fails
- * because a tool returned a file.
+ * Moves the files that tools returned to where the model can read them: after the results, which refer to them. For a
+ * file that the model cannot read at all, the result says so. So no run fails because a tool returned a file.
  */
 export function placeResultFiles(
   messages: readonly Message[],
