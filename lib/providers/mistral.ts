@@ -109,10 +109,8 @@ function mistralBody(body: JsonObject): JsonObject {
 }
 
 /**
- * Mistral rejects a user message right after tool results ("Unexpected role 'user' after role 'tool'", code 3230), so a
- * short assistant message is inserted between them. Mistral also rejects a conversation that ends with an assistant
- * message, unless `prefix` asks the model to continue that message ("Expected last role User or Tool (or Assistant with
- * prefix True)").
+ * Mistral rejects a user message right after tool results ("Unexpected role 'user' after role 'tool'", code 3230), and
+ * an assistant message at the end without `prefix` ("Expected last role User or Tool (or Assistant with prefix True)").
  */
 function fixOrder(messages: readonly JsonObject[]): JsonValue {
   return messages.flatMap((message, index) => {

@@ -53,10 +53,9 @@ export function together(name: string, options: OpenModelOptions = {}): Model {
 }
 
 /**
- * The model families that write calls as text, after a special token "to signify a tool call": `<|python_tag|>` in
- * Llama 3.1 to 3.3 (https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/ and llama3_3/prompt_format.md
- * of meta-llama/llama-models), `<|python_start|>` in Llama 4 (llama4/prompt_format.md). Some of Together's names have
- * the older form `Meta-Llama-3.1`.
+ * The families that write calls as text: `<|python_tag|>` in Llama 3.1 to 3.3
+ * (https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/), `<|python_start|>` in Llama 4
+ * (llama4/prompt_format.md of meta-llama/llama-models). Some of Together's names have the older form `Meta-Llama-3.1`.
  */
 const textCallFamilies = /^meta-llama\/(?:meta-)?llama-(?:3\.[123]|4)-/i;
 

@@ -53,6 +53,12 @@ export function omitUndefined<T extends object>(fields: T): OmitUndefined<T> {
   return defined as OmitUndefined<T>;
 }
 
+/** Maps a list; the same list if no item has changed. */
+export function mapChanged<T>(list: readonly T[], map: (item: T) => T): readonly T[] {
+  const mapped = list.map(map);
+  return mapped.every((item, index) => item === list[index]) ? list : mapped;
+}
+
 export function omit(object: JsonObject, ...fields: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
 }

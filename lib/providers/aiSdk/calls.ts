@@ -3,24 +3,17 @@ import { tryParseJson } from '../../core/json/json.js';
 import type { ProviderData } from '../../core/message.js';
 import type { SdkPartOf } from './openStream.js';
 
-/** Converts the calls that the client runs to fragments. */
 export interface CallDecoder {
   start(part: SdkPartOf<'tool-input-start'>): void;
   delta(part: SdkPartOf<'tool-input-delta'>): void;
   complete(part: SdkPartOf<'tool-call'>, data: { readonly providerData?: ProviderData }): void;
-  /** Whether a call has started and is not complete. */
   readonly hasOpenCall: boolean;
 }
 
 /**
- * Creates the decoder of the calls that the client runs. The input of a call may be streamed (`tool-input-*`, with the
- * call's id); the `tool-call` then repeats it.
- *
- * Only the `tool-call` reliably shows who runs the call. So an input is emitted as it streams only if its start names
- * an offered tool and is not marked `providerExecuted`; any other call is emitted with its `tool-call`.
- *
- * @param offered The names of the client's tools.
- * @param emit Receives the fragments.
+ * The input of a call may be streamed (`tool-input-*`, with the call's id); the `tool-call` then repeats it. Only the
+ * `tool-call` reliably shows who runs the call. So an input is emitted as it streams only if its start names an offered
+ * tool and is not marked `providerExecuted`; any other call is emitted with its `tool-call`.
  */
 export function createCallDecoder(
   offered: ReadonlySet<string>,

@@ -9,12 +9,9 @@ import type { ReplayPart } from './providerData.js';
 import { createReasoningDecoder, readProviderPart } from './providerParts.js';
 import { createSourceDecoder, toFile } from './sources.js';
 
-/** Converts the content of one response to chunks. */
 export interface ContentDecoder {
   add(part: SdkPart): void;
-  /** Whether a call that the client runs has started and is not complete. */
   readonly hasOpenCall: boolean;
-  /** Ends the response. */
   readonly end: () => void;
   /** Ends an interrupted response: emits the sources that are held until the end of a text. */
   readonly interrupt: () => void;
@@ -171,7 +168,6 @@ interface TextSeparator {
   readonly separateText: () => void;
 }
 
-/** The end of a text, with its metadata. */
 const textEnd = (provider: string, metadata?: unknown): ProviderChunk => ({
   type: 'provider',
   provider,

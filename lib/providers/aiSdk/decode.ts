@@ -15,16 +15,9 @@ import { checkPart, unreadablePart } from './parts.js';
 import { hasMetadata } from './providerData.js';
 
 /**
- * Decodes the parts of a stream.
- *
- * After the `finish`, the stream is read to its end: a middleware that stores or counts responses does so in its
- * `flush`, which a cancelled stream never calls. Everything after the `finish` is ignored, including errors.
- *
- * @param provider The model's provider.
- * @param request The request. The client runs only calls of tools that it offers. Its `stop` ends the response.
- * @param redaction Returns what errors must not contain; called for an error. Default: only keys known by their shape.
- * @returns Chunks. Fails with ProviderError for an `error` part, with ProtocolError `frame` for a part that cannot be
- * read, with StreamInterruptedError if the stream ends without a `finish`, and with the source's errors.
+ * Decodes the parts of a stream. After the `finish`, the stream is read to its end: a middleware that stores or counts
+ * responses does so in its `flush`, which a cancelled stream never calls. Everything after the `finish` is ignored,
+ * including errors.
  */
 export function decodeParts(
   provider: string,

@@ -14,7 +14,6 @@ import { encodeMessages } from './messages.js';
 import type { SdkCall } from './openStream.js';
 import { optionsField } from './providerData.js';
 
-/** The model that is called. */
 export interface CallTarget {
   /** The key of the model's provider data in the messages. */
   readonly provider: string;
@@ -25,10 +24,6 @@ export interface CallTarget {
 /**
  * Encodes a request as the options of a call of the AI SDK (`LanguageModelV4CallOptions`,
  * `LanguageModelV3CallOptions`). The model's defaults apply to settings that the request omits.
- *
- * @param request The request, with a valid history.
- * @param target The model.
- * @throws ConfigurationError `options` for a setting that the AI SDK does not support.
  */
 export function encodeCall(request: ModelRequest, { provider, version, headers }: CallTarget): SdkCall {
   if (request.parallelToolCalls === false)

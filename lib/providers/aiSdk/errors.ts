@@ -24,15 +24,7 @@ const protocolErrors: ReadonlySet<string> = new Set([
   'AI_InvalidResponseDataError',
 ]);
 
-/**
- * Converts a failure of `doStream` to an error of this library.
- *
- * @param provider The model's provider.
- * @param thrown The thrown value, usually the AI SDK's `APICallError`, which has the status, headers and body of the
- * response.
- * @returns An Observable that fails with HttpError, ContextLengthError, ConnectionError (no response),
- * ConfigurationError, ProtocolError, or a ProviderError for anything else.
- */
+/** Converts a failure of `doStream` to an error of this library. */
 export function callError(provider: string, thrown: unknown): Observable<never> {
   try {
     return readCallError(provider, thrown);
@@ -64,7 +56,6 @@ function unknownCallError(provider: string, thrown: unknown, fields: Record<stri
   return reportedError(provider, `${provider} ${problem}: ${text}`, thrown, fields);
 }
 
-/** Converts a failure of the stream of parts to an error of this library. */
 export function streamError(provider: string, thrown: unknown): Error {
   try {
     const problem =
@@ -119,7 +110,6 @@ const errorFields = ({ isRetryable, data }: ErrorFields) => ({
   ...(data === undefined ? {} : { data }),
 });
 
-/** The codes of the errors that a model of this library emits. */
 const libraryCodes: ReadonlySet<unknown> = new Set([
   'configuration',
   'connection',
@@ -162,7 +152,6 @@ function knownError(provider: string, thrown: unknown): Error | undefined {
   return new ProtocolError(provider, 'frame', problem, received.slice(0, 1000));
 }
 
-/** The string-valued fields of an object; empty for any other value. */
 export const pickStrings = (value: unknown): Readonly<Record<string, string>> =>
   Object.fromEntries(
     Object.entries(isRecord(value) ? value : {}).filter(

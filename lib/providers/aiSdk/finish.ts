@@ -21,15 +21,9 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 const pauseReasons: ReadonlySet<string | undefined> = new Set(['pause_turn', 'compaction']);
 
 /**
- * Converts the `finish` part of a response.
- *
- * An interrupted stream also has a `finish`: in V4 its reason is `interrupted`; in V3 its reason is `other` without a
- * raw reason, and either there is no usage, or a call has started and is not complete.
- *
- * @param provider The model's provider.
- * @param part The `finish` part.
- * @param hasOpenCall Whether a call has started and is not complete.
- * @throws StreamInterruptedError for an interrupted response.
+ * Converts the `finish` part of a response. An interrupted stream also has a `finish`: in V4 its reason is
+ * `interrupted`; in V3 its reason is `other` without a raw reason, and either there is no usage, or a call has started
+ * and is not complete.
  */
 export function toFinish(
   provider: string,

@@ -14,14 +14,8 @@ type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'][
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 
 /**
- * Encodes the conversation as a prompt of the AI SDK (`LanguageModelV4Prompt`). Tool results become a message with the
- * role `tool`, before the other parts of the same message. What only the AI SDK's prompt has (reasoning, calls that the
- * provider ran) are provider parts. The `providerOptions` of parts and messages are passed on, with the names of the AI
- * SDK.
- *
- * @param messages The conversation, which is a valid history.
- * @param provider The key of the model's provider data.
- * @throws ConfigurationError `options` for a file whose URL is invalid.
+ * Tool results become a message with the role `tool`, before the other parts of the same message. What only the AI
+ * SDK's prompt has (reasoning, calls that the provider ran) are provider parts.
  */
 export function encodeMessages(messages: readonly Message[], provider: string): LanguageModelV4Message[] {
   return messages.flatMap((message) => {

@@ -11,16 +11,12 @@ import { isRecord } from '../../core/json/json.js';
 import { cancelStream, readStream } from '../../protocol/post.js';
 import { callError, noStream, streamError } from './errors.js';
 
-/** A model of either version. */
 export type SdkModel = LanguageModelV4 | LanguageModelV3;
 
-/** The options of a call of either version. */
 export type SdkCall = LanguageModelV4CallOptions | LanguageModelV3CallOptions;
 
-/** A stream part of either version. */
 export type SdkPart = LanguageModelV4StreamPart | LanguageModelV3StreamPart;
 
-/** The stream parts of a type. */
 export type SdkPartOf<Type extends SdkPart['type']> = Extract<SdkPart, { readonly type: Type }>;
 
 interface StreamingModel {
@@ -30,11 +26,6 @@ interface StreamingModel {
 /**
  * Calls a model and emits its parts. Each part is emitted before the next part is read. Unsubscribing cancels the
  * stream and aborts its signal.
- *
- * @param provider The model's provider, for errors.
- * @param model The model.
- * @param call The options of the call.
- * @returns The parts. Fails with the errors of `callError` and `streamError`.
  */
 export function openStream(provider: string, model: SdkModel, call: SdkCall): Observable<SdkPart> {
   return new Observable<SdkPart>((out) => {

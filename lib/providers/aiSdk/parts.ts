@@ -38,7 +38,6 @@ function requireString(part: Readonly<Record<string, unknown>>, name: string): v
   if (typeof part[name] !== 'string') throw new TypeError(`its \`${name}\` is not a string`);
 }
 
-/** The error for a part that cannot be read. */
 export function unreadablePart(provider: string, part: unknown, thrown: unknown): RivuletError {
   return new ProtocolError(
     provider,

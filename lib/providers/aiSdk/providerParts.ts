@@ -7,30 +7,22 @@ import type { SdkPart, SdkPartOf } from './openStream.js';
 import { hasMetadata, metadataField } from './providerData.js';
 import type { ReplayPart } from './providerData.js';
 
-/** Converts the reasoning of one response to thinking and replay parts. */
 export interface ReasoningDecoder {
   add(part: SdkPartOf<'reasoning-start' | 'reasoning-delta' | 'reasoning-end'>): void;
   /** Stores the reasoning so far, because another part follows. */
   readonly storeBlocks: () => void;
 }
 
-/** A block of reasoning, with what has arrived and is not stored yet. */
 interface ReasoningBlock {
   text: StringBuilder;
   metadata: unknown;
-  /** Whether there is anything to store. */
   isDirty: boolean;
 }
 
 /**
- * Creates the decoder of reasoning.
- *
- * Some models end a block only with the response, after the calls that it led to (`@ai-sdk/google`). A block belongs at
- * the position where it started, so it is stored when another part follows. Its continuation becomes a separate replay
- * part.
- *
- * @param emitThinking Receives the deltas.
- * @param store Receives the replay parts.
+ * Creates the decoder of reasoning. Some models end a block only with the response, after the calls that it led to
+ * (`@ai-sdk/google`). A block belongs at the position where it started, so it is stored when another part follows. Its
+ * continuation becomes a separate replay part.
  */
 export function createReasoningDecoder(
   emitThinking: (text: string) => void,
@@ -64,17 +56,13 @@ export function createReasoningDecoder(
 
 /** A part that the client does not act on, because the provider does. */
 export interface ProviderPart {
-  /** The metadata to emit. */
   readonly metadata: JsonObject;
-  /** The part to send back in the next request. */
   readonly replayPart?: ReplayPart;
 }
 
 /**
  * Reads a part that the provider handles itself: a call that it runs, the result of such a call, a request to approve
  * such a call, a file of its reasoning, or custom content.
- *
- * @returns The metadata and the replay part; undefined for any other part.
  */
 export function readProviderPart(part: SdkPart): ProviderPart | undefined {
   switch (part.type) {

@@ -8,7 +8,6 @@ import { metadataField } from './providerData.js';
 
 type SdkSource = SdkPartOf<'source'>;
 
-/** Converts the sources of one response to source parts, and emits each source once. */
 export interface SourceDecoder {
   /** Adds a source. A source inside a text is held until the end of the text, so that the text stays one part. */
   add(source: SdkSource, isInsideText: boolean): void;
@@ -19,14 +18,9 @@ export interface SourceDecoder {
 }
 
 /**
- * Creates the decoder of sources.
- *
  * A citation may refer to a source that also arrives as a separate part, with another id (`@ai-sdk/anthropic` generates
  * one of the two ids and uses the document's number as the other). So web pages are identified by their URL, and
  * documents by their title and file name. A held source is emitted with the passage of its citation.
- *
- * @param provider The key of the provider data.
- * @param emit Receives the sources.
  */
 export function createSourceDecoder(provider: string, emit: (source: SourcePart) => void): SourceDecoder {
   const emittedKeys = new Set<string>();
@@ -36,7 +30,6 @@ export function createSourceDecoder(provider: string, emit: (source: SourcePart)
     emittedKeys.add(getSourceKey(source));
     emit(toSource(source, provider));
   };
-  /** Takes the first held source with the key. */
   const takeHeld = (key: string): SdkSource | undefined => {
     const sources = heldByKey.get(key);
     const source = sources?.values().next().value;

@@ -13,32 +13,26 @@ const metadataNames: ReadonlyMap<string, string> = new Map([
   ['container_upload', 'containerUpload'],
 ] as const);
 
-/** Whether the type of a block is known, so that a text that arrives in it is not a part of it. */
 export const isKnownBlock = (type: string): boolean =>
   type === 'redacted_thinking' || metadataNames.has(type) || isServerCall(type) || isServerResult(type);
 
-/** Whether a block of this type is a call of a tool that Anthropic runs. */
 export const isServerCall = (type: unknown): boolean => type === 'server_tool_use' || type === 'mcp_tool_use';
 
-/** Whether a block of this type is a result of such a tool. */
 export const isServerResult = (type: unknown): boolean => typeof type === 'string' && type.endsWith(resultSuffix);
 
 const resultSuffix = '_tool_result';
 
 /**
- * Reports, as metadata, the content blocks of one response that are neither text, thinking nor calls of the user.
- *
- * The calls and results of tools that Anthropic runs become `serverTools`. A block of an unknown type becomes
- * `unknown`; if it looks like a call, and no result follows, the response must not end as if it were complete.
+ * Reports, as metadata, the content blocks of one response that are neither text, thinking nor calls of the user. The
+ * calls and results of tools that Anthropic runs become `serverTools`. A block of an unknown type becomes `unknown`; if
+ * it looks like a call, and no result follows, the response must not end as if it were complete.
  */
 export class BlockReports {
   private readonly serverTools = new Map<string, Pick<ServerTool, 'name' | 'input'>>();
   private readonly unknownCalls = new Set<string>();
 
-  /** @param out Receives the metadata. */
   constructor(private readonly out: ChunkReceiver) {}
 
-  /** Reports a complete block. */
   add(block: JsonObject): void {
     const type = nonEmptyString(block['type']) ?? '';
     if (isServerCall(type)) this.addCall(block);
@@ -46,7 +40,6 @@ export class BlockReports {
     else if (!/^(redacted_)?thinking$/.test(type)) this.addOther(block, type);
   }
 
-  /** Whether a block of an unknown type looks like a call of a tool that Anthropic does not run. */
   hasUnknownCall(): boolean {
     return this.unknownCalls.size > 0;
   }

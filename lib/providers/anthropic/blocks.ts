@@ -19,12 +19,8 @@ const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /**
- * Turns the content blocks of one response into chunks.
- *
- * Text blocks become text chunks, and `tool_use` blocks become fragments of tool calls. All other blocks (signed
- * thinking, calls and results of Anthropic's own tools, unknown types) have to be sent back unchanged and in the same
- * position: each is a provider part. So is the end of a text block (`{ type: 'text' }`), if the text has citations or
- * must not be joined with the next one. A block of an unknown type follows the text that it contains.
+ * Blocks other than texts and `tool_use` have to be sent back unchanged and in their position: each is a provider part.
+ * So is the end of a text (`{ type: 'text' }`) with citations, or which must not be joined with the next one.
  */
 export class BlockDecoder {
   private readonly calls: CallFragments;
@@ -36,7 +32,6 @@ export class BlockDecoder {
   /** Whether a text was emitted that the next one would be joined with. */
   private hasOpenText = false;
 
-  /** @param out Receives the chunks, in order. */
   constructor(private readonly out: ChunkReceiver) {
     this.calls = new CallFragments(out);
   }
@@ -72,12 +67,10 @@ export class BlockDecoder {
     if (block) this.close(block);
   }
 
-  /** Closes the block that is still open, unless it is a tool call. Call it at the end of the response. */
   end(): void {
     if (this.current && this.current.type !== 'tool_use') this.close(this.current);
   }
 
-  /** Whether a block of an unknown type looks like a call of a tool that Anthropic does not run. */
   hasUnknownCall(): boolean {
     return this.reports?.hasUnknownCall() ?? false;
   }
@@ -131,7 +124,6 @@ export class BlockDecoder {
     else if (fields['citations'] !== undefined) this.emitPart({ type, citations: fields['citations'] });
   }
 
-  /** Closes a block that is sent back as it is. */
   private closeOther(block: OpenBlock): void {
     const { fields, json } = block;
     const input = json === '' ? undefined : tryParseJson(json);
@@ -150,7 +142,6 @@ export class BlockDecoder {
     else block.json += json;
   }
 
-  /** Adds a delta to a text, to thinking or to a tool call. */
   private appendToStreamed(block: OpenBlock, delta: JsonObject): void {
     const { type, text, thinking, signature } = delta;
     this.emitText('text', text);
@@ -162,7 +153,6 @@ export class BlockDecoder {
     if (type !== 'text_delta' && type !== undefined && !blockTypesByDelta.has(type)) this.out.emit(unknownChunk(delta));
   }
 
-  /** Adds a delta to a block that is sent back as it is. */
   private appendToOther(block: OpenBlock, delta: JsonObject): void {
     this.emitText('thinking', delta['thinking']);
     if (delta['type'] === 'text_delta') {

@@ -81,12 +81,7 @@ export function computer({ execute, definition = {} }: ComputerOptions): readonl
   );
 }
 
-/**
- * Returns the definition of a toolset, of which a request offers some members: the others are disabled.
- *
- * @param definition The definition, as the members have it.
- * @param names The names of the members in the request.
- */
+/** Returns the definition of a toolset, of which a request offers some members: the others are disabled. */
 export function toolsetDefinition(definition: JsonObject, names: readonly string[]): JsonObject {
   const disabled = Object.keys(memberFields).filter((name) => !names.includes(name));
   if (definition['type'] !== toolsetType || disabled.length === 0) return definition;

@@ -11,13 +11,8 @@ import { BlockDecoder } from './blocks.js';
 import { toFinishReason, UsageCounter } from './finish.js';
 
 /**
- * Decodes one streamed response of the Messages API (platform.claude.com, "Streaming messages").
- *
- * Content arrives in blocks. A block starts, receives deltas and stops. `message_delta` contains the stop reason and
- * the final usage; `message_stop` ends the response. Unknown events and blocks are not errors: the API's versioning
- * policy says that new types may be added.
- *
- * @param emit Receives the chunks, in order.
+ * Decodes one response of the Messages API (platform.claude.com, "Streaming messages"). Unknown events and blocks are
+ * not errors: the API's versioning policy says that new types may be added.
  */
 export const decodeAnthropic = (emit: (chunk: Chunk) => void): Decoder => new AnthropicDecoder(emit);
 

@@ -16,14 +16,6 @@ import type { AnthropicTool } from './serverTools.js';
 /**
  * Encodes a streaming request of the Messages API (its reference, "Create a Message"). Settings that the request omits
  * keep the API's defaults, except for `max_tokens`, which the API requires.
- *
- * @param model The model's name.
- * @param request The request.
- * @param serverTools The tools that Anthropic runs. Code runs in the container of the last response that has one, or in
- * a new container if that one no longer exists. Default: none.
- * @returns The request. If its container no longer exists, its fallback is the same request without a container.
- * @throws ConfigurationError `options` for a `seed`, for a file or a setting that the model does not support, and for a
- * tool that has the same name as one of the `serverTools`.
  */
 export function encodeAnthropic(
   model: string,

@@ -9,8 +9,6 @@ import { withProviderOptions } from '../shared/providerOptions.js';
  * Encodes a file (Messages API reference, `ImageBlockParam` and `DocumentBlockParam`): images and PDFs by URL or as
  * bytes, text files as text. The fields of the part's `providerData.anthropic` and `providerOptions.anthropic` are
  * copied to the block, for example `{ context: '...' }`.
- *
- * @throws ConfigurationError `options` for a file that the API does not accept.
  */
 export function encodeFile(part: FilePart): JsonObject {
   const file = inlineDataUrl(part);
@@ -26,14 +24,12 @@ export function encodeFile(part: FilePart): JsonObject {
   return withProviderOptions(block, 'anthropic', part);
 }
 
-/** Whether the API accepts a file. */
 export const isSupported = (file: FilePart): boolean => encodeSource(inlineDataUrl(file)) !== undefined;
 
 const isImageFile = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).startsWith('image/');
 
 const imageTypes: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
 
-/** Encodes the content of a file; undefined if the API does not accept it. */
 function encodeSource(file: FilePart): JsonObject | undefined {
   const { data, url } = file;
   const mediaType = baseMediaType(file.mediaType);

@@ -25,10 +25,8 @@ export const toFinishReason = (stopReason: string): FinishReason =>
   finishReasons.get(stopReason) ?? commonFinishReason(stopReason);
 
 /**
- * Collects the token counts of one response.
- *
- * The API's counts are cumulative; the input grows when server tools run. `input_tokens` does not include cached
- * tokens; `output_tokens` includes thinking.
+ * Collects the token counts of one response. The API's counts are cumulative; the input grows when server tools run.
+ * `input_tokens` does not include cached tokens; `output_tokens` includes thinking.
  */
 export class UsageCounter {
   private readonly reports = new UsageReports(inputCounts, outputCounts);

@@ -13,9 +13,7 @@ import type { WireMessage } from './repair.js';
 
 const provider = 'anthropic';
 
-/** Facts about the conversation that the encoding of one message needs. */
 interface Conversation {
-  /** Returns the valid id for the id of a call. */
   readonly toValidId: (id: string) => string;
   /** The toolsets of calls of client toolsets, by the id of the call. */
   readonly toolsets: ReadonlyMap<string, JsonValue>;
@@ -23,9 +21,8 @@ interface Conversation {
 
 /**
  * Encodes a conversation as a system prompt and messages of content blocks. Blank texts are omitted, because the API
- * rejects them ("text content blocks must contain non-whitespace text"); so are messages that become empty.
- *
- * The `providerOptions.anthropic` of a part are merged into its block, and those of a message into its last block.
+ * rejects them ("text content blocks must contain non-whitespace text"); so are messages that become empty. The
+ * `providerOptions.anthropic` of a part are merged into its block, and those of a message into its last block.
  */
 export function encodeMessages(messages: readonly Message[]): {
   readonly system: JsonValue | undefined;
@@ -56,7 +53,6 @@ function isSelfContained({ role, parts }: Message): boolean {
   return parts.every((part) => part.type !== 'toolCall' || (isValidCallId(part.id) && toolsetName(part) === undefined));
 }
 
-/** Encodes the system prompt: as a text, or as blocks if a block has options. */
 function encodeSystem(messages: readonly Message[]): JsonValue | undefined {
   const blocks = messages
     .filter(({ role }) => role === 'system')
@@ -130,7 +126,6 @@ function encodeResult(part: ToolResultPart, { toValidId, toolsets }: Conversatio
   return content.length === 0 ? block : { ...block, content };
 }
 
-/** Encodes the result itself: as a text, or, with files, as blocks. */
 function encodeResultContent(part: ToolResultPart): string | readonly JsonObject[] {
   const contents = toolResultContent(part);
   if (!contents.some(({ type }) => type === 'file'))

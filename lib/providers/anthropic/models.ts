@@ -4,7 +4,6 @@ import type { JsonObject } from '../../core/json/json.js';
 import type { ModelRequest, ThinkingEffort } from '../../core/model.js';
 import { lookUpEffort } from '../shared/thinkingEffort.js';
 
-/** The features that a family of models supports. */
 interface Family {
   /** The maximum length of a response in tokens, including thinking. */
   readonly maxTokens: number;
@@ -36,13 +35,12 @@ const effortsWithoutXhigh = { minimal: 'low', low: 'low', medium: 'medium', high
 
 /**
  * Patterns of model names, with the family of each; the first match is used. A name may have a prefix or contain dots
- * (`anthropic/claude-sonnet-4.5` at gateways, `anthropic.claude-opus-4-6-v1` at Bedrock).
- *
- * Sources at platform.claude.com: "Models overview" (limits; the pages disagree about the 4.6 family, so the lower
- * limit is used for Sonnet), "Adaptive thinking" (which models accept a budget, and for which models thinking cannot be
- * switched off), "Effort" (`xhigh` since Opus 4.7), "Structured outputs" (supported since Opus 4.1 and the 4.5 family),
- * and the migration guides to Opus 4.7 and Fable 5 (sampling), Opus 5.5, Sonnet 5.5 and Haiku 5.5 (forced tools,
- * sampling, `between_tools`).
+ * (`anthropic/claude-sonnet-4.5` at gateways, `anthropic.claude-opus-4-6-v1` at Bedrock). Sources at
+ * platform.claude.com: "Models overview" (limits; the pages disagree about the 4.6 family, so the lower limit is used
+ * for Sonnet), "Adaptive thinking" (which models accept a budget, and for which models thinking cannot be switched
+ * off), "Effort" (`xhigh` since Opus 4.7), "Structured outputs" (supported since Opus 4.1 and the 4.5 family), and the
+ * migration guides to Opus 4.7 and Fable 5 (sampling), Opus 5.5, Sonnet 5.5 and Haiku 5.5 (forced tools, sampling,
+ * `between_tools`).
  */
 const families: readonly (readonly [RegExp, Family])[] = [
   [/claude-(3-(opus|sonnet|haiku)|2|instant)/, { maxTokens: 4096, thinking: 'none', typedOutput: false }],
@@ -123,7 +121,6 @@ export function findFamily(model: string): Family {
   return families.find(([pattern]) => pattern.test(name))?.[1] ?? otherFamily;
 }
 
-/** The fields of a request that depend on how the model thinks. */
 interface ThinkingFields {
   readonly max_tokens: number;
   readonly thinking?: JsonObject;
@@ -146,8 +143,6 @@ const adaptiveThinking: JsonObject = { type: 'adaptive', display: 'summarized' }
  * Encodes the limits for thinking and for the response (platform.claude.com, "Adaptive thinking", "Extended thinking",
  * "Effort"). `thinking: true` requests a medium budget from a `budget` family; any other family decides itself how long
  * to think.
- *
- * @throws ConfigurationError `options` for a setting that the model's family does not support.
  */
 export function encodeThinking(model: string, { thinking, maxOutputTokens }: ModelRequest): ThinkingFields {
   const family = findFamily(model);
@@ -187,11 +182,7 @@ export function encodeThinking(model: string, { thinking, maxOutputTokens }: Mod
   throw unsupported(model, problem, "Pass an effort: thinking: { effort: 'low' }.");
 }
 
-/**
- * Encodes a thinking budget, which has to be at least 1024 tokens and less than the limit of the response.
- *
- * @param isExplicit Whether the user chose this budget. Any other budget is reduced to fit a small limit.
- */
+/** Encodes a thinking budget, which has to be at least 1024 tokens and less than the limit of the response. */
 function encodeBudget(model: string, budget: number, isExplicit: boolean, limit: number | undefined): ThinkingFields {
   const max_tokens = limit ?? Math.max(findFamily(model).maxTokens, budget + MIN_BUDGET);
   const budget_tokens = isExplicit ? budget : Math.max(MIN_BUDGET, Math.min(budget, Math.floor(max_tokens / 2)));
@@ -228,13 +219,9 @@ const unsupported = (model: string, problem: string, nextStep: string) =>
   new ConfigurationError('options', `${model} ${problem}.`, nextStep);
 
 /**
- * Drops the thinking budget if the API would reject it: if the conversation ends with tool results, and no model
- * message since the last question starts with thinking (400, "When `thinking` is enabled, a final `assistant` message
- * must start with a thinking block"). The calls were then made by another provider, or without thinking. After the next
- * question, the budget is sent again. The API accepts adaptive thinking with any history.
- *
- * @param fields The fields of the request.
- * @param messages The encoded conversation.
+ * Drops the thinking budget where the API rejects it, after calls that were made without thinking (400, "When
+ * `thinking` is enabled, a final `assistant` message must start with a thinking block"). The next question has it
+ * again. Adaptive thinking is accepted with any history.
  */
 export function withoutRejectedThinking(
   fields: ThinkingFields,
@@ -256,5 +243,4 @@ function lacksThinkingInLastRound(messages: readonly JsonObject[]): boolean {
   return resultMessages > 0;
 }
 
-/** Whether a content block of this type is thinking. */
 export const isThinkingBlock = (type: unknown): boolean => type === 'thinking' || type === 'redacted_thinking';

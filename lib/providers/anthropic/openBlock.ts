@@ -7,9 +7,7 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
  */
 const streamedBlocks: ReadonlySet<string> = new Set(['text', 'thinking', 'tool_use']);
 
-/** A block that has started but has not stopped. */
 export class OpenBlock {
-  /** Whether its content is emitted as chunks. */
   readonly isStreamed: boolean;
   /**
    * The fields to send back in the next request: for a text only its citations, for a tool call none (their other
@@ -28,7 +26,6 @@ export class OpenBlock {
     this.isStreamed = streamedBlocks.has(type);
   }
 
-  /** Adds the fields of a delta. */
   appendAll(delta: JsonObject): void {
     for (const [name, value] of Object.entries(delta)) if (name !== 'type') this.append(name, value);
   }

@@ -3,7 +3,6 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { isServerCall, isServerResult } from './blockReports.js';
 import { isThinkingBlock } from './models.js';
 
-/** A message in the API's format. */
 export interface WireMessage extends JsonObject {
   readonly role: 'user' | 'assistant';
   readonly content: readonly JsonObject[];
@@ -17,9 +16,6 @@ export interface WireMessage extends JsonObject {
  *   stays while the model's turn is open, because the API then runs the tool: nothing but tool results follows it.
  * - A result of such a tool without its call.
  * - Thinking at the end of a message ("The final block in an assistant message cannot be `thinking`").
- *
- * @param messages The encoded messages.
- * @returns The same array if nothing had to be removed. Messages that became empty are omitted.
  */
 export function removeRefusedBlocks(messages: readonly WireMessage[]): readonly WireMessage[] {
   const unpaired = findUnpaired(messages);

@@ -30,7 +30,6 @@ const rejectedKeywords: ReadonlySet<string> = new Set([
   'else',
 ]);
 
-/** The string formats that the API supports. */
 const supportedFormats: ReadonlySet<unknown> = new Set([
   'date-time',
   'time',
@@ -54,10 +53,6 @@ const rules: SchemaRules = { api: 'anthropic', accepts: isAccepted, constants: t
 /**
  * Converts a JSON Schema to a schema that the API accepts. Objects accept no other properties. Constraints that the API
  * rejects with status 400 move to the description, so that the model still reads them.
- *
- * @param schema The original schema. It is not modified.
- * @param subject Whose schema it is, for errors. Default: the output.
- * @throws ConfigurationError `schema` for recursion and for a record, which the API cannot express.
  */
 export const outputSchema = (schema: JsonSchema, subject = 'The output'): JsonSchema =>
   adaptSchema(schema, rules, subject);

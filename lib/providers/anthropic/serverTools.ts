@@ -121,8 +121,6 @@ export const anthropicTools = {
   /**
    * Searches the request's own tools that have `providerOptions: { anthropic: { defer_loading: true } }`: the model
    * sees these only after it has found them. At least one tool must not be deferred: the search tool itself is enough.
-   *
-   * @param by How the model searches: with a regular expression, or with words (`bm25`). Default: `regex`.
    */
   toolSearch(by: 'regex' | 'bm25' = 'regex'): AnthropicTool {
     return createTool(`tool_search_tool_${by}_20251119`, `tool_search_tool_${by}`, {});
@@ -167,13 +165,7 @@ export function uniqueTools(tools: readonly AnthropicTool[]): readonly Anthropic
   return [...new Map(tools.map((tool) => [nonEmptyString(tool.definition['name']) ?? tool, tool])).values()];
 }
 
-/**
- * Adds the betas of the tools to the user's `anthropic-beta` header, without duplicates.
- *
- * @param headers The user's headers.
- * @param tools The tools that Anthropic runs.
- * @returns The headers with the betas added; `headers` itself if no tool requires a beta.
- */
+/** Adds the betas of the tools to the user's `anthropic-beta` header, without duplicates. */
 export function withBetas(
   headers: Readonly<Record<string, string>> | undefined,
   tools: readonly AnthropicTool[],

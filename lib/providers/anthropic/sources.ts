@@ -16,9 +16,6 @@ export function readCitedSource(citation: JsonObject): SourcePart {
  * Returns the sources and files in a result of a tool that Anthropic runs: a fetched page and its content
  * (`web_fetch_result`), and the ids of files that code created. The stream does not contain the bytes of such files.
  * The results of a search become sources only when the response cites them.
- *
- * @param block The content block. Only result blocks contain sources and files.
- * @returns The chunks; an empty array for any other block.
  */
 export function readResultChunks({ type, content }: JsonObject): readonly (SourceChunk | FileChunk)[] {
   if (!isJsonObject(content)) return [];

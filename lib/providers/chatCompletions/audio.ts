@@ -9,19 +9,16 @@ import type { FilePart } from '../../core/message.js';
 export class AudioCollector {
   private readonly fragments: string[] = [];
 
-  /** Whether no bytes were added. */
   get isEmpty(): boolean {
     return this.fragments.length === 0;
   }
 
-  /** Adds the audio of a delta, or of a message that repeats the response. Returns its transcript. */
   add(audio: JsonObject): string {
     const data = nonEmptyString(audio['data']);
     if (data !== undefined) this.fragments.push(data);
     return nonEmptyString(audio['transcript']) ?? '';
   }
 
-  /** The audio; undefined if there is none. */
   file(): FilePart | undefined {
     const [first] = this.fragments;
     if (first === undefined) return undefined;

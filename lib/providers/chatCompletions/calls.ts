@@ -15,24 +15,17 @@ import type { ChunkReceiver } from '../shared/chunkEmitter.js';
  * Fragments are not joined here. Empty entries are skipped. Calls of an unknown type become metadata.
  */
 export class CallReader {
-  /** Whether a fragment was emitted. */
   hasCalls = false;
   /** Whether a call had an unknown type, so that the client cannot answer it. */
   hasUnknownCalls = false;
   private customCalls: CustomCallReader | undefined;
 
-  /**
-   * @param provider The key of the provider data.
-   * @param out Receives the fragments.
-   * @param wholeCalls Whether the server sends each call complete. Default: false.
-   */
   constructor(
     private readonly provider: string,
     private readonly out: ChunkReceiver,
     private readonly wholeCalls = false,
   ) {}
 
-  /** Emits the fragments in a delta or a message. */
   read(delta: JsonObject): void {
     const { tool_calls, function_call } = delta;
     if (!tool_calls && !function_call) return;

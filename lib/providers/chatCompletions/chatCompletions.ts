@@ -5,12 +5,7 @@ import type { Dialect } from './dialect.js';
 import { createEncoders, encodeChatCompletions } from './encode.js';
 import { placeResultFile } from './messages.js';
 
-/**
- * The wire of the Chat Completions API, which OpenAI defined and most servers implement.
- *
- * @param model The model's name on the server.
- * @param dialect How the server's requests differ from OpenAI's.
- */
+/** The wire of the Chat Completions API, which OpenAI defined and most servers implement. */
 export function chatCompletions(model: string, dialect: Dialect): Wire {
   const encoders = createEncoders(dialect);
   return {

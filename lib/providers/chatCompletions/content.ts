@@ -1,10 +1,8 @@
 import { asArray, isRecord, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 
-/** The kinds of text in a response. */
 export type TextKind = 'text' | 'thinking' | 'refusal';
 
-/** Consecutive text of one kind. */
 export interface TextSegment {
   readonly kind: TextKind;
   readonly text: string;

@@ -12,14 +12,9 @@ import type { Dialect } from './dialect.js';
 import { readError, toFinishReason, readRawReason, readUsage } from './finish.js';
 
 /**
- * Decodes one response of the Chat Completions API, from any server that implements it.
- *
  * The `finish` is emitted when the response ends, because usage (OpenAI) and even deltas (several gateways) may arrive
  * after the finish reason. The cost of the response, which OpenRouter reports with the usage, is emitted as the
  * metadata field `cost`, before the `finish`.
- *
- * @param dialect The provider's name, used in errors and as the key of provider data, and what its server expects back.
- * @param emit Receives the chunks, in order.
  */
 export const decodeChatCompletions = (dialect: ResponseDialect, emit: (chunk: Chunk) => void): Decoder =>
   new ChatCompletionsDecoder(dialect, emit);

@@ -26,10 +26,6 @@ export class DeltaDecoder {
   private emittedKeys: Set<string> | undefined;
   private hasPlainReasoning = false;
 
-  /**
-   * @param dialect The key of the provider data, and what the server expects back.
-   * @param out Receives the chunks, in order.
-   */
   constructor(
     private readonly dialect: Pick<Dialect, 'provider' | 'otherContent' | 'replay' | 'wholeCalls'>,
     private readonly out: ChunkReceiver,
@@ -37,17 +33,14 @@ export class DeltaDecoder {
     this.calls = new CallReader(dialect.provider, out, dialect.wholeCalls);
   }
 
-  /** Whether the model refused to answer. */
   get hasRefusal(): boolean {
     return this.texts.refusal !== undefined;
   }
 
-  /** Whether the only calls of the response have an unknown type, so that the client cannot answer them. */
   get hasOnlyUnknownCalls(): boolean {
     return this.calls.hasUnknownCalls && !this.calls.hasCalls;
   }
 
-  /** Emits the content of a delta. */
   delta(delta: JsonObject): void {
     const { content } = delta;
     const field = onlyField(delta);
@@ -89,12 +82,10 @@ export class DeltaDecoder {
     if (!this.calls.hasCalls) this.calls.read(message);
   }
 
-  /** Keeps the unknown fields of a frame without a choice, for the metadata. */
   addUnknown(frame: JsonObject): void {
     this.unknown.addFrame(frame);
   }
 
-  /** Emits a source, unless it was emitted before. */
   emitSource(source: SourcePart): void {
     const key = `source ${source.url ?? source.id}`;
     const keyWithText = source.text === undefined ? key : `${key}\n${source.text}`;
@@ -105,8 +96,6 @@ export class DeltaDecoder {
   /**
    * Emits what completes only at the end: the audio, the ends of free-form calls, unknown fields as metadata, and what
    * is to be sent back with the message in the next request.
-   *
-   * @param isTruncated Whether the response is incomplete. Its free-form calls are not ended then.
    */
   end(isTruncated: boolean): void {
     if (!isTruncated) this.calls.end();
@@ -157,7 +146,6 @@ export class DeltaDecoder {
     return this.hasPlainReasoning ? text : (this.dialect.otherContent?.readReasoningDetails(delta) ?? '');
   }
 
-  /** Returns the transcript. */
   private readAudio({ audio }: JsonObject): string {
     if (!isJsonObject(audio)) return '';
     this.audio ??= new AudioCollector();

@@ -3,11 +3,8 @@ import type { FilePart, Message, SourcePart } from '../../core/message.js';
 import type { ModelRequest, Thinking } from '../../core/model.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 
-/** The fields of a response that a server expects back, unchanged, in the history of the next request. */
 export interface Replay {
-  /** Creates the collector of one response. */
   createCollector(provider: string, out: ChunkReceiver): ReplayCollector;
-  /** Creates the fields of an assistant message: its content, and what the server expects back with it. */
   fields(message: Message, provider: string): JsonObject;
 }
 
@@ -15,7 +12,6 @@ export interface Replay {
 export interface ReplayCollector {
   /** Whether no reasoning was added. Thoughts in the content are not counted. */
   readonly hasNoReasoning: boolean;
-  /** Adds the fields of a delta. */
   add(delta: JsonObject): void;
   /** Adds the next part of the content: a thought is held, and emitted before any other part. */
   addPart(part?: unknown): void;
@@ -25,15 +21,10 @@ export interface ReplayCollector {
 
 /** Reads response content that OpenAI's API does not have. */
 export interface OtherContent {
-  /** Reads the files of a delta or a message. */
   readFiles(delta: JsonObject): readonly FilePart[];
-  /** Reads the sources to which a delta or a message refers, besides its annotations. */
   readReferences(delta: JsonObject): readonly SourcePart[];
-  /** Reads the sources of a frame. */
   readFrameSources(frame: JsonObject): readonly SourcePart[];
-  /** Reads the thinking of a delta or a message that has no plain reasoning. */
   readReasoningDetails(delta: JsonObject): string;
-  /** Reads the cost of the response from a frame. */
   readCost(frame: JsonObject): number | undefined;
   /** Reads the failure of a frame, if it is not in the field `error`. */
   readFailure(frame: JsonObject): JsonObject | undefined;

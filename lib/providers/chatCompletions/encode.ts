@@ -14,12 +14,6 @@ import { encodeMessage } from './messages.js';
 /**
  * Encodes a request for the Chat Completions API. The request asks for a streamed response with usage. The server's
  * defaults apply to settings that the request omits.
- *
- * @param model The model's name.
- * @param request The request.
- * @param dialect How the server's requests differ from OpenAI's.
- * @param encoders Encode messages and tools; pass the same for all requests of a model, for their caches.
- * @throws ConfigurationError for a file or a setting that the API does not support.
  */
 export function encodeChatCompletions(
   model: string,
@@ -45,13 +39,11 @@ export function encodeChatCompletions(
   return { path, body: dialect.body?.(body, request) ?? body };
 }
 
-/** The encoders of a dialect. Each message and each tool is encoded once. */
 interface Encoders {
   readonly message: (message: Message) => readonly JsonObject[];
   readonly tool: (tool: ToolDefinition) => JsonObject;
 }
 
-/** Creates the encoders of all requests of a model. */
 export function createEncoders(dialect: Dialect): Encoders {
   return {
     message: memoizePerMessage((message) => encodeMessage(message, dialect)),
@@ -116,9 +108,6 @@ function encodeThinking(thinking: Thinking | undefined, dialect: Dialect): JsonO
  * Creates an encoder of `thinking` as `reasoning_effort`, as OpenAI documents it. `true` keeps the model's default.
  * `false` becomes `none`, which disables thinking (models before gpt-5.1 reject it). The API has no field for a budget:
  * if there is also an effort, the budget is ignored.
- *
- * @param provider The provider's name, for errors.
- * @returns The encoder. It throws a ConfigurationError `options` for a budget without an effort.
  */
 export function reasoningEffort(provider: string): (thinking: Thinking) => JsonObject {
   return (thinking) => {

@@ -15,7 +15,6 @@ import {
 import { commonFinishReason } from '../shared/finishReasons.js';
 import type { Dialect } from './dialect.js';
 
-/** The finish reasons of the Chat Completions API, and the finish reasons that servers add. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['stop', 'stop'],
   ['length', 'length'],
@@ -30,7 +29,6 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['network_error', 'error'], // Z.ai
 ] as const);
 
-/** Converts a raw finish reason. Gateways forward the raw finish reasons of other APIs. */
 export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 
@@ -110,11 +108,6 @@ function isReasoningSeparate(input = 0, completion = 0, reasoning = 0, total?: n
  * Reads the error that a frame reports, if any. After status 200, servers report errors in many ways: `error` as an
  * object or a string at the top level (OpenAI, OpenRouter), in the choice (OpenRouter) or in `x_groq` (Groq), `event:
  * error`, `"object": "error"` (vLLM), or a bare `{ "detail" }` or `{ "message", "code" }` (FastAPI, gateways).
- *
- * @param dialect The provider's name, for the error, and the messages of a context that is too long.
- * @param frame The parsed frame.
- * @param event The `event:` field of the frame.
- * @param choice The choice at index 0, if the frame has one.
  */
 export function readError(
   {
@@ -149,7 +142,6 @@ function reportedError(frame: JsonObject, choice: JsonObject | undefined): unkno
   return [frame['error'], choice?.['error'], objectOrEmpty(groq)['error']].find((error) => hasContent(error));
 }
 
-/** How much of an error without a message is quoted, in characters. */
 const MAX_QUOTE = 500;
 
 /** No empty value has more levels. */

@@ -5,7 +5,6 @@ import { parseDataUrl } from '../shared/files.js';
 import type { OtherContent } from './dialect.js';
 import { toSource } from './sources.js';
 
-/** What servers other than OpenAI's send. */
 export const otherContent: OtherContent = {
   readFiles,
   readReferences,
@@ -35,7 +34,6 @@ function readFile(part: unknown): readonly FilePart[] {
   return toFiles(isRecord(image) ? image['url'] : image, 'image/*');
 }
 
-/** The type of a file by URL is unknown. */
 function toFiles(url: unknown, mediaType: string, name?: string): readonly FilePart[] {
   const text = nonEmptyString(url);
   if (text === undefined) return [];
@@ -61,7 +59,6 @@ const storedFile = (fileId: string): FilePart => ({
   providerData: { mistral: { file_id: fileId } },
 });
 
-/** Reads Mistral's reference parts. */
 function readReferences(delta: JsonObject): readonly SourcePart[] {
   return contentParts(delta['content']).flatMap(readReference);
 }
@@ -107,7 +104,6 @@ function readReasoningDetails(delta: JsonObject): string {
     .join('');
 }
 
-/** Reads the cost of the response, which OpenRouter reports with the usage. */
 function readCost(frame: JsonObject): number | undefined {
   return finiteNumber(objectOrEmpty(frame['usage'])['cost']);
 }

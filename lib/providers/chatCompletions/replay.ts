@@ -81,7 +81,6 @@ class OpenReplayCollector implements ReplayCollector {
 /** A part of the content that Mistral expects back at its place: `{ type: 'thinking', thinking: [...] }`. */
 const isThought = ({ type }: JsonObject): boolean => type === 'thinking';
 
-/** What the servers other than OpenAI's expect back. */
 export const replay: Replay = {
   createCollector: (provider, out) => new OpenReplayCollector(provider, out),
   fields: replayFields,
@@ -96,7 +95,6 @@ function replayFields(message: Message, provider: string): JsonObject {
   return omitUndefined({ content, reasoning_content, reasoning_details, annotations });
 }
 
-/** The content parts of a message: its thoughts, and the texts between them. */
 function contentWithThoughts({ parts }: Message, provider: string): readonly JsonObject[] {
   const content: JsonObject[] = [];
   let text = '';

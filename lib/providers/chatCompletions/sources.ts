@@ -14,7 +14,6 @@ function readAnnotation(annotation: unknown): SourcePart[] {
   return toSource(citation['url'], citation['title'], citation['content'], position);
 }
 
-/** A source; none without a URL. */
 export function toSource(
   url: unknown,
   title?: unknown,

@@ -53,12 +53,10 @@ const knownFrameFields: ReadonlySet<string> = new Set([
   'obfuscation',
 ]);
 
-/** Collects what one response contains beside the documented fields. */
 export class UnknownCollector {
   /** The collected data: `{ delta, frame, content }`; undefined if there is none. */
   data: Record<string, JsonValue> | undefined;
 
-  /** Adds the unknown fields and parts of a delta or a message. The last value of a field counts. */
   addDelta(delta: JsonObject): void {
     this.addFields('delta', delta, knownFields);
     for (const part of contentParts(delta['content']))
@@ -68,7 +66,6 @@ export class UnknownCollector {
       }
   }
 
-  /** Adds the unknown fields of a frame without a choice. */
   addFrame(frame: JsonObject): void {
     this.addFields('frame', frame, knownFrameFields);
   }

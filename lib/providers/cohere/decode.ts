@@ -13,8 +13,6 @@ import { readSources } from './sources.js';
 /**
  * Decodes one response of the Chat API (docs.cohere.com, "A Guide to Streaming Responses" and "Streaming for tool
  * use"). The event `message-end` is the terminal marker. Unknown events and contents become metadata.
- *
- * @param emit Receives the chunks, in order.
  */
 export const decodeCohere = (emit: (chunk: Chunk) => void): Decoder => new CohereDecoder(emit);
 

@@ -11,10 +11,6 @@ import { encodeMessages } from './messages.js';
 /**
  * Encodes a request for the Chat API (docs.cohere.com, "Chat with Streaming", v2). The API's defaults apply to settings
  * that the request omits.
- *
- * @param model The model's name.
- * @param request The request.
- * @throws ConfigurationError for a file or a setting that the API does not support.
  */
 export function encodeCohere(model: string, request: ModelRequest): WireRequest {
   const { tools = [], output, thinking } = request;
@@ -60,7 +56,6 @@ const encodeTool = (tool: ToolDefinition): JsonObject => functionTool(tool, 'coh
 /** The API has no value for `auto`, which is its default. */
 const toolChoices = { auto: undefined, required: 'REQUIRED', none: 'NONE' } as const;
 
-/** Models that support thinking think by default. The only setting is a token budget. */
 function encodeThinking(thinking: Thinking): JsonObject {
   if (typeof thinking === 'boolean') return { type: thinking ? 'enabled' : 'disabled' };
   const { effort, budget = effort && lookUpEffort('cohere', effort, budgets) } = thinking;

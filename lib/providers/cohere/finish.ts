@@ -9,7 +9,6 @@ import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { contextLengthError, errorDetails, inParentheses } from '../../protocol/errorDetails.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 
-/** The finish reasons of the Chat API; the last two are from version 1. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['COMPLETE', 'stop'],
   ['STOP_SEQUENCE', 'stop'],
@@ -19,15 +18,12 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['ERROR_TOXIC', 'contentFilter'],
 ] as const);
 
-/** Converts a raw finish reason. Gateways forward the raw finish reasons of other APIs. */
 export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason.toUpperCase()) ?? commonFinishReason(rawReason);
 
 /**
  * Reads the error that the end of a response reports, if any. According to the reference, `ERROR` is "an internal
  * error", so a retry may succeed, as after `TIMEOUT`.
- *
- * @param delta The `delta` of `message-end`.
  */
 export function readError(delta: JsonObject): RivuletError | undefined {
   const rawReason = nonEmptyString(delta['finish_reason']);
@@ -46,8 +42,6 @@ export function readError(delta: JsonObject): RivuletError | undefined {
 /**
  * Reads the usage at the end of a response. `tokens` counts everything that the model read and wrote; `billed_units`
  * excludes what Cohere adds to a prompt.
- *
- * @param delta The `delta` of `message-end`.
  */
 export function readUsage(delta: JsonObject): Usage {
   const usage = objectOrEmpty(delta['usage']);

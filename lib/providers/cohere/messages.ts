@@ -13,10 +13,6 @@ import type { ToolResultContent } from '../shared/toolResultContent.js';
 /**
  * Encodes the conversation as the API's messages (docs.cohere.com, "Tool use - basic usage", on managing the state). A
  * message becomes zero or more messages of the API.
- *
- * @param messages The conversation.
- * @param replaysThinking Whether thinking is sent back. The API accepts it only "with thinking enabled".
- * @throws ConfigurationError `options` for a file that the API does not accept.
  */
 export function encodeMessages(messages: readonly Message[], replaysThinking: boolean): readonly JsonObject[] {
   return messages.flatMap((message) => withMessageOptions(encodeMessage(message, replaysThinking), 'cohere', message));

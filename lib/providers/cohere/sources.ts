@@ -4,9 +4,6 @@ import type { SourcePart } from '../../core/message.js';
 /**
  * Reads the sources of a citation (docs.cohere.com, "Citations"): documents of the request, or outputs of tools. The
  * position of a citation in a plan or in thinking (`CitationType`) is not a position in the text.
- *
- * @param citation The citation.
- * @param textStart The position in the text of the response where the content block of the citation begins. Default: 0.
  */
 export function readSources(citation: unknown, textStart = 0): readonly SourcePart[] {
   if (!isRecord(citation)) return [];

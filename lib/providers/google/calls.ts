@@ -5,7 +5,6 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { toProviderData } from './providerData.js';
 
-/** A call that is not known to be complete. */
 interface OpenCall {
   /** The position of the call in the response. Assigned here, because Google sends no index. */
   readonly index: number;
@@ -49,15 +48,9 @@ export class CallDecoder {
   private openCall: OpenCall | undefined;
   private count = 0;
 
-  /** @param emitter Receives the fragments. */
   constructor(private readonly emitter: ChunkReceiver) {}
 
-  /**
-   * Adds the `functionCall` of a part.
-   *
-   * @param functionCall The `functionCall`.
-   * @param signature The `thoughtSignature` of the part.
-   */
+  /** Adds the `functionCall` of a part. */
   add(functionCall: JsonObject, signature: string | undefined): void {
     const { openCall } = this;
     const fields = readFields(functionCall);
@@ -68,7 +61,6 @@ export class CallDecoder {
     } else if (fields.id !== undefined || hasContent(fields)) this.start(fields, data);
   }
 
-  /** Ends the response, and completes the last call unless the response was truncated. */
   end(truncated: boolean): void {
     if (!truncated) this.close();
   }
@@ -129,7 +121,6 @@ function readArguments(args: unknown): JsonObject | string | undefined {
   return args === undefined || args === null ? undefined : JSON.stringify(args);
 }
 
-/** Whether the fields contain a name or arguments. */
 const hasContent = ({ name, args, partialArgs }: CallFields): boolean =>
   name !== undefined || args !== undefined || partialArgs.length > 0;
 
@@ -148,18 +139,14 @@ function isContinuation(call: OpenCall, { id, name }: CallFields): boolean {
 }
 
 /**
- * Collects the arguments of a call that arrive as values at JSON paths (`partialArgs`). According to the reference of
- * the type `PartialArg`, each entry has a path (RFC 9535), a value, and `willContinue` if more of the value follows at
- * the same path. A string is appended to a string that is already at its path; any other value replaces the earlier
- * value.
- *
- * The values are stored in maps, not in objects, because a path may contain `__proto__`, or an index in the billions.
+ * The arguments of a call that arrive as values at JSON paths (reference of the type `PartialArg`; RFC 9535). A string
+ * is appended to a string at its path; any other value replaces the earlier one. They are stored in maps, because a
+ * path may contain `__proto__`, or an index in the billions.
  */
 class PathArguments {
   private readonly root: PathNode = new Map();
   private tooDeepPath: string | undefined;
 
-  /** Adds arguments that arrived as an object. */
   merge(args: JsonObject): void {
     for (const [key, value] of Object.entries(args)) this.root.set(key, toNode(value));
   }

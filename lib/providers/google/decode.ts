@@ -16,18 +16,9 @@ import { provider } from './providerData.js';
 import { readSources } from './sources.js';
 
 /**
- * Decodes one response of `streamGenerateContent` (API reference, `GenerateContentResponse`).
- *
- * Each event contains the next parts of the candidate and the usage so far. The protocol has no terminal marker. The
- * `finish` is emitted when the body ends, because parts and usage may follow the finish reason. For a refused prompt,
- * the response contains `promptFeedback.blockReason` and no candidate.
- *
- * A response that stopped with `CONTINUATION` has a token, which the next request sends back to continue it.
- *
- * The grounding of the response, and an explanation of any finish reason other than `stop` and `length`, are emitted as
- * metadata once, before the finish.
- *
- * @param emit Receives the chunks, in order.
+ * Decodes one response of `streamGenerateContent` (API reference, `GenerateContentResponse`). It has no terminal
+ * marker: the `finish` is emitted when the body ends, because parts and usage may follow the finish reason. A refused
+ * prompt has `promptFeedback.blockReason` and no candidate.
  */
 export const decodeGoogle = (emit: (chunk: Chunk) => void): Decoder => new GoogleDecoder(emit);
 
@@ -103,7 +94,6 @@ class GoogleDecoder implements Decoder {
     this.emittedSources.add(key);
   }
 
-  /** Reads why the prompt was refused. */
   private readFeedback(frame: JsonObject): void {
     const blockReason = nonEmptyString(objectOrEmpty(frame['promptFeedback'])['blockReason']);
     if (blockReason === undefined) return;
@@ -129,7 +119,6 @@ const hasDetails = (candidate: JsonObject): boolean =>
   candidate['safetyRatings'] !== undefined ||
   candidate['continuationToken'] !== undefined;
 
-/** Copies the fields that are neither missing nor empty. They replace earlier values. */
 function copyNonEmpty(from: JsonObject, fields: readonly string[], to: Record<string, JsonValue>): void {
   for (const field of fields) {
     const value = from[field];

@@ -16,11 +16,6 @@ import type { GoogleTool } from './serverTools.js';
 /**
  * Encodes a request of `streamGenerateContent` (API reference, "Generating content"). Settings that the request omits
  * keep the API's defaults.
- *
- * @param model The model's name, with or without `models/`.
- * @param request The request.
- * @param serverTools The tools that Google runs. Default: none.
- * @throws ConfigurationError `capability` or `options` for a setting that the model or the API does not support.
  */
 export function encodeGoogle(
   model: string,

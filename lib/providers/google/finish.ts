@@ -40,10 +40,9 @@ export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 
 /**
- * Collects the token counts of one response.
- *
- * The counts are cumulative. According to `UsageMetadata` in the API reference, `candidatesTokenCount` does not include
- * thoughts, and `promptTokenCount` includes cached tokens but not the results of the API's own tools.
+ * Collects the token counts of one response. The counts are cumulative. According to `UsageMetadata` in the API
+ * reference, `candidatesTokenCount` does not include thoughts, and `promptTokenCount` includes cached tokens but not
+ * the results of the API's own tools.
  */
 export class UsageCounter {
   private readonly reports = new UsageReports(inputCounts, outputCounts);

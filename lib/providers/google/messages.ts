@@ -24,7 +24,6 @@ import { provider, readProviderData } from './providerData.js';
  */
 const placeholderSignature = 'skip_thought_signature_validator';
 
-/** Encodes the instructions of a conversation, one part for each; undefined if there are none. */
 export function encodeInstructions(messages: readonly Message[]): JsonObject | undefined {
   const parts = messages
     .filter(({ role }) => role === 'system')
@@ -33,13 +32,8 @@ export function encodeInstructions(messages: readonly Message[]): JsonObject | u
 }
 
 /**
- * Encodes a conversation as the contents of a request. The tool results of a user message are one content, in the order
- * of their calls; the message's other parts are the next content. The API requires the same number of results as calls,
- * directly after the calls. Sources are omitted, because a request cannot contain them.
- *
- * The `providerOptions.google` of a part are merged into its encoding, and those of a message into its last part.
- *
- * A tool result contains only files that `acceptsInResult` has accepted.
+ * The tool results of a user message are one content, and its other parts the next one: the API requires the same
+ * number of results as calls, directly after the calls. Sources are omitted, because a request cannot contain them.
  */
 export function encodeContents(model: string, messages: readonly Message[]): readonly JsonObject[] {
   const contents: JsonObject[] = [];
@@ -59,7 +53,6 @@ const encodeModel = /* @__PURE__ */ memoizePerMessage((message) =>
   modelContent(message, encodeModelParts(message.parts)),
 );
 
-/** Encodes a message of the current turn. */
 const encodeSigned = /* @__PURE__ */ memoizePerMessage((message) =>
   modelContent(message, signFirstCall(encodeModelParts(message.parts))),
 );
@@ -67,7 +60,6 @@ const encodeSigned = /* @__PURE__ */ memoizePerMessage((message) =>
 const modelContent = (message: Message, parts: readonly JsonObject[]) =>
   toContents('model', withMessageOptions(parts, provider, message));
 
-/** Encodes a message of the user, and the results of the calls of the model's message before it. */
 const encodeUser = /* @__PURE__ */ memoizePerAnswer((message, answered) => {
   const parts = message.parts.flatMap(encodePart);
   const results = encodeResults(message, answered ? toolCallsOf(answered) : []);
@@ -128,7 +120,6 @@ function encodePart(part: Part): readonly JsonObject[] {
 const withOptions = (parts: readonly JsonObject[], part: TextPart | FilePart): readonly JsonObject[] =>
   parts.map((encoded) => withProviderOptions(encoded, provider, part));
 
-/** Encodes a call. Its id is sent only if the API created it. */
 function encodeCall(call: ToolCallPart): JsonObject {
   const { id, thoughtSignature } = readProviderData(call);
   const functionCall = omitUndefined({ id, name: call.name, args: call.arguments });

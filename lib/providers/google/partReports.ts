@@ -5,16 +5,12 @@ import type { ServerTool } from '../../core/metadata.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 
-/** A call of a tool that Google runs. */
 type Call = Pick<ServerTool, 'id' | 'name' | 'input'>;
 
 /**
- * Reports, as metadata, what one response contains besides texts, calls of the user's functions and files.
- *
- * Code and its result (`executableCode`, `codeExecutionResult`) and the calls of other tools that Google runs
- * (`toolCall`, `toolResponse`) become `serverTools`. Without these parts, which are sent only on request, the searches
- * and the pages that were read become `serverTools` at the end. Transcriptions become metadata, and a part of an
- * unknown kind becomes `unknown`.
+ * Reports code (`executableCode`, `codeExecutionResult`) and calls of tools that Google runs (`toolCall`,
+ * `toolResponse`) as metadata. They are sent only on request; without them, searches and read pages are reported at the
+ * end.
  */
 export class PartReports {
   /** The id of the response, which makes the ids of calls without one unique in a run. */
@@ -24,10 +20,8 @@ export class PartReports {
   private executions = 0;
   private calls: Map<string, Call> | undefined;
 
-  /** @param emitter Receives the metadata. */
   constructor(private readonly emitter: ChunkReceiver) {}
 
-  /** Reads the content of a part: its fields without those that describe it. */
   add(content: JsonObject): void {
     const { executableCode, codeExecutionResult, toolCall, toolResponse, audioTranscription } = content;
     if (isJsonObject(executableCode)) this.addCode(executableCode, content);
@@ -39,11 +33,7 @@ export class PartReports {
     else this.addUnknown(content);
   }
 
-  /**
-   * Reads the final metadata of the candidate: its searches and the pages that it read. Call it at the end.
-   *
-   * @param candidate The metadata, by field of the candidate.
-   */
+  /** Reads the final metadata of the candidate: its searches and the pages that it read. Call it at the end. */
   end({ groundingMetadata, urlContextMetadata }: Readonly<Record<string, unknown>>): void {
     const calls = [...(this.calls?.values() ?? [])];
     if (calls.some(({ name }) => name !== 'code_execution')) return; // reported by their parts

@@ -6,7 +6,6 @@ import { CallDecoder } from './calls.js';
 import type { PartReports } from './partReports.js';
 import { provider, toProviderData } from './providerData.js';
 
-/** The fields of a part that describe its content. All other fields are content. */
 const descriptiveFields: ReadonlySet<string> = new Set([
   'thought',
   'thoughtSignature',
@@ -18,24 +17,14 @@ const descriptiveFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Turns the parts of one response (text, thoughts, calls, files and others) into chunks.
- *
- * Text, thoughts, calls and files become chunks of the corresponding types. Any other part (`executableCode`,
- * `codeExecutionResult`, calls of the API's own tools) becomes metadata.
- *
- * The API requires such a part, and a signed thought, in the same position in later requests: it is a provider part. A
- * signature has to be sent back on the part that it arrived with, and a part with a signature must not be joined with
- * another part (guide "Thought signatures"). The signature of a text is thus a provider part before the text, which
- * separates it from the text before it.
+ * A signature has to be sent back on the part that it arrived with, which must not be joined with another one (guide
+ * "Thought signatures"). So a text's is a provider part before it. Calls of the API's own tools and signed thoughts are
+ * sent back in their position, as provider parts.
  */
 export class PartDecoder {
   private hasSignedText = false;
   private calls: CallDecoder | undefined;
 
-  /**
-   * @param emitter Receives the chunks, in order.
-   * @param reports Receives the other parts, and emits their metadata.
-   */
   constructor(
     private readonly emitter: ChunkReceiver,
     private readonly reports: PartReports,
@@ -54,11 +43,6 @@ export class PartDecoder {
     }
   }
 
-  /**
-   * Ends the response.
-   *
-   * @param truncated Whether the last call may be incomplete.
-   */
   end(truncated: boolean): void {
     this.calls?.end(truncated);
   }
@@ -100,7 +84,6 @@ export class PartDecoder {
   }
 }
 
-/** Reads the file of a part, as bytes or as a URL; undefined if the part has no file. */
 function readFilePart({ inlineData, fileData }: JsonObject, signature: string | undefined): FilePart | undefined {
   const file = objectOrEmpty(inlineData ?? fileData);
   const [data, url] = [nonEmptyString(file['data']), nonEmptyString(file['fileUri'])];

@@ -62,11 +62,6 @@ const toTimestamp = (time: Date | string): string => (typeof time === 'string' ?
 
 /**
  * Checks that a model accepts tools that Google runs together with the rest of the request.
- *
- * @param model The model's name. If it contains no generation, any combination is sent, and the API may reject it.
- * @throws ConfigurationError `capability` for a model before Gemini 3 if the request also contains the user's tools or
- * a JSON Schema (guides "Combine built-in tools and function calling", and "Structured outputs" on structured outputs
- * with tools).
  */
 export function requireCombinable(
   model: string,

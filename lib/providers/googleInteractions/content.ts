@@ -28,7 +28,6 @@ const contentType = (mediaType: string): string => /^(image|audio|video)\//.exec
 export const acceptsInResult = ({ mediaType, url }: FilePart): boolean =>
   url === undefined && /^(image\/|text\/|application\/pdf)/.test(baseMediaType(mediaType));
 
-/** Reads a file of the model: bytes or a URI; undefined for any other content. */
 export function readFile({ type, data, uri, mime_type: mimeType }: JsonObject): FilePart | undefined {
   const defaultType = defaultTypes.get(type);
   if (defaultType === undefined) return undefined;
@@ -47,7 +46,6 @@ const defaultTypes: ReadonlyMap<unknown, string> = /* @__PURE__ */ new Map([
   ['document', 'application/pdf'],
 ]);
 
-/** Reads the sources of annotations: those with a URL, a title or a text. */
 export const readSources = (annotations: JsonValue | undefined): readonly SourcePart[] =>
   asArray(annotations).flatMap((annotation) => (isJsonObject(annotation) ? readSource(annotation) : []));
 

@@ -14,8 +14,6 @@ import { StepDecoder } from './steps.js';
 /**
  * Decodes one response of the Interactions API (`InteractionSSEEvent` of the SDK 3.1): steps with their deltas, then
  * `interaction.completed` with the status and the usage, then `[DONE]`. An `error` event ends it with an error.
- *
- * @param emit Receives the chunks, in order.
  */
 export const decodeInteraction = (emit: (chunk: Chunk) => void): Decoder => new InteractionDecoder(emit);
 

@@ -14,8 +14,6 @@ import { provider } from './providerData.js';
 /**
  * Encodes a request of the Interactions API (`CreateModelInteraction` of the SDK 3.1). The request contains the whole
  * conversation, and `store` is false: Google keeps nothing, and any history is accepted.
- *
- * @throws ConfigurationError `options` for `parallelToolCalls: false` and a budget for thinking, which the API lacks.
  */
 export function encodeInteraction(model: string, request: ModelRequest): WireRequest {
   const { messages, output, tools = [], toolChoice, thinking } = request;

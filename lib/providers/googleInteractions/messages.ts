@@ -62,7 +62,6 @@ const encodeUser = /* @__PURE__ */ memoizePerAnswer((message, answered) => {
 const isContent = (part: Message['parts'][number]): part is TextPart | FilePart =>
   (part.type === 'text' && part.text !== '') || part.type === 'file';
 
-/** A call, or a step as the API sent it; undefined for any other part. */
 function encodeStep(part: Part): JsonObject | undefined {
   if (part.type === 'toolCall') return encodeCall(part);
   const step = part.type === 'provider' && part.provider === provider ? part.data['step'] : undefined;

@@ -12,8 +12,6 @@ import { toFinishReason, readUsage } from './finish.js';
 /**
  * Decodes one response of Ollama's own API (`docs/openapi.yaml` of its repository, `ChatStreamEvent`;
  * `docs/api/errors`): a sequence of JSON lines. The last line has `done`, the finish reason and the usage.
- *
- * @param emit Receives the chunks, in order.
  */
 export const decodeOllama = (emit: (chunk: Chunk) => void): Decoder => new OllamaDecoder(emit);
 

@@ -11,10 +11,6 @@ import { encodeMessages } from './messages.js';
 /**
  * Encodes a request for Ollama's own API (`docs/openapi.yaml` of its repository, `ChatRequest`). The server's defaults
  * apply to settings that the request omits.
- *
- * @param model The model's name.
- * @param request The request.
- * @throws ConfigurationError `capability` or `options` for a file or a setting that the API does not support.
  */
 export function encodeOllama(model: string, request: ModelRequest): WireRequest {
   const { thinking } = request;

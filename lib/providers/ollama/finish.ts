@@ -19,7 +19,6 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 
-/** Reads the usage in the last line. */
 export function readUsage(line: JsonObject): Usage {
   return usageOf({ input: finiteNumber(line['prompt_eval_count']), output: finiteNumber(line['eval_count']) });
 }

@@ -10,8 +10,6 @@ import { toolResultContent, unsupportedResultFileError } from '../shared/toolRes
 /**
  * Encodes the conversation as the API's messages. A message becomes zero or more messages of the API. Sources are
  * omitted, and a file that the API does not accept is an error.
- *
- * @throws ConfigurationError `options` for a file that the API does not accept.
  */
 export function encodeMessages(messages: readonly Message[]): readonly JsonObject[] {
   let calls: readonly ToolCallPart[] = [];
@@ -52,7 +50,6 @@ function encodeContent({ role, parts }: Message): readonly JsonObject[] {
   return [omitUndefined({ role, content: texts.join('\n\n'), images: nonEmptyArray(images) })];
 }
 
-/** Besides text, the API accepts only images, as bytes. */
 function encodeImage(file: FilePart): string {
   const { mediaType, data, url } = file;
   if (data === undefined)
@@ -61,7 +58,6 @@ function encodeImage(file: FilePart): string {
   return data;
 }
 
-/** Whether the API can read a file: the bytes of an image or of a text. */
 export const isReadable = (file: FilePart): boolean =>
   file.data !== undefined && (isImage(file) || textOfFile(file) !== undefined);
 
@@ -114,5 +110,4 @@ function encodeCall({ name, arguments: args, providerData }: ToolCallPart): Json
   return omitUndefined({ id: storedFields(providerData)['id'], function: { name, arguments: args } });
 }
 
-/** The fields that the decoder stored with a call. */
 const storedFields = (providerData: ProviderData | undefined): JsonObject => objectOrEmpty(providerData?.['ollama']);

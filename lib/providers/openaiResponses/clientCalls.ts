@@ -5,7 +5,6 @@ import type { ToolCallPart } from '../../core/message.js';
 import { provider } from './models.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
 
-/** How calls of one type are read. */
 interface ClientCallKind {
   /** The name of the tool that answers the call. Default: the call contains it. */
   readonly tool?: string;
@@ -24,7 +23,6 @@ const kinds: ReadonlyMap<unknown, ClientCallKind> = new Map<unknown, ClientCallK
   ['computer_call', { tool: 'computer', fields: ['action', 'actions', 'pending_safety_checks'] }],
 ]);
 
-/** Whether an item of this type is, or may be, a call that the client answers. */
 export const isClientCallType = (type: unknown): boolean => kinds.has(type);
 
 /** Whether the arguments of a call of this type arrive in fragments. */
@@ -39,7 +37,6 @@ export function isAnsweredByServer({ environment, execution, type, call_id }: Js
   return type === 'shell_call' && nonEmptyString(objectOrEmpty(environment)['type'])?.startsWith('container') === true;
 }
 
-/** Returns the name and the arguments of a call that arrives as a whole. */
 export function readWholeCall(item: JsonObject): { readonly name: string; readonly arguments: JsonObject } {
   const { tool = '', fields = [] } = kinds.get(item['type']) ?? {};
   const [field = ''] = fields;
@@ -74,16 +71,9 @@ export function createCallData({ type, id, callId, done, added }: CallItem): Jso
 export const omitNulls = (item: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
 
-/** Returns the provider data of a call; an empty object for a call of another provider. */
 export const readCallData = (call: ToolCallPart | undefined): JsonObject =>
   objectOrEmpty(call?.providerData?.[provider]);
 
-/**
- * Encodes a call as an item of its type.
- *
- * @param call The call.
- * @param callId The id that the API has for the call.
- */
 export function encodeCallItem(call: ToolCallPart, callId: string): JsonObject {
   const { name, arguments: args } = call;
   const data = readCallData(call);

@@ -11,10 +11,6 @@ import { provider } from './models.js';
 /**
  * Encodes the result of a call as the output item that belongs to the type of the call. The API has a field for the
  * failure of a patch only; the failure of any other call is sent as text.
- *
- * @param part The result.
- * @param call The call; undefined if it is not known, which is then a function call.
- * @param callId The id that the API has for the call.
  */
 export function encodeResult(part: ToolResultPart, call: ToolCallPart | undefined, callId: string): JsonObject {
   const { type, caller } = readCallData(call);

@@ -18,7 +18,6 @@ import type {
 import { provider } from './models.js';
 import { encodeTool } from './toolDefinition.js';
 
-/** A function that answers the calls of a tool. */
 type Execute<Arguments, Result> = (args: Arguments, context: ToolContext) => ToolOutput<Result, unknown>;
 
 /**
@@ -52,9 +51,6 @@ export function customTool<const Name extends string, Output>(
 /**
  * Lets the model run commands in your shell (`shell_call`). Decide which commands to run: the model's input is not
  * trusted.
- *
- * @param execute Runs the commands. It returns an output for each command, or a text.
- * @param options Skills, and who may call the tool. Default: none.
  */
 export const shellTool = (
   execute: Execute<ShellAction, ShellOutput | readonly ShellOutput[] | string>,
@@ -70,11 +66,7 @@ export const shellTool = (
     execute,
   });
 
-/**
- * Lets an older model run one command in your shell (`local_shell_call`). Use `shell` for current models.
- *
- * @param execute Runs the command and returns its output.
- */
+/** Lets an older model run one command in your shell (`local_shell_call`). Use `shell` for current models. */
 export const localShellTool = (
   execute: Execute<LocalShellAction, string>,
 ): Tool<'local_shell', LocalShellAction, string> =>
@@ -86,13 +78,7 @@ export const localShellTool = (
     execute,
   });
 
-/**
- * Lets the model create, change and delete your files (`apply_patch_call`), each with a diff.
- *
- * @param execute Applies an operation, and may return a text for the model. If it throws, the model reads that the
- * patch failed, and the message.
- * @param options Further fields of the definition (`allowed_callers`). Default: none.
- */
+/** Lets the model create, change and delete your files (`apply_patch_call`), each with a diff. */
 export const applyPatchTool = (
   execute: Execute<PatchOperation, string | null>,
   options?: JsonObject,
@@ -113,11 +99,6 @@ export const applyPatchTool = (
  *
  * A call may have safety checks, which a person has to acknowledge. The API rejects the screenshot if it does not
  * contain all of them.
- *
- * @param execute Executes the actions in order, and returns a screenshot; with the safety checks that were
- * acknowledged, if the call has any.
- * @param options Further fields of the definition: `{ type: 'computer_use_preview', display_width, display_height,
- * environment }` for older models. Default: none.
  */
 export const computerTool = (
   execute: Execute<
@@ -150,8 +131,6 @@ const isSafetyCheck = (value: unknown): value is SafetyCheck =>
  * Lets the model search for tools that it does not know yet (`tool_search_call`, `execution: 'client'`). The found
  * tools must be tools of the agent, so that their calls can be executed; with the provider option
  * `defer_loading: true`, the model does not see their schemas before.
- *
- * @param definition Description, parameters and `execute`, which returns the found tools.
  */
 export const toolSearchTool = ({
   description,

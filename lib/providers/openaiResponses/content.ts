@@ -14,15 +14,11 @@ import type { TextEvent, TextKind } from './texts.js';
  * contained.
  */
 export class ContentEmitter {
-  /** Whether the model refused the request. */
   isRefused = false;
-  /** Whether the response contains a call that the client has to answer. */
   hasCalls = false;
-  /** The length of the text of the response. */
   textLength = 0;
   private lastItemWithText: Item | undefined;
 
-  /** @param out Receives the chunks, in order. */
   constructor(private readonly out: ChunkReceiver) {}
 
   addText(item: Item, { kind, index, text, complete }: TextEvent): void {
@@ -47,7 +43,6 @@ export class ContentEmitter {
     this.out.emit({ type: 'toolCallFragment', index: item.key, ...omitUndefined({ id: item.callId, name }) });
   }
 
-  /** Ends a call whose arguments arrived in fragments. */
   endCall(item: Item, complete: boolean): void {
     if (item.isEmitted) return;
     item.isEmitted = true;
@@ -59,7 +54,6 @@ export class ContentEmitter {
     });
   }
 
-  /** Emits a call that arrived as a whole. */
   addWholeCall(item: Item, snapshot: JsonObject): void {
     if (item.isEmitted) return;
     item.isEmitted = true;
@@ -136,5 +130,4 @@ function beginInput(item: Item): string {
   return '{"input":"';
 }
 
-/** Encodes a part of a JSON string, without its quotes. */
 const escapeJson = (text: string): string => JSON.stringify(text).slice(1, -1);

@@ -16,8 +16,6 @@ import { Sequence } from './sequence.js';
  * Decodes one streamed response of the Responses API ("Streaming events" in its reference). Servers that send fewer
  * events than documented are supported: those that send only deltas, only snapshots of parts or items, or only the
  * complete response at the end.
- *
- * @param emit Receives the chunks, in order.
  */
 export const decodeResponses = (emit: (chunk: Chunk) => void): Decoder => new ResponsesDecoder(emit);
 

@@ -26,11 +26,8 @@ export interface EncodeOptions {
   readonly serverTools?: readonly ResponsesTool[] | undefined;
 }
 
-/** Resources that an earlier attempt referred to, and that the API no longer has. */
 interface LostResources {
-  /** Set if the response to continue was not found. */
   readonly session?: true;
-  /** The id of the container that was not found. */
   readonly container?: string;
 }
 
@@ -39,21 +36,12 @@ interface LostResources {
  * the newest response that the API stores and contains only newer messages. If there is no such response, the request
  * contains the complete conversation as input items. If the API no longer has that response, the fallback is a request
  * with the complete conversation; if a container has expired, the fallback is a request with a new container for the
- * code interpreter. Each fallback is used at most once.
- *
- * The system prompt is sent as `instructions`, not as an input item, because instructions apply to one request only.
- * Therefore, a changed prompt replaces the old one, and a request that continues a stored response does not repeat the
- * prompt in the context ("when using along with previous_response_id, the instructions from a previous response will
- * not be carried over").
- *
- * Encrypted reasoning is requested even if responses are stored. A history that contains it can be continued after the
- * 30 days for which responses are stored, and in organisations that do not store responses.
- *
- * @param model The model's name.
- * @param request The request.
- * @param options The options of the model.
- * @returns The request, with its fallback.
- * @throws ConfigurationError `options` for a setting that the API does not support.
+ * code interpreter. Each fallback is used at most once. The system prompt is sent as `instructions`, not as an input
+ * item, because instructions apply to one request only. Therefore, a changed prompt replaces the old one, and a request
+ * that continues a stored response does not repeat the prompt in the context ("when using along with
+ * previous_response_id, the instructions from a previous response will not be carried over"). Encrypted reasoning is
+ * requested even if responses are stored. A history that contains it can be continued after the 30 days for which
+ * responses are stored, and in organisations that do not store responses.
  */
 export function encodeResponses(model: string, request: ModelRequest, options: EncodeOptions = {}): WireRequest {
   rejectUnsupported(request);

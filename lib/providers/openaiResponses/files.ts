@@ -5,7 +5,6 @@ import { baseMediaType, dataUrl, fileName, inlineDataUrl } from '../shared/files
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { provider } from './models.js';
 
-/** Encodes a text or a file as input content; an empty array for an empty text and for any other part. */
 export function encodeContent(part: Part): readonly JsonObject[] {
   switch (part.type) {
     case 'text':

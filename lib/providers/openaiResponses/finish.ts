@@ -9,7 +9,6 @@ import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import { provider } from './models.js';
 
-/** The events that contain the complete response at its end, and the status that each event implies. */
 const endEvents: ReadonlyMap<string, string> = new Map([
   ['response.completed', 'completed'],
   ['response.done', 'completed'],
@@ -42,15 +41,7 @@ export function readEndStatus(eventType: string, response: JsonObject): string |
   return eventStatus === 'completed' && endStatuses.has(status) ? status : eventStatus;
 }
 
-/**
- * Returns the finish reason of a response that did not fail: `toolCalls` for a completed response with tool calls.
- *
- * @param status How the response ended.
- * @param response The response.
- * @param hasCalls Whether it contains a call that the client has to answer.
- * @param unknownCall The type of an item that looks like a call, if its type is not known. The response then does not
- * end with `stop`, which would hide the call.
- */
+/** Returns the finish reason of a response that did not fail: `toolCalls` for a completed response with tool calls. */
 export function readFinish(
   status: string,
   response: JsonObject,
@@ -64,7 +55,6 @@ export function readFinish(
   return { reason: finishReasons.get(rawReason) ?? 'other', rawReason: rawReason ?? status };
 }
 
-/** Creates the error for a response that failed or was cancelled. */
 export function createResponseError(status: string, response: JsonObject): RivuletError {
   if (hasErrorField(response))
     return providerError(provider, { error: response['error'] ?? null }, contextLengthPatterns);

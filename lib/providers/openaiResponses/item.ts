@@ -4,15 +4,12 @@ import { isClientCallType, isWholeCall, readWholeCall } from './clientCalls.js';
 import { isEmptyArguments, ItemTexts, snapshotTexts } from './texts.js';
 import type { TextEvent, TextKind } from './texts.js';
 
-/** An output item of a response, while it streams. */
 export class Item {
   /** The complete item, from `output_item.done` or from the final response; undefined until it arrives. */
   done: JsonObject | undefined;
-  /** The id of the call; undefined until it arrives. */
   callId: string | undefined;
   /** Whether an event has found the item by its id. An event with a different id then belongs to a different item. */
   foundById = false;
-  /** The texts that have been emitted. */
   readonly texts = new ItemTexts();
   /** The deltas of a text whose beginning is missing. They are emitted only if its complete text never arrives. */
   held: TextEvent[] | undefined;
@@ -20,9 +17,7 @@ export class Item {
   hasText = false;
   /** Whether the call, as far as it arrived, is not complete. */
   isCut = false;
-  /** Whether the name of the call was emitted. */
   hasName = false;
-  /** Whether the beginning of the JSON text of a free-form input was emitted. */
   hasBegunInput = false;
   /** Whether the call was emitted completely, for the client to answer, or the item as a provider part. */
   isEmitted = false;
@@ -31,12 +26,6 @@ export class Item {
   /** The last event of a server item with a final status; undefined if there is none. */
   ended: { readonly status: string; readonly event: JsonObject } | undefined;
 
-  /**
-   * @param type The item's type in the API (`message`, `reasoning`, `function_call`, `web_search_call` ...).
-   * @param key A key that is unique within the response. It is the `index` of a call's fragments.
-   * @param id The first id that the server sent for the item, if any.
-   * @param added The item as `output_item.added` contained it, usually without content.
-   */
   constructor(
     readonly type: string,
     readonly key: string,
@@ -47,7 +36,6 @@ export class Item {
   }
 }
 
-/** Whether an item and a snapshot can belong to the same call: their call ids are equal, or one is missing. */
 export function mayBeSameCall(item: Item, snapshot: JsonObject): boolean {
   const callId = nonEmptyString(snapshot['call_id']);
   return callId === undefined || item.callId === undefined || callId === item.callId;
@@ -96,7 +84,6 @@ function readReceivedArguments({ type, done, texts, added }: Item): string {
   return texts.join(toTextKind(type)) || readArguments(added ?? {});
 }
 
-/** Returns the compact arguments of an item, as far as they have arrived. */
 export const compactArguments = (item: Item): string => compactJson(readReceivedArguments(item));
 
 /** Whether the text of the arguments is a placeholder: blank, `{}` or `null`. */

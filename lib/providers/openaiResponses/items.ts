@@ -12,14 +12,9 @@ import {
 } from './item.js';
 
 /**
- * The output items of one response, in the order in which they began. A snapshot is an item as it is contained in an
- * event or in the final response.
- *
- * Finds the item that an event belongs to, and opens a new item if there is none. According to the reference, events
- * identify their item by `item_id` and `output_index`. Some servers send the same index for all items, an index that
- * changes, ids that differ between events, or no ids. Therefore a known id decides. If the id is unknown or missing,
- * the call's id, the index, the type and the text so far decide. A call keeps its first id, because some servers send
- * new ids in later snapshots.
+ * The output items of one response. Some servers send the same index for all items, an index that changes, ids that
+ * differ between events, or no ids: a known id decides, else the call's id, the index, the type and the text so far. A
+ * call keeps its first id, because some servers send new ids in later snapshots.
  */
 export class Items {
   readonly all: Item[] = [];
@@ -28,7 +23,6 @@ export class Items {
   private readonly byCallId = new Map<string, Item[]>();
   private readonly openByType = new Map<string, Item[]>(); // the last one may be done
 
-  /** Whether an item has this id. */
   has(id: string): boolean {
     return this.byId.has(id);
   }
@@ -40,7 +34,6 @@ export class Items {
     return item && !item.done && mayBeSameCall(item, snapshot) ? item : this.open(type, id, index, snapshot);
   }
 
-  /** Returns the item that any other event belongs to. */
   find(type: string, event: JsonObject): Item {
     const id = nonEmptyString(event['item_id']);
     const item = this.findById(type, id) ?? this.findOpenCall(type, id);
@@ -152,10 +145,6 @@ function addTo(lists: Map<string, Item[]>, key: string, item: Item): void {
  * Pairs the snapshots of the final response whose ids are unknown with the items that have no snapshot yet: calls by
  * name and arguments, other items by the texts so far. vLLM generates new ids for the final response
  * (vllm-project/vllm#47916). If the repetition were taken for a second call, the tool would run twice.
- *
- * @param output The snapshots.
- * @param known The item of each snapshot that was found by an id.
- * @param all All items.
  */
 function matchRenamed(
   output: readonly JsonObject[],

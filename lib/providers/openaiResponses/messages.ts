@@ -31,9 +31,7 @@ export function encodeInstructions(messages: readonly Message[]): string | undef
   return nonEmptyArray(texts)?.join('\n\n');
 }
 
-/** The options for encoding a history. */
 export interface InputOptions {
-  /** Whether the API can look up stored items by their ids. */
   readonly stored: boolean;
   /** The API's id for each call id of the history that differs from it. Default: the ids of the history. */
   readonly callIds?: ReadonlyMap<string, string> | undefined;
@@ -43,12 +41,6 @@ export interface InputOptions {
   readonly lostContainer?: string | undefined;
 }
 
-/**
- * Encodes a conversation as input items. A message may become several items, or none.
- *
- * @param messages A valid history, or the end of a valid history.
- * @param options The options.
- */
 export function encodeInput(
   messages: readonly Message[],
   { stored, callIds, openCalls = [], lostContainer }: InputOptions,
@@ -121,10 +113,8 @@ function omitContainerItems(items: readonly JsonObject[], container: string): re
   );
 }
 
-/** Whether an item is the output of a call, run by the client or by OpenAI. */
 export const isOutput = (item: JsonObject): boolean => readType(item).endsWith('_output');
 
-/** Whether an item is a call that the client has to run. */
 const isClientCall = (item: JsonObject): boolean =>
   readType(item).endsWith('_call') && typeof item['call_id'] === 'string';
 

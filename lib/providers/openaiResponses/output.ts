@@ -13,7 +13,6 @@ import { readCitedSources, readCreatedFiles } from './sources.js';
 import { readTextEvent, readUnknownParts } from './texts.js';
 import type { TextEvent } from './texts.js';
 
-/** Turns the output items of one response into chunks. */
 export class OutputDecoder {
   readonly items = new Items();
   readonly content: ContentEmitter;
@@ -28,7 +27,6 @@ export class OutputDecoder {
    */
   private heldCalls: Map<Item, boolean> | undefined;
 
-  /** @param out Receives the chunks, in order. */
   constructor(private readonly out: ChunkReceiver) {
     this.content = new ContentEmitter(out);
     this.serverItems = new ServerItemReporter(out);
@@ -45,8 +43,6 @@ export class OutputDecoder {
   /**
    * Whether another response can continue this one. The API refuses it after reasoning at the end
    * (openai/openai-agents-python#1611), and with a call that has no output.
-   *
-   * @param truncated Whether calls that are not complete are dropped.
    */
   isContinuable(truncated: boolean): boolean {
     const { all } = this.items;
@@ -63,12 +59,7 @@ export class OutputDecoder {
     else this.out.emit(unknownChunk(event));
   }
 
-  /**
-   * Emits the content of the final response that has not been emitted yet.
-   *
-   * @param output The `output` of the final response.
-   * @param truncated Whether the response was not completed. A call is then complete only if its status is `completed`.
-   */
+  /** Emits the content of the final response that has not been emitted yet. */
   addFinalOutput(output: unknown, truncated: boolean): void {
     for (const [item, snapshot] of this.items.match(asArray(output).filter(isJsonObject)))
       this.completeItem(item, snapshot, truncated);
@@ -133,7 +124,6 @@ export class OutputDecoder {
     if (item.type !== 'image_generation_call' && item.type !== '') this.emitPart(item, snapshot);
   }
 
-  /** Decides who answers the held calls: all at the end, or the one whose output has begun. */
   private settleCalls(answeredId?: string): void {
     for (const [item, truncated] of this.heldCalls ?? []) {
       const { done, callId } = item;
@@ -145,7 +135,6 @@ export class OutputDecoder {
     }
   }
 
-  /** Emits an item that is sent back as it is, once. */
   private emitPart(item: Item, data: JsonObject): void {
     if (item.isEmitted) return;
     item.isEmitted = true;

@@ -5,10 +5,8 @@ import type { Message, Part, ProviderPart } from '../../core/message.js';
 import { encodeCallItem, isClientCallType } from './clientCalls.js';
 import { provider } from './models.js';
 
-/** Maps a call id of the history to the API's id for that call, or to an id that the API accepts. */
 export type MapCallId = (id: string) => string;
 
-/** Whether a part is the end of a response of this API: its id, and whether the API stores it. */
 export const isResponse = (part: Part): part is ProviderPart =>
   part.type === 'provider' && part.provider === provider && part.data['type'] === 'response';
 
@@ -16,10 +14,6 @@ export const isResponse = (part: Part): part is ProviderPart =>
  * Encodes a model message, part by part: one item for each run of text and for each call, and the items that the API
  * sent. What no end of a response follows (of another provider, or cut off) is sent as texts and calls: the API refuses
  * incomplete reasoning, and ids without it. Sources, and files of other providers, are not sent back.
- *
- * @param message The message.
- * @param mapCallId Maps the ids of calls.
- * @param stored Whether the API can look up stored items by their ids.
  */
 export function encodeModelMessage({ parts }: Message, mapCallId: MapCallId, stored: boolean): readonly JsonObject[] {
   const items: JsonObject[] = [];
@@ -94,7 +88,6 @@ const withoutId = (item: JsonObject): JsonObject =>
 /** Whether an item is accepted without its id: a message, or a call that the client answers. */
 const isReplayed = ({ type }: JsonObject): boolean => type === 'message' || isClientCallType(type);
 
-/** Returns the id of the container that an item ran in; undefined if it did not run in a container. */
 export function readContainerId(item: JsonObject): string | undefined {
   return item['type'] === 'code_interpreter_call' ? nonEmptyString(item['container_id']) : undefined;
 }

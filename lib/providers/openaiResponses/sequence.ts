@@ -2,12 +2,9 @@ import { finiteNumber, nonEmptyString, objectOrEmpty } from '../../core/json/jso
 import type { JsonObject } from '../../core/json/json.js';
 
 /**
- * The `sequence_number`s of the events of a response. A gateway that has lost its connection sends events again; their
- * numbers show it.
- *
- * Servers also send the same number in all events, none, or numbers that begin again with each item. Numbers count only
- * if each one is higher than the one before, and an event with a known number is a repetition only if its item is
- * known.
+ * The `sequence_number`s of the events of a response. A gateway that has lost its connection sends events again.
+ * Servers also send one number in all events, none, or numbers that begin again with each item: numbers count only if
+ * each one is higher than the one before.
  */
 export class Sequence {
   /** The highest number; undefined before the first one. */
@@ -25,12 +22,6 @@ export class Sequence {
     return (finiteNumber(event['sequence_number']) ?? 0) > 0;
   }
 
-  /**
-   * Adds an event. Returns whether it repeats an earlier one, and is to be ignored.
-   *
-   * @param event The event.
-   * @param hasItem Whether an item with this id is known.
-   */
   isRepeated(event: JsonObject, hasItem: (id: string) => boolean): boolean {
     const number = finiteNumber(event['sequence_number']);
     if (number === undefined || !this.isReliable) return false;

@@ -34,15 +34,12 @@ export function isUnknownCall({ type, callId, done }: Item): boolean {
 
 const isOutputType = (type: string): boolean => type.endsWith('_output');
 
-/** Whether items of this type are reported as tools: calls and their outputs. */
 const isToolType = (type: string): boolean =>
   serverCalls.has(type) || type.endsWith('_call') || isOutputType(type) || isClientCallType(type);
 
 /**
  * Parses the name of an event about a server item: the type of the item, and the last word of the name. For
  * `response.mcp_call_arguments.delta`, the type is `mcp_call` and the step is `delta`.
- *
- * @returns The item type and the step; undefined for any other event.
  */
 export function parseServerEvent(type: string): { readonly itemType: string; readonly step: string } | undefined {
   if (type.length > MAX_TYPE_LENGTH) return undefined;
@@ -68,7 +65,6 @@ const endStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'incomp
  * An item that is not a call is the metadata `unknown`, once it is done.
  */
 export class ServerItemReporter {
-  /** @param out Receives the reports, in order. */
   constructor(private readonly out: ChunkReceiver) {}
 
   reportAdded(item: Item): void {
@@ -92,7 +88,6 @@ export class ServerItemReporter {
     }
   }
 
-  /** @param all The items of the response: an output item is reported as a change of its call. */
   reportSnapshot(item: Item, snapshot: JsonObject, all: readonly Item[]): void {
     if (!markReported(item, 'complete')) return;
     const raw = summarize(snapshot);
@@ -132,7 +127,6 @@ function findCall(item: Item, all: readonly Item[]): Item {
   return all.find(({ type, callId }) => callId === item.callId && !isOutputType(type)) ?? item;
 }
 
-/** The name of the tool: of an MCP tool its own, otherwise the type of the call. */
 function toolName({ type, added, done }: Item): string {
   const name = nonEmptyString((done ?? added)?.['name']);
   return name ?? type.replace(/_call(_output)?$/, '');

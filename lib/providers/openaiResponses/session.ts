@@ -7,11 +7,9 @@ import { encodeInput, isOutput } from './messages.js';
 import { provider } from './models.js';
 import { isResponse } from './replay.js';
 
-/** A stored response to continue, and the items to send after it. */
 export interface Session {
   /** The id of the response to continue ("Conversation state" in OpenAI's guides). */
   readonly previousResponseId: string;
-  /** The items after that response. */
   readonly input: readonly JsonObject[];
 }
 
@@ -29,10 +27,6 @@ const MAX_ATTEMPTS = 8;
  * - its message's text has been edited since: the model would still see the original text;
  * - one of its calls has no output in the messages after it, as a computer call without a screenshot. The API rejects
  *   such a request ("No tool output found for ...").
- *
- * @param messages A valid history.
- * @returns The session; undefined if none of the newest responses can be continued and the complete history must be
- * sent.
  */
 export function findSession(messages: readonly Message[]): Session | undefined {
   let attempts = 0;
@@ -53,13 +47,11 @@ export function findSession(messages: readonly Message[]): Session | undefined {
 
 interface StoredResponse {
   readonly id: string;
-  /** Its calls, which the client answers. */
   readonly calls: readonly ToolCallPart[];
   /** The message with the parts after the response, which it has if the history merged two messages. */
   readonly rest: readonly Message[];
 }
 
-/** Finds the last response in a message; undefined if it was not stored, has no id, or its text has been edited. */
 function findResponse({ role, parts }: Message): StoredResponse | undefined {
   const part = role === 'model' ? parts.findLast(isResponse) : undefined;
   if (!part) return undefined;

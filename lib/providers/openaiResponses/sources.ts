@@ -4,19 +4,16 @@ import type { FilePart, SourcePart } from '../../core/message.js';
 import { imageMediaType, inlineDataUrl } from '../shared/files.js';
 import { provider } from './models.js';
 
-/** A source, with a key that is equal for equal sources. */
 interface KeyedSource {
   readonly key: string;
   readonly source: SourcePart;
 }
 
-/** A file, with a key that is equal for equal files. */
 interface KeyedFile {
   readonly key: string;
   readonly file: FilePart;
 }
 
-/** Returns the sources that an event or an item cites, in its own annotations or in the annotations of its parts. */
 export function readCitedSources(holder: JsonObject): readonly KeyedSource[] {
   const { annotation, annotations: list, part, content } = holder;
   if (annotation === undefined && list === undefined && part === undefined && content === undefined) return noSources;

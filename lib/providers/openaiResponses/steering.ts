@@ -1,7 +1,6 @@
 import { isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 
-/** Input that was sent while a response was received. */
 interface Submission {
   readonly content: readonly JsonValue[];
   /** What the server calls it; undefined until it has acknowledged it. */
@@ -9,12 +8,9 @@ interface Submission {
 }
 
 /**
- * What was sent to steer a response, until the next request.
- *
- * The server queues it, and begins another response with it by itself when the response ends. If the response ends with
- * calls, the queue is prepended to the input of the request with their results. So the next request contains what the
- * server already has, and `remove` removes it. Source: OpenAI's guide "Mid-turn steering", and the types of its SDK
- * (7.57).
+ * What was sent to steer a response. The server queues it, begins another response with it by itself, or prepends it to
+ * the results of calls: the next request must not repeat it. Source: OpenAI's guide "Mid-turn steering", and the types
+ * of its SDK (7.57).
  */
 export class Steering {
   private submissions: Submission[] = [];
@@ -48,11 +44,6 @@ export class Steering {
     else this.whenAcknowledged.push(callback);
   }
 
-  /**
-   * Removes what the server has from the input of the next request, and forgets it.
-   *
-   * @returns The rest of the input; undefined if its messages do not begin with what the server has.
-   */
   remove(input: unknown): readonly JsonValue[] | undefined {
     const items: readonly JsonValue[] = Array.isArray(input) ? input : [];
     const content = items.filter(isUserMessage).flatMap(contentOf);
@@ -63,7 +54,6 @@ export class Steering {
     return [...items.filter((item) => !isUserMessage(item)), ...(rest.length === 0 ? [] : [userMessageOf(rest)])];
   }
 
-  /** Forgets everything: the connection has ended. */
   clear(): void {
     this.submissions = [];
     this.settle();
@@ -90,7 +80,6 @@ const contentOf = (item: JsonValue): readonly JsonValue[] => {
 /** The fields that a message may have to steer a response. */
 const fields: ReadonlySet<string> = new Set(['type', 'role', 'content']);
 
-/** The content of messages that can steer a response; undefined if one of the items cannot. */
 export function steeringContent(items: readonly JsonObject[]): readonly JsonValue[] | undefined {
   const isAccepted = items.every((item) => isUserMessage(item) && Object.keys(item).every((name) => fields.has(name)));
   return isAccepted && items.length > 0 ? items.flatMap(contentOf) : undefined;

@@ -2,12 +2,8 @@ import { asArray, finiteNumber, isJsonObject, nonEmptyString, objectOrEmpty } fr
 import type { JsonObject } from '../../core/json/json.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
 
-/** The kinds of text that an item has. */
 export type TextKind = 'text' | 'refusal' | 'summary' | 'reasoning' | 'arguments' | 'input';
 
-/**
- * The texts of an item by kind and index. A message can have several contents, and a reasoning item several summaries.
- */
 export class ItemTexts {
   private readonly byKind = new Map<TextKind, TextsOfKind>();
 
@@ -17,22 +13,18 @@ export class ItemTexts {
     texts.add(index, text);
   }
 
-  /** The text at an index; empty if there is none. */
   get(kind: TextKind, index: number): string {
     return this.byKind.get(kind)?.byIndex.get(index)?.toString() ?? '';
   }
 
-  /** The kinds that have texts. */
   kinds(): readonly TextKind[] {
     return [...this.byKind.keys()];
   }
 
-  /** The length of all texts of a kind. */
   length(kind: TextKind): number {
     return this.byKind.get(kind)?.length ?? 0;
   }
 
-  /** All texts of a kind, in the order of their indexes. */
   join(kind: TextKind): string {
     return [...(this.byKind.get(kind)?.byIndex ?? [])]
       .sort(([a], [b]) => a - b)
@@ -64,10 +56,8 @@ export function isEmptyArguments(text: string): boolean {
   return trimmed === 'null' || (trimmed.startsWith('{') && trimmed.slice(1).trimStart() === '}');
 }
 
-/** A text that an event adds to an item. */
 export interface TextEvent {
   readonly kind: TextKind;
-  /** The type of the item that the text belongs to. */
   readonly itemType: string;
   readonly index: number;
   readonly text: string;
@@ -90,12 +80,10 @@ const textEvents: ReadonlyMap<string, Pick<TextEvent, 'kind' | 'itemType'>> = ne
   ['custom_tool_call_input', { kind: 'input', itemType: 'custom_tool_call' }],
 ] as const);
 
-/** The events that contain the complete text of a part. */
 const partEvents: ReadonlySet<string> = new Set(['content_part', 'reasoning_part', 'reasoning_summary_part']);
 
 const eventPrefix = 'response.';
 
-/** Reads the text of an event; undefined if the event has no text. */
 export function readTextEvent(type: string, event: JsonObject): TextEvent | undefined {
   const nameEnd = type.lastIndexOf('.');
   const complete = type.endsWith('.done');
@@ -120,7 +108,6 @@ function readPartEvent(event: JsonObject): TextEvent | undefined {
 const textIndex = (event: JsonObject): number =>
   finiteNumber(event['content_index']) ?? finiteNumber(event['summary_index']) ?? 0;
 
-/** The kind of text for each type of part. */
 const partKinds: ReadonlyMap<unknown, TextKind> = new Map([
   ['output_text', 'text'],
   ['text', 'text'],
@@ -178,7 +165,6 @@ export function snapshotTexts(item: JsonObject): ReadonlyMap<TextKind, readonly 
   return texts;
 }
 
-/** Returns the parts of a message or of reasoning whose type is not known: they have no text. */
 export function readUnknownParts({ type, content }: JsonObject): readonly JsonObject[] {
   if (type !== 'message' && type !== 'reasoning') return [];
   return asArray(content)

@@ -32,7 +32,6 @@ const STEERED_IDLE = 1_000;
  */
 const ACKNOWLEDGEMENT_TIME = 5_000;
 
-/** The events that end a response. */
 const lastEvents: ReadonlySet<unknown> = new Set([
   'response.completed',
   'response.failed',
@@ -44,10 +43,8 @@ const steeringEvents: ReadonlySet<unknown> = new Set([
   'response.steer.pending',
   'response.steer.failed',
 ]);
-/** The events that begin a response. */
 const firstEvents: ReadonlySet<unknown> = new Set(['response.created', 'response.queued', 'response.in_progress']);
 
-/** What a connection needs of the transport. */
 export interface ConnectionOptions {
   /** Connections with the same key go to the same address with the same headers. */
   readonly key: string;
@@ -58,7 +55,6 @@ export interface ConnectionOptions {
   readonly sendElsewhere: (body: JsonObject, signal: AbortSignal | undefined) => Promise<Response>;
 }
 
-/** A connection, with one response at a time. */
 export class Connection {
   /** The id of the current or last response, which the server still has in memory for this connection. */
   private lastResponse: string | undefined;
@@ -101,7 +97,6 @@ export class Connection {
     return isFree && (!this.steering.isActive || this.has(previous));
   }
 
-  /** Whether the server has this response in memory. */
   has(response: unknown): boolean {
     return this.lastResponse !== undefined && this.lastResponse === response;
   }

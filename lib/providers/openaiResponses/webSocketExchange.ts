@@ -1,22 +1,13 @@
 import { isRecord, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 
-/** A response that is being received, as an HTTP response. */
 export interface Exchange {
-  /** Whether it has received an event. */
   readonly hasBegun: boolean;
-  /** Receives an event, and its text. */
   next(text: string, event: JsonObject): void;
-  /** Ends the body. */
   end(): void;
   fail(reason: Error): void;
 }
 
-/**
- * @param resolve Receives the response, with its first event.
- * @param reject Receives an error before it.
- * @param onCancel The reader of the body has left.
- */
 export function createExchange(
   resolve: (response: Response) => void,
   reject: (reason: Error) => void,
@@ -62,7 +53,6 @@ const statuses: Readonly<Record<string, number>> = {
   websocket_connection_limit_reached: 503,
 };
 
-/** The response that an HTTP server would send for an error before anything else. */
 function errorResponse(event: JsonObject): Response {
   const { type: _, status, error, ...fields } = event;
   const details = isRecord(error) ? error : fields;

@@ -115,11 +115,7 @@ export function webSocketTransport(
   };
 }
 
-/**
- * A model that sends prompts while it responds.
- *
- * @param send Sends them, to the response with this id.
- */
+/** A model that sends prompts while it responds. */
 const steeredModel = (
   model: Model,
   prompts: Observable<readonly Message[]>,

@@ -6,7 +6,6 @@ import { describeConstraints, mapSubschemas } from './mapSchema.js';
 
 /** What an API accepts of JSON Schema, apart from OpenAI's strict mode (`strictSchema`). */
 export interface SchemaRules {
-  /** The API, for errors. */
   readonly api: string;
   /** Whether the API accepts a keyword with this value. Others move to the description, which the model still reads. */
   readonly accepts: (keyword: string, value: JsonValue) => boolean;
@@ -25,12 +24,6 @@ export interface SchemaRules {
 /**
  * Converts a JSON Schema to what an API accepts. The meaning stays, or becomes wider, and then the description has what
  * is missing. Outputs and arguments are still validated against the original schema.
- *
- * @param schema The original schema. It is not modified.
- * @param rules What the API accepts.
- * @param subject Whose schema it is, for errors: `The output`, `Tool "search"`.
- * @returns The converted schema; an equal copy if it needs no conversion.
- * @throws ConfigurationError `schema`, with the path and the keyword, for what the API cannot express.
  */
 export function adaptSchema(schema: JsonSchema, rules: SchemaRules, subject: string): JsonSchema {
   const { $defs, definitions, ...root } = hoistReferences(schema);

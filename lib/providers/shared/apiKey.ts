@@ -14,15 +14,12 @@ export type PerRequest<T> = T | (() => T | Promise<T> | Observable<T>);
 
 type Headers = Readonly<Record<string, string>>;
 
-/** The credentials of one request. */
 export interface Credentials {
   /** Absent if the user's headers contain the credentials, and where no key is sent. */
   readonly key?: string | undefined;
-  /** The user's headers, with names in lower case. */
   readonly headers: Headers;
 }
 
-/** Where the credentials of a request may come from. */
 export interface CredentialSources {
   readonly provider: string;
   /** The base URL of the vendor's API. */
@@ -40,11 +37,6 @@ export interface CredentialSources {
  * Opens a request with its credentials, which are found by one rule for every provider: the user's header with
  * credentials; else the option `apiKey`; else the key of the environment, which only the vendor's own hosts receive,
  * over https. Each subscription is a request, and asks again.
- *
- * @param sources Where the credentials may come from.
- * @param open Opens the request; called in the same tick, unless a function of the user's makes it wait.
- * @returns The response. Fails with ConfigurationError `apiKey` if the vendor would refuse the request for want of a
- * key, and if a function of the user's returns no value.
  */
 export function withCredentials<T>(
   sources: CredentialSources,
@@ -118,12 +110,7 @@ function parseUrl(url: string): URL | undefined {
   }
 }
 
-/**
- * What to do if a server refuses a request without credentials; undefined if it had some.
- *
- * @param sources Where they may have come from.
- * @param credentials What was found.
- */
+/** What to do if a server refuses a request without credentials; undefined if it had some. */
 export function adviceWithoutKey(sources: CredentialSources, { key, headers }: Credentials): string | undefined {
   if (key !== undefined || secretsOf('', headers).length > 0) return undefined;
   const variable = sources.apiKey?.variable;
@@ -131,13 +118,6 @@ export function adviceWithoutKey(sources: CredentialSources, { key, headers }: C
   return `No key was sent, since ${variable} is only sent to the vendor: pass { apiKey: process.env.${variable} }.`;
 }
 
-/**
- * Combines sources of headers.
- *
- * @param combine Receives the headers of each source.
- * @param sources The sources.
- * @returns The headers, or, if one of the sources is a function, a function.
- */
 export function combineHeaders(
   combine: (...headers: readonly (Headers | undefined)[]) => Headers | undefined,
   ...sources: readonly (PerRequest<Headers> | undefined)[]

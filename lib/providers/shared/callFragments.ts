@@ -75,12 +75,9 @@ export class CallFragments {
   }
 }
 
-/** A call, while its fragments are read. */
 interface OpenCall {
   readonly index: unknown;
-  /** The JSON text of its arguments so far. */
   readonly json: StringBuilder;
-  /** Whether its arguments arrived as an object. */
   readonly hasObject: boolean;
 }
 

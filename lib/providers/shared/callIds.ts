@@ -4,14 +4,8 @@ import type { Message } from '../../core/message.js';
 // result get the same new id.
 
 /**
- * Converts the id of a tool call to an id that Mistral accepts: nine letters and digits. Mistral rejects any other id
- * with status 400 ("Tool call id was ... but must be a-z, A-Z, 0-9, with a length of 9"). A valid id is unchanged. An
- * invalid id is replaced by its hash, so that a call and its result have the same id in every request.
- *
- * The nine base-36 digits hold 46 bits of the hash. Among two million ids, two ids collided in every third attempt
- * (measured). For a thousand ids, this corresponds to one attempt in about ten million.
- *
- * @param id Any id.
+ * The id that Mistral accepts: any other one is rejected (400, "Tool call id was ... but must be a-z, A-Z, 0-9, with a
+ * length of 9"). The hash has 46 bits: among two million ids, two collided in every third attempt (measured).
  */
 export function mistralCallId(id: string): string {
   return /^[a-zA-Z0-9]{9}$/.test(id) ? id : hashId(id);
@@ -20,10 +14,6 @@ export function mistralCallId(id: string): string {
 /**
  * Converts the id of a tool call to an id of limited length. Ids of other providers may be longer (some contain a
  * signature). A longer id is replaced by its hash, so that a call and its result have the same id in every request.
- *
- * @param id Any id.
- * @param maxLength The maximum length that the API accepts. Default: 40, as for OpenAI ("string too long. Expected a
- * string with maximum length 40").
  */
 export function shortCallId(id: string, maxLength = 40): string {
   return id.length <= maxLength ? id : `call_${hashId(id)}`;
@@ -45,9 +35,6 @@ const lowerDigits = (hash: number, count: number): string =>
 /**
  * Maps the ids of a conversation's tool calls to ids that Anthropic accepts: `^[a-zA-Z0-9_-]+$`. Anthropic rejects any
  * other id with status 400. A call and its result get the same id, and two calls never share an id.
- *
- * @param messages The complete conversation.
- * @returns A function that returns the valid id for an id of the conversation.
  */
 export function createCallIdMapper(messages: readonly Message[]): (id: string) => string {
   const invalidIds = collectCallIds(messages, false);

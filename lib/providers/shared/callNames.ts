@@ -2,14 +2,9 @@ import type { Message, Part } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
 
 /**
- * Replaces the names of calls that no tool has and that an API would refuse: models invent `functions.weather`,
- * `weather<|channel|>x`, names of 90 characters and empty ones, and a history with one is refused for ever
- * (opencode#48750: "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'"; OpenAI and Google: 64 characters). A call
- * and its result get the same name.
- *
- * @param messages The history.
- * @param tools The tools of the request, whose names stay as they are.
- * @returns The same messages where nothing had to be changed.
+ * Replaces names of calls that no tool has and that an API refuses for ever (opencode#48750: "String should match
+ * pattern '^[a-zA-Z0-9_-]{1,128}$'"; OpenAI and Google: 64 characters): models invent `functions.weather`,
+ * `weather<|channel|>x`, names of 90 characters and empty ones.
  */
 export function mapCallNames(messages: readonly Message[], tools: readonly ToolDefinition[] = []): readonly Message[] {
   const isKept = ({ name }: { readonly name: string }) =>

@@ -5,7 +5,6 @@ import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { interrupted } from '../../protocol/untilFinish.js';
 
-/** Receives the chunks of a response. */
 export interface ChunkReceiver {
   emit(chunk: Chunk): void;
 }

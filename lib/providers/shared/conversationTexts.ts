@@ -4,8 +4,6 @@ import type { ModelRequest } from '../../core/model.js';
 
 /**
  * The texts of a conversation: what was written, the arguments of calls, and their results. Errors do not reveal them.
- *
- * @param request The request that failed.
  */
 export const conversationTexts = ({ messages }: ModelRequest): readonly string[] =>
   messages.flatMap(({ parts }) => parts.flatMap(collectTexts));

@@ -6,7 +6,6 @@ import { encodeJson } from '../../protocol/encodeOnce.js';
 
 // Encodings that several APIs have adopted from the Chat Completions API.
 
-/** The texts of a message that are not empty. */
 export const nonEmptyTexts = ({ parts }: Pick<Message, 'parts'>): readonly string[] =>
   parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []));
 

@@ -33,23 +33,25 @@ export function textOfFile({ data, mediaType, name }: FilePart): string | undefi
   return name === undefined ? text : `${name}:\n${text}`;
 }
 
-/** Whether a media type without parameters is a text type. */
 const isTextMediaType = (mediaType: string): boolean =>
   mediaType.startsWith('text/') || /^application\/(.*\+)?(json|xml|yaml)$/.test(mediaType);
 
 function decodeText(data: string, mediaType: string): string {
   try {
     return new TextDecoder().decode(Uint8Array.from(atob(data), (byte) => byte.charCodeAt(0)));
-  } catch (cause) {
-    throw new ConfigurationError(
-      'options',
-      `The data of a ${mediaType} file is not base64 (${String(cause)}).`,
-      'Build the part with filePart(bytes, mediaType).',
-    );
+  } catch {
+    throw invalidFile(mediaType, 'is not base64');
   }
 }
 
-/** Whether a file is an image. */
+/** The error of a file whose data no API would accept. */
+export const invalidFile = (mediaType: string, problem: string): ConfigurationError =>
+  new ConfigurationError(
+    'options',
+    `The data of a ${mediaType} file ${problem}.`,
+    'Build the part with filePart(bytes, mediaType).',
+  );
+
 export const isImageFile = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).startsWith('image/');
 
 /** The bytes of a file as a data URL. Call it for files that have `data`. */

@@ -4,8 +4,6 @@ import type { JsonObject } from '../../core/json/json.js';
 /**
  * Finds the choice at index 0, or without an index. The library requests one choice, but `providerOptions` may request
  * more, with `n` or `candidateCount`.
- *
- * @param choices The `choices` or `candidates` of a frame.
  */
 export function firstChoice(choices: unknown): JsonObject | undefined {
   for (const choice of asArray(choices)) {

@@ -66,14 +66,8 @@ function alwaysThinks(model: string): boolean {
 }
 
 /**
- * Encodes the `thinkingConfig` of a request (guide "Gemini thinking").
- *
- * Gemini 3 accepts a level, and also a budget for compatibility. Gemini 2.5 accepts a budget: -1 lets the model decide,
- * 0 turns thinking off. A request cannot have both. If the user sets both an effort and a budget, the effort is sent to
- * Gemini 3, and the budget to older models. Thoughts are requested unless thinking is off.
- *
- * @throws ConfigurationError `capability` if thinking is turned off for a model that always thinks, and `options` for
- * an effort that the model does not have.
+ * Encodes the `thinkingConfig` of a request (guide "Gemini thinking"). A request cannot have both a level and a budget:
+ * Gemini 3 gets the effort, and Gemini 2.5 the budget (-1: the model decides; 0: off).
  */
 export function encodeThinking(model: string, thinking: Thinking): JsonObject {
   const hasLevels = isGemini3(model);

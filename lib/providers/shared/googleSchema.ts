@@ -18,10 +18,5 @@ const rules: SchemaRules = {
   bareReferences: true,
 };
 
-/**
- * Converts a JSON Schema to one that Google's APIs accept. Any other keyword moves to the description.
- *
- * @param schema The original schema. It is not modified.
- * @param subject Whose schema it is, for errors.
- */
+/** Converts a JSON Schema to one that Google's APIs accept. Any other keyword moves to the description. */
 export const googleSchema = (schema: JsonSchema, subject: string): JsonSchema => adaptSchema(schema, rules, subject);

@@ -1,10 +1,8 @@
 import { isJsonObject } from '../../core/json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
 
-/** Keywords whose value is an object of named schemas. */
 const namedSchemas: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
 
-/** Keywords whose value is a schema, or an array of schemas. */
 const subschemas: ReadonlySet<string> = new Set([
   'items',
   'prefixItems',
@@ -15,13 +13,7 @@ const subschemas: ReadonlySet<string> = new Set([
   'additionalProperties',
 ]);
 
-/**
- * Maps the schemas in the value of a keyword, but not the schemas inside them.
- *
- * @param keyword The keyword. Its value is unchanged if it contains no schemas.
- * @param value The keyword's value.
- * @param map Maps one schema.
- */
+/** Maps the schemas in the value of a keyword, but not the schemas inside them. */
 export function mapSubschemas(keyword: string, value: JsonValue, map: (schema: JsonSchema) => JsonSchema): JsonValue {
   const mapSchema = (schema: JsonValue): JsonValue => (isJsonObject(schema) ? map(schema) : schema);
   if (namedSchemas.has(keyword) && isJsonObject(value)) return mapValues(value, mapSchema);
@@ -29,11 +21,9 @@ export function mapSubschemas(keyword: string, value: JsonValue, map: (schema: J
   return Array.isArray(value) ? (value as readonly JsonValue[]).map(mapSchema) : mapSchema(value);
 }
 
-/** Maps the values of an object. */
 export const mapValues = (object: JsonObject, map: (value: JsonValue, key: string) => JsonValue): JsonObject =>
   Object.fromEntries(Object.entries(object).map(([key, value]) => [key, map(value, key)]));
 
-/** Describes constraints as text, for a schema's description. */
 export const describeConstraints = (constraints: JsonObject): string =>
   Object.entries(constraints)
     .map(([keyword, value]) => `${keyword}: ${JSON.stringify(value)}`)

@@ -1,40 +1,32 @@
-import { ConfigurationError } from '../../core/errors.js';
-import { isRecord } from '../../core/json/json.js';
+import { mapChanged } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
 import type { FilePart, Message, Part } from '../../core/message.js';
-import { inlineDataUrl, parseDataUrl } from './files.js';
+import { inlineDataUrl, invalidFile, parseDataUrl } from './files.js';
 import { isFilePart } from './toolResultContent.js';
 
 /**
  * Makes the files of a history such that every API accepts them: plain base64 (RFC 4648, 4) without a `data:` prefix,
  * line breaks or the URL alphabet, and media types in lower case. Empty texts beside a file are omitted, which OpenAI
  * and Anthropic refuse.
- *
- * @param messages The history.
- * @returns The same messages where nothing had to be changed.
- * @throws ConfigurationError `options` for a file whose data is empty or is not base64. In the result of a tool, such a
- * file becomes a text that says so: a run never ends by a file.
  */
 export const normalizeFiles = (messages: readonly Message[]): readonly Message[] => messages.map(normalizeMessage);
 
 function normalizeMessage(message: Message): Message {
-  const { parts } = message;
-  const hasFile = parts.some(({ type }) => type === 'file');
-  const kept = hasFile ? parts.filter((part) => part.type !== 'text' || part.text !== '') : parts;
-  const normalized = kept.map(normalizePart);
-  const isSame = normalized.length === parts.length && normalized.every((part, index) => part === parts[index]);
-  return isSame ? message : { ...message, parts: normalized };
+  const isEmpty = (part: Part) => part.type === 'text' && part.text === '';
+  const hasFile = message.parts.some(({ type }) => type === 'file');
+  const kept = hasFile && message.parts.some(isEmpty) ? message.parts.filter((part) => !isEmpty(part)) : message.parts;
+  const parts = mapChanged(kept, normalizePart);
+  return parts === message.parts ? message : { ...message, parts };
 }
 
 function normalizePart(part: Part): Part {
   if (part.type === 'file') return normalizeFile(part);
   if (part.type !== 'toolResult' || part.error !== undefined) return part;
   const { result } = part;
-  if (!isRecord(result) && !Array.isArray(result)) return part;
-  const items = Array.isArray(result) ? (result as readonly JsonValue[]) : [result as JsonValue];
-  const normalized = items.map(normalizeItem);
-  if (normalized.every((item, index) => item === items[index])) return part;
-  return { ...part, result: Array.isArray(result) ? normalized : (normalized[0] ?? null) };
+  const normalized = Array.isArray(result)
+    ? mapChanged(result as readonly JsonValue[], normalizeItem)
+    : normalizeItem(result);
+  return normalized === result ? part : { ...part, result: normalized };
 }
 
 function normalizeItem(item: JsonValue): JsonValue {
@@ -54,10 +46,9 @@ function normalizeFile(part: FilePart): FilePart {
   if (known) return known;
   const file = inlineDataUrl(part);
   const mediaType = normalMediaType(file.mediaType);
-  const changed: FilePart =
-    file.data === undefined ? { ...file, mediaType } : { ...file, mediaType, data: normalData(file.data, mediaType) };
-  const isSame = file === part && mediaType === part.mediaType && changed.data === part.data;
-  const normalized = isSame ? part : changed;
+  const data = file.data === undefined ? undefined : normalData(file.data, mediaType);
+  const isSame = file === part && mediaType === part.mediaType && data === part.data;
+  const normalized = isSame ? part : ({ ...file, mediaType, ...(data !== undefined && { data }) } as FilePart);
   normalizedFiles.set(part, normalized);
   return normalized;
 }
@@ -78,10 +69,3 @@ function normalData(data: string, mediaType: string): string {
   const padding = (4 - (length % 4)) % 4;
   return end === padding ? clean : clean.slice(0, length) + '='.repeat(padding);
 }
-
-const invalidFile = (mediaType: string, problem: string) =>
-  new ConfigurationError(
-    'options',
-    `The data of a ${mediaType} file ${problem}.`,
-    'Build the part with filePart(bytes, mediaType).',
-  );

@@ -2,9 +2,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { ThinkingEffort } from '../../core/model.js';
 import { lookUpEffort } from './thinkingEffort.js';
 
-/** The levels of a family of models. */
 interface EffortFamily {
-  /** Matches the names of the models, without a date. */
   readonly models: RegExp;
   readonly efforts: readonly ThinkingEffort[];
   /** Set for models that reject `none`. */
@@ -14,12 +12,9 @@ interface EffortFamily {
 const lowToMax: readonly ThinkingEffort[] = ['low', 'medium', 'high', 'xhigh', 'max'];
 
 /**
- * The levels that OpenAI's API reports for models that reject others ("Unsupported value: 'minimal' is not supported
- * with the 'gpt-5.6-luna' model. Supported values are: ..."), and its reference (`reasoning_effort`). The SDK refers to
- * the guide "Reasoning" for the levels of a model, so a model that is not listed here is sent every level of the API.
- * `none` is not a level here: it disables thinking.
- *
- * Chat Completions rejects `max` (measured with gpt-6-astra: BerriAI/litellm-docs#1173).
+ * The levels in the API's errors ("Unsupported value: 'minimal' is not supported with the 'gpt-5.6-luna' model.") and
+ * its reference (`reasoning_effort`). A model that is not listed gets every level. Chat Completions rejects `max`
+ * (measured with gpt-6-astra: BerriAI/litellm-docs#1173).
  */
 const families: readonly EffortFamily[] = [
   { models: /^o(1|3|3-mini|4-mini)$/, efforts: ['low', 'medium', 'high'] },
@@ -37,10 +32,6 @@ const families: readonly EffortFamily[] = [
 /**
  * Checks that a model of OpenAI has a level of thinking.
  *
- * @param provider The provider: `openai` for Chat Completions, `openai-responses` for Responses.
- * @param model The model's name. Fine-tunes (`ft:o4-mini:...`), gateways (`openai/gpt-5`) and dates are recognized.
- * @param effort The requested level.
- * @returns The level.
  * @throws ConfigurationError `options` if the model is known not to have the level.
  */
 export function checkOpenAiEffort(provider: string, model: string, effort: ThinkingEffort): ThinkingEffort {

@@ -1,4 +1,5 @@
 import { fileCapability } from '../../core/capabilities.js';
+import { mapChanged } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import type { Capabilities } from '../../core/model.js';
@@ -7,15 +8,8 @@ import { inlineDataUrl } from './files.js';
 import { isFilePart, toolResultContent } from './toolResultContent.js';
 
 /**
- * Moves the files that tools returned to where the model can read them. A file that the API does not accept in a tool
- * result follows the results in the same message of the history, which APIs encode as a message of its own after the
- * results; the result refers to it. For a file that the model cannot read at
- * all, the result says so. So no run fails because a tool returned a file.
- *
- * @param messages The history.
- * @param wire The wire. Without `resultFile`, all files stay in their results.
- * @param capabilities What the model can read. Images need `vision`, documents `files`.
- * @returns The same array if no file was moved.
+ * Moves the files that tools returned to where the model can read them: after the results, which refer to them. For a
+ * file that the model cannot read at all, the result says so. So no run fails because a tool returned a file.
  */
 export function placeResultFiles(
   messages: readonly Message[],
@@ -27,18 +21,17 @@ export function placeResultFiles(
     const capability = fileCapability(file);
     return capability !== undefined && capabilities[capability] === false ? 'none' : resultFile(inlineDataUrl(file));
   };
-  const placed = messages.map((message) => (message.role === 'user' ? placeInMessage(message, placementOf) : message));
-  return placed.every((message, index) => message === messages[index]) ? messages : placed;
+  return mapChanged(messages, (message) => (message.role === 'user' ? placeInMessage(message, placementOf) : message));
 }
 
 type PlacementOf = (file: FilePart) => ResultFilePlacement;
 
 function placeInMessage(message: Message, placementOf: PlacementOf): Message {
   const moved: Part[] = [];
-  const parts = message.parts.map((part) =>
+  const parts = mapChanged(message.parts, (part) =>
     part.type === 'toolResult' ? placeInResult(part, placementOf, moved) : part,
   );
-  if (parts.every((part, index) => part === message.parts[index])) return message;
+  if (parts === message.parts) return message;
   const isResult = ({ type }: Part) => type === 'toolResult';
   return { ...message, parts: [...parts.filter(isResult), ...moved, ...parts.filter((part) => !isResult(part))] };
 }

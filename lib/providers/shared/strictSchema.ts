@@ -6,10 +6,6 @@ import { describeConstraints, mapSubschemas, mapValues } from './mapSchema.js';
  * Adjusts a schema to strict mode (OpenAI's guide to structured outputs): objects accept no other properties, an
  * optional property becomes a required property that may be null (`omitOptionalNulls` removes the nulls from the
  * output), `oneOf` becomes `anyOf`, and constraints that strict mode rejects move into the description.
- *
- * @param schema The schema of the complete output.
- * @returns The schema to send, and whether it is strict. A schema that cannot be adjusted (records, `allOf`) is
- * returned unchanged, as not strict.
  */
 export function strictSchema(schema: JsonSchema): StrictSchema {
   const known = strictSchemas.get(schema);
@@ -105,7 +101,6 @@ const supportedKeywords: ReadonlySet<string> = new Set([
   'exclusiveMaximum',
 ]);
 
-/** The string formats of strict mode. */
 const supportedFormats: ReadonlySet<unknown> = new Set([
   'date-time',
   'time',
@@ -121,7 +116,6 @@ const supportedFormats: ReadonlySet<unknown> = new Set([
 /** The limits of strict mode: nesting depth, total number of properties, and total number of enum values. */
 const limits = { depth: 10, properties: 5000, values: 1000 } as const;
 
-/** Running totals of a schema. */
 interface Totals {
   properties: number;
   values: number;
@@ -131,8 +125,6 @@ interface Totals {
  * Whether a JSON Schema satisfies strict mode without changes: its root is an object, every object requires all its
  * properties and accepts no others, and the schema contains only supported keywords, within the limits. False if this
  * is uncertain: without strict mode the model follows a schema as well as it can, but a rejected schema is an error.
- *
- * @param schema The schema of the complete output.
  */
 export function isStrict(schema: unknown): boolean {
   if (!isRecord(schema) || schema['type'] !== 'object' || 'anyOf' in schema) return false;
@@ -169,7 +161,6 @@ function hasStrictShape(schema: Record<string, unknown>): boolean {
   return types.includes('object') ? isClosedObject(schema, Object.keys(properties)) : !('properties' in schema);
 }
 
-/** Whether an object requires all its properties and accepts no others. */
 function isClosedObject(
   { required, additionalProperties }: Record<string, unknown>,
   names: readonly string[],

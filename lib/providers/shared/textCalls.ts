@@ -27,16 +27,9 @@ const tags = ['<|python_tag|>', '<|python_start|>'] as const;
 const HEAD_LENGTH = 24;
 
 /**
- * Creates a parser that converts text that consists of calls, `<|python_tag|>{"name": "f", "parameters": {...}}`, to
- * fragments. Llama models write calls like this; servers that do not parse them (Together with some models, vLLM
- * without a tool parser, llama.cpp) forward them as text.
- *
- * Calls in a text may be quoted from the user, a document or a tool's result. So a text is converted only if the
- * complete text of the response consists of calls, each call names an offered tool, and the server sent no other calls.
- * Any other text is forwarded unchanged. Text is held back only while it may be the beginning of calls.
- *
- * @param offered The names of the tools that the model may call.
- * @param emit Receives the chunks.
+ * Converts `<|python_tag|>{"name": "f", "parameters": {...}}` to fragments: Llama's calls, which some servers forward
+ * as text (Together, vLLM without a tool parser, llama.cpp). They may be quoted from a document, so that a text counts
+ * only if all of it is calls of offered tools, and the server sent no other calls.
  */
 export function createTextCallParser(offered: ReadonlySet<string>, emit: (chunk: Chunk) => void): TextFilter {
   return new TextFilter(
@@ -114,7 +107,6 @@ export function extractTextCalls({ tools = [], toolChoice }: ModelRequest): Mono
   return textFilter((emit) => new TextCallReader(offered, emit));
 }
 
-/** A call that was written as text. */
 interface TextCall {
   readonly name: string;
   readonly arguments: JsonObject | string;
@@ -134,9 +126,6 @@ const controlTokens = [
 /**
  * Parses a text that consists of calls: objects `{ "name", "parameters" | "arguments" }` or arrays of such objects,
  * separated by whitespace, `;`, `,` and control tokens. The time is linear in the length of the text.
- *
- * @param text The text, with its tags.
- * @returns The calls; undefined if the text contains anything else, or no call.
  */
 export function parseCalls(text: string): readonly TextCall[] | undefined {
   const calls: TextCall[] = [];

@@ -14,15 +14,9 @@ const closingTag = '</think>';
 type State = 'start' | 'thinking' | 'afterTags' | 'text';
 
 /**
- * Creates a parser that converts `<think>...</think>` at the start of a message to thinking. Servers without a field
- * for reasoning send it like this (DeepSeek R1 and Qwen under vLLM, Ollama, LM Studio). Whitespace before the opening
- * tag and one line break directly after the closing tag are dropped. Without a closing tag, the rest of the message is
- * thinking. Later tags are text, since a response may mention them.
- *
- * However the text is split, only whitespace before a tag, the beginning of a tag, and a `\r` after the closing tag are
- * held back. The time is linear in the length of the text.
- *
- * @param emit Receives the chunks.
+ * Converts `<think>...</think>` at the start of a message to thinking, which servers without a field for it send
+ * (DeepSeek R1 and Qwen under vLLM, Ollama, LM Studio). Later tags are text, since a response may mention them. However
+ * the text is split, the time is linear in its length.
  */
 export function createThinkTagParser(emit: (chunk: Chunk) => void): TextFilter {
   return new TextFilter(startThinkTagReader, (event) => emit(event as Chunk));
@@ -106,9 +100,6 @@ export function extractThinking(): MonoTypeOperatorFunction<Chunk> {
 /**
  * How many characters at the end of a text may be the beginning of a tag. They are held back until more text has
  * arrived.
- *
- * @param text The text so far.
- * @param tags The tags. Each tag begins with `<` and contains no other `<`.
  */
 function partialTagLength(text: string, ...tags: readonly string[]): number {
   const start = text.lastIndexOf('<');

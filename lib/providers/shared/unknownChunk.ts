@@ -16,8 +16,6 @@ export const unknownChunk = (raw: JsonValue): OfType<Chunk, 'metadata'> => ({
 /**
  * The finish reason of a response with a call of an unknown kind, which nobody answers: an end that looks normal would
  * hide the call.
- *
- * @param reason The finish reason that the provider sent.
  */
 export function unknownCallReason(reason: FinishReason): FinishReason {
   return reason === 'stop' || reason === 'toolCalls' || reason === 'unspecified' ? 'other' : reason;

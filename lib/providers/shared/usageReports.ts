@@ -5,21 +5,14 @@ type Report = Readonly<Record<string, unknown>>;
 const noReport: Report = {};
 
 /**
- * Keeps the last report of the input and of the output of one response, for APIs whose counts are cumulative. A later
- * report replaces all counts of its group, because counts of two reports may overlap: a server reports 100 tokens and
- * 55,096 cached ones first, and 181 tokens without cached ones at the end. A report whose counts are all 0 replaces
- * nothing, because compatible servers fill later reports with zeros.
+ * A later report replaces all counts of its group, because counts of two reports may overlap: a server reports 100
+ * tokens and 55,096 cached ones first, and 181 tokens without cached ones at the end. A report whose counts are all 0
+ * replaces nothing, because compatible servers fill later reports with zeros.
  */
 export class UsageReports {
-  /** The last report with input counts; an empty object if there is none. */
   input = noReport;
-  /** The last report with output counts; an empty object if there is none. */
   output = noReport;
 
-  /**
-   * @param inputCounts The names of the input counts.
-   * @param outputCounts The names of the output counts.
-   */
   constructor(
     private readonly inputCounts: readonly string[],
     private readonly outputCounts: readonly string[],
