@@ -5,8 +5,8 @@ import { createAgent, tool } from 'rivulet';
 import { scriptedModel, toolCall } from 'rivulet/testing';
 
 describe('an agent with the fake timers of a test runner', () => {
-  beforeEach(() => jest.useFakeTimers());
-  afterEach(() => jest.useRealTimers());
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
 
   it('an agent answers with the result of an asynchronous tool', async () => {
     const look = tool({
