@@ -58,7 +58,7 @@ const credential = /\b(bearer|basic) ([\w.~+/=-]{8,})/gi;
 
 const urlPassword = /(:\/\/[^\s/:@"'<>\\]{0,64}:)([^\s/@"'<>\\]{1,256})@/g;
 
-/** A JSON Web Token: three texts with dots in between, of which the header begins with `{"`. A word is read only once. */
+/** A JSON Web Token: three texts with dots in between, of which the header begins with `{"`. A word is read once. */
 const tokenStart = 'eyJ';
 const wordRest = /[\w-]*/y;
 const otherParts = /\.[\w-]{10,}(?:\.[\w-]+)?/y;

@@ -23,8 +23,8 @@ export const listsOf = <T>(values: MarbleValues<T>): Readonly<Record<string, rea
  * <span class="informal">`cold` of a TestScheduler, for models, tools, stops and prompts.</span>
  *
  * The diagram has RxJS's syntax: `200ms a 11ms (b|)`. A letter and a `-` last a millisecond, a group such as `(b|)` as
- * many milliseconds as it has characters, and blanks no time. Each letter stands for a value, or for a list of values
- * of one millisecond. Without `|` or `#` at its end, it does not end.
+ * many milliseconds as it has characters, and blanks no time. Each letter stands for a value, or for a list of the
+ * values of one millisecond. Without `|` or `#` at its end, it does not end.
  *
  * ```ts
  * const model = scriptedModel([

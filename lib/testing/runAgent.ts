@@ -31,8 +31,8 @@ export interface AgentTestRun<E, O> extends VirtualRun<E> {
  * @param input The input of the run.
  * @param runOptions The options of `agent.stream`. `runId` replaces the id of the run.
  * @returns The events with their times, how the run ended, and its result.
- * @throws Error if the run waits for a Promise (not virtual) of a tool, `approve` or `prepareTurn`. Its message
- * shows the test with the fake timers of Vitest, Jest and Node.
+ * @throws Error if the run waits for a Promise, which is not virtual, of a tool, `approve` or `prepareTurn`. The
+ * message shows a test with the fake timers of Vitest and Jest.
  */
 export function runAgent<const T extends readonly Tool[] = readonly [], O = undefined, C = unknown>(
   options: AgentOptions<T, O, C>,

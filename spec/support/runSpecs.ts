@@ -21,10 +21,8 @@ const report = project === 'fast' ? '.specs.json' : `.specs.${project}.json`;
 // Only complete runs are counted.
 const output = args.length === 0 ? ['--json', `--outputFile=${report}`] : [];
 
-const start = performance.now();
 const { status, errors } = await runJest(['--selectProjects', project, ...output, ...args]);
 if (output.length > 0) for (const line of slowestTests()) console.log(line);
-console.log(`\nThe specs took ${Math.round((performance.now() - start) / 1000)} s.`);
 if (errors.includes(unendedProcess)) console.error('\nA spec keeps a process of Jest alive: that is a failure.');
 process.exitCode = errors.includes(unendedProcess) ? 1 : status;
 

@@ -85,14 +85,15 @@ async function readInput({ stdin, writeError }: Shell, hasPrompt: boolean): Prom
   );
   const ended = merge(fromEvent(stdin, 'end'), fromEvent(stdin, 'close'), failed);
   const late = timer(INPUT_TIME).pipe(
-    takeUntil(data),
     tap(() => writeError('Nothing has come from the input so far: only the prompt is sent.\n')),
+    takeUntil(data),
   );
   const all = data.pipe(
     takeUntil(hasPrompt ? merge(ended, late) : ended),
     reduce((text, more) => text + more, ''),
+    finalize(() => stdin.pause()),
   );
-  return lastValueFrom(all.pipe(finalize(() => stdin.pause())));
+  return lastValueFrom(all, { defaultValue: '' });
 }
 
 /** The prompts of earlier sessions, oldest first: one JSON string a line. A line that is not one is left out. */

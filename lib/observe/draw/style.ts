@@ -68,7 +68,8 @@ svg.deltas path { fill: none; stroke-width: 1.5; vector-effect: non-scaling-stro
     line-height: 18px;
   font-size: 13px; color: var(--c); pointer-events: none; z-index: 1;
   text-shadow: 0 0 2px var(--page), 0 0 2px var(--page); }
-.mark.progress { color: #fff; text-shadow: 0 0 2px #000; }
+.mark.progress { top: 25px; height: 9px; line-height: 9px; font-size: 9px; }
+.request > .track > .mark.retract { margin-left: -19px; }
 .tool > .track > .mark.result, .tool > .track > .mark.error { margin-left: 1px; }
 .mark.first { margin-left: 0; } .mark.last { margin-left: -18px; }
 .cursor { position: absolute; top: 0; bottom: 0; width: 0; border-left: 1.5px solid var(--focus); pointer-events: none;

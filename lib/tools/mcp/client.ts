@@ -18,8 +18,8 @@ export type McpClient = Pick<
 >;
 
 /**
- * The client that the calls use. With a function that connects, a session that the server has lost, for example since it
- * was started again, is opened again: by the first call that finds out, for all.
+ * The client that the calls use. With a function that connects, a session that the server has lost (it was started
+ * again) is opened again: by the first call that finds out, for all.
  */
 export class McpSession {
   private reopening: Promise<McpClient> | undefined;

@@ -90,6 +90,24 @@ const save = async (page: Page, name: string) => {
   await page.screenshot({ path: join(pictures, `drawing-${name}.png`) });
 };
 
+/** The labels of bars that a mark of their lane covers. */
+const coveredLabels = (page: Page) =>
+  page.evaluate(() =>
+    [...document.querySelectorAll('.span em')].flatMap((label) => {
+      const text = document.createRange();
+      text.selectNodeContents(label);
+      const shown = text.getBoundingClientRect();
+      const bar = label.parentElement?.getBoundingClientRect();
+      const right = Math.min(shown.right, bar?.right ?? 0);
+      const marks = [...(label.closest('.track')?.querySelectorAll('.mark') ?? [])];
+      const covering = marks
+        .map((mark) => mark.getBoundingClientRect())
+        .filter((mark) => mark.left < right && mark.right > shown.left)
+        .filter((mark) => mark.top < shown.bottom && mark.bottom > shown.top);
+      return shown.width > 0 && covering.length > 0 ? [`${label.textContent}`] : [];
+    }),
+  );
+
 const forms: readonly (readonly [name: string, options: BrowserContextOptions])[] = [
   ['light', {}],
   ['dark', { colorScheme: 'dark' }],
@@ -104,6 +122,7 @@ export const drawingChecks: readonly InspectorCheck[] = [
     run: (browser) =>
       onDrawing(browser, busyAgent(), options, async (page) => {
         await save(page, name);
+        assert.deepEqual(await coveredLabels(page), []);
         for (let presses = 0; (await page.evaluate(() => document.activeElement?.className)) !== 'chart'; presses++) {
           assert.ok(presses < 5, 'Tab does not reach the drawing.');
           await page.keyboard.press('Tab');
