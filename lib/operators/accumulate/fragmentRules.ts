@@ -1,7 +1,27 @@
 /**
- * No single field identifies a call: the index may be missing, always 0, or start at 1; the id missing, late, empty,
- * shared, or new in each fragment. The fields first select a candidate (the call with the id, at the index, or opened
- * last) and a list of rules; its first rule that holds decides. A comment names the server that requires it.
+ * The decision rules of `accumulateToolCalls`: whether a fragment continues a pending call or opens another.
+ *
+ * No single field identifies a call. The index may be missing, always 0, or start at 1. The id may be missing, late,
+ * empty, shared, or new in each fragment. So the accumulator first uses the fields of the fragment to find a candidate:
+ * the call to which the fragment may belong. The way in which it found the candidate selects a list of rules:
+ *
+ * | id of the fragment | index of the fragment           | candidate                    | rules          |
+ * | ------------------ | ------------------------------- | ---------------------------- | -------------- |
+ * | known              | used by a call with this id     | the call at the index        | `sameCall`     |
+ * | known              | missing, or the call's own      | the call with the id         | `sameCall`     |
+ * | known              | any other                       | the call with the id         | `otherIndex`   |
+ * | new                | used                            | the call at the index        | `newId`        |
+ * | new                | missing                         | the current call             | `newId`        |
+ * | none               | used                            | the call at the index        | `sameCall`     |
+ * | none or new        | not used yet                    | the current call             | `unusedIndex`  |
+ * | none               | missing                         | the current call, with an id | `sameCall`     |
+ * | none               | missing                         | the current call, without id | `noIdOrIndex` |
+ *
+ * The current call is the call that was opened last. If there is none yet, the fragment opens a call. The first rule of
+ * the list whose condition is true decides. A fragment that continues a call may still open a twin of the call: see
+ * `opensTwin`.
+ *
+ * The comment of a rule names the server behaviour that requires it, with a public report where there is one.
  */
 import type { ToolCallFragment } from '../../core/chunk.js';
 import { isEmptyFragment } from './pendingToolCall.js';
