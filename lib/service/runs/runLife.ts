@@ -1,4 +1,5 @@
-import { asyncScheduler, AsyncSubject, concat, defer, EMPTY, map, merge, Subject, Subscription, takeUntil } from 'rxjs';
+import { asyncScheduler, AsyncSubject, concat, defer, EMPTY, finalize, ignoreElements, map, merge } from 'rxjs';
+import { Subject, Subscription, take, takeUntil, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
@@ -14,6 +15,9 @@ import type { ShareRunOptions, SharedRun, SharedRunStatus } from './shareRun.js'
 
 /** How long a stopped run may take to write its result, in milliseconds. */
 const STOP_TIME = 10_000;
+
+/** How long a shutdown waits for the readers of a run that has ended, in milliseconds. */
+const READING_TIME = 10_000;
 
 /** Options of `RunLife`. */
 export interface RunLifeOptions extends ShareRunOptions {
@@ -32,6 +36,8 @@ export interface LoggedRun<E extends StreamEvent = StreamEvent> extends SharedRu
   readonly settled: Observable<never>;
   /** As `unsubscribe`, but a log that other processes share does not say that the run has ended: one continues it. */
   leave(): void;
+  /** Completes when nobody reads the run. Readers that take long are closed: they join again, or have what they need. */
+  readonly unread: Observable<never>;
 }
 
 /** Creates the events of a run. `opened` fails if the log cannot be opened: then the run begins nothing. */
@@ -69,6 +75,10 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
   private readonly grace: number;
   private readonly opened = new AsyncSubject<never>();
   private readonly unsubscribed = new Subject<void>();
+  /** Emits when the last subscriber has left. */
+  private readonly deserted = new Subject<void>();
+  /** Fails when nobody may read any more. */
+  private readonly closed = new AsyncSubject<never>();
   /** Absent after its subscription: it has the request, which may be large. */
   private source: RunSource<E> | undefined;
 
@@ -107,7 +117,9 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
       this.start();
       return EMPTY;
     });
-    return merge(concat(this.opened, read).pipe(takeUntil(this.settled)), started).pipe(this.heldByReader());
+    return merge(concat(this.opened, read).pipe(takeUntil(merge(this.closed, this.settled))), started).pipe(
+      this.heldByReader(),
+    );
   }
 
   hold(): Subscription {
@@ -115,6 +127,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     this.graceTimer.unsubscribe();
     return new Subscription(() => {
       this.subscribers -= 1;
+      if (this.subscribers === 0) this.deserted.next();
       this.waitForSubscribers();
     });
   }
@@ -136,6 +149,10 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     if (this.log.isShared && !this.how) this.lose(new RunAbandonedError());
     else this.unsubscribe();
   }
+
+  readonly unread = defer(() =>
+    this.subscribers === 0 ? EMPTY : this.deserted.pipe(take(1), takeUntil(timer(READING_TIME)), ignoreElements()),
+  ).pipe(finalize(() => this.closed.error(new RunAbandonedError())));
 
   /** Holds the run for open subscribers only: RxJS subscribes for a closed one too, and a run costs money. */
   private heldByReader() {
