@@ -1,5 +1,5 @@
-import { asyncScheduler, AsyncSubject, concat, defer, EMPTY, finalize, ignoreElements, map, merge } from 'rxjs';
-import { Subject, Subscription, take, takeUntil, timer } from 'rxjs';
+import { asyncScheduler, AsyncSubject, concat, defer, EMPTY, ignoreElements, map, merge } from 'rxjs';
+import { Subject, Subscription, take, takeUntil, tap, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
@@ -150,9 +150,11 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     else this.unsubscribe();
   }
 
-  readonly unread = defer(() =>
-    this.subscribers === 0 ? EMPTY : this.deserted.pipe(take(1), takeUntil(timer(READING_TIME)), ignoreElements()),
-  ).pipe(finalize(() => this.closed.error(new RunAbandonedError())));
+  readonly unread = defer(() => {
+    if (this.subscribers === 0) return EMPTY;
+    const late = timer(READING_TIME).pipe(tap(() => this.closed.error(new RunAbandonedError())));
+    return merge(this.deserted, late).pipe(take(1), ignoreElements());
+  });
 
   /** Holds the run for open subscribers only: RxJS subscribes for a closed one too, and a run costs money. */
   private heldByReader() {
