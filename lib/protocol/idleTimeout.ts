@@ -134,6 +134,7 @@ class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
   /**
    * A late check shows that the process was blocked or suspended, or its clock set: data may wait to be read.
    * The block is taken to have begun as long before the check was due as it ended after it.
+   */
   private ignoreBlockedTime(now: number): void {
     const late = this.timer ? now - this.due : 0;
     const blocked = late > PUNCTUAL ? 2 * late : 0;

@@ -3,7 +3,7 @@ import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { RunResult, StreamEvent } from '../core/event.js';
 import { isResult } from '../core/eventGuards.js';
 import { RequestError } from './http/requestError.js';
-import { RunTakenError } from './ports/runLog.js';
+import { RunNotFoundError, RunTakenError } from './ports/runLog.js';
 import type { RunStore } from './ports/runStore.js';
 import { ExecutorLostError } from './runs/runErrors.js';
 import { descriptionOf } from './runs/trustedDescription.js';
@@ -65,6 +65,7 @@ export function reportOnce(onError: ((thrown: unknown) => void) | undefined): (t
   const reported = new WeakSet<object>();
   const isNoNews = (thrown: object) =>
     thrown instanceof RunTakenError ||
+    thrown instanceof RunNotFoundError ||
     thrown instanceof ExecutorLostError ||
     thrown instanceof RequestError ||
     descriptionOf(thrown) !== undefined;

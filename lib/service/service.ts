@@ -5,31 +5,16 @@ import {
   concat,
   concatMap,
   defer,
-  filter,
-  finalize,
   firstValueFrom,
-  from,
-} from 'rxjs';
-import {
-  ignoreElements,
   map,
   merge,
-  of,
-  reduce,
-  retry,
-  startWith,
-  Subject,
-  take,
-  tap,
   throwError,
-  timeout,
 } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
+import { of, retry, tap } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
-import { createSemaphore } from '../core/semaphore.js';
-import type { Semaphore } from '../core/semaphore.js';
 import { describeError } from '../transport/publicError.js';
 import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
 import { createRuns } from './runs/createRuns.js';
@@ -38,6 +23,7 @@ import { descriptionOf } from './runs/trustedDescription.js';
 import { createExecutor } from './runs/executeRun.js';
 import type { Executor, RunPlan } from './runs/executeRun.js';
 import { createGate } from './http/gate.js';
+import { inTime, readBody } from './http/readBody.js';
 import { remoteRun, watchExecutor } from './runs/remoteRun.js';
 import { ExecutorLostError, RunAbandonedError } from './runs/runErrors.js';
 import type { LoggedRun } from './runs/runLife.js';
@@ -48,11 +34,12 @@ import type { OwnerLimits } from './ownerLimits.js';
 import { guardLog, guardStore } from './ports/guardPorts.js';
 import { RunNotFoundError, RunTakenError } from './ports/runLog.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
-import { elsewhere, lateBody, lateContext, lateStore, leaving, RequestError } from './http/requestError.js';
+import { elsewhere, lateContext, lateStore, leaving, RequestError } from './http/requestError.js';
 import type { ServiceOptions } from './serviceOptions.js';
 import { createOwnerData } from './ownerData.js';
 import type { ServiceChats } from './chats/chatStore.js';
 import type { OwnerData } from './ownerData.js';
+import { createWorkLocks } from './runs/workLocks.js';
 import { createRunAccess } from './runs/runAccess.js';
 import type { Client, RunAccess } from './runs/runAccess.js';
 import { createReports, reportOnce } from './notices.js';
@@ -118,13 +105,6 @@ const isOurs = (thrown: unknown): boolean => thrown instanceof RequestError || t
 /** How often the work for a request is retried when another process changes its record. */
 const WORK_RETRIES = 5;
 
-/** How long the identification of a client, and the body of a request, may take, in milliseconds. */
-const WORK_TIME = 30_000;
-
-/** Fails with an error if the source emits nothing in time. */
-const inTime = <T>(late: () => RequestError): MonoTypeOperatorFunction<T> =>
-  timeout({ first: WORK_TIME, with: () => throwError(() => late()) });
-
 /**
  * Creates the kernel of a service.
  *
@@ -170,17 +150,11 @@ export function createService<C>(
   const isExecuted = (record: RunRecord): boolean =>
     isDurable ? record.state === 'running' : executor.locate(record) !== 'nowhere';
 
-  interface Lock {
-    readonly queue: Semaphore;
-    readonly owner: string;
-    users: number;
-    /** Whether the run was stopped before it has begun. */
-    isStopped: boolean;
-  }
-  const locks = new Map<string, Lock>();
-  const unlocked = new Subject<void>();
+  const locks = createWorkLocks();
   /** Whether the runs were left to another process. */
   let isLeaving = false;
+  /** Whether no run is started any more. */
+  let isClosing = false;
 
   /** The store has failed: the client asks again. */
   const answered = <T>(): MonoTypeOperatorFunction<T> =>
@@ -189,12 +163,6 @@ export function createService<C>(
       onError(thrown);
       throw lateStore();
     });
-  const stopLocked = (id: string, owner: string): boolean => {
-    const lock = locks.get(id);
-    if (lock?.owner !== owner) return false;
-    lock.isStopped = true;
-    return true;
-  };
   const tellHere = (id: string, message: RunMessage): Observable<boolean> => {
     if (message.type === 'prompt') return log.send(id, message);
     return of(message.type === 'cancel' ? runs.cancel(id, message.id) : runs.stop(id));
@@ -203,7 +171,7 @@ export function createService<C>(
     defer(() => {
       const run = runs.get(id);
       if (run) return owners.get(run) === owner ? tellHere(id, message) : of(false);
-      if (locks.has(id)) return of(message.type === 'stop' && stopLocked(id, owner));
+      if (locks.has(id)) return of(message.type === 'stop' && locks.stop(id, owner));
       return access.find(id, owner).pipe(
         concatMap((stored) => {
           if (!stored || !isExecuted(stored.record)) return of(false);
@@ -240,46 +208,24 @@ export function createService<C>(
         ),
         { defaultValue: new Response(null, { status: 500 }) }, // a store has emitted nothing
       ),
-    readBody: (request, maxBytes = maxBodyBytes) =>
-      defer(() => {
-        const decoder = new TextDecoder();
-        let size = 0;
-        return from((request.body ?? []) as ObservableInput<Uint8Array>).pipe(
-          reduce((text, bytes) => {
-            size += bytes.length;
-            if (size > maxBytes) throw new RequestError(413, `Send at most ${maxBytes} bytes.`);
-            return text + decoder.decode(bytes, { stream: true });
-          }, ''),
-          map((text) => text + decoder.decode()),
-          inTime(lateBody),
-        );
-      }),
+    readBody: (request, maxBytes = maxBodyBytes) => readBody(request, maxBytes),
     locked: (id, client, work) =>
-      defer(() => {
-        const lock = locks.get(id) ?? { queue: createSemaphore(1), owner: client.owner, users: 0, isStopped: false };
-        locks.set(id, lock);
-        lock.users += 1;
-        return defer(work).pipe(
-          retry({
-            count: WORK_RETRIES,
-            delay: (thrown: unknown) => (thrown instanceof RunTakenError ? of(0) : throwError(() => thrown)),
-          }),
-          answered(),
-          lock.queue.limit(),
-          finalize(() => {
-            lock.users -= 1;
-            if (lock.users === 0) locks.delete(id);
-            unlocked.next();
-          }),
-        );
-      }),
+      defer(work).pipe(
+        retry({
+          count: WORK_RETRIES,
+          delay: (thrown) => (thrown instanceof RunTakenError ? of(0) : throwError(() => thrown)),
+        }),
+        answered(),
+        locks.locked(id, client.owner),
+      ),
     launch: (plan, runId = plan.record.id, lockId = runId) =>
       defer(() => {
+        if (isClosing) throw leaving();
         if (runs.get(runId)) throw new RequestError(409, 'There is a run with this id.'); // of another owner
         return executor.execute(plan);
       }).pipe(
         map((events) => {
-          const isStopped = locks.get(lockId)?.isStopped ?? false;
+          const isStopped = locks.isStopped(lockId);
           const attempt = (plan.stored?.record.attempt ?? 0) + 1;
           const { run } = runs.start(
             // These operators come after the record is written, so it has what they remove.
@@ -320,29 +266,24 @@ export function createService<C>(
       );
     },
     stopRun: (id) => void runs.stop(id),
-    stopLocked,
+    stopLocked: (id, owner) => locks.stop(id, owner),
     runElsewhere(id) {
       if (!log.isShared) throw elsewhere();
-      const lost = watchExecutor(store, id, isExecuted);
-      return remoteRun(log, id, checkpoints || isDurable ? merge(lost, left) : lost);
+      if (isClosing) throw leaving();
+      return remoteRun(log, id, merge(watchExecutor(store, id, isExecuted), left));
     },
     hasLeft: (thrown) =>
       thrown instanceof ExecutorLostError ||
       thrown instanceof RunTakenError ||
-      (isLeaving && thrown instanceof RunAbandonedError),
+      (isClosing && thrown instanceof RunAbandonedError),
     ...createOwnerData(store, options.chats?.store, stopFor),
     shutdown: (how) =>
       defer(() => {
+        isClosing = true;
         isLeaving ||= how === 'abandon';
-        if (isLeaving) left.error(new RunAbandonedError());
-        // A request that is being answered may start a run, which is stopped at once.
-        const answered = unlocked.pipe(
-          startWith(undefined),
-          filter(() => locks.size === 0),
-          take(1),
-          ignoreElements(),
-        );
-        return concat(merge(runs.shutdown(how), concat(answered, runs.shutdown(how))), executor.released);
+        left.error(new RunAbandonedError());
+        // A request that is being answered may have begun to start a run, which is stopped at once.
+        return concat(merge(runs.shutdown(how), concat(locks.idle, runs.shutdown(how))), executor.released);
       }),
   };
 }

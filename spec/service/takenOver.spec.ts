@@ -122,32 +122,22 @@ describe('a process that was paused, and whose run another process has taken ove
 });
 
 describe('a process that leaves, and shows a run of another process', () => {
-  it('closes the connections of its readers without a final event', async () => {
-    const store = mapStore();
-    const log: RunLog = { ...memoryLog(), isShared: true };
-    const [a, b] = [startProcess(store, 'a', log), startProcess(store, 'b', log)];
-    const id = crypto.randomUUID();
-    const executed = await post(a.handler, id, { input: 'Work.' });
-    while (a.calls() === 0) await turns();
-    const shown = await post(b.handler, id, {});
-    b.handler.shutdown('abandon').subscribe();
-    const cut = await shown.text();
-    expect(cut).toContain('"type":"toolStart"');
-    expect(cut).not.toMatch(/event: (?:failed|done)|"type":"result"/);
-    a.finish();
-    expect(await executed.text()).toContain('Done by a.');
-  });
-
-  it('without checkpoints, it sends the run to its end, which no other process would resume', async () => {
-    const store = mapStore();
-    const log: RunLog = { ...memoryLog(), isShared: true };
-    const [a, b] = [startProcess(store, 'a', log, false), startProcess(store, 'b', log, false)];
-    const id = crypto.randomUUID();
-    const executed = await post(a.handler, id, { input: 'Work.' });
-    while (a.calls() === 0) await turns();
-    const shown = await post(b.handler, id, {});
-    b.handler.shutdown('abandon').subscribe();
-    a.finish();
-    for (const response of [executed, shown]) expect(await response.text()).toContain('Done by a.');
-  });
+  it.each([true, false])(
+    'closes the connections of its readers without a final event, checkpoints: %s',
+    async (keeps) => {
+      const store = mapStore();
+      const log: RunLog = { ...memoryLog(), isShared: true };
+      const [a, b] = [startProcess(store, 'a', log, keeps), startProcess(store, 'b', log, keeps)];
+      const id = crypto.randomUUID();
+      const executed = await post(a.handler, id, { input: 'Work.' });
+      while (a.calls() === 0) await turns();
+      const shown = await post(b.handler, id, {});
+      b.handler.shutdown('abandon').subscribe();
+      const cut = await shown.text();
+      expect(cut).toContain('"type":"toolStart"');
+      expect(cut).not.toMatch(/event: (?:failed|done)|"type":"result"/);
+      a.finish();
+      expect(await executed.text()).toContain('Done by a.');
+    },
+  );
 });

@@ -246,4 +246,16 @@ describe('a request that is late', () => {
     await turn();
     expect(store.records.size).toBe(0);
   });
+
+  it.each(['99999', '-1', 'abc', '1e3'])('agentHandler knows no run at the forged position %s', async (position) => {
+    const errors: unknown[] = [];
+    const handler = agentHandler(createAgent({ model: scriptedModel(['Done.']) }), {
+      onError: (thrown) => errors.push(thrown),
+    });
+    const headers = { 'x-run-id': newId() };
+    await (await post(handler, { input: 'Hi' }, headers)).text();
+    const forged = await post(handler, {}, { ...headers, 'last-event-id': position });
+    expect(await forged.text()).toContain('run_not_found');
+    expect(errors).toEqual([]);
+  });
 });

@@ -53,7 +53,10 @@ export function nodeListener(
     });
     Promise.resolve(incoming)
       .then(toRequest)
-      .then(answer, () => new Response(null, { status: 400 }))
+      .then(
+        (request) => answer(request).then((response) => discardBody(request, response)),
+        () => new Response(null, { status: 400 }),
+      )
       .then((response) => sendResponse(response, outgoing, closed))
       // A response that Node refuses (status 0, sent already) must not end the process.
       .catch((error: unknown) => outgoing.destroy(error as Error));
@@ -72,6 +75,12 @@ function toRequest(incoming: ListenedRequest): Request {
   const target = originalUrl.startsWith('/') ? new URL(origin + originalUrl) : new URL(originalUrl, origin);
   const hasBody = method !== 'GET' && method !== 'HEAD';
   return new Request(target, { method, headers, ...(hasBody ? { body: toBody(incoming), duplex: 'half' } : {}) });
+}
+
+/** The next request of the connection comes after the body of one that was answered unread. */
+function discardBody({ body }: Request, response: Response): Response {
+  if (body !== response.body && body?.locked === false) body.cancel().catch(() => undefined);
+  return response;
 }
 
 function toBody(incoming: ListenedRequest): BodyInit {

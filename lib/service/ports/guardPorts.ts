@@ -1,7 +1,20 @@
-import { asyncScheduler, concatMap, defer, EMPTY, map, Observable, of, Subscription, take, tap } from 'rxjs';
-import { RivuletError } from '../../core/errors.js';
+import {
+  asyncScheduler,
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  map,
+  Observable,
+  of,
+  Subscription,
+  take,
+  tap,
+} from 'rxjs';
+import { ConfigurationError, RivuletError } from '../../core/errors.js';
 import { isSameJson } from '../../core/json/equal.js';
 import type { RecordStore, StorableRecord } from './recordStore.js';
+import { RunNotFoundError } from './runLog.js';
 import type { RunLog } from './runLog.js';
 
 /** How a port is guarded. */
@@ -97,7 +110,13 @@ export function guardLog(log: RunLog, options: GuardOptions): RunLog {
   };
   return {
     isShared: log.isShared,
-    read: (run, from) => log.read(run, from),
+    // A browser can send any position: there is no such run for it.
+    read: (run, from) =>
+      log.read(run, from).pipe(
+        catchError((thrown: unknown) => {
+          throw thrown instanceof ConfigurationError ? new RunNotFoundError() : thrown;
+        }),
+      ),
     messages: (run, from) => log.messages(run, from).pipe(tap({ error: report })),
     append(run, attempt, events) {
       const work = () => log.append(run, attempt, events);

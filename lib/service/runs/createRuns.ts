@@ -79,8 +79,8 @@ export interface Runs {
    */
   cancel(id: string, call: string): boolean;
   /**
-   * Ends the service, for `SIGTERM`. Completes when all runs have ended; runs that are started later are stopped at
-   * once.
+   * Ends the service, for `SIGTERM`. Completes when all runs have ended, and their readers have the end (at most 10 s
+   * later); runs that are started later are stopped at once. A service refuses them with 503.
    *
    * @param how `finish`: waits for the runs; `stop`: stops each, so that it ends with a result; `abandon`: unsubscribes
    * them, for runs that continue elsewhere from their checkpoints. Default: `stop`.
@@ -178,7 +178,7 @@ export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }:
           if (how === 'stop') stop.next();
           if (how === 'abandon') run.leave();
         }
-        return merge(...all.map(({ run }) => onErrorResumeNext(run.settled)));
+        return merge(...all.map(({ run }) => onErrorResumeNext(run.settled, run.unread)));
       }),
   };
 }

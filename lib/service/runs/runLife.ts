@@ -1,16 +1,5 @@
-import {
-  asyncScheduler,
-  AsyncSubject,
-  concat,
-  defer,
-  EMPTY,
-  map,
-  merge,
-  Subject,
-  Subscription,
-  takeUntil,
-  throwError,
-} from 'rxjs';
+import { asyncScheduler, AsyncSubject, concat, defer, EMPTY, ignoreElements, map, merge } from 'rxjs';
+import { Subject, Subscription, take, takeUntil, tap, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
@@ -25,6 +14,9 @@ import type { ShareRunOptions, SharedRun, SharedRunStatus } from './shareRun.js'
 
 /** How long a stopped run may take to write its result, in milliseconds. */
 const STOP_TIME = 10_000;
+
+/** How long a shutdown waits for the readers of a run that has ended, in milliseconds. */
+const READING_TIME = 10_000;
 
 /** Options of `RunLife`. */
 export interface RunLifeOptions extends ShareRunOptions {
@@ -43,6 +35,8 @@ export interface LoggedRun<E extends StreamEvent = StreamEvent> extends SharedRu
   readonly settled: Observable<never>;
   /** As `unsubscribe`, but a log that other processes share does not say that the run has ended: one continues it. */
   leave(): void;
+  /** Completes when nobody reads the run. Readers that take long are closed: they join again, or have what they need. */
+  readonly unread: Observable<never>;
 }
 
 /** Creates the events of a run. `opened` fails if the log cannot be opened: then the run begins nothing. */
@@ -80,6 +74,10 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
   private readonly grace: number;
   private readonly opened = new AsyncSubject<never>();
   private readonly unsubscribed = new Subject<void>();
+  /** Emits when the last subscriber has left. */
+  private readonly deserted = new Subject<void>();
+  /** Fails when nobody may read any more. */
+  private readonly closed = new AsyncSubject<never>();
   /** Absent after its subscription: it has the request, which may be large. */
   private source: RunSource<E> | undefined;
 
@@ -118,7 +116,9 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
       this.start();
       return EMPTY;
     });
-    return merge(concat(this.opened, read).pipe(takeUntil(this.settled)), started).pipe(this.heldByReader());
+    return merge(concat(this.opened, read).pipe(takeUntil(merge(this.closed, this.settled))), started).pipe(
+      this.heldByReader(),
+    );
   }
 
   hold(): Subscription {
@@ -126,6 +126,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     this.graceTimer.unsubscribe();
     return new Subscription(() => {
       this.subscribers -= 1;
+      if (this.subscribers === 0) this.deserted.next();
       this.waitForSubscribers();
     });
   }
@@ -147,6 +148,12 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     if (this.log.isShared && !this.how) this.lose(new RunAbandonedError());
     else this.unsubscribe();
   }
+
+  readonly unread = defer(() => {
+    if (this.subscribers === 0) return EMPTY;
+    const late = timer(READING_TIME).pipe(tap(() => this.closed.error(new RunAbandonedError())));
+    return merge(this.deserted, late).pipe(take(1), ignoreElements());
+  });
 
   /** Holds the run for open subscribers only: RxJS subscribes for a closed one too, and a run costs money. */
   private heldByReader() {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { createServer, request as httpRequest } from 'node:http';
+import { Agent, createServer, request as httpRequest } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -290,6 +290,24 @@ describe('nodeListener', () => {
     const [response] = (await once(outgoing, 'response')) as [IncomingMessage];
     expect(response.statusCode).toBe(413);
     expect(await text(response)).toBe('enough');
+    server.closeAllConnections();
+    server.close();
+  });
+
+  it.each([1, 100_000, 900_000])('nodeListener discards %d bytes that its handler did not read', async (size) => {
+    const server = createServer(nodeListener(() => Promise.resolve(new Response(null, { status: 403 })))).listen(0);
+    await once(server, 'listening');
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    const { port } = server.address() as AddressInfo;
+    const ask = async (): Promise<number | undefined> => {
+      const sent = httpRequest({ port, agent, method: 'POST' });
+      sent.end('x'.repeat(size));
+      const [response] = (await once(sent, 'response')) as [IncomingMessage];
+      await text(response);
+      return response.statusCode;
+    };
+    expect([await ask(), await ask()]).toEqual([403, 403]); // on one connection
+    agent.destroy();
     server.closeAllConnections();
     server.close();
   });

@@ -1,0 +1,26 @@
+import { defer, from, map, reduce, timeout, throwError } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
+import { lateBody, RequestError } from './requestError.js';
+
+/** How long the identification of a client, and the body of a request, may take, in milliseconds. */
+const WORK_TIME = 30_000;
+
+/** Fails with an error if the source emits nothing in time. */
+export const inTime = <T>(late: () => RequestError): MonoTypeOperatorFunction<T> =>
+  timeout({ first: WORK_TIME, with: () => throwError(() => late()) });
+
+/** Reads the body of a request. It fails with a RequestError 413 if it has more bytes, and 408 if it is late. */
+export const readBody = (request: Request, maxBytes: number): Observable<string> =>
+  defer(() => {
+    const decoder = new TextDecoder();
+    let size = 0;
+    return from((request.body ?? []) as ObservableInput<Uint8Array>).pipe(
+      reduce((text, bytes) => {
+        size += bytes.length;
+        if (size > maxBytes) throw new RequestError(413, `Send at most ${maxBytes} bytes.`);
+        return text + decoder.decode(bytes, { stream: true });
+      }, ''),
+      map((text) => text + decoder.decode()),
+      inTime(lateBody),
+    );
+  });

@@ -1,0 +1,104 @@
+import { describe, expect, it } from '@jest/globals';
+import { defer, delay, dematerialize, map, materialize, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { createAgent } from '../../lib/agent/createAgent.js';
+import { tool } from '../../lib/core/tool.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { mapStore } from '../support/stores.js';
+import { inVirtualTime } from '../support/virtualTime.js';
+
+interface State {
+  readonly script: readonly (string | { readonly delay: number } | ReturnType<typeof toolCall>)[];
+  readonly put?: number;
+  readonly read?: number;
+  readonly append?: number;
+  readonly isEarly?: boolean;
+}
+
+/** Delays of the ports, and what the model does, for each state of a run in which the service is ended. */
+const states: Readonly<Record<string, State>> = {
+  'in a text': { script: ['one ', { delay: 5000 }, 'two'] },
+  'in a tool': { script: [toolCall('slow', {}, 'c1')] },
+  'while it waits': { script: [toolCall('pay', {}, 'c1')] },
+  'while its end is written': { script: ['Hi.'], put: 3000 },
+  'while its start is written': { script: ['Hi.'], put: 3000, isEarly: true },
+  'with a reader that is behind': { script: ['Hi.'], read: 3000 },
+  'while a slow log writes': { script: ['one ', { delay: 500 }, 'two'], append: 2000 },
+};
+const after = <T>(milliseconds: number, value: T) =>
+  new Promise<T>((resolve) => setTimeout(() => resolve(value), milliseconds));
+const tools = [
+  tool({ name: 'slow', description: 'S.', execute: () => timer(5000).pipe(map(() => 'ok')) }),
+  tool({ name: 'pay', description: 'P.', needsApproval: true, execute: () => 'ok' }),
+];
+
+async function walk(how: 'finish' | 'stop' | 'abandon', isShared: boolean, state: State): Promise<readonly string[]> {
+  const seen = { isClosed: false, late: new Set<string>() };
+  const slow = (port: object, times: Record<string, number | undefined>) =>
+    Object.fromEntries(
+      Object.entries(port as Record<string, (...args: unknown[]) => Observable<unknown>>).map(([name, call]) => [
+        name,
+        typeof call !== 'function'
+          ? call
+          : (...args: unknown[]) =>
+              defer(() => {
+                if (seen.isClosed) seen.late.add(name);
+                const time = times[name];
+                return time ? call(...args).pipe(materialize(), delay(time), dematerialize()) : call(...args);
+              }),
+      ]),
+    );
+  const { put, read, append, script, isEarly = false } = state;
+  const handler = agentHandler(
+    createAgent({ tools, model: scriptedModel(({ messages }) => (messages.length > 1 ? ['Done.'] : [...script])) }),
+    {
+      store: { ...mapStore(), ...slow(mapStore(), { put }) },
+      log: { ...memoryLog(), ...slow(memoryLog(), { read, append, end: append }), isShared },
+      checkpoints: true,
+    },
+  );
+  const post = (id: string, input: string) =>
+    handler(
+      new Request('http://service.test/', {
+        method: 'POST',
+        headers: { 'x-run-id': id, 'content-type': 'application/json' },
+        body: JSON.stringify({ input }),
+      }),
+    );
+  const opening = post(crypto.randomUUID(), 'Hi');
+  await after(isEarly ? 1000 : (put ?? 0) + 1000, undefined);
+  const ended = new Promise<string>((resolve) =>
+    handler.shutdown(how).subscribe({ complete: () => resolve('complete'), error: () => resolve('failed') }),
+  );
+  const prompt = await Promise.race([post(crypto.randomUUID(), 'Late'), after(40_000, undefined)]);
+  const reading = { isOver: false };
+  const text = opening.then((response) => response.text()).then(() => (reading.isOver = true));
+  const end = await Promise.race([ended, after(30_000, 'hangs')]);
+  seen.isClosed = true;
+  await after(500, undefined);
+  const wasOver = reading.isOver;
+  await Promise.race([text, after(60_000, undefined)]);
+  return [
+    ...(prompt?.status === 503 && prompt.headers.has('retry-after') ? [] : [`a late prompt gets ${prompt?.status}`]),
+    ...(end === 'complete' ? [] : [`shutdown ${end}`]),
+    ...(wasOver ? [] : ['a reader is not over']),
+    ...[...seen.late].map((name) => `${name} is called after it`),
+  ];
+}
+
+describe('shutdown x every state of a run', () => {
+  it.each(['finish', 'stop', 'abandon'] as const)(
+    '%s refuses prompts, ends the readers, then completes, and calls no port after that',
+    async (how) => {
+      const rows = Object.entries(states).flatMap(([name, state]) =>
+        [true, false].map((isShared) => ({ name: `${name}, shared log: ${isShared}`, isShared, state })),
+      );
+      const walked = await inVirtualTime(() =>
+        Promise.all(rows.map(async ({ name, isShared, state }) => [name, await walk(how, isShared, state)] as const)),
+      );
+      expect(walked.filter(([, wrong]) => wrong.length > 0)).toEqual([]);
+    },
+  );
+});
