@@ -8,7 +8,7 @@ import type { Tool } from '../core/tool.js';
 import { timeLimit } from '../core/timeLimit.js';
 import { endRun } from '../operators/endRun.js';
 import { prefixAfterTools } from '../operators/prefixAfterTools.js';
-import { endStopped } from './endStopped.js';
+import { endStopped } from './stopTurn.js';
 import { leaveOn } from './leaveOn.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 import { preparedTurn } from './prepareTurn.js';
@@ -19,7 +19,7 @@ import { dropReplay } from './replay.js';
 import type { RunOptions } from './runOptions.js';
 import { runTurns } from './runTurns.js';
 import type { TurnPosition } from './runTurns.js';
-import { rememberStop, subscribeBefore } from './stoppable.js';
+import { rememberStop, subscribeBefore } from './stopRun.js';
 import type { StopWhen } from './stopWhen.js';
 import type { TypedOutput } from './typed.js';
 

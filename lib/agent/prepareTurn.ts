@@ -7,7 +7,7 @@ import type { Model, ToolChoice } from '../core/model.js';
 import { requireModel } from '../core/requireModel.js';
 import type { Tool } from '../core/tool.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
-import { stoppable } from './stoppable.js';
+import { stoppable } from './stopRun.js';
 
 export interface TurnChanges extends Omit<TurnOptions, 'toolChoice' | 'fragments' | 'newId'> {
   readonly model?: Model | undefined;

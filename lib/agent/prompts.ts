@@ -10,7 +10,7 @@ import { hasEmitted } from '../core/notifier.js';
 import { appendMessages } from '../core/usedIds.js';
 import { replaceTurnEvent } from '../operators/followUp.js';
 import { stoppedTurn } from './openTurn.js';
-import { interruptible } from './stoppable.js';
+import { interruptible } from './stopRun.js';
 import type { TurnContext } from './orchestrator.js';
 
 export interface PromptOptions {

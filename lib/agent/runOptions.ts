@@ -3,7 +3,7 @@ import type { Message } from '../core/message.js';
 import type { OptionKinds } from '../core/requireOptions.js';
 import type { Orchestrator } from './orchestrator.js';
 import type { PromptOptions } from './prompts.js';
-import type { StopOptions } from './stoppable.js';
+import type { StopOptions } from './stopRun.js';
 
 export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
   /** The conversation so far, oldest message first. Default: none. */

@@ -213,7 +213,7 @@ export function createService<C>(
       defer(work).pipe(
         retry({
           count: WORK_RETRIES,
-          delay: (thrown) => (thrown instanceof RunTakenError ? of(0) : throwError(() => thrown)),
+          delay: (thrown: unknown) => (thrown instanceof RunTakenError ? of(0) : throwError(() => thrown)),
         }),
         answered(),
         locks.locked(id, client.owner),

@@ -87,7 +87,7 @@ function withFault(ports: Ports, point: Point, fault: Fault) {
       if (fault === 'is late') return work.pipe(materialize(), delay(5000), dematerialize());
       return concat(work.pipe(ignoreElements()), broken());
     });
-  return { ports: { ...ports, [point.port]: { ...original, [point.method]: call } } as unknown as Ports, seen };
+  return { ports: { ...ports, [point.port]: { ...original, [point.method]: call } }, seen };
 }
 
 const look = (needsApproval: boolean) =>

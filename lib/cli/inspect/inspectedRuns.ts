@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { finiteNumber, isRecord, nonEmptyString, tryParseJson } from '../../core/json/json.js';
 import { messageText } from '../../core/message.js';
-import { shortJson } from '../../observe/draw/lanes.js';
+import { shortJson } from '../../observe/draw/drawnLane.js';
 import { wireOfRun } from '../../observe/draw/wire.js';
 import { RECORDING_VERSION, runKey } from '../../observe/recording/entries.js';
 import type { RecordingEntry, RunEntry, StartEntry } from '../../observe/recording/entries.js';

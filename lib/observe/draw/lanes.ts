@@ -1,107 +1,228 @@
-import type { JsonObject } from '../../core/json/json.js';
+import type { FinishReason, RetryChunk } from '../../core/chunk.js';
+import type { StreamEvent, ToolEvent, ToolProgressEvent, ToolResultEvent, TurnEvent } from '../../core/event.js';
+import { asKnownEvent } from '../../core/eventGuards.js';
+import { finiteNumber } from '../../core/json/json.js';
+import type { Usage } from '../../core/usage.js';
+import { formatTime, Lane, shortArguments, shortJson } from './drawnLane.js';
+import type { Outcome, Tick } from './drawnLane.js';
+import { RequestLane } from './requestLane.js';
 
-export interface Span {
-  readonly kind:
-    | 'wait'
-    | 'answer'
-    | 'silence'
-    | 'retry'
-    | 'rateLimit'
-    | 'queued'
-    | 'approval'
-    | 'running'
-    | 'void'
-    | 'turn';
-  readonly from: number;
-  readonly to: number;
-  readonly label: string;
+interface CallLane {
+  readonly lane: Lane;
+  /** When the call was complete, and when it began to wait and to run. */
+  readonly calledAt: number;
+  waitsSince?: number;
+  startedAt?: number;
+  nested?: Scope;
 }
 
-export interface Mark {
-  readonly kind: 'subscribe' | 'unsubscribe' | 'stop' | 'prompt' | 'progress' | 'result' | 'error' | 'retract';
-  readonly at: number;
-  readonly label: string;
-}
+export class Scope {
+  private turn: Lane | undefined;
+  private turns = 0;
+  private requests = 0;
+  private request: RequestLane | undefined;
+  /** The requests that the recording has numbered: several may be open at the same time. */
+  private readonly numbered = new Map<number, RequestLane>();
+  private readonly calls = new Map<string, CallLane>();
 
-export interface Tick {
-  readonly kind: 'text' | 'thinking' | 'call';
-  readonly at: number;
-  readonly size: number;
-  /** Whether a `retract` has voided it. */
-  isVoid: boolean;
-}
-
-export type Outcome = 'open' | 'completed' | 'failed' | 'stopped' | 'void';
-
-/** A line of the drawing: a run, a turn, a request, a tool call or an agent that ran as a tool. */
-export class Lane {
-  readonly spans: Span[] = [];
-  readonly marks: Mark[] = [];
-  readonly ticks: Tick[] = [];
-  readonly children: Lane[] = [];
-  note = '';
-  end: number | undefined;
-  outcome: Outcome = 'open';
-
+  /** Unless it `knowsRequests`, the recording does not say when requests start and end: it follows from the events. */
   constructor(
-    readonly kind: 'run' | 'turn' | 'request' | 'tool',
-    readonly name: string,
-    readonly start: number,
-    readonly request?: number,
+    private readonly lane: Lane,
+    private readonly knowsRequests: boolean,
   ) {}
 
-  add(child: Lane): Lane {
-    this.children.push(child);
-    return child;
+  /** Its number and the time when it was sent by HTTP are undefined if they were not recorded. */
+  startRequest(at: number, name: string, number?: number, sentAt?: number): Lane {
+    if (number === undefined) this.request?.close(at, 'void');
+    this.request = new RequestLane(new Lane('request', `Request ${++this.requests}: ${name}`, at, number));
+    if (number !== undefined) this.numbered.set(number, this.request);
+    if (sentAt !== undefined) this.request.send(sentAt);
+    return this.turnLane(at).add(this.request.lane);
+  }
+
+  endRequest(at: number, outcome: Outcome, number: number): Lane | undefined {
+    const request = this.numbered.get(number);
+    request?.close(at, outcome);
+    return request?.lane;
+  }
+
+  /**
+   * Draws an event, or a chunk of a request (default: the newest one). Returns the lane to which it belongs. Only
+   * chunks are drawn in a request of a recording that has them.
+   */
+  add(at: number, event: StreamEvent, isChunk: boolean, number?: number): Lane {
+    const known = asKnownEvent(event);
+    if (number !== undefined) this.request = this.numbered.get(number) ?? this.request;
+    switch (known.type) {
+      case 'text':
+      case 'thinking':
+        return this.addDelta(at, { kind: known.type, at, size: known.text.length, isVoid: false }, isChunk);
+      case 'toolCallFragment': {
+        const size = JSON.stringify(known.arguments ?? '').length;
+        return this.addDelta(at, { kind: 'call', at, size, isVoid: false }, isChunk);
+      }
+      case 'retry':
+        return this.addRetry(at, known);
+      case 'retract':
+        return this.retract(at);
+      case 'toolCall':
+      case 'toolWaiting':
+      case 'toolStart':
+      case 'toolProgress':
+      case 'nested':
+      case 'toolUsage':
+      case 'toolResult':
+        return this.addToolEvent(at, known);
+      case 'turn':
+        return this.endTurn(at, known);
+      case 'message':
+        if (!this.knowsRequests && known.message.role === 'model') this.request?.close(at, 'completed');
+        return this.request?.lane ?? this.turnLane(at);
+      case 'finish':
+      case 'metadata':
+      case 'provider':
+      case 'file':
+      case 'source':
+        return this.request?.lane ?? this.turnLane(at);
+      default:
+        return this.lane;
+    }
   }
 
   close(at: number, outcome: Outcome): void {
-    if (this.end !== undefined) return;
-    this.end = at;
-    this.outcome = outcome;
+    for (const request of this.numbered.values()) request.close(at, outcome);
+    this.request?.close(at, outcome);
+    for (const call of this.calls.values()) this.endCall(call, at, outcome);
+    this.turn?.close(at, outcome);
+    this.drawTurn();
+    this.lane.close(at, outcome);
+  }
+
+  private turnLane(at: number): Lane {
+    return (this.turn ??= this.lane.add(new Lane('turn', `Turn ${++this.turns}`, at)));
+  }
+
+  private requestLane(at: number): RequestLane {
+    if (!this.request || (!this.knowsRequests && this.request.isClosed)) this.startRequest(at, 'model');
+    return this.request ?? new RequestLane(this.turnLane(at));
+  }
+
+  private addDelta(at: number, tick: Tick, isChunk: boolean): Lane {
+    const request = this.requestLane(at);
+    if (isChunk || !this.knowsRequests) request.tick(tick);
+    return request.lane;
+  }
+
+  private addRetry(at: number, { attempt, delay, error }: RetryChunk): Lane {
+    const request = this.requestLane(at);
+    const isLimit = error['status'] === 429 || error['code'] === 'rate_limit';
+    const what = isLimit ? 'rate limit, ' : '';
+    const label = `${what}retry ${attempt} in ${formatTime(delay)}: ${shortJson(error['message'] ?? error)}`;
+    request.lane.spans.push({ kind: isLimit ? 'rateLimit' : 'retry', from: at, to: at + delay, label });
+    return request.lane;
+  }
+
+  private retract(at: number): Lane {
+    const request = this.requestLane(at);
+    request.retract(at);
+    for (const [id, call] of this.calls) {
+      this.endCall(call, at, 'void');
+      this.calls.delete(id);
+    }
+    return request.lane;
+  }
+
+  private addToolEvent(at: number, event: ToolEvent): Lane {
+    const call = this.calls.get(event.id) ?? this.addCall(at, event.id, event.name);
+    switch (event.type) {
+      case 'toolCall':
+        call.lane.note = shortArguments(event.arguments);
+        break;
+      case 'toolWaiting':
+        call.waitsSince = at;
+        break;
+      case 'toolStart':
+        call.lane.spans.push(waitBefore(call, at));
+        call.startedAt = at;
+        break;
+      case 'nested':
+        call.nested ??= new Scope(call.lane, false);
+        return call.nested.add(at, event.event, true);
+      case 'toolProgress':
+        return this.addProgress(at, event, call);
+      case 'toolResult':
+        this.addResult(at, event, call);
+        break;
+      default:
+    }
+    return call.lane;
+  }
+
+  private addCall(at: number, id: string, name: string): CallLane {
+    const call: CallLane = { lane: this.turnLane(at).add(new Lane('tool', name, at)), calledAt: at };
+    this.calls.set(id, call);
+    return call;
+  }
+
+  private addProgress(at: number, { value }: ToolProgressEvent, call: CallLane): Lane {
+    call.lane.marks.push({ kind: 'progress', at, label: shortJson(value) });
+    return call.lane;
+  }
+
+  private addResult(at: number, event: ToolResultEvent, call: CallLane): void {
+    const { lane } = call;
+    const isFailed = event.error !== undefined;
+    this.endCall(call, at, isFailed ? 'failed' : 'completed');
+    const label = isFailed ? `${event.code ?? 'failed'}: ${shortJson(event.error)}` : shortJson(event.result);
+    lane.marks.push({ kind: isFailed ? 'error' : 'result', at, label });
+  }
+
+  private endCall(call: CallLane, at: number, outcome: Outcome): void {
+    const { lane, startedAt, nested } = call;
+    if (lane.end !== undefined) return;
+    if (startedAt === undefined) lane.spans.push(waitBefore(call, at));
+    else lane.spans.push({ kind: 'running', from: startedAt, to: at, label: `ran ${formatTime(at - startedAt)}` });
+    if (outcome === 'void') lane.spans.push({ kind: 'void', from: lane.start, to: at, label: 'retracted' });
+    if (nested) nested.close(at, outcome);
+    else lane.close(at, outcome);
+  }
+
+  private endTurn(at: number, { finishReason, usage, metadata }: TurnEvent): Lane {
+    const lane = this.turnLane(at);
+    if (!this.knowsRequests) this.request?.close(at, 'completed');
+    const cost = usage?.cost ?? metadata?.['cost'];
+    lane.note = [finishReason, usage && formatUsage(usage), formatCost(cost, 'cost ')].filter(Boolean).join(', ');
+    lane.close(at, turnOutcome(finishReason));
+    this.drawTurn();
+    this.turn = undefined;
+    return lane;
+  }
+
+  private drawTurn(): void {
+    const { turn } = this;
+    if (turn?.end === undefined || turn.spans.length > 0) return;
+    turn.spans.push({ kind: 'turn', from: turn.start, to: turn.end, label: formatTime(turn.end - turn.start) });
   }
 }
 
-export interface DrawnItem {
-  readonly at: number;
-  readonly lane: Lane;
-  /** `event`; `chunk` if only the model emitted it; `entry` for another entry, whose type is in `type`. */
-  readonly kind: string;
-  readonly type: string;
-  readonly value: unknown;
+function waitBefore({ waitsSince, calledAt }: CallLane, to: number) {
+  const from = waitsSince ?? calledAt;
+  return waitsSince === undefined
+    ? ({ kind: 'queued', from, to, label: `queued for ${formatTime(to - from)}` } as const)
+    : ({ kind: 'approval', from, to, label: `waited ${formatTime(to - from)} for a decision` } as const);
 }
 
-export interface Drawing {
-  readonly title: string;
-  readonly root: Lane;
-  readonly duration: number;
-  readonly items: readonly DrawnItem[];
-  readonly facts: readonly Fact[];
+function turnOutcome(reason: FinishReason): Outcome {
+  if (reason === 'stopped') return 'stopped';
+  return reason === 'error' ? 'failed' : 'completed';
 }
 
-export interface Fact {
-  readonly name: string;
-  readonly value: string;
+export const formatUsage = ({ input, output }: Usage): string => `${formatCount(input)} in, ${formatCount(output)} out`;
+
+/** A cost for people, in the currency of the prices; undefined if it is unknown. */
+export function formatCost(cost: unknown, before = ''): string | undefined {
+  const known = finiteNumber(cost);
+  return known === undefined ? undefined : before + known.toLocaleString('en-US', { maximumSignificantDigits: 4 });
 }
 
-export function formatTime(milliseconds: number): string {
-  const rounded = Math.round(milliseconds);
-  if (rounded < 1000) return `${rounded} ms`;
-  if (rounded < 60_000) return `${Number((rounded / 1000).toFixed(rounded < 10_000 ? 2 : 1))} s`;
-  const seconds = Math.round(rounded / 1000);
-  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-}
-
-/** JSON in one line, at most so many characters long. */
-export function shortJson(value: unknown, length = 60): string {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
-  const line = (text ?? '').replaceAll(/\s+/g, ' ');
-  return line.length > length ? `${line.slice(0, length - 1)}…` : line;
-}
-
-/** The value of the only argument of a call; with several, all of them as JSON; with none, nothing. */
-export function shortArguments(args: JsonObject): string {
-  const values = Object.values(args);
-  if (values.length === 0) return '';
-  return shortJson(values.length === 1 ? values[0] : args);
-}
+const formatCount = (count: unknown): string => finiteNumber(count)?.toLocaleString('en-US') ?? '?';

@@ -4,9 +4,9 @@ import { messageText } from '../../core/message.js';
 import { sumUsages } from '../../core/usage.js';
 import type { ValueEntry } from '../recording/entries.js';
 import type { RecordedRun, RecordedStep } from '../recording/readRecording.js';
-import { formatTime, Lane, shortJson } from './lanes.js';
-import type { DrawnItem, Drawing, Fact, Outcome } from './lanes.js';
-import { formatCost, formatUsage, Scope } from './scope.js';
+import { formatTime, Lane, shortJson } from './drawnLane.js';
+import type { DrawnItem, Drawing, Fact, Outcome } from './drawnLane.js';
+import { formatCost, formatUsage, Scope } from './lanes.js';
 import type { WireOfRun } from './wire.js';
 
 export function layoutRun(run: RecordedRun, wire: WireOfRun = new Map()): Drawing {

@@ -1,5 +1,5 @@
-import { formatTime } from './lanes.js';
-import type { Drawing, Lane, Mark, Span, Tick } from './lanes.js';
+import { formatTime } from './drawnLane.js';
+import type { Drawing, Lane, Mark, Span, Tick } from './drawnLane.js';
 import { pagePolicy } from './policy.js';
 import { pageScript } from './script.js';
 import { drawingStyle, legend, markSigns } from './style.js';

@@ -1,5 +1,5 @@
-import { formatTime } from './lanes.js';
-import type { Lane, Outcome, Span, Tick } from './lanes.js';
+import { formatTime } from './drawnLane.js';
+import type { Lane, Outcome, Span, Tick } from './drawnLane.js';
 
 /** A pause between two deltas that is drawn as a silence, in milliseconds. */
 const SILENCE_TIME = 1000;

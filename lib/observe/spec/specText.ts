@@ -1,5 +1,5 @@
 import { messageText } from '../../core/message.js';
-import { shortJson } from '../draw/lanes.js';
+import { shortJson } from '../draw/drawnLane.js';
 import type { RecordedRun } from '../recording/readRecording.js';
 
 /** A test runner for which specs are written. */

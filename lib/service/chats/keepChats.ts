@@ -9,6 +9,7 @@ import type { ChatRecords } from './chatRecords.js';
 import type { ChatRecord, ChatService, ChatStore } from './chatStore.js';
 import type { ServiceChats, StoredChat } from './chatStore.js';
 import { RequestError } from '../http/requestError.js';
+import { guardStore } from '../ports/guardPorts.js';
 import type { Client } from '../runs/runAccess.js';
 import { settled } from '../../core/settled.js';
 import { isUnguessable } from '../../transport/randomId.js';
@@ -69,10 +70,11 @@ const DELETES_AT_ONCE = 16;
  * (default: 500).
  * @returns The value of the option `chats` of `agentHandler`.
  */
-export function keepChats<C = unknown>(store: ChatStore, options: KeepChatsOptions<C> = {}): ServiceChats<C> {
+export function keepChats<C = unknown>(unguarded: ChatStore, options: KeepChatsOptions<C> = {}): ServiceChats<C> {
   const { maxBytes = DEFAULT_MAX_BYTES, maxChats = DEFAULT_MAX_CHATS, title } = options;
   requireNumber('maxBytes', maxBytes, 0);
   requireNumber('maxChats', maxChats, 0);
+  const store = guardStore(unguarded);
   const chats = createChatRecords(store);
   const answers: Readonly<Record<string, Answer<C>>> = {
     GET: openChat(chats),

@@ -59,6 +59,8 @@ const createGuard =
         };
         out.add(calling);
         calling.add(
+          // `timeout` of RxJS would leave a timer after a call that completes at once without a value.
+          // eslint-disable-next-line no-restricted-syntax -- no handler of a user is called
           defer(call).subscribe({
             next: (value) => out.next(value),
             error: fail,
@@ -76,7 +78,10 @@ const createGuard =
     });
 
 /** Guards a store: a write whose answer was lost is repeated, and the record tells whether it was done before. */
-export function guardStore<R extends StorableRecord>(store: RecordStore<R>, options: GuardOptions): RecordStore<R> {
+export function guardStore<R extends StorableRecord>(
+  store: RecordStore<R>,
+  options: GuardOptions = {},
+): RecordStore<R> {
   const guard = createGuard(options);
   const repeated = <T>(name: keyof RecordStore<R>, call: () => Observable<T>) => {
     const work = () => call().pipe(take(1));

@@ -35,7 +35,7 @@ export interface LoggedRun<E extends StreamEvent = StreamEvent> extends SharedRu
   readonly settled: Observable<never>;
   /** As `unsubscribe`, but a log that other processes share does not say that the run has ended: one continues it. */
   leave(): void;
-  /** Completes when nobody reads the run. Readers that take long are closed: they join again, or have what they need. */
+  /** Completes when nobody reads the run. Slow readers are closed: they join again, or have what they need. */
   readonly unread: Observable<never>;
 }
 
@@ -63,7 +63,8 @@ type State = 'idle' | 'opening' | 'running' | 'ending' | 'ended' | 'settled' | '
  */
 export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E> {
   readonly events$: Observable<E>;
-  readonly settled = new AsyncSubject<never>();
+  private readonly settling = new AsyncSubject<never>();
+  readonly settled: Observable<never> = this.settling;
 
   private state: State = 'idle';
   private how: Extract<SharedRunStatus, 'completed' | 'failed' | 'abandoned'> | undefined;
@@ -203,7 +204,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     this.thrown = error;
     this.pending = [];
     this.graceTimer.unsubscribe();
-    this.settled.error(error);
+    this.settling.error(error);
     this.opened.error(cause);
     this.unsubscribed.next();
     if (this.source) this.subscribeSource(throwError(() => cause));
@@ -255,8 +256,8 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
 
   private settle(): void {
     this.state = 'settled';
-    if (isLeft(this.thrown)) this.settled.error(this.thrown);
-    else this.settled.complete();
+    if (isLeft(this.thrown)) this.settling.error(this.thrown);
+    else this.settling.complete();
   }
 
   private waitForSubscribers(time = this.grace): void {

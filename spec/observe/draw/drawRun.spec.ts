@@ -1,4 +1,4 @@
-import { formatUsage } from '../../../lib/observe/draw/scope.js';
+import { formatUsage } from '../../../lib/observe/draw/lanes.js';
 import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { describe, expect, it } from '@jest/globals';
@@ -10,7 +10,7 @@ import type { RunRecording } from 'rivulet/recording';
 import { inVirtualTime, scriptedModel, toolCall } from 'rivulet/testing';
 import type { Script, ScriptedRequest } from 'rivulet/testing';
 import { layoutRun } from '../../../lib/observe/draw/layoutRun.js';
-import type { Lane } from '../../../lib/observe/draw/lanes.js';
+import type { Lane } from '../../../lib/observe/draw/drawnLane.js';
 import { wireOfRun } from '../../../lib/observe/draw/wire.js';
 import { busyAgent, recordVirtually, weather } from '../recording/runs.js';
 

@@ -4,7 +4,7 @@ import { repairHistory } from '../../lib/core/history.js';
 import type { RunEvent } from '../../lib/core/event.js';
 import { startState } from '../../lib/core/event.js';
 import { filePart, modelMessage, userMessage } from '../../lib/core/message.js';
-import { endStopped } from '../../lib/agent/endStopped.js';
+import { endStopped } from '../../lib/agent/stopTurn.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
 import { observe } from '../support/observe.js';
 import { callOf, virtual } from '../support/toolCalls.js';
