@@ -7,6 +7,7 @@ import { asKnownEvent } from '../core/eventGuards.js';
 import type { FilePart, Message, Part, SourcePart } from '../core/message.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 import type { OfType } from '../core/typesOf.js';
+import { joinHalves } from '../core/wholeCharacters.js';
 
 /**
  * Emits one message per turn, just before its `finish`.
@@ -39,10 +40,12 @@ export function consolidate(): OperatorFunction<StreamEvent, StreamEvent> {
 
 class Consolidation implements OperatorHandlers<StreamEvent> {
   private collector: MessageCollector | undefined;
+  /** Also a model that no wire decodes may cut a character. */
+  readonly next = joinHalves<StreamEvent>((event) => this.add(event));
 
   constructor(private readonly out: Subscriber<StreamEvent>) {}
 
-  next(event: StreamEvent): void {
+  private add(event: StreamEvent): void {
     const { out } = this;
     const known = asKnownEvent(event);
     switch (known.type) {
