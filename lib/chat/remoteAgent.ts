@@ -23,12 +23,8 @@ import type { StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
-import {
-  fromServerSentEvents,
-  MAX_RETRY_DELAY,
-  requireReconnection,
-  RUN_ID_HEADER,
-} from '../transport/fromServerSentEvents.js';
+import { fromServerSentEvents, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
+import { createRetryDelay, pageRequest, requireReconnection, statusError } from '../transport/pageRequest.js';
 import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromServerSentEvents.js';
 
 /** Options of `remoteAgent`. */
@@ -94,19 +90,21 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
    * as the server does not know the run (404), it is repeated: the request that starts the run may arrive later. Emits
    * nothing; the events of the run show what it does.
    */
-  const tell = (id: string, address: string, request: RequestInit): Observable<never> =>
-    defer(() => {
-      const { fetch = globalThis.fetch } = options;
-      const ownHeaders = typeof headers === 'function' ? headers() : headers;
-      const type = request.body ? { 'content-type': 'application/json' } : {};
-      return fetch(address, { ...request, headers: { ...type, ...ownHeaders, [RUN_ID_HEADER]: id } });
+  const tell = (
+    id: string,
+    address: string,
+    request: { readonly method: string; readonly body?: string },
+  ): Observable<never> =>
+    pageRequest({ ...options, headers }, address, {
+      ...request,
+      headers: { ...(request.body ? { 'content-type': 'application/json' } : {}), [RUN_ID_HEADER]: id },
     }).pipe(
-      tap(({ ok, status }) => {
-        if (!ok && status !== 404) throw new Error(`It answered with the status ${status}.`);
+      tap(([response]) => {
+        if (!response.ok && response.status !== 404) throw statusError(response);
       }),
-      retry({ count: options.retries ?? 5, delay: Math.min(options.retryDelay ?? 1000, MAX_RETRY_DELAY) }),
+      retry({ count: options.retries ?? 5, delay: createRetryDelay({ ...options, headers }) }),
       repeat({ delay: STOP_INTERVAL }),
-      takeWhile(({ status }) => status === 404),
+      takeWhile(([{ status }]) => status === 404),
       ignoreElements(),
       catchError((thrown: unknown) => throwError(() => notStopped(errorText(thrown)))),
     );

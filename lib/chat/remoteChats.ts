@@ -1,19 +1,22 @@
-import { concatMap, defer, EMPTY, ignoreElements, map, Observable, of, retry, tap, timer } from 'rxjs';
+import { concatMap, defer, EMPTY, ignoreElements, map, of, retry, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { Conversation } from './conversation.js';
 import { isSavedConversation, mergeSaved, unreadableConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 import { ConfigurationError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { ChatPage, ChatSummary } from '../transport/chatSummary.js';
-import { delayBefore, requireReconnection, statusError, unreachable } from '../transport/fromServerSentEvents.js';
+import { createRetryDelay, pageRequest, requireReconnection, statusError } from '../transport/pageRequest.js';
+import type { RunRequest } from '../transport/fromServerSentEvents.js';
 
 /** Options of `remoteChats`. */
-export interface RemoteChatsOptions {
-  /** HTTP headers, for example of the user's session; a function is called for each request. Default: none. */
-  readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>) | undefined;
+export interface RemoteChatsOptions extends Pick<RunRequest, 'headers'> {
   /** How many times a request is tried again after a broken connection or a status of 429 or 5xx. Default: 5. */
   readonly retries?: number | undefined;
-  /** The delay before the first retry, in milliseconds; it doubles each time, up to 30 s. Default: 1000. */
+  /**
+   * The delay before the first retry, in milliseconds; it doubles each time, up to 30 s, and up to half of it is left
+   * out at random. Default: 1000.
+   */
   readonly retryDelay?: number | undefined;
   /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
@@ -85,7 +88,7 @@ const EMPTY_CONVERSATION: SavedConversation = { version: 1, exchanges: [] };
  * @returns The chats. An Observable fails with an HttpError, or a ConnectionError if the service cannot be reached.
  */
 export function remoteChats(url: string, options: RemoteChatsOptions = {}): RemoteChats {
-  const { headers, retries = 5, retryDelay = 1000 } = options;
+  const { retries = 5 } = options;
   requireReconnection(options);
 
   const request = (
@@ -94,14 +97,9 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
     body?: object,
     handled?: number,
   ): Observable<{ readonly status: number; readonly value: unknown }> =>
-    defer(() => {
-      const ownHeaders = typeof headers === 'function' ? headers() : headers;
-      const content = body && { 'content-type': 'application/json' };
-      return send(options.fetch ?? globalThis.fetch, addressOf(url, query), {
-        method,
-        headers: { ...ownHeaders, ...content },
-        ...(body && { body: JSON.stringify(body) }),
-      });
+    pageRequest(options, addressOf(url, query), {
+      method,
+      ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
     }).pipe(
       map(([response, text]) => {
         const { ok, status } = response;
@@ -109,13 +107,7 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
         if (!ok && status !== handled) throw statusError(response);
         return { status, value: tryParseJson(text) };
       }),
-      retry({
-        count: retries,
-        delay: (thrown: unknown, attempt) => {
-          if (!isRecord(thrown) || thrown['retryable'] !== true) throw thrown;
-          return timer(delayBefore(attempt, retryDelay, thrown));
-        },
-      }),
+      retry({ count: retries, delay: createRetryDelay(options) }),
     );
 
   const open = (id: string) => request('GET', { chat: id }).pipe(map(({ value }) => readChat(value, url)));
@@ -169,22 +161,6 @@ const addressOf = (url: string, query: Readonly<Record<string, string>>): string
   const parameters = new URLSearchParams(query).toString();
   return parameters === '' ? url : `${url}${url.includes('?') ? '&' : '?'}${parameters}`;
 };
-
-/** Unsubscribing aborts the request. */
-const send = (fetch: typeof globalThis.fetch, address: string, init: RequestInit) =>
-  new Observable<readonly [Response, string]>((out) => {
-    const controller = new AbortController();
-    fetch(address, { ...init, signal: controller.signal })
-      .then((response) => response.text().then((text) => [response, text] as const))
-      .then(
-        (answer) => {
-          out.next(answer);
-          out.complete();
-        },
-        () => out.error(unreachable()),
-      );
-    return () => controller.abort();
-  });
 
 function readSummary(value: unknown, url: string): ChatSummary {
   const { id, title, updated, version } = objectOrEmpty(value);

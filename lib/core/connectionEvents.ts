@@ -6,6 +6,8 @@ export interface Reconnection {
   readonly attempt: number;
   /** The delay before it, in milliseconds. */
   readonly delay: number;
+  /** `offline`: the connection broke; `busy`: the service asks to wait; `silent`: it does not answer. */
+  readonly reason: 'offline' | 'busy' | 'silent';
 }
 
 /** A notice of `remoteAgent`: the connection has broken, and is opened again. The view has it as `reconnecting`. */

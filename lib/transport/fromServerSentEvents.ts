@@ -1,21 +1,31 @@
-import { defer, filter, map, retry, throwError, timer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { asyncScheduler, defer, filter, map, retry, switchMap, throwError } from 'rxjs';
+import type { Observable, Subscription } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
-import { ConnectionError, HttpError, ProtocolError, RivuletError, StreamInterruptedError } from '../core/errors.js';
+import { ProtocolError, RivuletError, StreamInterruptedError } from '../core/errors.js';
 import type { Reconnection } from '../core/connectionEvents.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
+import { MAX_TIMER_DELAY } from '../core/options.js';
 import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { Fields, JsonObject } from '../core/json/json.js';
-import { isRetryableStatus } from '../protocol/errorDetails.js';
 import { post } from '../protocol/post.js';
 import type { RequestFailures } from '../protocol/post.js';
 import { mergeHeaders } from '../protocol/request.js';
 import { createSseReader } from '../protocol/sse.js';
 import type { Frame } from '../protocol/wire.js';
 import { createRestorer } from './compactEvents.js';
+import {
+  answerTimeout,
+  createRetryDelay,
+  isRetryable,
+  requestHeaders,
+  requireReconnection,
+  SERVER,
+  SilentError,
+  statusError,
+  unreachable,
+} from './pageRequest.js';
 import { randomId } from './randomId.js';
-import { START_EVENT } from './serverSentEvents.js';
-import { requireNumber } from '../core/options.js';
+import { HELLO_EVENT, START_EVENT } from './serverSentEvents.js';
 
 /** The request to the server that runs the agent. */
 export interface RunRequest {
@@ -26,15 +36,27 @@ export interface RunRequest {
   readonly id?: string | undefined;
   /** The body, sent as JSON. Default: `{}`. */
   readonly body?: Readonly<Record<string, unknown>> | undefined;
-  /** The headers, or a function that returns them for each attempt (a fresh token). Default: none. */
-  readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>) | undefined;
+  /**
+   * The headers, or a function that returns them, now or later. It is called for each attempt (a fresh token), and once
+   * more if the server answers 401. Default: none.
+   */
+  readonly headers?:
+    | Readonly<Record<string, string>>
+    | (() =>
+        | Readonly<Record<string, string>>
+        | Promise<Readonly<Record<string, string>>>
+        | Observable<Readonly<Record<string, string>>>)
+    | undefined;
 }
 
 /** Options of `fromServerSentEvents`. */
 export interface FromServerSentEventsOptions {
   /** How many times in a row it connects again without receiving anything new. Default: 5. */
   readonly retries?: number | undefined;
-  /** The delay before it connects again, in milliseconds; it doubles up to 30 seconds. Default: 1000. */
+  /**
+   * The delay before it connects again, in milliseconds; it doubles up to 30 seconds, and up to half of it is left out
+   * at random. Default: 1000.
+   */
   readonly retryDelay?: number | undefined;
   /** Called when the connection has broken, before the delay. Default: nothing is called. */
   readonly onReconnect?: ((reconnection: Reconnection) => void) | undefined;
@@ -73,13 +95,8 @@ export class RemoteRunError extends RivuletError {
   }
 }
 
-const SERVER = 'the server';
-
 /** The name of the header that identifies a run. A repeated request with the same id joins the run. */
 export const RUN_ID_HEADER = 'x-run-id';
-
-/** The longest delay before a connection is opened again, in milliseconds. */
-export const MAX_RETRY_DELAY = 30_000;
 
 /**
  * Reads a run that another process executes and sends with `toServerSentEvents` or `runResponse`.
@@ -108,29 +125,33 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
   request: RunRequest = {},
   options: FromServerSentEventsOptions = {},
 ): Observable<E> {
-  const { retries = 5, retryDelay = 1000, onReconnect, joins = false, fetch } = options;
+  const { retries = 5, onReconnect, joins = false, fetch } = options;
   requireReconnection(options);
   return defer(() => {
     const runId = request.id ?? randomId();
     const restore = createRestorer();
     let lastEventId: string | undefined;
     let hasStarted = false;
-    const connect = defer(() => {
-      const { headers = {}, body = {} } = request;
-      return post({
-        provider: SERVER,
-        url,
-        headers: mergeHeaders(
-          { 'content-type': 'application/json' },
-          typeof headers === 'function' ? headers() : headers,
-          { [RUN_ID_HEADER]: runId, ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }) },
-        ),
-        body: JSON.stringify(body),
-        accept: 'text/event-stream',
-        fetch,
-        failures: serverFailures,
-      }).pipe(readMessages());
-    });
+    const { headers, body = {} } = request;
+    const content = JSON.stringify(body);
+    const connect = requestHeaders(request).pipe(
+      switchMap((own) =>
+        post({
+          provider: SERVER,
+          url,
+          headers: mergeHeaders({ 'content-type': 'application/json' }, own, {
+            [RUN_ID_HEADER]: runId,
+            ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+          }),
+          body: content,
+          accept: 'text/event-stream',
+          fetch,
+          failures: serverFailures,
+        }),
+      ),
+      readMessages(joins ? answerTimeout(content) : undefined),
+    );
+    const mayRetry = (thrown: unknown) => mayConnectAgain(thrown, lastEventId !== undefined || (joins && !hasStarted));
     return connect.pipe(
       filter(({ id, event }) => {
         hasStarted = true;
@@ -147,24 +168,10 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
       retry({
         count: retries,
         resetOnSuccess: true,
-        delay(thrown: unknown, attempt) {
-          if (!mayConnectAgain(thrown, lastEventId !== undefined || (joins && !hasStarted))) throw thrown;
-          const delay = delayBefore(attempt, retryDelay, thrown);
-          onReconnect?.({ attempt, delay });
-          return timer(delay);
-        },
+        delay: createRetryDelay({ ...options, headers }, mayRetry, onReconnect),
       }),
     );
   });
-}
-
-export const unreachable = () =>
-  new ConnectionError(SERVER, 'The server cannot be reached. Try again when the connection is back.');
-
-export function statusError({ status, headers }: Response): HttpError {
-  const message = `The server did not accept the request (status ${status}).`;
-  const retryAfter = Number(headers.get('retry-after') ?? 0) * 1000 || undefined;
-  return new HttpError(message, { provider: SERVER, status, retryable: isRetryableStatus(status), retryAfter });
 }
 
 /** The errors of failed requests, for the user of a page. They omit the body, which is for the server's developer. */
@@ -178,40 +185,52 @@ const serverFailures: RequestFailures = {
   },
 };
 
-/** The delay before an attempt, from 1, in milliseconds: at least the one that the server requests. */
-/** Checks the options of all that connects again. */
-export function requireReconnection({ retries, retryDelay }: FromServerSentEventsOptions): void {
-  requireNumber('retries', retries, 0);
-  requireNumber('retryDelay', retryDelay, 0);
-}
-
-export const delayBefore = (attempt: number, retryDelay: number, thrown: unknown): number =>
-  Math.max(Math.min(retryDelay * 2 ** (attempt - 1), MAX_RETRY_DELAY), readRetryAfter(thrown));
-
-/** The delay that the server requests, in milliseconds; at most a minute. */
-const readRetryAfter = (thrown: unknown): number =>
-  thrown instanceof HttpError ? Math.min(thrown.retryAfter ?? 0, 60_000) : 0;
-
 /** Whether a new connection can continue the run: either nothing was received, or the server joins it. */
 function mayConnectAgain(thrown: unknown, canJoin: boolean): boolean {
-  if (!isRecord(thrown) || thrown['retryable'] !== true || thrown instanceof RemoteRunError) return false;
+  if (!isRetryable(thrown) || thrown instanceof RemoteRunError) return false;
   return canJoin || !(thrown instanceof StreamInterruptedError);
 }
 
-/** Reads server-sent events up to the end mark. Bytes after it are ignored. */
-function readMessages() {
+/**
+ * Reads server-sent events up to the end mark. Bytes after it are ignored. A service that tells the interval of its
+ * heartbeat is lost when two of them are missing; before the first byte, after `limit`.
+ */
+function readMessages(limit: number | undefined) {
   return createOperator<Uint8Array, Frame>((out) => {
+    let longest = limit;
+    let hasBytes = false;
+    let silence: Subscription | undefined;
+    const watch = () => {
+      silence?.unsubscribe();
+      silence = undefined;
+      if (longest !== undefined && !out.closed)
+        silence = asyncScheduler.schedule(() => out.error(new SilentError()), longest);
+    };
     const reader = createSseReader({ provider: SERVER }, (frame) => {
       if (frame.event === 'end') out.complete();
+      else if (frame.event === HELLO_EVENT) longest = longestSilence(frame.data);
       else out.next(frame);
     });
+    out.add(() => silence?.unsubscribe());
+    watch();
     return {
-      next: (bytes) => reader.push(bytes),
+      next(bytes) {
+        if (!hasBytes) longest = undefined;
+        hasBytes = true;
+        reader.push(bytes);
+        watch();
+      },
       complete() {
         throw new StreamInterruptedError(SERVER, 'The connection ended before the run.');
       },
     };
   });
+}
+
+/** A heartbeat is left out after an event, so two intervals may be silent. */
+function longestSilence(hello: string): number | undefined {
+  const { heartbeat } = objectOrEmpty(tryParseJson(hello));
+  return typeof heartbeat === 'number' && heartbeat > 0 ? Math.min(heartbeat * 2.5, MAX_TIMER_DELAY) : undefined;
 }
 
 function restoreEvent(restore: (event: StreamEvent) => StreamEvent, data: string): StreamEvent {

@@ -80,7 +80,17 @@ export function startEvent(canContinue: boolean, after: string | undefined): Ser
   return { type: START_EVENT, data: '{}', ...(after === undefined ? { id: '0' } : {}) };
 }
 
-/** The type of the first event of a response. */
+/** The type of the event that tells the interval of the heartbeat. It is the first one of a response. */
+export const HELLO_EVENT = 'hello';
+
+/** Tells a page when silence means that the connection is lost. */
+export function helloText(options: ServerSentEventsOptions): string {
+  const heartbeat = heartbeatDelay(options);
+  const data = JSON.stringify({ heartbeat });
+  return heartbeat === undefined ? '' : formatServerSentEvent({ type: HELLO_EVENT, data });
+}
+
+/** The type of the first event of a run. */
 export const START_EVENT = 'start';
 
 /**

@@ -98,7 +98,7 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
       const status = finishReason === 'stopped' || finishReason === 'waiting' ? finishReason : 'idle';
       answer.end({ status, finishReason, ...omitUndefined({ output }) }, status === 'stopped' ? status : undefined);
     },
-    reconnecting: ({ attempt, delay }) => patch({ reconnecting: { attempt, delay } }),
+    reconnecting: ({ type: _, ...reconnecting }) => patch({ reconnecting }),
     [HISTORY_LOST_EVENT]: () => patch({ historyLost: true }),
   };
 

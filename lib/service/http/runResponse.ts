@@ -5,6 +5,7 @@ import {
   endEvent,
   failureEvent,
   formatServerSentEvent,
+  helloText,
   plainServerSentEvent,
   runServerSentEvent,
   startEvent,
@@ -45,7 +46,7 @@ export function runResponse(run: SharedRun | Observable<StreamEvent>, options: R
 /** Formats Rivulet's own protocol, which `fromServerSentEvents` reads. */
 export function serverSentEvents(options: RunResponseOptions, isPlain: boolean): RunFormat {
   return {
-    start: () => formatServerSentEvent(startEvent(!isPlain, options.after)),
+    start: () => helloText(options) + formatServerSentEvent(startEvent(!isPlain, options.after)),
     event({ id, compact }) {
       if (!compact) return '';
       return formatServerSentEvent(isPlain ? plainServerSentEvent(compact, false) : runServerSentEvent(compact, id));

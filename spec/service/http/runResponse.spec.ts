@@ -244,7 +244,8 @@ describe('a run over a real socket', () => {
     );
     const body = await (await fetch(url, { method: 'POST' })).text();
     expect(body).toBe(
-      'event: start\nretry: 2147483647\ndata: {}\n\n' +
+      'event: hello\ndata: {"heartbeat":15000}\n\n' +
+        'event: start\nretry: 2147483647\ndata: {}\n\n' +
         'event: failed\nretry: 2147483647\ndata: {"code":"internal","message":"The run failed.","retryable":false}\n\n',
     );
   });

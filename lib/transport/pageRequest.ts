@@ -1,0 +1,160 @@
+import {
+  defer,
+  filter,
+  from,
+  fromEvent,
+  isObservable,
+  merge,
+  Observable,
+  of,
+  race,
+  switchMap,
+  take,
+  timeout,
+} from 'rxjs';
+import { throwError, timer } from 'rxjs';
+import { ConnectionError, HttpError, StreamInterruptedError } from '../core/errors.js';
+import type { Reconnection } from '../core/connectionEvents.js';
+import { isRecord } from '../core/json/json.js';
+import { requireNumber } from '../core/options.js';
+import { isRetryableStatus } from '../protocol/errorDetails.js';
+import type { FromServerSentEventsOptions, RunRequest } from './fromServerSentEvents.js';
+
+type PlainHeaders = Readonly<Record<string, string>>;
+
+/** What all requests of a page have in common. */
+export type PageRequestOptions = Pick<RunRequest, 'headers'> &
+  Pick<FromServerSentEventsOptions, 'retries' | 'retryDelay' | 'fetch'>;
+
+/** A request without the headers of the options. */
+interface PageRequest {
+  readonly method: string;
+  readonly body?: string;
+  readonly headers?: PlainHeaders;
+}
+
+export const SERVER = 'the server';
+
+/** The longest delay before a request is sent again, in milliseconds. */
+const MAX_RETRY_DELAY = 30_000;
+
+/** The longest delay that the page accepts from the service, in milliseconds. */
+const MAX_RETRY_AFTER = 60_000;
+
+/** The time in which a request must be answered, in milliseconds. */
+const ANSWER_TIMEOUT = 30_000;
+
+/** The slowest upload that is not taken for a lost connection, in bytes per millisecond. */
+const SLOWEST_UPLOAD = 10;
+
+/** The time in which a request with a body must be answered, in milliseconds. */
+export const answerTimeout = (body = ''): number => ANSWER_TIMEOUT + body.length / SLOWEST_UPLOAD;
+
+/** The service has sent nothing for too long. */
+export class SilentError extends StreamInterruptedError {
+  constructor() {
+    super(SERVER, 'The server does not answer. Try again when the connection is back.');
+  }
+}
+
+export const unreachable = () =>
+  new ConnectionError(SERVER, 'The server cannot be reached. Try again when the connection is back.');
+
+export function statusError({ status, headers }: Response): HttpError {
+  const message = `The server did not accept the request (status ${status}).`;
+  const retryAfter = Number(headers.get('retry-after') ?? 0) * 1000 || undefined;
+  return new HttpError(message, { provider: SERVER, status, retryable: isRetryableStatus(status), retryAfter });
+}
+
+/** Checks the options of all that connects again. */
+export function requireReconnection({ retries, retryDelay }: PageRequestOptions): void {
+  requireNumber('retries', retries, 0);
+  requireNumber('retryDelay', retryDelay, 0);
+}
+
+/** Emits the headers of one request. */
+export function requestHeaders({ headers = {} }: PageRequestOptions): Observable<PlainHeaders> {
+  return defer(() => {
+    const own = typeof headers === 'function' ? headers() : headers;
+    return isObservable(own) ? own.pipe(take(1)) : isPromise(own) ? from(own) : of(own);
+  });
+}
+
+const isPromise = (value: object): value is Promise<PlainHeaders> =>
+  'then' in value && typeof value.then === 'function';
+
+/** Sends a request, and emits the response with its text. Unsubscribing aborts the request. */
+export function pageRequest(
+  options: PageRequestOptions,
+  address: string,
+  init: PageRequest,
+): Observable<readonly [Response, string]> {
+  return requestHeaders(options).pipe(
+    switchMap((own) =>
+      send(options.fetch ?? globalThis.fetch, address, { ...init, headers: { ...own, ...init.headers } }),
+    ),
+    timeout({ first: answerTimeout(init.body), with: () => throwError(() => new SilentError()) }),
+  );
+}
+
+const send = (fetch: typeof globalThis.fetch, address: string, init: RequestInit) =>
+  new Observable<readonly [Response, string]>((out) => {
+    const controller = new AbortController();
+    fetch(address, { ...init, signal: controller.signal })
+      .then((response) => response.text().then((text) => [response, text] as const))
+      .then(
+        (answer) => {
+          out.next(answer);
+          out.complete();
+        },
+        () => out.error(unreachable()),
+      );
+    return () => controller.abort();
+  });
+
+/**
+ * Creates the `delay` of `retry` for the requests of a page.
+ *
+ * @param mayRetry Whether a request may be sent again after an error. Default: if the error is retryable.
+ * @param onReconnect Called before each delay.
+ */
+export function createRetryDelay(
+  { headers, retryDelay = 1000 }: PageRequestOptions,
+  mayRetry: (thrown: unknown) => boolean = isRetryable,
+  onReconnect?: (reconnection: Reconnection) => void,
+) {
+  let refused = 0;
+  return (thrown: unknown, attempt: number): Observable<unknown> => {
+    const status = thrown instanceof HttpError ? thrown.status : undefined;
+    refused = status === 401 ? refused + 1 : 0;
+    if (refused === 1 && typeof headers === 'function') return of(true); // it may return a fresh token
+    const delay = Math.round(delayBefore(attempt, retryDelay, thrown));
+    if (!mayRetry(thrown) || delay > MAX_RETRY_AFTER) throw thrown;
+    const reason = reasonOf(thrown);
+    onReconnect?.({ attempt, delay, reason });
+    return reason === 'busy' ? timer(delay) : race(timer(delay), awake());
+  };
+}
+
+export const isRetryable = (thrown: unknown): boolean => isRecord(thrown) && thrown['retryable'] === true;
+
+function reasonOf(thrown: unknown): Reconnection['reason'] {
+  if (thrown instanceof HttpError) return 'busy';
+  return thrown instanceof SilentError ? 'silent' : 'offline';
+}
+
+/** The delay before an attempt, from 1, in milliseconds: at least the one that the server requests. */
+const delayBefore = (attempt: number, retryDelay: number, thrown: unknown): number =>
+  Math.max(
+    Math.min(retryDelay * 2 ** (attempt - 1), MAX_RETRY_DELAY) * (1 - Math.random() / 2),
+    thrown instanceof HttpError ? (thrown.retryAfter ?? 0) : 0,
+  );
+
+/** Emits when the page is online again, or visible again. Another runtime than a browser has no such events. */
+const awake = (): Observable<unknown> =>
+  typeof document === 'undefined'
+    ? new Observable()
+    : merge(
+        fromEvent(globalThis, 'online'),
+        fromEvent(document, 'visibilitychange').pipe(filter(() => document.visibilityState === 'visible')),
+      );
