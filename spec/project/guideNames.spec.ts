@@ -9,7 +9,17 @@ import { inlineCodeOf } from '../support/inlineCode.js';
 
 /** Names of the platform and of other packages, and of functions that a guide's reader writes. */
 const foreign = [
-  ...['finishAuth', 'innerHTML', 'localStorage', 'postMessage', 'req', 'requestInit', 'uncaughtException'],
+  ...[
+    'discoveryState',
+    'finishAuth',
+    'innerHTML',
+    'localStorage',
+    'postMessage',
+    'req',
+    'requestInit',
+    'saveDiscoveryState',
+    'uncaughtException',
+  ],
   ...['fromPlatform', 'providedIn', 'requireSync', 'rxResource', 'toSignal', 'useChat'],
   ...['generateContent', 'modalities', 'num_ctx', 'topK'],
   ...['maskEmails', 'pool', 'researcher', 'similarity', 'sqliteStore'],

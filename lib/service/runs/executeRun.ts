@@ -45,7 +45,7 @@ export interface RunPlan extends RunAudience {
 }
 
 /** The events of a run, for its notifiers. If `opened` fails, the run begins nothing, and its record says so. */
-export type ExecutedRun = (controls: RunControls, opened?: Observable<never>) => Observable<StreamEvent>;
+type ExecutedRun = (controls: RunControls, opened?: Observable<never>) => Observable<StreamEvent>;
 
 /** Executes runs, and writes their records. */
 export interface Executor {
