@@ -13,17 +13,26 @@ import { stoppedTurn } from './openTurn.js';
 import { interruptible } from './stopRun.js';
 import type { TurnContext } from './orchestrator.js';
 
+/** Options of a run that receives prompts. */
 export interface PromptOptions {
   /**
-   * Prompts that join the run (marbles/createAgent.prompts.svg): each is a user message at the end of its turn, after
-   * the results. A run that would end continues. Subscribed once per run, until its end. Prompts that arrive when no
-   * turn can follow any more are in `prompts` of the result. Default: none.
+   * Prompts that join the run while it runs.
+   *
+   * ![](../../marbles/createAgent.prompts.svg)
+   *
+   * Each becomes a user message at the end of the turn in which it arrives, after the results of its tools. It is
+   * emitted as `message`, and is part of the result. A run that would end continues with it. It is subscribed once per
+   * run, until the run ends. Prompts that arrive when no turn can follow any more (after the last `turn` event, or at a
+   * limit between two turns) are in `prompts` of the result. Default: no prompts.
    */
   readonly prompts?: ObservableInput<Input> | undefined;
   /**
-   * `nextTurn`: a prompt joins at the end of the turn. `interrupt`: the response ends at once, as by `stop`, and the
-   * run resumes from its partial text, after calls that have begun. A function returns a model that passes on the
-   * prompts of its turn, as `steer` of `webSocketTransport` (rivulet/openai) does. Default: `nextTurn`.
+   * When a prompt joins the run. `nextTurn`: at the end of the turn. `interrupt`: the model's response ends at once, as
+   * by `stop`, and the run resumes from its partial text. Tools are not interrupted: calls that `eagerTools` has begun
+   * run to their end, and the prompt follows their results. An interrupted turn has the finish reason `stopped`, the
+   * `rawReason` `prompt` and a `next` state, and counts for `maxTurns`. A function: it receives the model of each turn
+   * and the prompts that arrive while it responds, and returns a model that passes them on; they join the run at the
+   * end of that turn. `steer` of `webSocketTransport` (rivulet/openai) is such a function. Default: `nextTurn`.
    */
   readonly whenPrompted?:
     | 'nextTurn'

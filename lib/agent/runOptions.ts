@@ -5,31 +5,41 @@ import type { Orchestrator } from './orchestrator.js';
 import type { PromptOptions } from './prompts.js';
 import type { StopOptions } from './stopRun.js';
 
+/** Options of one run. `C` is the type of the user's own value. */
 export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
   /** The conversation so far, oldest message first. Default: none. */
   readonly history?: readonly Message[] | undefined;
   /**
-   * Whether `turn` events have a `checkpoint` for `resume`, and `checkpoint` events follow calls, each `toolWaiting`
-   * and `toolResult`. Each contains the complete history. Default: false.
+   * Whether each `turn` event has a `checkpoint` from which `resume` continues, and `checkpoint` events follow the
+   * model's calls, each `toolWaiting` and each `toolResult`. A checkpoint contains the complete history. Default:
+   * false.
    */
   readonly checkpoints?: boolean | undefined;
-  /** Whether the run emits labelled fragments of tool calls, for `partialArguments`. Default: false. */
+  /**
+   * Whether the run also emits the fragments of tool calls, labelled with their call's index, name and id, for
+   * `partialArguments`. Default: false.
+   */
   readonly fragments?: boolean | undefined;
   /**
-   * The user's own value (a user's id, a database) for tools, `prepareTurn` and `toolChoice`; in no event and no
-   * request. Required if they declare its type. Default: undefined.
+   * The user's own value (a user's id, a database), which tools, `prepareTurn` and `toolChoice` receive unchanged. It
+   * is in no event and in no request. Its type follows from what they declare, and it is required if they need any.
+   * Default: undefined.
    */
   readonly context?: C | undefined;
   /**
-   * The id of the run, with which the idempotency keys of its calls begin; a resumed run keeps it. Default: a random
-   * one.
+   * The id of the run, with which the idempotency keys of its calls begin. Its checkpoints have it, so a run that is
+   * resumed has that of the run that stored them. Default: a random one.
    */
   readonly runId?: string | undefined;
-  /** Decides about calls that need an approval, if the agent has no `approve`. Default: they wait. */
+  /**
+   * Decides about calls of tools with `needsApproval` in this run, if the agent itself has no `approve`. Default: such
+   * calls wait.
+   */
   readonly approve?: Approve | undefined;
   /**
-   * Wraps the turns: receives the function that starts one, as `prepareTurn` has changed it, and returns one to call
-   * instead. Called once per run, so it can keep its state. Default: they are not wrapped.
+   * Wraps the turns of this run. It receives the function that starts a turn, as `prepareTurn` has changed it, and
+   * returns one that is called instead: it may replace the model and the tools of the context, and pipe the events of
+   * the turn. It is called once per run, so it can keep the state of the run. Default: the turns are not wrapped.
    */
   readonly wrapTurn?: ((turn: Orchestrator['turn']) => Orchestrator['turn']) | undefined;
 }

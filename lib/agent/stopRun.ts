@@ -4,23 +4,31 @@ import { deriveModel } from '../core/deriveModel.js';
 import type { Model } from '../core/model.js';
 import { interruptedFinish, openResponse, stopResponse } from '../core/response.js';
 
+/** Options that end a run, or one of its calls, early. */
 export interface StopOptions {
   /**
-   * Ends the run with its first value (marbles/createAgent.stop.svg), which may come at the subscription or between two
-   * turns: work is aborted, the partial text becomes the message, open calls are answered, and `turn` and `result` have
-   * the finish reason `stopped`. Subscribed once per run. Default: never.
+   * Ends the run with its first value.
+   *
+   * ![](../../marbles/createAgent.stop.svg)
+   *
+   * The request and the running tools are aborted, the partial text becomes the model's message, the open calls are
+   * answered, and `turn` and `result` have the finish reason `stopped`. It is subscribed once per run. A value that it
+   * emits when it is subscribed, or between two turns, counts: no further request is sent. Default: never.
    */
   readonly stop?: ObservableInput<unknown> | undefined;
   /**
-   * The ids of calls to cancel (`outer/inner` for a call of a sub-agent), while the run continues: also one that waits
-   * or was just made. The model receives the code `cancelled`. Unknown ids are ignored. Subscribed once per run.
-   * Default: none.
+   * The ids of calls to cancel. The run continues.
+   *
+   * A running call is aborted; a call that waits for its turn or for `approve`, or that the model has just made, is not
+   * executed. The model receives an answer with the code `cancelled`. The id of a call of a sub-agent is a path: the
+   * call's id in the run, `/`, and its id in the inner run. An id that the turn does not have is ignored. It is
+   * subscribed once per run. Default: no call is cancelled.
    */
   readonly cancel?: ObservableInput<string> | undefined;
   /**
-   * Leaves the run when it is aborted, as unsubscribing does: nothing more is emitted, also no `result`. Subscribers
-   * receive the signal's `reason` as an error, so that `firstValueFrom(agent.run(...))` is rejected. Default: no
-   * signal.
+   * Leaves the run when it is aborted, as unsubscribing does: the request and the running tools are aborted, and no
+   * further event is emitted, also no `result`. Subscribers receive an error, the signal's `reason` (by default an
+   * `AbortError`, as from `fetch`), so that `firstValueFrom(agent.run(...))` is rejected with it. Default: no signal.
    */
   readonly signal?: AbortSignal | undefined;
 }

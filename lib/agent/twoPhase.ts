@@ -83,7 +83,7 @@ function secondPhase(typed: TypedTurn, turn: TurnEvent, messages: readonly Messa
   return of({ ...turn, next });
 }
 
-/** A refused request would be refused again. A truncated response is no error: its text is not needed. */
+/** A refused request would be refused again. A truncated response is not an error: its text is not needed. */
 function firstPhaseError(typed: TypedTurn, turn: TurnEvent): Error | undefined {
   const text = nonEmptyString(turn.metadata?.['suppressedText']) ?? '';
   if (typed.context.last) return unrepairableError(typed, { ...turn, finishReason: 'maxTurns' }, text);

@@ -57,7 +57,7 @@ export function messagesOfFailed(thrown: unknown): readonly Message[] | undefine
 }
 
 /**
- * Returns the error that the run emits: a value that is no object is wrapped. If another run has failed with the same
+ * Returns the error that the run emits: a primitive value is wrapped. If another run has failed with the same
  * object (two runs with one `AbortSignal`), a copy is recorded, so that each keeps its own conversation.
  */
 export function recordFailedRun(thrown: unknown, run: FailedRun): object {

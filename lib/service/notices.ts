@@ -59,7 +59,7 @@ export function createReports<C>(
 
 /**
  * Reports each error once, whoever sees it: the port, the run, its readers. One that says where the run is now, or that
- * answers a request, and one that another process has described, is no news.
+ * answers a request, and one that another process has described, is not reported.
  */
 export function reportOnce(onError: ((thrown: unknown) => void) | undefined): (thrown: unknown) => void {
   const reported = new WeakSet<object>();

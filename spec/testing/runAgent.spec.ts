@@ -60,13 +60,13 @@ describe('runAgent', () => {
       expect(run).toThrow('advanceTimersByTimeAsync');
     });
 
-    it('a Promise of a run that ends is no error', () => {
+    it('a Promise of a run that ends is not an error', () => {
       const late = tool({ ...look, execute: () => Promise.resolve('seen') });
       const { end, error } = runAgent({ model: script(), tools: [late], timeout: { run: 50 } }, 'Hi');
       expect({ end, error }).toEqual({ end: 'failed', error: expect.objectContaining({ name: 'TimeoutError' }) });
     });
 
-    it('a tool that never ends is no error', () => {
+    it('a tool that never ends is not an error', () => {
       const { end, result } = runAgent({ model: script(), tools: [tool({ ...look, execute: () => NEVER })] }, 'Hi');
       expect({ end, result }).toEqual({ end: 'open', result: undefined });
     });

@@ -10,7 +10,7 @@ export interface AccumulateOptions {
   /** Ids that a new call must not reuse, or a function that returns them, called at the first call. Default: none. */
   readonly usedIds?: Iterable<string> | UsedIds | (() => Iterable<string> | UsedIds);
   /**
-   * Generates the id of a call without one, anew at each call; `nanoid` if it only returns used ids. Default: `nanoid`.
+   * Generates an id for each call without one; `nanoid` if it only returns used ids. Default: `nanoid`.
    */
   readonly newId?: () => string;
 }

@@ -77,7 +77,7 @@ const createGuard =
       attempt(work, PAUSES);
     });
 
-/** Guards a store: a write whose answer was lost is repeated, and the record tells whether it was done before. */
+/** Guards a store: a write whose answer was lost is repeated, and the record shows whether it was done before. */
 export function guardStore<R extends StorableRecord>(
   store: RecordStore<R>,
   options: GuardOptions = {},
@@ -107,7 +107,7 @@ export function guardStore<R extends StorableRecord>(
 /** A store may omit what is undefined. */
 const asJson = (record: StorableRecord): unknown => JSON.parse(JSON.stringify(record));
 
-/** Guards a log, whose `state` tells whether a write whose answer was lost was done. Streams have no time limit. */
+/** Guards a log, whose `state` shows whether a write whose answer was lost was done. Streams have no time limit. */
 export function guardLog(log: RunLog, options: GuardOptions): RunLog {
   const guard = createGuard(options);
   const report = (thrown: unknown) => {
