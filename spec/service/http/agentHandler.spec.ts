@@ -210,8 +210,8 @@ describe('agentHandler and remoteAgent', () => {
     chat.stop();
     await done;
     expect(statuses[0]).toBe(404);
-    // The result may arrive before the answer to the request that stopped the run.
-    while (statuses.at(-1) !== 204) await new Promise((resolve) => setImmediate(resolve));
+    // The result may arrive before the answer to the request that stopped the run, which is then aborted.
+    expect(chunks.observed).toBe(false);
     await firstValueFrom(handler.shutdown(), { defaultValue: undefined });
   });
 
