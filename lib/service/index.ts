@@ -17,7 +17,7 @@ export { joinRun } from './runs/joinRun.js';
 export type { JoinedRun } from './runs/joinRun.js';
 export type { Envelope } from './runs/lateReader.js';
 export { shareRun } from './runs/shareRun.js';
-export type { SharedRun } from './runs/shareRun.js';
+export type { SharedRun } from './runs/sharedRun.js';
 
 export { keepChats } from './chats/keepChats.js';
 export type { ChatRecord, ServiceChats } from './chats/chatStore.js';

@@ -46,7 +46,7 @@ import { createReports, reportOnce } from './notices.js';
 import type { Reports } from './notices.js';
 import { publicEvents } from './publicEvents.js';
 import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
-import type { SharedRun } from './runs/shareRun.js';
+import type { SharedRun } from './runs/sharedRun.js';
 
 const DEFAULT_HISTORY_BYTES = 4_194_304;
 

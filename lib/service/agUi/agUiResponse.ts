@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import { createResponse } from '../http/runResponse.js';
-import type { SharedRun } from '../runs/shareRun.js';
+import type { SharedRun } from '../runs/sharedRun.js';
 import { AgUiEncoder } from './encoder.js';
 import type { AgUiRun, ToAgUiOptions } from './encoder.js';
 import type { AgUiEvent } from '../../transport/agUi/protocol.js';

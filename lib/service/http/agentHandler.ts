@@ -28,7 +28,7 @@ import { continueRun, handOver, recordOf } from '../runs/handOver.js';
 import type { HandledAgent } from '../handledAgent.js';
 import type { Client } from '../runs/runAccess.js';
 import type { ServiceOptions } from '../serviceOptions.js';
-import type { SharedRun } from '../runs/shareRun.js';
+import type { SharedRun } from '../runs/sharedRun.js';
 
 /** Options of `agentHandler`. `C` is the type of the user's own value for tools. */
 export interface AgentHandlerOptions<C = unknown> extends ServiceOptions<C>, ServerSentEventsOptions {

@@ -14,7 +14,7 @@ import {
 import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import type { Envelope } from '../runs/lateReader.js';
 import { shareRun } from '../runs/shareRun.js';
-import type { SharedRun } from '../runs/shareRun.js';
+import type { SharedRun } from '../runs/sharedRun.js';
 
 /** Options of `runResponse`. */
 export interface RunResponseOptions extends ServerSentEventsOptions {

@@ -6,7 +6,7 @@ import { RunNotFoundError } from '../ports/runLog.js';
 import { RUN_ID_HEADER } from '../../transport/fromServerSentEvents.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import { shareRun } from './shareRun.js';
-import type { SharedRun } from './shareRun.js';
+import type { SharedRun } from './sharedRun.js';
 
 /** The headers of a request: of `node:http`, or of the web. */
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>> | Headers;

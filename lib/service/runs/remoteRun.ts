@@ -7,7 +7,7 @@ import { RunNotFoundError } from '../ports/runLog.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
 import { ExecutorLostError } from './runErrors.js';
-import type { SharedRun } from './shareRun.js';
+import type { SharedRun } from './sharedRun.js';
 
 /** How often a record is read, in milliseconds. */
 const CHECK_INTERVAL = 10_000;

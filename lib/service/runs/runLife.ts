@@ -10,7 +10,7 @@ import { RunTakenError } from '../ports/runLog.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { Envelope } from './lateReader.js';
 import { ExecutorLostError, RunAbandonedError } from './runErrors.js';
-import type { ShareRunOptions, SharedRun, SharedRunStatus } from './shareRun.js';
+import type { ShareRunOptions, SharedRun, SharedRunStatus } from './sharedRun.js';
 
 /** How long a stopped run may take to write its result, in milliseconds. */
 const STOP_TIME = 10_000;

@@ -16,7 +16,7 @@ import { createService } from '../service.js';
 import type { HandledAgent } from '../handledAgent.js';
 import type { Client } from '../runs/runAccess.js';
 import type { EdgeOptions, LimitOptions, ServiceOptions } from '../serviceOptions.js';
-import type { SharedRun } from '../runs/shareRun.js';
+import type { SharedRun } from '../runs/sharedRun.js';
 import { randomId } from '../../transport/randomId.js';
 import type { UiMessage } from './chunks.js';
 import { fromUiMessages, isUiMessage } from './fromUiMessages.js';

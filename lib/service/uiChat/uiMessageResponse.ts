@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
-import type { SharedRun } from '../runs/shareRun.js';
+import type { SharedRun } from '../runs/sharedRun.js';
 import { createResponse } from '../http/runResponse.js';
 import type { RunFormat } from '../http/runResponse.js';
 import { ChunkEncoder } from './chunkEncoder.js';

@@ -28,7 +28,7 @@ import { nodeListener } from '../../../lib/service/http/nodeListener.js';
 import { createResponse, runResponse } from '../../../lib/service/http/runResponse.js';
 import type { RunFormat, RunResponseOptions } from '../../../lib/service/http/runResponse.js';
 import { shareRun } from '../../../lib/service/runs/shareRun.js';
-import type { SharedRun } from '../../../lib/service/runs/shareRun.js';
+import type { SharedRun } from '../../../lib/service/runs/sharedRun.js';
 import { countedSource, observe } from '../../support/observe.js';
 import { contentOf, exampleEvents, exampleRun } from '../../support/runs.js';
 
