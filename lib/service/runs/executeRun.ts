@@ -79,82 +79,12 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
   const writing = new Set<Observable<never>>();
   const lease = () => ({ id: ownId(), until: asyncScheduler.now() + LEASE_TIME });
 
-  /** Clears the fields that only a run in progress needs. */
-  const cleared = { answers: undefined, history: undefined, begun: undefined };
-  const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({
-    state: checkpoint ? 'waiting' : 'ended',
-    updated: asyncScheduler.now(),
-    executor: undefined,
-    ...cleared,
-    checkpoint,
-    result,
-    ...plan.ended?.({ checkpoint, ...result } as RunResult),
-  });
-  const changeAtFailure = (thrown: unknown): Partial<RunRecord> => ({
-    state: 'ended',
-    updated: asyncScheduler.now(),
-    executor: undefined,
-    ...cleared,
-    checkpoint: undefined,
-    failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },
-  });
-
   /** Does the last write of a record. Only a shutdown waits for it. If it fails, the lease expires. */
   const finish = (work: Observable<never>): void => {
     work.subscribe({ error: (thrown: unknown) => thrown instanceof RunTakenError || onError(thrown) });
   };
   const release = (record: HeldRecord): void => finish(record.write({ executor: undefined }));
-  const run = (
-    plan: RunPlan,
-    record: HeldRecord,
-    ...[controls, opened = EMPTY]: Parameters<ExecutedRun>
-  ): Observable<StreamEvent> => {
-    const hasLeft = new Subject<void>();
-    let hasBegun = false;
-    let hasEnded = false;
-    const write = (event: StreamEvent): Observable<never> | undefined => {
-      hasBegun = true;
-      if (isResult(event)) {
-        hasEnded = true;
-        return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
-      }
-      const checkpoint = checkpoints === true && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
-      return checkpoint && record.write({ checkpoint, answers: undefined, history: undefined, executor: lease() });
-    };
-    const fail = (thrown: unknown): Observable<never> => {
-      const failed = throwError(() => thrown);
-      if (hasEnded || thrown instanceof RunTakenError || thrown instanceof RunAbandonedError) return failed;
-      hasEnded = true;
-      const isBegun = hasBegun || failedRunOf(thrown) !== undefined;
-      const restored = plan.restores && !isBegun ? plan.stored?.record : undefined;
-      const undone = isBegun ? EMPTY : (plan.undo ?? EMPTY);
-      const written = concat(undone, record.write(restored ?? changeAtFailure(thrown)));
-      const left = (unwritten: unknown) => {
-        onError(thrown); // its readers do not see it
-        return leftUnsettled(unwritten);
-      };
-      return concat(written.pipe(catchError(left)), failed);
-    };
-    const leave = () => {
-      hasLeft.next();
-      if (hasEnded) return;
-      if (checkpoints) release(record);
-      else finish(record.write(changeAtFailure(new RunAbandonedError()))); // nobody resumes it
-    };
-    const renewals = interval(RENEWAL_INTERVAL).pipe(
-      exhaustMap(() => record.write({ executor: lease() }).pipe(catchError(ignoreUnlessTaken))),
-      takeUntil(hasLeft),
-    );
-    const wrapTurn = checkpoints ? onceOnly(plan.record.begun, (begun) => record.write({ begun })) : undefined;
-    return merge(
-      renewals, // first: the run may end at once
-      concat(
-        opened,
-        defer(() => plan.events(controls, wrapTurn)),
-      ).pipe(writeFirst(write), catchError(fail), finalize(leave)),
-    );
-  };
-
+  const recording = { checkpoints, describe, onError, lease, finish, release };
   return {
     released: defer(() => onErrorResumeNext(...writing)),
     locate({ executor }) {
@@ -187,12 +117,94 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
           begin.pipe(catchError(undoBegin)),
           defer(() => {
             cleanUp = () => undefined;
-            return of<ExecutedRun>((...given) => run(plan, record, ...given));
+            return of<ExecutedRun>((...given) => runRecorded(plan, record, recording, ...given));
           }),
         ).pipe(finalize(() => cleanUp()));
       }),
   };
 }
+
+interface Recording extends ExecutorOptions {
+  readonly lease: () => NonNullable<RunRecord['executor']>;
+  readonly finish: (work: Observable<never>) => void;
+  readonly release: (record: HeldRecord) => void;
+}
+
+/** The events of a run, each after the record has what a crash could take back. The end of the run is in it, too. */
+function runRecorded(
+  plan: RunPlan,
+  record: HeldRecord,
+  { checkpoints, describe, onError, lease, finish, release }: Recording,
+  ...[controls, opened = EMPTY]: Parameters<ExecutedRun>
+): Observable<StreamEvent> {
+  const hasLeft = new Subject<void>();
+  let hasBegun = false;
+  let hasEnded = false;
+  const write = (event: StreamEvent): Observable<never> | undefined => {
+    hasBegun = true;
+    if (isResult(event)) {
+      hasEnded = true;
+      return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
+    }
+    const checkpoint = checkpoints === true && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
+    return checkpoint && record.write({ checkpoint, answers: undefined, history: undefined, executor: lease() });
+  };
+  const fail = (thrown: unknown): Observable<never> => {
+    const failed = throwError(() => thrown);
+    if (hasEnded || thrown instanceof RunTakenError || thrown instanceof RunAbandonedError) return failed;
+    hasEnded = true;
+    const isBegun = hasBegun || failedRunOf(thrown) !== undefined;
+    const restored = plan.restores && !isBegun ? plan.stored?.record : undefined;
+    const undone = isBegun ? EMPTY : (plan.undo ?? EMPTY);
+    const written = concat(undone, record.write(restored ?? changeAtFailure(thrown, describe)));
+    const left = (unwritten: unknown) => {
+      onError(thrown); // its readers do not see it
+      return leftUnsettled(unwritten);
+    };
+    return concat(written.pipe(catchError(left)), failed);
+  };
+  const leave = () => {
+    hasLeft.next();
+    if (hasEnded) return;
+    if (checkpoints) release(record);
+    else finish(record.write(changeAtFailure(new RunAbandonedError(), describe))); // nobody resumes it
+  };
+  const renewals = interval(RENEWAL_INTERVAL).pipe(
+    exhaustMap(() => record.write({ executor: lease() }).pipe(catchError(ignoreUnlessTaken))),
+    takeUntil(hasLeft),
+  );
+  const wrapTurn = checkpoints ? onceOnly(plan.record.begun, (begun) => record.write({ begun })) : undefined;
+  return merge(
+    renewals, // first: the run may end at once
+    concat(
+      opened,
+      defer(() => plan.events(controls, wrapTurn)),
+    ).pipe(writeFirst(write), catchError(fail), finalize(leave)),
+  );
+}
+
+/** The fields that only a run in progress needs. */
+const cleared = { answers: undefined, history: undefined, begun: undefined };
+
+/** The change of the record at the end of a run. */
+const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({
+  state: checkpoint ? 'waiting' : 'ended',
+  updated: asyncScheduler.now(),
+  executor: undefined,
+  ...cleared,
+  checkpoint,
+  result,
+  ...plan.ended?.({ checkpoint, ...result } as RunResult),
+});
+
+const changeAtFailure = (thrown: unknown, describe: ExecutorOptions['describe']): Partial<RunRecord> => ({
+  state: 'ended',
+  updated: asyncScheduler.now(),
+  executor: undefined,
+  ...cleared,
+  checkpoint: undefined,
+  failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },
+});
 
 /** The end could not be written: whoever reads the record next settles it. */
 const leftUnsettled = (thrown: unknown): Observable<never> =>

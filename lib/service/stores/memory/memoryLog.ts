@@ -40,6 +40,58 @@ const estimateRunSize = ({ log, messageBytes }: LoggedRun) => log.size + message
 export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_AGE }: MemoryOptions = {}): RunLog {
   requireNumber('maxBytes', maxBytes, 0);
   requireNumber('maxAge', maxAge, 0);
+  const { find, requireWritable, markEnded } = createRuns(maxBytes);
+
+  return {
+    isShared: false,
+    append: (id, attempt, events) =>
+      new Observable<never>((out) => {
+        const run = requireWritable(id, attempt);
+        for (const event of events) run.log.append(event);
+        notify(run);
+        out.complete();
+      }),
+    read: (id, from) =>
+      new Observable<Envelope>((out) => {
+        const run = find(id);
+        if (!run) throw new RunNotFoundError();
+        return readRun(run, from, out);
+      }),
+    end: (id, attempt, end = {}) =>
+      new Observable<never>((out) => {
+        const run = requireWritable(id, attempt);
+        run.end = end;
+        run.expires = end.expires ?? asyncScheduler.now() + maxAge;
+        run.messages.complete();
+        notify(run);
+        markEnded(id, run);
+        out.complete();
+      }),
+    state: (id) =>
+      defer(() => {
+        const run = find(id);
+        if (!run) return of(undefined);
+        return of({ attempt: run.attempt, hasEvents: run.log.size > 0, hasEnded: run.end !== undefined });
+      }),
+    send: (id, message) =>
+      defer(() => {
+        const run = find(id);
+        if (!run || run.end) return of(false);
+        run.messageBytes += estimateSize(message);
+        run.messages.next({ position: String(++run.messageCount), message });
+        return of(true);
+      }),
+    messages: (id, from = '0') =>
+      defer(() => {
+        const run = find(id);
+        if (!run) return throwError(() => new RunNotFoundError());
+        return run.messages.pipe(filter(({ position }) => Number(position) > Number(from)));
+      }),
+  };
+}
+
+/** The runs in memory. Those that have ended are removed when they are too old, or take too much memory. */
+function createRuns(maxBytes: number) {
   const runs = new Map<string, LoggedRun>();
   /** The runs that have ended, oldest first. */
   const ended = new Set<string>();
@@ -84,55 +136,12 @@ export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_A
     run.attempt = attempt;
     return run;
   };
-
-  return {
-    isShared: false,
-    append: (id, attempt, events) =>
-      new Observable<never>((out) => {
-        const run = requireWritable(id, attempt);
-        for (const event of events) run.log.append(event);
-        notify(run);
-        out.complete();
-      }),
-    read: (id, from) =>
-      new Observable<Envelope>((out) => {
-        const run = find(id);
-        if (!run) throw new RunNotFoundError();
-        return readRun(run, from, out);
-      }),
-    end: (id, attempt, end = {}) =>
-      new Observable<never>((out) => {
-        const run = requireWritable(id, attempt);
-        run.end = end;
-        run.expires = end.expires ?? asyncScheduler.now() + maxAge;
-        run.messages.complete();
-        ended.add(id);
-        endedBytes += estimateRunSize(run);
-        notify(run);
-        prune();
-        out.complete();
-      }),
-    state: (id) =>
-      defer(() => {
-        const run = find(id);
-        if (!run) return of(undefined);
-        return of({ attempt: run.attempt, hasEvents: run.log.size > 0, hasEnded: run.end !== undefined });
-      }),
-    send: (id, message) =>
-      defer(() => {
-        const run = find(id);
-        if (!run || run.end) return of(false);
-        run.messageBytes += estimateSize(message);
-        run.messages.next({ position: String(++run.messageCount), message });
-        return of(true);
-      }),
-    messages: (id, from = '0') =>
-      defer(() => {
-        const run = find(id);
-        if (!run) return throwError(() => new RunNotFoundError());
-        return run.messages.pipe(filter(({ position }) => Number(position) > Number(from)));
-      }),
+  const markEnded = (id: string, run: LoggedRun) => {
+    ended.add(id);
+    endedBytes += estimateRunSize(run);
+    prune();
   };
+  return { find, requireWritable, markEnded };
 }
 
 function notify({ readers }: LoggedRun): void {
