@@ -102,7 +102,7 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
       tap(([response]) => {
         if (!response.ok && response.status !== 404) throw statusError(response);
       }),
-      retry({ count: options.retries ?? 5, delay: createRetryDelay({ ...options, headers }) }),
+      retry({ delay: createRetryDelay({ ...options, headers }) }),
       repeat({ delay: STOP_INTERVAL }),
       takeWhile(([{ status }]) => status === 404),
       ignoreElements(),

@@ -88,7 +88,6 @@ const EMPTY_CONVERSATION: SavedConversation = { version: 1, exchanges: [] };
  * @returns The chats. An Observable fails with an HttpError, or a ConnectionError if the service cannot be reached.
  */
 export function remoteChats(url: string, options: RemoteChatsOptions = {}): RemoteChats {
-  const { retries = 5 } = options;
   requireReconnection(options);
 
   const request = (
@@ -107,7 +106,7 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
         if (!ok && status !== handled) throw statusError(response);
         return { status, value: tryParseJson(text) };
       }),
-      retry({ count: retries, delay: createRetryDelay(options) }),
+      retry({ delay: createRetryDelay(options) }),
     );
 
   const open = (id: string) => request('GET', { chat: id }).pipe(map(({ value }) => readChat(value, url)));

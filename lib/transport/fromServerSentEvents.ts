@@ -125,7 +125,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
   request: RunRequest = {},
   options: FromServerSentEventsOptions = {},
 ): Observable<E> {
-  const { retries = 5, onReconnect, joins = false, fetch } = options;
+  const { onReconnect, joins = false, fetch } = options;
   requireReconnection(options);
   return defer(() => {
     const runId = request.id ?? randomId();
@@ -166,7 +166,6 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
         return restoreEvent(restore, message.data) as E;
       }),
       retry({
-        count: retries,
         resetOnSuccess: true,
         delay: createRetryDelay({ ...options, headers }, mayRetry, onReconnect),
       }),
@@ -193,12 +192,12 @@ function mayConnectAgain(thrown: unknown, canJoin: boolean): boolean {
 
 /**
  * Reads server-sent events up to the end mark. Bytes after it are ignored. A service that tells the interval of its
- * heartbeat is lost when two of them are missing; before the first byte, after `limit`.
+ * heartbeat is lost when two of them are missing; before the first frame, after `limit`.
  */
 function readMessages(limit: number | undefined) {
   return createOperator<Uint8Array, Frame>((out) => {
     let longest = limit;
-    let hasBytes = false;
+    let hasFrames = false;
     let silence: Subscription | undefined;
     const watch = () => {
       silence?.unsubscribe();
@@ -209,14 +208,16 @@ function readMessages(limit: number | undefined) {
     const reader = createSseReader({ provider: SERVER }, (frame) => {
       if (frame.event === 'end') out.complete();
       else if (frame.event === HELLO_EVENT) longest = longestSilence(frame.data);
-      else out.next(frame);
+      else {
+        if (!hasFrames) longest = undefined;
+        out.next(frame);
+      }
+      hasFrames = true;
     });
     out.add(() => silence?.unsubscribe());
     watch();
     return {
       next(bytes) {
-        if (!hasBytes) longest = undefined;
-        hasBytes = true;
         reader.push(bytes);
         watch();
       },

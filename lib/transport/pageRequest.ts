@@ -113,23 +113,29 @@ const send = (fetch: typeof globalThis.fetch, address: string, init: RequestInit
   });
 
 /**
- * Creates the `delay` of `retry` for the requests of a page.
+ * Creates the `delay` of `retry` for the requests of a page. It counts the retries itself, since the request that
+ * follows a 401 with fresh headers is none.
  *
  * @param mayRetry Whether a request may be sent again after an error. Default: if the error is retryable.
  * @param onReconnect Called before each delay.
  */
 export function createRetryDelay(
-  { headers, retryDelay = 1000 }: PageRequestOptions,
+  { headers, retries = 5, retryDelay = 1000 }: PageRequestOptions,
   mayRetry: (thrown: unknown) => boolean = isRetryable,
   onReconnect?: (reconnection: Reconnection) => void,
 ) {
   let refused = 0;
-  return (thrown: unknown, attempt: number): Observable<unknown> => {
-    const status = thrown instanceof HttpError ? thrown.status : undefined;
-    refused = status === 401 ? refused + 1 : 0;
-    if (refused === 1 && typeof headers === 'function') return of(true); // it may return a fresh token
+  let asked = 0;
+  return (thrown: unknown, failures: number): Observable<unknown> => {
+    if (failures === 1) refused = asked = 0; // the first failure, or the first one after progress
+    refused = thrown instanceof HttpError && thrown.status === 401 ? refused + 1 : 0;
+    if (refused === 1 && typeof headers === 'function') {
+      asked += 1; // it may return a fresh token
+      return of(true);
+    }
+    const attempt = failures - asked;
     const delay = Math.round(delayBefore(attempt, retryDelay, thrown));
-    if (!mayRetry(thrown) || delay > MAX_RETRY_AFTER) throw thrown;
+    if (attempt > retries || !mayRetry(thrown) || delay > MAX_RETRY_AFTER) throw thrown;
     const reason = reasonOf(thrown);
     onReconnect?.({ attempt, delay, reason });
     return reason === 'busy' ? timer(delay) : race(timer(delay), awake());

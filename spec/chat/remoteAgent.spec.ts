@@ -78,4 +78,27 @@ describe('remoteAgent', () => {
     await settled();
     view.unsubscribe();
   });
+
+  it.each([0, 5])('remoteAgent stops a run with fresh headers after a 401: %d retries', async (retries) => {
+    const model = scriptedModel(() => new Observable<Chunk>((out) => out.next({ type: 'text', text: 'Par' })));
+    const handler = agentHandler(createAgent({ model }));
+    let token = 0;
+    const refused: (string | null)[] = [];
+    const guarded: typeof fetch = (input, init) => {
+      const request = new Request(input, init);
+      if (request.method !== 'DELETE' || refused.length > 0) return handler(request);
+      refused.push(request.headers.get('authorization'));
+      return Promise.resolve(new Response(null, { status: 401 }));
+    };
+    const headers = () => Promise.resolve({ authorization: String((token += 1)) });
+    const chat = conversation(remoteAgent(url, { fetch: guarded, headers, retries }));
+    const view = chat.view$.subscribe();
+    chat.send('a');
+    await firstValueFrom(chat.view$.pipe(filter(({ status }) => status === 'streaming')));
+    chat.stop();
+    await firstValueFrom(chat.view$.pipe(filter(({ status }) => status === 'stopped')));
+    expect([refused, token]).toEqual([['2'], 3]);
+    await settled();
+    view.unsubscribe();
+  });
 });
