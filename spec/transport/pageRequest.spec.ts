@@ -191,7 +191,11 @@ describe('a request of a page', () => {
   ])('a delay before a retry has jitter: %d', async (random, delay) => {
     begin(random);
     const delays: number[] = [];
-    const delayOf = createRetryDelay({}, () => true, (notice) => delays.push(notice.delay));
+    const delayOf = createRetryDelay(
+      {},
+      () => true,
+      (notice) => delays.push(notice.delay),
+    );
     expect(isObservable(delayOf(new Error('broken'), 4))).toBe(true);
     expect(delays).toEqual([delay]);
   });
