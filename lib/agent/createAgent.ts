@@ -114,7 +114,7 @@ export interface Agent<T extends readonly Tool[] = readonly Tool[], O = unknown,
  *
  * <span class="informal">The usual entry point: a model, tools and instructions in one object.</span>
  *
- * ![](../marbles/createAgent.svg)
+ * ![](../../marbles/createAgent.svg)
  *
  * A run emits deltas as they arrive, each `toolCall` when it is complete, the model's `message`, `toolStart`,
  * `toolProgress` and `toolResult` as they happen, the results' `message`, and `turn`; after the last turn it emits the

@@ -17,7 +17,7 @@ import type { ServerSentEvent, ServerSentEventsOptions } from '../../transport/s
  *
  * <span class="informal">Events for Nest's `@Sse`, with an end that no client mistakes for a broken connection.</span>
  *
- * ![](../../marbles/toServerSentEvents.svg)
+ * ![](../../../marbles/toServerSentEvents.svg)
  *
  * The end of the run is the event `end`, and its failure the event `failed`, after which the output completes: a
  * browser does not connect again, and a question is not sent twice. Each text is sent once: a `message` and the
