@@ -24,11 +24,12 @@ import {
   statusError,
   unreachable,
 } from './pageRequest.js';
+import type { PageRequestOptions } from './pageRequest.js';
 import { randomId } from './randomId.js';
 import { HELLO_EVENT, START_EVENT } from './serverSentEvents.js';
 
 /** The request to the server that runs the agent. */
-export interface RunRequest {
+export interface RunRequest extends Pick<PageRequestOptions, 'headers'> {
   /**
    * The id of the run, sent as the header `x-run-id`: 32 hexadecimal digits or a UUID. Pass one to stop the run by it.
    * Default: a random id for each subscription.
@@ -36,28 +37,10 @@ export interface RunRequest {
   readonly id?: string | undefined;
   /** The body, sent as JSON. Default: `{}`. */
   readonly body?: Readonly<Record<string, unknown>> | undefined;
-  /**
-   * The headers, or a function that returns them, now or later. It is called for each attempt (a fresh token), and once
-   * more if the server answers 401. Default: none.
-   */
-  readonly headers?:
-    | Readonly<Record<string, string>>
-    | (() =>
-        | Readonly<Record<string, string>>
-        | Promise<Readonly<Record<string, string>>>
-        | Observable<Readonly<Record<string, string>>>)
-    | undefined;
 }
 
 /** Options of `fromServerSentEvents`. */
-export interface FromServerSentEventsOptions {
-  /** How many times in a row it connects again without receiving anything new. Default: 5. */
-  readonly retries?: number | undefined;
-  /**
-   * The delay before it connects again, in milliseconds; it doubles up to 30 seconds, and up to half of it is left out
-   * at random. Default: 1000.
-   */
-  readonly retryDelay?: number | undefined;
+export interface FromServerSentEventsOptions extends Omit<PageRequestOptions, 'headers'> {
   /** Called when the connection has broken, before the delay. Default: nothing is called. */
   readonly onReconnect?: ((reconnection: Reconnection) => void) | undefined;
   /**
@@ -65,8 +48,6 @@ export interface FromServerSentEventsOptions {
    * that breaks before the first event is then opened again. Default: false, since the run could start twice.
    */
   readonly joins?: boolean | undefined;
-  /** Default: the global `fetch`. */
-  readonly fetch?: typeof fetch | undefined;
 }
 
 /** The run failed at the server, which reports `code` and `message`. */

@@ -18,13 +18,32 @@ import type { Reconnection } from '../core/connectionEvents.js';
 import { isRecord } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { isRetryableStatus } from '../protocol/errorDetails.js';
-import type { FromServerSentEventsOptions, RunRequest } from './fromServerSentEvents.js';
 
 type PlainHeaders = Readonly<Record<string, string>>;
 
 /** What all requests of a page have in common. */
-export type PageRequestOptions = Pick<RunRequest, 'headers'> &
-  Pick<FromServerSentEventsOptions, 'retries' | 'retryDelay' | 'fetch'>;
+export interface PageRequestOptions {
+  /**
+   * The headers, or a function that returns them, now or later. It is called for each attempt (a fresh token), and once
+   * more if the server answers 401. Default: none.
+   */
+  readonly headers?:
+    | Readonly<Record<string, string>>
+    | (() =>
+        | Readonly<Record<string, string>>
+        | Promise<Readonly<Record<string, string>>>
+        | Observable<Readonly<Record<string, string>>>)
+    | undefined;
+  /** How many times in a row it connects again without receiving anything new. Default: 5. */
+  readonly retries?: number | undefined;
+  /**
+   * The delay before it connects again, in milliseconds; it doubles up to 30 seconds, and up to half of it is left out
+   * at random. Default: 1000.
+   */
+  readonly retryDelay?: number | undefined;
+  /** Default: the global `fetch`. */
+  readonly fetch?: typeof fetch | undefined;
+}
 
 /** A request without the headers of the options. */
 interface PageRequest {
