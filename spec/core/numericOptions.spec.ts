@@ -72,8 +72,8 @@ const options: Readonly<Record<string, Use>> = {
     responsesTools.fileSearch({ vectorStoreIds: [], scoreThreshold }),
   'FirstFailures.status': (status) => serve({ failFirst: { status } }),
   'FirstFailures.times': (times) => serve({ failFirst: { status: 500, times } }),
-  'FromServerSentEventsOptions.retries': (retries) => rivulet.fromServerSentEvents('http://x', {}, { retries }),
-  'FromServerSentEventsOptions.retryDelay': (retryDelay) =>
+  'PageRequestOptions.retries': (retries) => rivulet.fromServerSentEvents('http://x', {}, { retries }),
+  'PageRequestOptions.retryDelay': (retryDelay) =>
     rivulet.fromServerSentEvents('http://x', {}, { retryDelay }),
   'GuardModelOptions.window': (window) => ask(rivulet.guardModel(failing, () => true, { window })),
   'HedgeOptions.after': (after) => ask(rivulet.hedge([failing, failing], { after })),
