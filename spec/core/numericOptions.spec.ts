@@ -73,8 +73,7 @@ const options: Readonly<Record<string, Use>> = {
   'FirstFailures.status': (status) => serve({ failFirst: { status } }),
   'FirstFailures.times': (times) => serve({ failFirst: { status: 500, times } }),
   'PageRequestOptions.retries': (retries) => rivulet.fromServerSentEvents('http://x', {}, { retries }),
-  'PageRequestOptions.retryDelay': (retryDelay) =>
-    rivulet.fromServerSentEvents('http://x', {}, { retryDelay }),
+  'PageRequestOptions.retryDelay': (retryDelay) => rivulet.fromServerSentEvents('http://x', {}, { retryDelay }),
   'GuardModelOptions.window': (window) => ask(rivulet.guardModel(failing, () => true, { window })),
   'HedgeOptions.after': (after) => ask(rivulet.hedge([failing, failing], { after })),
   'HoldBackOptions.limit': (limit) =>
