@@ -145,7 +145,7 @@ export function createService<C>(
   const reports = createReports<C>(options, onError);
   /** Fails when this process leaves its readers to others: also those of runs that go on elsewhere. */
   const left = new AsyncSubject<never>();
-  const executor = createExecutor(store, { checkpoints: isDurable ? 'calls' : checkpoints, describe, onError });
+  const executor = createExecutor(store, { checkpoints, describe, onError });
   /** Whether a process executes the run of a record, or will do so. */
   const isExecuted = (record: RunRecord): boolean =>
     isDurable ? record.state === 'running' : executor.locate(record) !== 'nowhere';

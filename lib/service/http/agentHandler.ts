@@ -1,4 +1,17 @@
-import { concat, concatMap, defer, EMPTY, filter, isObservable, map, of, skip, tap, throwError } from 'rxjs';
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  isObservable,
+  map,
+  of,
+  skip,
+  tap,
+  throwError,
+} from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { ServiceChats } from '../chats/chatStore.js';
@@ -15,7 +28,7 @@ import type { Runs } from '../runs/createRuns.js';
 import type { RunPlan } from '../runs/executeRun.js';
 import { joinedPrompts, messagesOfRecord, replayCheckpoint, replayRecord, seenBefore } from '../runs/replayRecord.js';
 import type { OwnerData } from '../ownerData.js';
-import { RunNotFoundError } from '../ports/runLog.js';
+import { RunNotFoundError, RunTakenError } from '../ports/runLog.js';
 import { publicEvents } from '../publicEvents.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 import type { StoredRun } from '../ports/runStore.js';
@@ -62,7 +75,8 @@ export interface AgentHandler extends OwnerData {
 export interface RunExecutor<C> extends AgentHandler {
   /**
    * Executes a run whose record is in the store, from its start or its checkpoint, whoever executed it before. It
-   * completes at the end of the run, also if that is an error, and fails if this process cannot execute it.
+   * completes at the end of the run, also if that is an error, and fails if this process cannot execute it to its end.
+   * It may then be subscribed again.
    */
   execute(id: string, context: C): Observable<never>;
 }
@@ -123,7 +137,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
   const { durable } = agent;
   const isDurable = durable !== undefined;
   const service = createService<C>({ ...options, isDurable }, 1_000_000);
-  const checkpoints = !isDurable && (options.checkpoints ?? false);
+  const checkpoints = options.checkpoints ?? false;
   const isResumable = checkpoints || isDurable;
   const { store, log } = service;
   const comesBack = isResumable || log.isShared;
@@ -150,7 +164,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
   };
   const launch = (plan: RunPlan, after?: string): Observable<Response> => {
     const { id } = plan.record;
-    const run = durable?.enqueue
+    const run = durable
       ? concat(
           handOver(service, plan, durable.enqueue(id, plan.context as C)),
           defer(() => of(service.runElsewhere(id))),
@@ -294,7 +308,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
   };
 
   const continued = (before: StoredRun | undefined, rest: Observable<StreamEvent>, checkpoint?: Checkpoint) =>
-    before && log.isShared ? continueRun(log, before.record, rest, checkpoint, isDurable) : rest;
+    before && log.isShared ? continueRun(log, before.record, rest, checkpoint) : rest;
 
   /** Replays a run that has ended, and resumes one whose process ended. */
   const recover = (run: StoredRun, client: Client<C>, after: string | undefined): Observable<Response> => {
@@ -336,11 +350,25 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
   };
 
   const execute = (id: string, context: C): Observable<never> =>
-    recordOf(store, id).pipe(
-      concatMap((run) => planExecution(run, { owner: run.record.owner, context })),
-      concatMap((plan) => service.launch(plan)),
-      concatMap(({ settled }) => settled),
-    );
+    service
+      .locked(id, { owner: '', context }, () =>
+        recordOf(store, id).pipe(
+          concatMap((run) => planExecution(run, { owner: run.record.owner, context })),
+          concatMap((plan) => service.launch(plan)),
+        ),
+      )
+      .pipe(
+        concatMap(({ settled }) => settled),
+        // The process that has taken the run executes it, unless it has ended since.
+        catchError((thrown: unknown) => {
+          if (!(thrown instanceof RunTakenError)) throw thrown;
+          return recordOf(store, id).pipe(
+            concatMap(({ record }) =>
+              service.executor.locate(record) === 'elsewhere' ? EMPTY : throwError(() => thrown),
+            ),
+          );
+        }),
+      );
 
   return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown, execute, ...service.ownerData });
 }

@@ -62,8 +62,8 @@ export interface Executor {
 
 /** What an executor needs of its service. */
 export interface ExecutorOptions {
-  /** Whether checkpoints are written. `calls`: only which calls of `atMostOnce` tools have begun. */
-  readonly checkpoints: boolean | 'calls';
+  /** Whether checkpoints are written. */
+  readonly checkpoints: boolean;
   /** Describes the error of a failed run to its readers. */
   readonly describe: (thrown: unknown) => JsonObject;
   /** Called if a record cannot be released, or the beginning of a run cannot be undone. */
@@ -146,7 +146,7 @@ function runRecorded(
       hasEnded = true;
       return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
     }
-    const checkpoint = checkpoints === true && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
+    const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
     return checkpoint && record.write({ checkpoint, answers: undefined, history: undefined, executor: lease() });
   };
   const fail = (thrown: unknown): Observable<never> => {

@@ -543,7 +543,6 @@ describe('agentHandler: requests', () => {
     const seen: unknown[] = [];
     const result = { messages: [], text: 'Done.', usage: {}, turns: 1 };
     const durable: HandledAgent<string> = {
-      durable: {},
       stream(_, { checkpoints, context }) {
         seen.push([checkpoints, context]);
         return of({ type: 'result', result } as unknown as StreamEvent);
@@ -552,7 +551,7 @@ describe('agentHandler: requests', () => {
     };
     const handler = createAgentHandler<string>(durable, { store, checkpoints: true });
     await firstValueFrom(handler.execute('r', 'context'), { defaultValue: undefined });
-    expect(seen).toEqual([[false, 'context']]);
+    expect(seen).toEqual([[true, 'context']]);
     expect(store.records.get('r')?.record).toMatchObject({ owner: 'ann', state: 'ended', result: { text: 'Done.' } });
   });
 

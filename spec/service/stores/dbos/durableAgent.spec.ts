@@ -46,7 +46,7 @@ function startService(script: readonly ScriptedTurn[], store = mapStore()) {
       return EMPTY;
     });
   const front = agentHandler<string>({ ...agent, durable: { enqueue } }, { ...shared, context: () => 'Ann', owner });
-  const worker = createAgentHandler<string>({ ...agent, durable: {} }, { ...shared, owner });
+  const worker = createAgentHandler<string>(agent, { ...shared, owner, checkpoints: true });
   handlers.push(front, worker);
   const send = (method: string, id: string, body?: unknown) =>
     front(
