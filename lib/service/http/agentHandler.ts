@@ -5,10 +5,10 @@ import {
   defer,
   EMPTY,
   filter,
+  identity,
   isObservable,
   map,
   of,
-  skip,
   tap,
   throwError,
 } from 'rxjs';
@@ -23,10 +23,18 @@ import { isUnguessable } from '../../transport/randomId.js';
 import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import { isForChats, readRequest, toRunMessage } from './agentRequest.js';
 import type { AgentRequest, ResumeRequest, StartRequest } from './agentRequest.js';
+import { createInnerMessages } from '../runs/innerMessages.js';
 import { completeLog, isOpen, stateAtEnd } from '../runs/continueLog.js';
 import type { Runs } from '../runs/createRuns.js';
 import type { RunPlan } from '../runs/executeRun.js';
-import { joinedPrompts, messagesOfRecord, replayCheckpoint, replayRecord, seenBefore } from '../runs/replayRecord.js';
+import {
+  innerOfCheckpoint,
+  messagesOfRecord,
+  replayCheckpoint,
+  replayRecord,
+  seenBefore,
+  unjoinedPrompts,
+} from '../runs/replayRecord.js';
 import type { OwnerData } from '../ownerData.js';
 import { RunNotFoundError, RunTakenError } from '../ports/runLog.js';
 import { publicEvents } from '../publicEvents.js';
@@ -256,14 +264,16 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
           const kept = history.map((run) => (runs.has(run.id) ? { id: run.id, input: [] } : run));
           const lost = history.filter((run) => run.hasBegun && !runs.has(run.id)).map((run) => run.id);
           const options = { context, fragments: true, checkpoints, runId: id, history: messages } as const;
+          const inner = createInnerMessages();
           return {
             record: { id, owner, input, history: kept, begun: before?.record.begun },
             stored: before,
+            inner: inner.all,
             context,
             events: (controls, wrapTurn) =>
               concat(
                 lost.length > 0 ? of({ type: HISTORY_LOST_EVENT, runs: lost }) : EMPTY,
-                continued(before, agent.stream(input, { ...options, ...controls, wrapTurn })),
+                continued(before, agent.stream(input, { ...options, ...controls, wrapTurn }).pipe(inner.collect)),
               ),
           };
         }),
@@ -288,18 +298,23 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     const { id, resumes, checkpoint, answers } = record;
     const options = { ...answers, context, fragments: true, checkpoints, runId: id } as const;
     const resumesOther = resumes !== undefined && answers !== undefined;
+    const inner = createInnerMessages(innerOfCheckpoint(record));
     return {
       record,
       stored: before,
+      inner: inner.all,
       context,
       clientErrors: answers?.errors,
       events: (controls, wrapTurn) => {
         if (!checkpoint) throw new RunNotFoundError();
-        const joined = log.isShared ? joinedPrompts(checkpoint, record.shown) : 0;
-        const prompts = controls.prompts.pipe(skip(joined));
-        const rest = agent.resume(checkpoint, { ...options, ...controls, prompts, wrapTurn });
+        const unjoined = log.isShared ? unjoinedPrompts(checkpoint, record.shown) : identity;
+        const prompts = controls.prompts.pipe(unjoined);
+        const rest = agent.resume(checkpoint, { ...options, ...controls, prompts, wrapTurn }).pipe(inner.collect);
         if (log.isShared) return continued(before, rest, checkpoint);
-        return concat(resumesOther ? EMPTY : replayCheckpoint(checkpoint, seenBefore(record)), rest);
+        return concat(
+          resumesOther ? EMPTY : replayCheckpoint(checkpoint, seenBefore(record), { inner: record.inner }),
+          rest,
+        );
       },
       ...(resumesOther
         ? { begin: takeCheckpoint(service, resumes, record), undo: returnCheckpoint(service, resumes, record) }

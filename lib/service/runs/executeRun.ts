@@ -40,6 +40,8 @@ export interface RunPlan extends RunAudience {
   readonly undo?: Observable<never> | undefined;
   /** Whether the stored record is restored if the run fails before it emits anything. Default: false. */
   readonly restores?: boolean | undefined;
+  /** The messages of the inner runs so far. Default: none. */
+  readonly inner?: (() => RunRecord['inner']) | undefined;
   /** Returns more fields for the record at the end of the run. Default: none. */
   readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
 }
@@ -147,7 +149,9 @@ function runRecorded(
       return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
     }
     const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
-    return checkpoint && record.write({ checkpoint, answers: undefined, history: undefined, executor: lease() });
+    if (!checkpoint) return undefined;
+    const inner = plan.inner?.();
+    return record.write({ checkpoint, inner, answers: undefined, history: undefined, executor: lease() });
   };
   const fail = (thrown: unknown): Observable<never> => {
     const failed = throwError(() => thrown);
@@ -194,6 +198,7 @@ const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Parti
   ...cleared,
   checkpoint,
   result,
+  ...(plan.inner ? { inner: plan.inner() } : {}),
   ...plan.ended?.({ checkpoint, ...result } as RunResult),
 });
 

@@ -54,7 +54,7 @@ export function continueRun(
 ): Observable<StreamEvent> {
   if (record.attempt === 0) return rest;
   return concat(
-    continueLog(log, record, (seen) => (checkpoint ? replayCheckpoint(checkpoint, seen, record.answers) : EMPTY)),
+    continueLog(log, record, (seen) => (checkpoint ? replayCheckpoint(checkpoint, seen, record) : EMPTY)),
     rest,
   );
 }
