@@ -1,17 +1,5 @@
-import {
-  catchError,
-  concat,
-  concatMap,
-  defer,
-  EMPTY,
-  filter,
-  identity,
-  isObservable,
-  map,
-  of,
-  tap,
-  throwError,
-} from 'rxjs';
+import { concat, concatMap, defer, EMPTY, identity, isObservable, map } from 'rxjs';
+import { of, tap, throwError } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { ServiceChats } from '../chats/chatStore.js';
@@ -27,16 +15,10 @@ import { createInnerMessages } from '../runs/innerMessages.js';
 import { completeLog, isOpen, stateAtEnd } from '../runs/continueLog.js';
 import type { Runs } from '../runs/createRuns.js';
 import type { RunPlan } from '../runs/executeRun.js';
-import {
-  innerOfCheckpoint,
-  messagesOfRecord,
-  replayCheckpoint,
-  replayRecord,
-  seenBefore,
-  unjoinedPrompts,
-} from '../runs/replayRecord.js';
+import { innerOfCheckpoint, messagesOfRecord, replayCheckpoint, replayRecord } from '../runs/replayRecord.js';
+import { seenBefore, unjoinedPrompts } from '../runs/replayRecord.js';
 import type { OwnerData } from '../ownerData.js';
-import { RunNotFoundError, RunTakenError } from '../ports/runLog.js';
+import { RunNotFoundError } from '../ports/runLog.js';
 import { publicEvents } from '../publicEvents.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 import type { StoredRun } from '../ports/runStore.js';
@@ -45,7 +27,9 @@ import { createService } from '../service.js';
 import { notWaiting, returnCheckpoint, takeCheckpoint } from '../runs/takeCheckpoint.js';
 import { rejectForbiddenEdits } from './argumentEdits.js';
 import { requireFileUrls } from './fileUrls.js';
-import { continueRun, handOver, recordOf } from '../runs/handOver.js';
+import { executeStored } from '../runs/executeStored.js';
+import type { ExecuteStored } from '../runs/executeStored.js';
+import { continueRun, handOver } from '../runs/handOver.js';
 import type { HandledAgent } from '../handledAgent.js';
 import type { Client } from '../runs/runAccess.js';
 import type { ServiceOptions } from '../serviceOptions.js';
@@ -81,12 +65,7 @@ export interface AgentHandler extends OwnerData {
 
 /** A handler that executes the runs that others have enqueued: a worker's. */
 export interface RunExecutor<C> extends AgentHandler {
-  /**
-   * Executes a run whose record is in the store, from its start or its checkpoint, whoever executed it before. It
-   * completes at the end of the run, also if that is an error, and fails if this process cannot execute it to its end.
-   * It may then be subscribed again.
-   */
-  execute(id: string, context: C): Observable<never>;
+  readonly execute: ExecuteStored<C>;
 }
 
 /**
@@ -147,7 +126,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
   const service = createService<C>({ ...options, isDurable }, 1_000_000);
   const checkpoints = options.checkpoints ?? false;
   const isResumable = checkpoints || isDurable;
-  const { store, log } = service;
+  const { log } = service;
   const comesBack = isResumable || log.isShared;
   const { chats } = options;
 
@@ -352,38 +331,6 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     );
   };
 
-  /** Plans the execution of a stored run. Emits nothing if there is nothing left to do. */
-  const planExecution = (run: StoredRun, client: Client<C>): Observable<RunPlan> => {
-    const { record } = run;
-    const { id, state, checkpoint, input, history = [] } = record;
-    if (state !== 'running')
-      return stateAtEnd(log, id).pipe(
-        filter(isOpen),
-        map(() => completeLog(log, run)),
-      );
-    return checkpoint ? of(resumption(record, client, run)) : planStart(id, { input, history }, client, run);
-  };
-
-  const execute = (id: string, context: C): Observable<never> =>
-    service
-      .locked(id, { owner: '', context }, () =>
-        recordOf(store, id).pipe(
-          concatMap((run) => planExecution(run, { owner: run.record.owner, context })),
-          concatMap((plan) => service.launch(plan)),
-        ),
-      )
-      .pipe(
-        concatMap(({ settled }) => settled),
-        // The process that has taken the run executes it, unless it has ended since.
-        catchError((thrown: unknown) => {
-          if (!(thrown instanceof RunTakenError)) throw thrown;
-          return recordOf(store, id).pipe(
-            concatMap(({ record }) =>
-              service.executor.locate(record) === 'elsewhere' ? EMPTY : throwError(() => thrown),
-            ),
-          );
-        }),
-      );
-
+  const execute = executeStored(service, { start: planStart, resume: resumption });
   return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown, execute, ...service.ownerData });
 }

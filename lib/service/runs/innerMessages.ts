@@ -8,7 +8,7 @@ import type { RunRecord } from '../ports/runStore.js';
 /** Collects the messages and turns of inner runs: checkpoints have only those of calls without a result. */
 export interface InnerMessages {
   readonly collect: MonoTypeOperatorFunction<StreamEvent>;
-  all(): RunRecord['inner'];
+  readonly all: () => RunRecord['inner'];
 }
 
 export function createInnerMessages(inner: readonly NestedEvent[] = []): InnerMessages {

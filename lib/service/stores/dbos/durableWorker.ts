@@ -68,9 +68,10 @@ const MAX_DELAY = 30_000;
  *
  * <span class="informal">Start as many of them as you need: a run goes on when its worker dies.</span>
  *
- * Each model request and each tool call is a step. A stored step is not executed again; the turn that was interrupted
- * is voided by `retract`, and shown again. A call that had begun is executed again with the same `idempotencyKey`,
- * unless its tool is `atMostOnce`: then it is answered with `outcome_unknown`.
+ * A workflow resumes its run from the checkpoint in its record, as a service with `checkpoints` does: no response with
+ * a call and no result that is stored is asked for again. The turn that was interrupted is voided by `retract`, and
+ * shown again. A call that had begun is executed again with the same `idempotencyKey`, unless its tool is `atMostOnce`:
+ * then it is answered with `outcome_unknown`.
  *
  * A worker has an executor id of its own, and holds a session lock of PostgreSQL under this id. When the lock is free,
  * any worker resumes the workflows of the executor.
@@ -82,8 +83,7 @@ const MAX_DELAY = 30_000;
  * process.once('SIGTERM', () => worker.shutdown().subscribe({ complete: () => process.exit() }));
  * ```
  *
- * @param agent The agent that `createAgent` returns. It must ask for the same requests and calls when it is executed
- * again: `prepareTurn` may not depend on the time or on chance.
+ * @param agent The agent that `createAgent` returns.
  * @param options `dbos`, `databaseUrl`, `connect`, `store`, `log`; `queue` (default: `rivulet`), `version` (default:
  * `1`), `concurrency` (default: 50), `dbosConnections` (default: 10), and in milliseconds `recoveryInterval` (default:
  * 1000), `pollInterval` (default: 100) and `keep` (default: 3600000); `exposeToolErrors`, `exposeMetadata`, `onError`,
@@ -115,13 +115,13 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
 
   /** The function of the workflow. It settles only if the run has ended: DBOS would not resume it otherwise. */
   const execute = (run: string, context: unknown): Promise<void> =>
-    new Promise((resolve) => {
+    new Promise((resolve, reject) => {
       if (isLeaving) return;
       const delay = (_: unknown, count: number) => (isLeaving ? NEVER : timer(Math.min(500 * 2 ** count, MAX_DELAY)));
       handler
         .execute(run, context as C)
         .pipe(retry({ delay }))
-        .subscribe({ complete: resolve });
+        .subscribe({ error: reject, complete: resolve });
     });
 
   const launch = defer(() => {
