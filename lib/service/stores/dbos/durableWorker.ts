@@ -133,6 +133,7 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
       logLevel: 'error',
       runAdminServer: false,
       systemDatabasePoolSize: dbosConnections,
+      listenQueues: [queue],
     });
     dbos.registerWorkflow(execute, { name: WORKFLOW, maxRecoveryAttempts: 1_000_000 });
     return from(dbos.launch());

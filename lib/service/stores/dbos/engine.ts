@@ -11,11 +11,19 @@ export interface DurableEngine {
   listWorkflows(filter: {
     workflowName: string;
     status: 'PENDING';
+    queueName: string;
     executorId?: string | string[];
     loadInput: boolean;
     loadOutput: boolean;
-  }): Promise<readonly { readonly workflowID: string; readonly executorId?: string }[]>;
+  }): Promise<readonly ListedWorkflow[]>;
   resumeWorkflows(ids: string[], options: { queueName: string }): Promise<unknown>;
+}
+
+/** What a worker reads of a workflow. */
+interface ListedWorkflow {
+  readonly workflowID: string;
+  readonly executorId?: string;
+  readonly queueName?: string;
 }
 
 /** The settings with which a worker starts DBOS. */
@@ -27,6 +35,7 @@ interface EngineConfig {
   readonly logLevel: string;
   readonly runAdminServer: boolean;
   readonly systemDatabasePoolSize: number;
+  readonly listenQueues: string[];
 }
 
 /**
