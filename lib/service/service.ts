@@ -148,7 +148,7 @@ export function createService<C>(
   const executor = createExecutor(store, { checkpoints, describe, onError });
   /** Whether a process executes the run of a record, or will do so. */
   const isExecuted = (record: RunRecord): boolean =>
-    isDurable ? record.state === 'running' : executor.locate(record) !== 'nowhere';
+    isDurable ? ['running', 'parked'].includes(record.state) : executor.locate(record) !== 'nowhere';
 
   const locks = createWorkLocks();
   /** Whether the runs were left to another process. */

@@ -309,6 +309,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     const { record } = run;
     const { id, state, checkpoint, input, history } = record;
     if (after !== undefined && !log.isShared) throw new RunNotFoundError(); // its events were removed
+    if (state === 'parked') return of(send(service.runElsewhere(id), after));
     if (state !== 'running') return replay(run, after);
     if (!isResumable) return service.settleLost(run).pipe(concatMap((settled) => replay(settled, after)));
     if (checkpoint) return launch(resumption(record, client, run), after);
@@ -319,7 +320,14 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
 
   /** Replays a run that has ended: from a shared log, which has all of it; or from its record. */
   const replay = (run: StoredRun, after: string | undefined): Observable<Response> => {
-    const { id } = run.record;
+    const { id, state: runState } = run.record;
+    // The log of a dead run is open: it may be retried.
+    if (runState === 'dead')
+      return of(
+        send(
+          replayRecord(run.record, after === undefined ? undefined : { ...seenBefore(run.record), messages: Infinity }),
+        ),
+      );
     if (!log.isShared) return of(send(replayRecord(run.record)));
     return stateAtEnd(log, id).pipe(
       concatMap((state) => {

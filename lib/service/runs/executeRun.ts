@@ -14,7 +14,7 @@ import type { WrapTurn } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
 import { RunTakenError } from '../ports/runLog.js';
-import { ExecutorLostError, RunAbandonedError } from './runErrors.js';
+import { ExecutorLostError, RunAbandonedError, RunParkedError } from './runErrors.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { writeFirst } from './writeFirst.js';
 
@@ -151,11 +151,11 @@ function runRecorded(
     const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
     if (!checkpoint) return undefined;
     const inner = plan.inner?.();
-    return record.write({ checkpoint, inner, answers: undefined, history: undefined, executor: lease() });
+    return record.write({ checkpoint, inner, ...progress, executor: lease() });
   };
   const fail = (thrown: unknown): Observable<never> => {
     const failed = throwError(() => thrown);
-    if (hasEnded || thrown instanceof RunTakenError || thrown instanceof RunAbandonedError) return failed;
+    if (hasEnded || isLeft(thrown)) return failed;
     hasEnded = true;
     const isBegun = hasBegun || failedRunOf(thrown) !== undefined;
     const restored = plan.restores && !isBegun ? plan.stored?.record : undefined;
@@ -187,8 +187,15 @@ function runRecorded(
   );
 }
 
+/** Whether an error says that the run goes on, here or elsewhere. */
+const isLeft = (thrown: unknown): boolean =>
+  thrown instanceof RunTakenError || thrown instanceof RunAbandonedError || thrown instanceof RunParkedError;
+
+/** The fields that a checkpoint replaces. */
+const progress = { answers: undefined, history: undefined, failures: undefined, reason: undefined };
+
 /** The fields that only a run in progress needs. */
-const cleared = { answers: undefined, history: undefined, begun: undefined };
+const cleared = { ...progress, begun: undefined };
 
 /** The change of the record at the end of a run. */
 const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({

@@ -1,5 +1,8 @@
-import { catchError, concatMap, EMPTY, filter, map, of, throwError } from 'rxjs';
+import { catchError, concat, concatMap, defer, EMPTY, filter, ignoreElements, map, of, tap, throwError } from 'rxjs';
+import { asyncScheduler } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { ConfigurationError, errorText } from '../../core/errors.js';
+import { isCheckpoint, isTurn } from '../../core/eventGuards.js';
 import { RunTakenError } from '../ports/runLog.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
 import type { Service } from '../service.js';
@@ -7,6 +10,7 @@ import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
 import type { RunPlan } from './executeRun.js';
 import { recordOf } from './handOver.js';
 import type { Client } from './runAccess.js';
+import { RunDeadError, RunParkedError } from './runErrors.js';
 
 /** How the protocol of a service plans the execution of a record. */
 interface Plans<C> {
@@ -19,42 +23,136 @@ interface Plans<C> {
   readonly resume: (record: RunRecord, client: Client<C>, run: StoredRun) => RunPlan;
 }
 
+/** Where a run is executed: with others, or alone until it calls `letIn`. */
+export type EnterRun = <T>(isAlone: boolean, run: (letIn: () => void) => Observable<T>) => Observable<T>;
+
 /**
  * Executes a run whose record is in the store, from its start or its checkpoint, whoever executed it before. It
- * completes at the end of the run, also if that is an error, and fails if this process cannot execute it to its end. It
- * may then be subscribed again.
+ * completes at the end of the run, also if that is an error, and fails if this process cannot execute it to its end: it
+ * may then be subscribed again. It emits `aside` before it completes if the run is dead or parked.
+ *
+ * A run whose execution has failed before is executed alone until its next checkpoint: it may be what has ended the
+ * process, and the others with it.
  */
-export type ExecuteStored<C> = (id: string, context: C) => Observable<never>;
+export type ExecuteStored<C> = (id: string, context: C, enter: EnterRun) => Observable<'aside'>;
+
+/** How many executions of a run may fail without a checkpoint in between. */
+const MAX_FAILURES = 8;
 
 export function executeStored<C>(service: Service<C>, { start, resume }: Plans<C>): ExecuteStored<C> {
   const { store, log, executor } = service;
-  /** Emits nothing if there is nothing left to do. */
-  const plan = (run: StoredRun, client: Client<C>): Observable<RunPlan> => {
+  const planOf = (run: StoredRun, context: C): Observable<RunPlan> => {
     const { record } = run;
-    const { id, state, checkpoint, input, history = [] } = record;
-    if (state !== 'running')
-      return stateAtEnd(log, id).pipe(
-        filter(isOpen),
-        map(() => completeLog(log, run)),
-      );
+    const { id, checkpoint, input, history = [] } = record;
+    const client = { owner: record.owner, context };
     return checkpoint ? of(resume(record, client, run)) : start(id, { input, history }, client, run);
   };
-  return (id, context) =>
+  const change = ({ id, owner }: RunRecord, changes: (record: RunRecord) => Partial<RunRecord> | undefined) =>
+    service
+      .update(id, owner, (record) => {
+        const changed = record?.state === 'running' ? changes(record) : undefined;
+        return record && changed && { ...record, ...changed };
+      })
+      .pipe(ignoreElements());
+  const setAside = (record: RunRecord, changes: Partial<RunRecord>) =>
+    concat(
+      change(record, () => ({ updated: asyncScheduler.now(), executor: undefined, ...changes })),
+      of('aside' as const),
+    );
+  const giveUp = (record: RunRecord) => {
+    const messages = record.checkpoint?.emitted.messages ?? [];
+    const failure = { messages, error: service.describe(new RunDeadError()) };
+    return setAside(record, { state: 'dead', failures: failuresOf(record), failure, reason: reasonOf(record) });
+  };
+  const launch = (id: string, context: C, plans: (run: StoredRun) => Observable<RunPlan>): Observable<never> =>
     service
       .locked(id, { owner: '', context }, () =>
         recordOf(store, id).pipe(
-          concatMap((run) => plan(run, { owner: run.record.owner, context })),
+          concatMap(plans),
           concatMap((planned) => service.launch(planned)),
         ),
       )
-      .pipe(
-        concatMap(({ settled }) => settled),
-        // The process that has taken the run executes it, unless it has ended since.
-        catchError((thrown: unknown) => {
-          if (!(thrown instanceof RunTakenError)) throw thrown;
-          return recordOf(store, id).pipe(
-            concatMap(({ record }) => (executor.locate(record) === 'elsewhere' ? EMPTY : throwError(() => thrown))),
-          );
-        }),
+      .pipe(concatMap(({ settled }) => settled));
+
+  /** Executes a run that has not ended. */
+  const execute = (record: RunRecord, context: C, letIn: () => void): Observable<'aside'> => {
+    let hasBegun = false;
+    let attempt = 0;
+    const plans = (run: StoredRun) => {
+      if (run.record.state !== 'running') return EMPTY;
+      attempt = run.record.attempt + 1;
+      const { failures, reason } = { failures: failuresOf(run.record) || undefined, reason: reasonOf(run.record) };
+      return planOf(run, context).pipe(
+        map((plan) => ({
+          ...watched(plan, () => (hasBegun = true), letIn),
+          record: { ...plan.record, failures, reason, durable: run.record.durable },
+        })),
       );
+    };
+    /** Counts an execution that has begun: it may have asked the model, and could do so for ever. */
+    const count = (thrown: unknown) =>
+      change(record, (now) =>
+        now.attempt === attempt
+          ? { failures: (now.failures ?? 0) + 1, reason: errorText(thrown), executor: undefined }
+          : undefined,
+      ).pipe(catchError(() => EMPTY)); // the store is away, which is not the fault of the run
+    return launch(record.id, context, plans).pipe(
+      catchError((thrown: unknown) => {
+        if (thrown instanceof RunParkedError) return setAside(record, { state: 'parked', reason: thrown.reason });
+        if (thrown instanceof RunTakenError) return takenAway(record.id, thrown);
+        return concat(
+          hasBegun ? count(thrown) : EMPTY,
+          throwError(() => thrown),
+        );
+      }),
+    );
+  };
+  /** The process that has taken the run executes it, unless it has ended since. */
+  const takenAway = (id: string, thrown: RunTakenError): Observable<never> =>
+    recordOf(store, id).pipe(
+      concatMap(({ record }) => (executor.locate(record) === 'elsewhere' ? EMPTY : throwError(() => thrown))),
+    );
+  /** Its process may have ended between the last write of the record and that of the log. */
+  const complete = (id: string, context: C): Observable<never> =>
+    launch(id, context, (run) =>
+      stateAtEnd(log, id).pipe(
+        filter(isOpen),
+        map(() => completeLog(log, run)),
+      ),
+    );
+  return (id, context, enter) =>
+    recordOf(store, id).pipe(
+      concatMap(({ record }) => {
+        if (record.state === 'dead' || record.state === 'parked') return of('aside' as const);
+        if (record.state !== 'running') return complete(id, context);
+        const failures = failuresOf(record);
+        if (failures >= MAX_FAILURES) return giveUp(record);
+        return enter(failures > 0, (letIn) => execute(record, context, letIn));
+      }),
+    );
 }
+
+/** How many executions have failed: a process that has ended has not released the record. */
+const failuresOf = ({ failures = 0, executor }: RunRecord): number => failures + (executor ? 1 : 0);
+
+const reasonOf = ({ executor, reason }: RunRecord): string | undefined =>
+  executor ? 'The process that executed the run has ended.' : reason;
+
+/** A plan whose events say when the run has begun, and when it has passed a checkpoint. */
+const watched = (plan: RunPlan, begun: () => void, passed: () => void): RunPlan => ({
+  ...plan,
+  events: (...given) =>
+    defer(() => {
+      begun();
+      return plan.events(...given);
+    }).pipe(
+      tap((event) => {
+        if ((isCheckpoint(event) || isTurn(event)) && event.checkpoint) passed();
+      }),
+      catchError((thrown: unknown) => {
+        const isForeign =
+          plan.record.checkpoint && thrown instanceof ConfigurationError && thrown.subject === 'checkpoint';
+        throw isForeign ? new RunParkedError(thrown.message) : thrown;
+      }),
+    ),
+});

@@ -550,7 +550,10 @@ describe('agentHandler: requests', () => {
       resume: () => NEVER,
     };
     const handler = createAgentHandler<string>(durable, { store, checkpoints: true });
-    await firstValueFrom(handler.execute('r', 'context'), { defaultValue: undefined });
+    await firstValueFrom(
+      handler.execute('r', 'context', (_, run) => run(() => undefined)),
+      { defaultValue: undefined },
+    );
     expect(seen).toEqual([[true, 'context']]);
     expect(store.records.get('r')?.record).toMatchObject({ owner: 'ann', state: 'ended', result: { text: 'Done.' } });
   });

@@ -1,4 +1,17 @@
-import { concat, defer, EMPTY, exhaustMap, from, ignoreElements, interval, NEVER, of, retry, Subject } from 'rxjs';
+import {
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  exhaustMap,
+  from,
+  ignoreElements,
+  interval,
+  NEVER,
+  of,
+  retry,
+  Subject,
+} from 'rxjs';
 import { takeUntil, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgentHandler } from '../../http/agentHandler.js';
@@ -7,6 +20,7 @@ import type { HandledAgent } from '../../handledAgent.js';
 import type { RunLog } from '../../ports/runLog.js';
 import type { RunStore } from '../../ports/runStore.js';
 import { randomId } from '../../../transport/randomId.js';
+import { createDoor } from './door.js';
 import { DEFAULT_QUEUE, DEFAULT_VERSION, WORKFLOW } from './engine.js';
 import type { DurableEngine, DurableNames } from './engine.js';
 import { resumeAbandoned } from './resumeAbandoned.js';
@@ -103,6 +117,7 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
   requireNumber('recoveryInterval', recoveryInterval, 1);
   requireNumber('pollInterval', pollInterval, 1);
   const id = `rivulet-${randomId()}`;
+  const door = createDoor();
   const left = new Subject<void>();
   let isLeaving = false;
   const { exposeToolErrors, exposeMetadata, onError, onResult, describeError } = options;
@@ -119,8 +134,12 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
       if (isLeaving) return;
       const delay = (_: unknown, count: number) => (isLeaving ? NEVER : timer(Math.min(500 * 2 ** count, MAX_DELAY)));
       handler
-        .execute(run, context as C)
-        .pipe(retry({ delay }))
+        .execute(run, context as C, door)
+        .pipe(
+          // Its workflow can be resumed later, with its context.
+          concatMap(() => dbos.cancelWorkflows([run])),
+          retry({ delay }),
+        )
         .subscribe({ error: reject, complete: resolve });
     });
 

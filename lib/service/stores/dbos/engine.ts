@@ -16,6 +16,7 @@ export interface DurableEngine {
     loadInput: boolean;
     loadOutput: boolean;
   }): Promise<readonly ListedWorkflow[]>;
+  cancelWorkflows(ids: string[]): Promise<unknown>;
   resumeWorkflows(ids: string[], options: { queueName: string }): Promise<unknown>;
 }
 

@@ -58,7 +58,7 @@ function startService(script: readonly ScriptedTurn[], store = mapStore()) {
     );
   const post = (id: string, body: unknown) => send('POST', id, body);
   const execute = async (id: string) => {
-    const execution = observe(worker.execute(id, 'Ann'));
+    const execution = observe(worker.execute(id, 'Ann', (_, run) => run(() => undefined)));
     await jest.advanceTimersByTimeAsync(5000);
     return execution;
   };
