@@ -31,13 +31,15 @@ export type EnterRun = <T>(isAlone: boolean, run: (letIn: () => void) => Observa
  * completes at the end of the run, also if that is an error, and fails if this process cannot execute it to its end: it
  * may then be subscribed again. It emits `aside` before it completes if the run is dead or parked.
  *
- * A run whose execution has failed before is executed alone until its next checkpoint: it may be what has ended the
- * process, and the others with it.
+ * From its second failure on, a run is executed alone until its next checkpoint: it may be what has ended the process,
+ * and the others with it.
  */
 export type ExecuteStored<C> = (id: string, context: C, enter: EnterRun) => Observable<'aside'>;
 
 /** How many executions of a run may fail without a checkpoint in between. */
 const MAX_FAILURES = 8;
+/** One failure is no suspicion: a roll-out or a lost machine ends many runs at once, which should go on at once. */
+const ALONE_FROM = 2;
 
 export function executeStored<C>(service: Service<C>, { start, resume }: Plans<C>): ExecuteStored<C> {
   const { store, log, executor } = service;
@@ -127,7 +129,7 @@ export function executeStored<C>(service: Service<C>, { start, resume }: Plans<C
         if (record.state !== 'running') return complete(id, context);
         const failures = failuresOf(record);
         if (failures >= MAX_FAILURES) return giveUp(record);
-        return enter(failures > 0, (letIn) => execute(record, context, letIn));
+        return enter(failures >= ALONE_FROM, (letIn) => execute(record, context, letIn));
       }),
     );
 }
