@@ -33,7 +33,7 @@ export interface OwnerLimitOptions {
 }
 
 /** The default of `maxRunsPerOwner`. */
-const DEFAULT_MAX_RUNS = 100;
+export const DEFAULT_MAX_RUNS = 100;
 
 const DAY = 86_400_000;
 
@@ -125,7 +125,7 @@ export function createOwnerLimits({ maxRunsPerOwner = DEFAULT_MAX_RUNS, budget =
   };
 }
 
-const tooManyRuns = (max: number) =>
+export const tooManyRuns = (max: number) =>
   new RequestError(429, `At most ${max} runs of a user are executed at once. Ask again when one has ended.`, {
     'retry-after': '5',
   });

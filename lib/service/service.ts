@@ -36,6 +36,9 @@ import { RunNotFoundError, RunTakenError } from './ports/runLog.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
 import { elsewhere, lateContext, lateStore, leaving, RequestError } from './http/requestError.js';
 import type { ServiceOptions } from './serviceOptions.js';
+import { createDeadLetters } from './deadLetters.js';
+import type { DeadLetters } from './deadLetters.js';
+import type { DurableRuns } from './handledAgent.js';
 import { createOwnerData } from './ownerData.js';
 import type { ServiceChats } from './chats/chatStore.js';
 import type { OwnerData } from './ownerData.js';
@@ -96,6 +99,8 @@ export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {
   hasLeft(thrown: unknown): boolean;
   shutdown: Runs['shutdown'];
   readonly ownerData: OwnerData;
+  /** The runs that were set aside, for an operator. */
+  readonly deadLetters: () => DeadLetters;
   /** Stops and deletes a run of an owner, and the runs that it resumed. */
   deleteRun(id: string, owner: string): Observable<never>;
 }
@@ -114,8 +119,8 @@ export function createService<C>(
   options: ServiceOptions<C> & {
     readonly context?: unknown;
     readonly checkpoints?: boolean | undefined;
-    /** Whether another engine makes the runs durable: it resumes them. Default: false. */
-    readonly isDurable?: boolean;
+    /** Who executes the runs, if this process does not. Default: it does. */
+    readonly durable?: DurableRuns<C> | undefined;
     readonly describeError?: ServerSentEventsOptions['describeError'];
     readonly chats?: ServiceChats<C> | undefined;
   },
@@ -137,7 +142,7 @@ export function createService<C>(
   const owners = new WeakMap<SharedRun, string>();
   const describe = (thrown: unknown): JsonObject =>
     descriptionOf(thrown) ?? (options.describeError ?? describeError)(thrown);
-  const { maxHistoryBytes = DEFAULT_HISTORY_BYTES, checkpoints = false, isDurable = false } = options;
+  const { maxHistoryBytes = DEFAULT_HISTORY_BYTES, checkpoints = false, durable } = options;
   requireNumber('maxHistoryBytes', maxHistoryBytes, 0);
   requireNumber('maxBodyBytes', maxBodyBytes, 0);
   const access = createRunAccess(store, ownerOf, onError, maxHistoryBytes);
@@ -148,7 +153,7 @@ export function createService<C>(
   const executor = createExecutor(store, { checkpoints, describe, onError });
   /** Whether a process executes the run of a record, or will do so. */
   const isExecuted = (record: RunRecord): boolean =>
-    isDurable ? ['running', 'parked'].includes(record.state) : executor.locate(record) !== 'nowhere';
+    durable ? ['running', 'parked'].includes(record.state) : executor.locate(record) !== 'nowhere';
 
   const locks = createWorkLocks();
   /** Whether the runs were left to another process. */
@@ -276,6 +281,7 @@ export function createService<C>(
       thrown instanceof ExecutorLostError ||
       thrown instanceof RunTakenError ||
       (isClosing && thrown instanceof RunAbandonedError),
+    deadLetters: () => createDeadLetters({ store, log }, durable),
     ...createOwnerData(store, options.chats?.store, stopFor),
     shutdown: (how) =>
       defer(() => {

@@ -1,5 +1,4 @@
-import { concat, concatMap, defer, EMPTY, identity, isObservable, map } from 'rxjs';
-import { of, tap, throwError } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, identity, isObservable, map, of, tap, throwError } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { ServiceChats } from '../chats/chatStore.js';
@@ -16,7 +15,7 @@ import { completeLog, isOpen, stateAtEnd } from '../runs/continueLog.js';
 import type { Runs } from '../runs/createRuns.js';
 import type { RunPlan } from '../runs/executeRun.js';
 import { innerOfCheckpoint, messagesOfRecord, replayCheckpoint, replayRecord } from '../runs/replayRecord.js';
-import { seenBefore, unjoinedPrompts } from '../runs/replayRecord.js';
+import { replayDead, seenBefore, unjoinedPrompts } from '../runs/replayRecord.js';
 import type { OwnerData } from '../ownerData.js';
 import { RunNotFoundError } from '../ports/runLog.js';
 import { publicEvents } from '../publicEvents.js';
@@ -24,12 +23,14 @@ import { createResponse, serverSentEvents } from './runResponse.js';
 import type { StoredRun } from '../ports/runStore.js';
 import { RequestError } from './requestError.js';
 import { createService } from '../service.js';
+import type { Service } from '../service.js';
 import { notWaiting, returnCheckpoint, takeCheckpoint } from '../runs/takeCheckpoint.js';
 import { rejectForbiddenEdits } from './argumentEdits.js';
 import { requireFileUrls } from './fileUrls.js';
+import { tellDurable } from '../runs/stopQueued.js';
 import { executeStored } from '../runs/executeStored.js';
 import type { ExecuteStored } from '../runs/executeStored.js';
-import { continueRun, handOver } from '../runs/handOver.js';
+import { admitStored, continueRun } from '../runs/handOver.js';
 import type { HandledAgent } from '../handledAgent.js';
 import type { Client } from '../runs/runAccess.js';
 import type { ServiceOptions } from '../serviceOptions.js';
@@ -57,7 +58,7 @@ export interface AgentHandlerOptions<C = unknown> extends ServiceOptions<C>, Ser
 }
 
 /** Answers the requests of `remoteAgent`. */
-export interface AgentHandler extends OwnerData {
+export interface AgentHandler extends OwnerData, Pick<Service<unknown>, 'deadLetters'> {
   (request: Request): Promise<Response>;
   /** Ends the service, for `SIGTERM`: see `Runs.shutdown`. */
   shutdown: Runs['shutdown'];
@@ -122,10 +123,9 @@ export function agentHandler<C = undefined>(
 /** `agentHandler`, and the function that executes runs. */
 export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHandlerOptions<C>): RunExecutor<C> {
   const { durable } = agent;
-  const isDurable = durable !== undefined;
-  const service = createService<C>({ ...options, isDurable }, 1_000_000);
+  const service = createService<C>({ ...options, durable }, 1_000_000);
   const checkpoints = options.checkpoints ?? false;
-  const isResumable = checkpoints || isDurable;
+  const isResumable = checkpoints || durable !== undefined;
   const { log } = service;
   const comesBack = isResumable || log.isShared;
   const { chats } = options;
@@ -153,13 +153,14 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     const { id } = plan.record;
     const run = durable
       ? concat(
-          handOver(service, plan, durable.enqueue(id, plan.context as C)),
+          admitStored(service, plan, durable, options),
           defer(() => of(service.runElsewhere(id))),
         )
       : service.launch(plan);
     return run.pipe(map((shared) => send(shared, after)));
   };
 
+  const tell = tellDurable(service, durable);
   const authorize = (request: Request) => service.authorize(options.context && (() => options.context?.(request) as C));
   const answerChats = (kept: ServiceChats<C>, request: Request): Observable<Response> =>
     authorize(request).pipe(
@@ -190,9 +191,9 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
           concatMap((body) =>
             method === 'POST'
               ? service.locked(id, client, () => joinHere(id, client, after) ?? answerStored(id, client, after, body))
-              : service
-                  .tell(id, client.owner, toRunMessage(request, body))
-                  .pipe(map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 }))),
+              : tell(id, client.owner, toRunMessage(request, body)).pipe(
+                  map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 })),
+                ),
           ),
         ),
       ),
@@ -214,7 +215,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
   ): Observable<Response> =>
     service.find(id, client.owner).pipe(
       concatMap((run) => {
-        if (run && !isDurable && service.executor.locate(run.record) === 'elsewhere')
+        if (run && !durable && service.executor.locate(run.record) === 'elsewhere')
           return of(send(service.runElsewhere(id), after));
         if (run) return recover(run, client, after);
         if (after !== undefined) throw new RunNotFoundError();
@@ -320,14 +321,8 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
 
   /** Replays a run that has ended: from a shared log, which has all of it; or from its record. */
   const replay = (run: StoredRun, after: string | undefined): Observable<Response> => {
-    const { id, state: runState } = run.record;
-    // The log of a dead run is open: it may be retried.
-    if (runState === 'dead')
-      return of(
-        send(
-          replayRecord(run.record, after === undefined ? undefined : { ...seenBefore(run.record), messages: Infinity }),
-        ),
-      );
+    const { id } = run.record;
+    if (run.record.state === 'dead') return of(send(replayDead(run.record, after)));
     if (!log.isShared) return of(send(replayRecord(run.record)));
     return stateAtEnd(log, id).pipe(
       concatMap((state) => {
@@ -340,5 +335,6 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
   };
 
   const execute = executeStored(service, { start: planStart, resume: resumption });
-  return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown, execute, ...service.ownerData });
+  const { shutdown, deadLetters, ownerData } = service;
+  return Object.assign(service.handler(answer, fail), { shutdown, deadLetters, execute, ...ownerData });
 }

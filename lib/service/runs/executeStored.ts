@@ -42,23 +42,16 @@ const MAX_FAILURES = 8;
 const ALONE_FROM = 2;
 
 export function executeStored<C>(service: Service<C>, { start, resume }: Plans<C>): ExecuteStored<C> {
-  const { store, log, executor } = service;
+  const { store, log } = service;
   const planOf = (run: StoredRun, context: C): Observable<RunPlan> => {
     const { record } = run;
     const { id, checkpoint, input, history = [] } = record;
     const client = { owner: record.owner, context };
     return checkpoint ? of(resume(record, client, run)) : start(id, { input, history }, client, run);
   };
-  const change = ({ id, owner }: RunRecord, changes: (record: RunRecord) => Partial<RunRecord> | undefined) =>
-    service
-      .update(id, owner, (record) => {
-        const changed = record?.state === 'running' ? changes(record) : undefined;
-        return record && changed && { ...record, ...changed };
-      })
-      .pipe(ignoreElements());
   const setAside = (record: RunRecord, changes: Partial<RunRecord>) =>
     concat(
-      change(record, () => ({ updated: asyncScheduler.now(), executor: undefined, ...changes })),
+      changeRunning(service, record, () => ({ updated: asyncScheduler.now(), executor: undefined, ...changes })),
       of('aside' as const),
     );
   const giveUp = (record: RunRecord) => {
@@ -93,7 +86,7 @@ export function executeStored<C>(service: Service<C>, { start, resume }: Plans<C
     };
     /** Counts an execution that has begun: it may have asked the model, and could do so for ever. */
     const count = (thrown: unknown) =>
-      change(record, (now) =>
+      changeRunning(service, record, (now) =>
         now.attempt === attempt
           ? { failures: (now.failures ?? 0) + 1, reason: errorText(thrown), executor: undefined }
           : undefined,
@@ -101,7 +94,7 @@ export function executeStored<C>(service: Service<C>, { start, resume }: Plans<C
     return launch(record.id, context, plans).pipe(
       catchError((thrown: unknown) => {
         if (thrown instanceof RunParkedError) return setAside(record, { state: 'parked', reason: thrown.reason });
-        if (thrown instanceof RunTakenError) return takenAway(record.id, thrown);
+        if (thrown instanceof RunTakenError) return endElsewhere(service, record.id, thrown);
         return concat(
           hasBegun ? count(thrown) : EMPTY,
           throwError(() => thrown),
@@ -109,11 +102,6 @@ export function executeStored<C>(service: Service<C>, { start, resume }: Plans<C
       }),
     );
   };
-  /** The process that has taken the run executes it, unless it has ended since. */
-  const takenAway = (id: string, thrown: RunTakenError): Observable<never> =>
-    recordOf(store, id).pipe(
-      concatMap(({ record }) => (executor.locate(record) === 'elsewhere' ? EMPTY : throwError(() => thrown))),
-    );
   /** Its process may have ended between the last write of the record and that of the log. */
   const complete = (id: string, context: C): Observable<never> =>
     launch(id, context, (run) =>
@@ -133,6 +121,25 @@ export function executeStored<C>(service: Service<C>, { start, resume }: Plans<C
       }),
     );
 }
+
+/** Changes the record of a run that has not ended. */
+const changeRunning = <C>(
+  service: Service<C>,
+  { id, owner }: RunRecord,
+  changes: (record: RunRecord) => Partial<RunRecord> | undefined,
+): Observable<never> =>
+  service
+    .update(id, owner, (record) => {
+      const changed = record?.state === 'running' ? changes(record) : undefined;
+      return record && changed && { ...record, ...changed };
+    })
+    .pipe(ignoreElements());
+
+/** The process that has taken the run executes it, unless it has ended since. */
+const endElsewhere = <C>({ store, executor }: Service<C>, id: string, thrown: RunTakenError): Observable<never> =>
+  recordOf(store, id).pipe(
+    concatMap(({ record }) => (executor.locate(record) === 'elsewhere' ? EMPTY : throwError(() => thrown))),
+  );
 
 /** How many executions have failed: a process that has ended has not released the record. */
 const failuresOf = ({ failures = 0, executor }: RunRecord): number => failures + (executor ? 1 : 0);

@@ -15,7 +15,7 @@ export function resumeAbandoned(dbos: DurableEngine, lock: WorkerLock, own: stri
       from(
         dbos.listWorkflows({
           workflowName: WORKFLOW,
-          status: 'PENDING',
+          status: ['PENDING'],
           queueName: queue,
           loadInput: false,
           loadOutput: false,

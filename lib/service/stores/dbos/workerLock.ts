@@ -13,6 +13,8 @@ export interface LockClient extends PostgresClient {
 export interface WorkerLock {
   /** Does work if no worker with this id lives, and no other worker does this work. */
   ifFree<T>(worker: string, work: () => Observable<T>): Observable<T>;
+  /** Does work after that of the same name of other workers. */
+  inTurn<T>(name: string, work: Observable<T>): Observable<T>;
 }
 
 /** The first key of the locks: the number is that of this library. */
@@ -34,6 +36,12 @@ export const holdWorkerLock = <T>(
         map(({ rows }) => (rows[0] as { readonly done: boolean } | undefined)?.done === true),
       );
     const lock: WorkerLock = {
+      inTurn: (name, task) =>
+        concat(
+          query('pg_advisory_lock', name).pipe(ignoreElements()),
+          task,
+          query('pg_advisory_unlock', name).pipe(ignoreElements()),
+        ),
       ifFree: (worker, task) =>
         query('pg_try_advisory_lock', worker).pipe(
           concatMap((isFree) =>

@@ -1,11 +1,11 @@
-import { finalize, Observable, timer } from 'rxjs';
-import type { EnterRun } from '../../runs/executeStored.js';
+import { asyncScheduler, defer, finalize, ReplaySubject, switchMap, take, using } from 'rxjs';
+import type { EnterRun } from './executeStored.js';
 
 /** How long a run may keep the others out, in milliseconds: what ends its process does so earlier, as a rule. */
 const ALONE_TIME = 30_000;
 
 /** The door of a worker: lets in runs in their order, and one that may end the process only when no other is inside. */
-export function createDoor(): EnterRun {
+export function createDoor(): EnterRun & { readonly inside: () => number } {
   const waiting: { readonly isAlone: boolean; readonly enter: () => void }[] = [];
   let inside = 0;
   let isClosed = false;
@@ -17,30 +17,30 @@ export function createDoor(): EnterRun {
       first.enter();
     }
   };
-  return (isAlone, run) =>
-    new Observable((out) => {
+  const enterRun: EnterRun = (isAlone, run) =>
+    defer(() => {
+      const entered = new ReplaySubject<void>(1);
+      const visitor = { isAlone, enter: () => entered.next() };
       let keepsOut = isAlone;
       const letIn = () => {
-        if (!keepsOut) return;
+        if (keepsOut) isClosed = false;
         keepsOut = false;
-        isClosed = false;
         open();
       };
       const leave = () => {
-        inside -= 1;
-        letIn();
-        open();
-      };
-      const enter = () => {
-        if (isAlone) out.add(timer(ALONE_TIME).subscribe(letIn));
-        out.add(run(letIn).pipe(finalize(leave)).subscribe(out));
-      };
-      const visitor = { isAlone, enter };
-      waiting.push(visitor);
-      open();
-      return () => {
         const index = waiting.indexOf(visitor);
         if (index >= 0) waiting.splice(index, 1);
+        else inside -= 1;
+        if (index < 0) letIn();
       };
+      const watch = () => (isAlone ? asyncScheduler.schedule(letIn, ALONE_TIME) : undefined);
+      waiting.push(visitor);
+      open();
+      return entered.pipe(
+        take(1),
+        switchMap(() => using(watch, () => run(letIn))),
+        finalize(leave),
+      );
     });
+  return Object.assign(enterRun, { inside: () => inside });
 }
