@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, from, ignoreElements, map, NEVER, Observable } from 'rxjs';
+import { concat, concatMap, defer, first, from, ignoreElements, map, NEVER, Observable, repeat } from 'rxjs';
 import type { PostgresClient } from '../postgres/client.js';
 
 /** A connection of its own to PostgreSQL: what `new Client(...)` of `pg` returns. */
@@ -36,11 +36,12 @@ export const holdWorkerLock = <T>(
         map(({ rows }) => (rows[0] as { readonly done: boolean } | undefined)?.done === true),
       );
     const lock: WorkerLock = {
+      // It asks again: a statement that waits for a lock would block `create index concurrently` of DBOS.
       inTurn: (name, task) =>
-        concat(
-          query('pg_advisory_lock', name).pipe(ignoreElements()),
-          task,
-          query('pg_advisory_unlock', name).pipe(ignoreElements()),
+        query('pg_try_advisory_lock', name).pipe(
+          repeat({ delay: 200 }),
+          first((isFree) => isFree),
+          concatMap(() => concat(task, query('pg_advisory_unlock', name).pipe(ignoreElements()))),
         ),
       ifFree: (worker, task) =>
         query('pg_try_advisory_lock', worker).pipe(
