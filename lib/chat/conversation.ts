@@ -3,6 +3,7 @@ import {
   defer,
   distinctUntilChanged,
   endWith,
+  ignoreElements,
   isObservable,
   map,
   merge,
@@ -10,6 +11,7 @@ import {
   ReplaySubject,
   share,
   takeWhile,
+  tap,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers, Decision } from '../core/approval.js';
@@ -22,10 +24,10 @@ import { randomId } from '../transport/randomId.js';
 import { createCommand, createCommandQueue } from './commandQueue.js';
 import type { Command, QueuedPrompt, WhenBusy } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
-import { createExchangeRuns } from './exchangeRuns.js';
+import { createExchangeRuns, isLost } from './exchangeRuns.js';
 import type { ExchangeRunOptions } from './exchangeRuns.js';
-import { createExchanges } from './exchanges.js';
-import type { ExchangeView } from './exchanges.js';
+import { createExchanges, translate } from './exchanges.js';
+import type { ErrorSentences, ExchangeView } from './exchanges.js';
 import { readSaved, savedConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 import type { ToolCallView, ViewStatus } from '../operators/view/view.js';
@@ -43,6 +45,11 @@ export interface ConversationOptions extends ExchangeRunOptions {
    * value, the conversation starts empty, and its view has a `savedError`. Default: a new conversation.
    */
   readonly saved?: SavedConversation | string | null | undefined;
+  /**
+   * Translates the errors and notices of the view: sentences by `code`, or functions of the other fields of the error.
+   * `http_413` is for an error `http` with that `status`. Default: the English sentence of the service or the page.
+   */
+  readonly messages?: ErrorSentences | undefined;
 }
 
 /** A conversation as a UI shows it. */
@@ -76,8 +83,13 @@ export interface Conversation {
   readonly saved$: Observable<SavedConversation>;
   /** Sends a prompt, as `prompts$` does. */
   send(input: Input): void;
-  /** Ends the run with what it has, and drops the prompts that wait. */
+  /**
+   * Ends the run with what it has, at most a second later, and drops the prompts that wait. The service is told until it
+   * has received the stop, also after a reload; if that fails, the exchange has a `notice`.
+   */
   stop(): void;
+  /** Connects again at once, and joins the runs of the exchanges that are `isIncomplete`. */
+  reconnect(): void;
   /**
    * Asks for another answer to a prompt, as another version of the exchange. The current run is stopped, and prompts
    * that wait are dropped.
@@ -149,8 +161,9 @@ function createConversation(
   options: ConversationOptions,
 ): Conversation {
   const saved = readSaved(options.saved);
-  const savedError = omitUndefined({ savedError: saved.savedError });
-  const exchanges = createExchanges(saved.exchanges, saved.selected);
+  const { messages = {} } = options;
+  const savedError = omitUndefined({ savedError: translate(saved.savedError, messages) });
+  const exchanges = createExchanges(saved.exchanges, saved.selected, messages);
   const savedPrompts = (saved.queued ?? []).map(promptCommand);
   const changed = (): void => emit();
   const queue = createCommandQueue(options.whenBusy ?? 'concat', changed, savedPrompts, (input) => runs.offer(input));
@@ -189,10 +202,19 @@ function createConversation(
   const save = (): SavedConversation =>
     savedConversation(exchanges.save(agent.join !== undefined), exchanges.selected(), queue.prompts());
 
+  function joinLost(id: string, isQuiet: boolean): void {
+    if (!isQuiet || queue.isIdle()) queue.add(createCommand((stop) => runs.joinLost(id, stop, isQuiet), 'join'));
+  }
+
   /** Executes the commands. Emits nothing, and completes when `prompts$` has completed and all runs have ended. */
-  const executed = defer(() =>
-    queue.run(prompts$.pipe(map(newPrompt)), exchanges.open()[0] && createCommand(runs.continueSaved)),
-  );
+  const executed = defer(() => {
+    const ended = new ReplaySubject<void>(1);
+    const first = exchanges.open()[0] && createCommand(runs.continueSaved);
+    return merge(
+      queue.run(prompts$.pipe(map(newPrompt)), first).pipe(tap({ complete: () => ended.next() })),
+      runs.settle(ended, (id) => joinLost(id, true)).pipe(ignoreElements()),
+    );
+  });
 
   return {
     get view() {
@@ -225,6 +247,10 @@ function createConversation(
     stop() {
       queue.stop();
       changed();
+    },
+    reconnect() {
+      runs.reconnect();
+      for (const exchange of exchanges.path(exchanges.selected())) if (isLost(exchange)) joinLost(exchange.id, false);
     },
     select(id) {
       exchanges.select(id);

@@ -7,21 +7,21 @@ import {
   merge,
   mergeMap,
   NEVER,
+  of,
   repeat,
   retry,
   Subject,
-  take,
   takeUntil,
   takeWhile,
   tap,
-  throwError,
+  timer,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { errorText, StreamInterruptedError } from '../core/errors.js';
 import type { ReconnectingEvent, Reconnection } from '../core/connectionEvents.js';
 import type { StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
+import { NOTICE_EVENT, noticeOf } from './conversationAgent.js';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
 import { fromServerSentEvents, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
 import { createRetryDelay, pageRequest, requireReconnection, statusError } from '../transport/pageRequest.js';
@@ -29,10 +29,13 @@ import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromS
 
 /** Options of `remoteAgent`. */
 export interface RemoteAgentOptions
-  extends Omit<FromServerSentEventsOptions, 'onReconnect' | 'joins'>, Pick<RunRequest, 'headers'> {}
+  extends Omit<FromServerSentEventsOptions, 'onReconnect' | 'joins' | 'reconnect'>, Pick<RunRequest, 'headers'> {}
 
-/** The interval at which `stop` asks again for a run that the server does not know yet, in milliseconds. */
-const STOP_INTERVAL = 250;
+/** The first delay before a server is told again about a run that it does not know yet, in milliseconds. It doubles. */
+const UNKNOWN_DELAY = 250;
+
+/** How many times a server is told. The request that starts the run may arrive within half a minute. */
+const UNKNOWN_COUNT = 8;
 
 /**
  * The agent of a server, for a conversation in a browser.
@@ -57,7 +60,7 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
   const run = (
     id: string,
     body: RunRequest['body'],
-    { stop, cancel, prompts = NEVER }: RunNotifiers,
+    { cancel, prompts = NEVER, reconnect }: RunNotifiers,
   ): Observable<StreamEvent> =>
     defer(() => {
       const notices = new Subject<ReconnectingEvent>();
@@ -66,29 +69,26 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
       const events = fromServerSentEvents<StreamEvent>(
         url,
         { id, body, headers },
-        { ...options, joins: true, onReconnect },
-      );
-      const stopped = stop.pipe(
-        take(1),
-        mergeMap(() => tell(id, url, { method: 'DELETE' })),
+        { ...options, joins: true, onReconnect, reconnect },
       );
       const cancelled = cancel.pipe(
         mergeMap((call) =>
           tell(id, `${url}${url.includes('?') ? '&' : '?'}call=${encodeURIComponent(call)}`, { method: 'DELETE' }),
         ),
+        catchError((thrown: unknown) => of({ type: NOTICE_EVENT, notice: noticeOf('not_cancelled', thrown) })),
       );
       const prompted = prompts.pipe(
         concatMap((input) => tell(id, url, { method: 'PATCH', body: JSON.stringify({ input: messagesOf(input) }) })),
         catchError(() => EMPTY), // the conversation sends a prompt that has not joined the run after it
       );
-      return merge(notices, events.pipe(tap({ complete: () => ended.next() })), stopped, cancelled, prompted).pipe(
+      return merge(notices, events.pipe(tap({ complete: () => ended.next() })), cancelled, prompted).pipe(
         takeUntil(ended),
       );
     });
   /**
-   * Asks the server to stop a run, to cancel a call of it, or to add a prompt. A request that fails is retried. As long
-   * as the server does not know the run (404), it is repeated: the request that starts the run may arrive later. Emits
-   * nothing; the events of the run show what it does.
+   * Asks the server to stop a run, to cancel a call of it, or to add a prompt. A request that fails is retried. If the
+   * server does not know the run (404), it is repeated for half a minute: the request that starts the run may arrive
+   * later. Emits nothing; the events of the run show what it does.
    */
   const tell = (
     id: string,
@@ -99,14 +99,13 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
       ...request,
       headers: { ...(request.body ? { 'content-type': 'application/json' } : {}), [RUN_ID_HEADER]: id },
     }).pipe(
-      tap(([response]) => {
-        if (!response.ok && response.status !== 404) throw statusError(response);
+      tap(([response, text]) => {
+        if (!response.ok && response.status !== 404) throw statusError(response, text);
       }),
       retry({ delay: createRetryDelay({ ...options, headers }) }),
-      repeat({ delay: STOP_INTERVAL }),
+      repeat({ count: UNKNOWN_COUNT, delay: (count) => timer(UNKNOWN_DELAY * 2 ** (count - 1)) }),
       takeWhile(([{ status }]) => status === 404),
       ignoreElements(),
-      catchError((thrown: unknown) => throwError(() => notStopped(errorText(thrown)))),
     );
   return {
     stream: (input, { id, earlier, ...notifiers }) =>
@@ -114,8 +113,6 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
     resume: (_, { id, earlier, decisions, results, errors, ...notifiers }) =>
       run(id, { resume: earlier.at(-1)?.id, decisions, results, errors }, notifiers),
     join: (id, notifiers) => run(id, {}, notifiers),
+    stop: (id) => tell(id, url, { method: 'DELETE' }),
   };
 }
-
-const notStopped = (reason: string) =>
-  new StreamInterruptedError('the server', `The server could not be asked to stop the run, or a call of it. ${reason}`);

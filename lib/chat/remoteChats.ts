@@ -103,7 +103,7 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
       map(([response, text]) => {
         const { ok, status } = response;
         if (status === 405) throw noChats(url);
-        if (!ok && status !== handled) throw statusError(response);
+        if (!ok && status !== handled) throw statusError(response, text);
         return { status, value: tryParseJson(text) };
       }),
       retry({ delay: createRetryDelay(options) }),

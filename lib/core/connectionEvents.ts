@@ -6,6 +6,8 @@ export interface Reconnection {
   readonly attempt: number;
   /** The delay before it, in milliseconds. */
   readonly delay: number;
+  /** When it is made, in milliseconds since 1970. */
+  readonly at: number;
   /** `offline`: the connection broke; `busy`: the service asks to wait; `silent`: it does not answer. */
   readonly reason: 'offline' | 'busy' | 'silent';
 }

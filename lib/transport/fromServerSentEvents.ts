@@ -1,7 +1,7 @@
-import { asyncScheduler, defer, filter, map, retry, switchMap, throwError } from 'rxjs';
+import { asyncScheduler, defer, filter, from, map, retry, switchMap, throwError } from 'rxjs';
 import type { Observable, Subscription } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
-import { ProtocolError, RivuletError, StreamInterruptedError } from '../core/errors.js';
+import { HttpError, ProtocolError, RivuletError, StreamInterruptedError } from '../core/errors.js';
 import type { Reconnection } from '../core/connectionEvents.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
 import { MAX_TIMER_DELAY } from '../core/options.js';
@@ -15,6 +15,7 @@ import type { Frame } from '../protocol/wire.js';
 import { createRestorer } from './compactEvents.js';
 import {
   answerTimeout,
+  awake,
   createRetryDelay,
   isRetryable,
   requestHeaders,
@@ -48,6 +49,8 @@ export interface FromServerSentEventsOptions extends Omit<PageRequestOptions, 'h
    * that breaks before the first event is then opened again. Default: false, since the run could start twice.
    */
   readonly joins?: boolean | undefined;
+  /** Ends a delay before it connects again: the person asks for it. Default: none. */
+  readonly reconnect?: Observable<unknown> | undefined;
 }
 
 /** The run failed at the server, which reports `code` and `message`. */
@@ -106,7 +109,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
   request: RunRequest = {},
   options: FromServerSentEventsOptions = {},
 ): Observable<E> {
-  const { onReconnect, joins = false, fetch } = options;
+  const { onReconnect, joins = false, fetch, reconnect } = options;
   requireReconnection(options);
   return defer(() => {
     const runId = request.id ?? randomId();
@@ -130,9 +133,13 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
           failures: serverFailures,
         }),
       ),
-      readMessages(joins ? answerTimeout(content) : undefined),
+      readMessages(answerTimeout(content)),
     );
-    const mayRetry = (thrown: unknown) => mayConnectAgain(thrown, lastEventId !== undefined || (joins && !hasStarted));
+    /** A client that was allowed to read the run may have to get a new token first. */
+    const isExpired = (thrown: unknown) =>
+      lastEventId !== undefined && thrown instanceof HttpError && [401, 403].includes(thrown.status);
+    const mayRetry = (thrown: unknown) =>
+      isExpired(thrown) || mayConnectAgain(thrown, lastEventId !== undefined || (joins && !hasStarted));
     return connect.pipe(
       filter(({ id, event }) => {
         hasStarted = true;
@@ -148,7 +155,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
       }),
       retry({
         resetOnSuccess: true,
-        delay: createRetryDelay({ ...options, headers }, mayRetry, onReconnect),
+        delay: createRetryDelay({ ...options, headers }, mayRetry, onReconnect, reconnect),
       }),
     );
   });
@@ -157,13 +164,17 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
 /** The errors of failed requests, for the user of a page. They omit the body, which is for the server's developer. */
 const serverFailures: RequestFailures = {
   connection: unreachable,
-  status: (_, response) => throwError(() => statusError(response)),
+  status: (_, response) => from(response.text()).pipe(map((text) => throwNow(statusError(response, text)))),
   contentType(provider, { status, headers }, _, accept) {
     const type = headers.get('content-type') ?? 'no content type';
     const message = `The server answered ${status} with ${type} instead of ${accept}.`;
     return throwError(() => new ProtocolError(provider, 'content_type', message));
   },
 };
+
+function throwNow(error: Error): never {
+  throw error;
+}
 
 /** Whether a new connection can continue the run: either nothing was received, or the server joins it. */
 function mayConnectAgain(thrown: unknown, canJoin: boolean): boolean {
@@ -173,29 +184,36 @@ function mayConnectAgain(thrown: unknown, canJoin: boolean): boolean {
 
 /**
  * Reads server-sent events up to the end mark. Bytes after it are ignored. A service that tells the interval of its
- * heartbeat is lost when two of them are missing; before the first frame, after `limit`.
+ * heartbeat is lost when two of them are missing, or one of them while the page was hidden, or the page was offline;
+ * before the first frame, after `limit`.
  */
-function readMessages(limit: number | undefined) {
+function readMessages(limit: number) {
   return createOperator<Uint8Array, Frame>((out) => {
-    let longest = limit;
+    let heartbeat: number | undefined;
     let hasFrames = false;
+    let last = asyncScheduler.now();
     let silence: Subscription | undefined;
+    const lose = () => out.error(new SilentError());
     const watch = () => {
       silence?.unsubscribe();
       silence = undefined;
+      last = asyncScheduler.now();
+      const longest = hasFrames ? heartbeat && heartbeat * LONGEST_SILENCE : limit;
       if (longest !== undefined && !out.closed)
-        silence = asyncScheduler.schedule(() => out.error(new SilentError()), longest);
+        silence = asyncScheduler.schedule(lose, Math.min(longest, MAX_TIMER_DELAY));
     };
     const reader = createSseReader({ provider: SERVER }, (frame) => {
-      if (frame.event === 'end') out.complete();
-      else if (frame.event === HELLO_EVENT) longest = longestSilence(frame.data);
-      else {
-        if (!hasFrames) longest = undefined;
-        out.next(frame);
-      }
       hasFrames = true;
+      if (frame.event === 'end') out.complete();
+      else if (frame.event === HELLO_EVENT) heartbeat = heartbeatOf(frame.data);
+      else out.next(frame);
     });
     out.add(() => silence?.unsubscribe());
+    out.add(
+      awake().subscribe((event) => {
+        if (heartbeat && (event === 'online' || asyncScheduler.now() - last > heartbeat)) lose();
+      }),
+    );
     watch();
     return {
       next(bytes) {
@@ -209,10 +227,12 @@ function readMessages(limit: number | undefined) {
   });
 }
 
-/** A heartbeat is left out after an event, so two intervals may be silent. */
-function longestSilence(hello: string): number | undefined {
+/** In heartbeats. One is left out after an event, so two intervals may be silent. */
+const LONGEST_SILENCE = 2.5;
+
+function heartbeatOf(hello: string): number | undefined {
   const { heartbeat } = objectOrEmpty(tryParseJson(hello));
-  return typeof heartbeat === 'number' && heartbeat > 0 ? Math.min(heartbeat * 2.5, MAX_TIMER_DELAY) : undefined;
+  return typeof heartbeat === 'number' && heartbeat > 0 ? heartbeat : undefined;
 }
 
 function restoreEvent(restore: (event: StreamEvent) => StreamEvent, data: string): StreamEvent {

@@ -142,6 +142,7 @@ export function injectConversation(options: InjectConversationOptions = {}): Inj
     storageError: computed(() => store?.error()),
     send: command((chat, input) => chat.send(input)),
     stop: command((chat) => chat.stop()),
+    reconnect: command((chat) => chat.reconnect()),
     regenerate: command((chat, exchange) => chat.regenerate(exchange)),
     edit: command((chat, exchange, input) => chat.edit(exchange, input)),
     select: command((chat, exchange) => chat.select(exchange)),

@@ -198,6 +198,14 @@ export const changeCall = (view: View, id: string, change: (call: ToolCallView) 
       : call;
   });
 
+/** The view of a run that is sent or joined again: without the end that it had. */
+export function sendingView({ error: _, ...view }: View): View {
+  const last = view.messages.at(-1);
+  if (!last?.ended) return { ...view, status: 'sending' };
+  const { ended: __, ...message } = last;
+  return { ...replaceLast(view, message), status: 'sending' };
+}
+
 /** The view of a waiting run whose page was left while it executed calls. */
 export const waitAgain = (view: View): View => ({
   ...mapCalls(view, (call) => (call.status === 'running' ? { ...call, status: 'waiting' } : call)),
