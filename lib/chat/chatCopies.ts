@@ -1,6 +1,7 @@
 import { asapScheduler, distinctUntilChanged, filter, finalize, map, observeOn, startWith, switchMap, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { isSavedConversation } from './savedConversation.js';
+import { storeSaved } from './smallerSaved.js';
 import { lockTab } from './tabLock.js';
 import { tryParseJson } from '../core/json/json.js';
 import type { ChatSummary } from '../transport/chatSummary.js';
@@ -24,7 +25,7 @@ export interface ChatCopies {
    * changes of all tabs; the next one goes on when that is closed. It emits and fails as `RemoteChats.keep` does.
    *
    * @param id The id of the chat.
-   * @param changed$ Emits when this tab or another one may have changed the copy.
+   * @param changed$ Emits when this tab or another one may have changed the copy: what `persist` emits, or any value.
    */
   keep(id: string, changed$: Observable<unknown>): Observable<OpenedChat>;
   /** Removes a copy. */
@@ -64,26 +65,35 @@ export function chatCopies(
     const version = storage.getItem(versionKey(id));
     return version === null ? undefined : Number(version);
   };
-  const savedOf = (id: string) => {
-    const copy = tryParseJson(read(id) ?? '');
+  const readSaved = (text: string | null) => {
+    const copy = tryParseJson(text ?? '');
     return isSavedConversation(copy) ? copy : undefined;
   };
+  /** A version that is not stored is unknown: the next write is merged. */
+  const setVersion = (id: string, version: number) => {
+    try {
+      storage.setItem(versionKey(id), String(version));
+    } catch {
+      storage.removeItem(versionKey(id)); // the storage is full; whoever stores the copy reports that
+    }
+  };
   const write = (id: string, changed$: Observable<unknown>): Observable<OpenedChat> => {
-    const [version, saved] = [versionOf(id), savedOf(id)];
+    const [version, saved] = [versionOf(id), readSaved(read(id))];
     const saved$ = changed$.pipe(
       startWith(undefined),
       observeOn(asapScheduler), // after the write of this change
-      map(() => read(id)),
+      // What `persist` emits is complete, also if the storage is full.
+      map((value) => (isSavedConversation(value) ? JSON.stringify(value) : read(id))),
       distinctUntilChanged(),
-      map((_, changes) => {
+      map((text, changes) => {
         if (changes > 0) storage.removeItem(versionKey(id));
-        return savedOf(id);
+        return readSaved(text);
       }),
       filter((copy) => copy !== undefined),
     );
     return chats.keep({ saved$ }, version !== undefined && saved ? { id, version, saved } : { id }).pipe(
       tap((kept) => {
-        if (JSON.stringify(kept.saved) === read(id)) storage.setItem(versionKey(id), String(kept.version));
+        if (JSON.stringify(kept.saved) === read(id)) setVersion(id, kept.version);
       }),
     );
   };
@@ -97,8 +107,9 @@ export function chatCopies(
     fetch: (id) =>
       chats.open(id).pipe(
         tap(({ saved, version }) => {
-          storage.setItem(keyOf(id), JSON.stringify(saved));
-          storage.setItem(versionKey(id), String(version));
+          const stored = storeSaved(storage, keyOf(id), saved);
+          if (stored === JSON.stringify(saved)) setVersion(id, version);
+          else storage.removeItem(versionKey(id));
         }),
       ),
     keep: (id, changed$) =>

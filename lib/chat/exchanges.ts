@@ -31,6 +31,8 @@ export interface Exchange {
   readonly stopping?: string | undefined;
   /** What the person should know beside the answer: `code` and `message`. */
   readonly notice?: JsonObject | undefined;
+  /** Set if files, or the exchanges before it, are missing: a storage was full. */
+  readonly isReduced?: boolean | undefined;
   /** Where a waiting run continues. Absent if the server keeps it. */
   readonly checkpoint?: Checkpoint | undefined;
   /** The answers to waiting calls that were given, while others are missing. */

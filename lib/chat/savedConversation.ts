@@ -99,14 +99,16 @@ export function mergeSaved(
 }
 
 /** Elements that this page has added, changed or removed are as it knows them, and all others as they are stored. */
-function mergeById<T extends { readonly id: string }>(
+function mergeById<T extends { readonly id: string; readonly isReduced?: boolean | undefined }>(
   stored: readonly T[],
   before: readonly T[],
   after: readonly T[],
 ): readonly T[] {
   const byId = (elements: readonly T[]) => new Map(elements.map((element) => [element.id, element]));
   const [known, mine, theirs] = [byId(before), byId(after), byId(stored)];
-  const isChanged = ({ id }: T) => JSON.stringify(known.get(id)) !== JSON.stringify(mine.get(id));
+  /** What a full storage has kept does not replace what is stored elsewhere, unless it was changed here. */
+  const isLess = (id: string) => !known.has(id) && theirs.has(id) && mine.get(id)?.isReduced;
+  const isChanged = ({ id }: T) => !isLess(id) && JSON.stringify(known.get(id)) !== JSON.stringify(mine.get(id));
   const kept = stored.flatMap((element) => (isChanged(element) ? (mine.get(element.id) ?? []) : element));
   return [...kept, ...after.filter((element) => !theirs.has(element.id) && isChanged(element))];
 }

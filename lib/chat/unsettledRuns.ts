@@ -26,6 +26,9 @@ import type { Exchange, Exchanges } from './exchanges.js';
 /** How often the page tries again by itself, after it has given up: for eight minutes. */
 const TRIES = 20;
 
+/** The time in which a run that the service has stopped sends its end, in milliseconds. */
+const END_TIME = 10_000;
+
 /** The delay before a try, in milliseconds: the first one, its growth, and the longest. */
 const delayBefore = (attempt: number): number => Math.min(1000 * 1.5 ** attempt, 30_000) * (1 - Math.random() / 2);
 
@@ -64,6 +67,7 @@ export function createUnsettledRuns(
     const fold = createViewFold(base);
     return agent.join(run, { stop: EMPTY, cancel: EMPTY }).pipe(
       takeWhile((event) => !isReconnecting(event)),
+      takeUntil(timer(END_TIME)), // a service that goes on has not received the stop: it ends without a reader
       tap((event) => {
         const view = fold.add(event);
         if (!isResult(event)) return;

@@ -99,21 +99,6 @@ describe('persist', () => {
     chat.send('a');
     expect(prompts().sent).toHaveLength(1);
   });
-
-  it('persist fails if the storage is full', () => {
-    const full = new Error('QuotaExceededError');
-    const storage = {
-      getItem: () => null,
-      setItem() {
-        throw full;
-      },
-    };
-    const chat = conversation(silent);
-    observe(chat.view$);
-    const stored = observe(persist(chat, storage, 'chat'));
-    chat.send('a');
-    expect(stored.error).toBe(full);
-  });
 });
 
 describe('persist: two tabs whose runs are both open', () => {

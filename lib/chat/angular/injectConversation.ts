@@ -45,7 +45,7 @@ export interface InjectedConversation extends Omit<Conversation, 'view' | 'view$
   readonly waiting: Signal<readonly ToolCallView[]>;
   /** The prompts that wait for the end of the run. */
   readonly queued: Signal<readonly Input[]>;
-  /** What the storage has thrown: the conversation continues, and is not stored. Undefined if it works. */
+  /** What the storage has thrown: it has less than the conversation, or nothing. Undefined if it works. */
   readonly storageError: Signal<unknown>;
 }
 
@@ -100,7 +100,7 @@ export function injectConversation(options: InjectConversationOptions = {}): Inj
       error: (thrown: unknown) => errors.handleError(thrown),
     });
     if (store?.storage && name !== undefined)
-      subscription.add(persist(chat, store.storage, name).subscribe({ error: store.fail }));
+      subscription.add(persist(chat, store.storage, name, { onError: store.fail }).subscribe({ error: store.fail }));
     return chat;
   }
 
