@@ -1,7 +1,7 @@
 import { concat, defer, EMPTY, merge, noop, Subject, switchMap, take, takeUntil, takeWhile, tap, timer } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
-import { isReconnecting } from '../core/connectionEvents.js';
+import { isOfConnection, isReconnecting } from '../core/connectionEvents.js';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent, TurnMessageEvent } from '../core/event.js';
 import { isMessage, isResult } from '../core/eventGuards.js';
@@ -252,7 +252,7 @@ function toChanges(
         }
         const before = view;
         view = fold.add(event);
-        if (!hasBegun && !isReconnecting(event)) {
+        if (!hasBegun && !isOfConnection(event)) {
           hasBegun = true;
           const shown = view === before ? sendingView(view) : view;
           out.next({ hasBegun, ...(exchange().base ? {} : { base, lost: undefined, view: shown }) });

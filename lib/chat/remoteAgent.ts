@@ -17,7 +17,8 @@ import {
   timer,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { ReconnectingEvent, Reconnection } from '../core/connectionEvents.js';
+import { CONNECTED_EVENT } from '../core/connectionEvents.js';
+import type { Reconnection } from '../core/connectionEvents.js';
 import type { StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
@@ -29,7 +30,9 @@ import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromS
 
 /** Options of `remoteAgent`. */
 export interface RemoteAgentOptions
-  extends Omit<FromServerSentEventsOptions, 'onReconnect' | 'joins' | 'reconnect'>, Pick<RunRequest, 'headers'> {}
+  extends
+    Omit<FromServerSentEventsOptions, 'onReconnect' | 'onConnect' | 'joins' | 'reconnect'>,
+    Pick<RunRequest, 'headers'> {}
 
 /** The first delay before a server is told again about a run that it does not know yet, in milliseconds. It doubles. */
 const UNKNOWN_DELAY = 250;
@@ -63,13 +66,13 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
     { cancel, prompts = NEVER, reconnect }: RunNotifiers,
   ): Observable<StreamEvent> =>
     defer(() => {
-      const notices = new Subject<ReconnectingEvent>();
+      const notices = new Subject<StreamEvent>();
       const ended = new Subject<void>();
       const onReconnect = (reconnection: Reconnection) => notices.next({ type: 'reconnecting', ...reconnection });
       const events = fromServerSentEvents<StreamEvent>(
         url,
         { id, body, headers },
-        { ...options, joins: true, onReconnect, reconnect },
+        { ...options, joins: true, onReconnect, onConnect: () => notices.next({ type: CONNECTED_EVENT }), reconnect },
       );
       const cancelled = cancel.pipe(
         mergeMap((call) =>

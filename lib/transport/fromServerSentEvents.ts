@@ -16,6 +16,7 @@ import { createRestorer } from './compactEvents.js';
 import {
   answerTimeout,
   awake,
+  contentTypeError,
   createRetryDelay,
   isRetryable,
   requestHeaders,
@@ -44,6 +45,8 @@ export interface RunRequest extends Pick<PageRequestOptions, 'headers'> {
 export interface FromServerSentEventsOptions extends Omit<PageRequestOptions, 'headers'> {
   /** Called when the connection has broken, before the delay. Default: nothing is called. */
   readonly onReconnect?: ((reconnection: Reconnection) => void) | undefined;
+  /** Called when the connection is open again, after `onReconnect`. Default: nothing is called. */
+  readonly onConnect?: (() => void) | undefined;
   /**
    * Whether the server joins a repeated request with the same run id, as `agentHandler` and `joinRun` do. A connection
    * that breaks before the first event is then opened again. Default: false, since the run could start twice.
@@ -109,13 +112,14 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
   request: RunRequest = {},
   options: FromServerSentEventsOptions = {},
 ): Observable<E> {
-  const { onReconnect, joins = false, fetch, reconnect } = options;
+  const { onReconnect, onConnect, joins = false, fetch, reconnect } = options;
   requireReconnection(options);
   return defer(() => {
     const runId = request.id ?? randomId();
     const restore = createRestorer();
     let lastEventId: string | undefined;
     let hasStarted = false;
+    let isBroken = false;
     const { headers, body = {} } = request;
     const content = JSON.stringify(body);
     const connect = requestHeaders(request).pipe(
@@ -140,9 +144,15 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
       lastEventId !== undefined && thrown instanceof HttpError && [401, 403].includes(thrown.status);
     const mayRetry = (thrown: unknown) =>
       isExpired(thrown) || mayConnectAgain(thrown, lastEventId !== undefined || (joins && !hasStarted));
+    const onBroken = (reconnection: Reconnection) => {
+      isBroken = true;
+      onReconnect?.(reconnection);
+    };
     return connect.pipe(
       filter(({ id, event }) => {
         hasStarted = true;
+        if (isBroken) onConnect?.();
+        isBroken = false;
         // The start, like a repeated event, is not progress: a server that closes after it would get endless requests.
         if (event === START_EVENT) lastEventId ??= id;
         else return id === undefined || id !== lastEventId || event === 'failed';
@@ -155,7 +165,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
       }),
       retry({
         resetOnSuccess: true,
-        delay: createRetryDelay({ ...options, headers }, mayRetry, onReconnect, reconnect),
+        delay: createRetryDelay({ ...options, headers }, mayRetry, onBroken, reconnect),
       }),
     );
   });
@@ -165,11 +175,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
 const serverFailures: RequestFailures = {
   connection: unreachable,
   status: (_, response) => from(response.text()).pipe(map((text) => throwNow(statusError(response, text)))),
-  contentType(provider, { status, headers }, _, accept) {
-    const type = headers.get('content-type') ?? 'no content type';
-    const message = `The server answered ${status} with ${type} instead of ${accept}.`;
-    return throwError(() => new ProtocolError(provider, 'content_type', message));
-  },
+  contentType: (_, response, __, accept) => throwError(() => contentTypeError(response, accept)),
 };
 
 function throwNow(error: Error): never {

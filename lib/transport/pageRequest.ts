@@ -16,7 +16,7 @@ import {
   timeout,
 } from 'rxjs';
 import { throwError, timer } from 'rxjs';
-import { ConnectionError, HttpError, StreamInterruptedError } from '../core/errors.js';
+import { ConnectionError, HttpError, ProtocolError, StreamInterruptedError } from '../core/errors.js';
 import type { Reconnection } from '../core/connectionEvents.js';
 import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
@@ -124,6 +124,16 @@ const durationText = (milliseconds: number): string =>
     ? `${Math.ceil(milliseconds / 1000)} seconds`
     : `${Math.ceil(milliseconds / 60_000)} minutes`;
 
+/** The error of a response that is not from the service: a page of a balancer, or of a network to sign in to. */
+export function contentTypeError({ status, headers }: Response, expected: string): ProtocolError {
+  const type = headers.get('content-type') ?? 'no content type';
+  return new ProtocolError(
+    SERVER,
+    'content_type',
+    `The server answered ${status} with ${type} instead of ${expected}.`,
+  );
+}
+
 /** Checks the options of all that connects again. */
 export function requireReconnection({ retries, retryDelay }: PageRequestOptions): void {
   requireNumber('retries', retries, 0);
@@ -162,6 +172,11 @@ const send = (fetch: typeof globalThis.fetch, address: string, init: RequestInit
       .then((response) => response.text().then((text) => [response, text] as const))
       .then(
         (answer) => {
+          const [response] = answer;
+          if (response.ok && /^text\/html/i.test(response.headers.get('content-type') ?? '')) {
+            out.error(contentTypeError(response, 'JSON'));
+            return;
+          }
           out.next(answer);
           out.complete();
         },

@@ -100,6 +100,7 @@ function createPage(whenBusy: WhenBusy) {
     const text = prompt ? messageText(prompt) : '';
     if (messages.at(-1) !== prompt) return ['Done.'];
     if (text === 'slow') return concat(slow, of<Chunk>({ type: 'finish', reason: 'stop' }));
+    if (text === 'slow pay') return concat(slow, scriptedModel([[toolCall('pay', {}, 'call')]]).stream({ messages }));
     if (text === 'pay') return [toolCall('pay', {}, 'call')];
     return text === 'work' ? [toolCall('work', {}, 'call')] : ['An answer.'];
   });
@@ -134,11 +135,12 @@ function createPage(whenBusy: WhenBusy) {
       isFaulty = matches;
     },
     heal: () => (isFaulty = () => false),
-    reload() {
+    /** Closes the page. Returns what opens it again. */
+    close() {
       const before = page.chat;
       used.unsubscribe();
       used = new Subscription();
-      page.chat = open(before);
+      return () => (page.chat = open(before));
     },
     watch(request: Observable<unknown>) {
       used.add(request.subscribe({ error: (thrown: unknown) => reported.push(thrown) }));
@@ -208,6 +210,8 @@ interface Row {
   readonly isFaulty: (request: Request) => boolean;
   /** What sends the request, and what the person does then. */
   readonly act: (page: TestPage) => unknown;
+  /** Whether the fault does not concern the run. */
+  readonly goesOn?: boolean;
   /** The faults that a person does not have to know: the request is not needed, or repeated. */
   readonly silent?: readonly string[];
 }
@@ -243,9 +247,7 @@ const rows: readonly Row[] = [
     isFaulty: isFor('POST'),
     act: async (page) => {
       page.chat.send('hello');
-      await pass(100);
-      page.chat.stop();
-      await pass(1000);
+      await pressStop(page);
     },
     silent: all,
   },
@@ -259,13 +261,14 @@ const rows: readonly Row[] = [
   {
     request: 'join',
     state: 'waiting',
-    before: async (page) => {
-      page.chat.send('pay');
-      page.reload(); // before the answer: the run waits at the service
-    },
+    before: (page) => prompt(page, 'slow pay', 'streaming'),
     isFaulty: isFor('POST'),
-    act: () => undefined,
-    silent: ['404'],
+    act: async (page) => {
+      const openAgain = page.close();
+      page.finish(); // the run waits at the service
+      await pass(100);
+      openAgain();
+    },
   },
   {
     request: 'join',
@@ -330,6 +333,7 @@ const rows: readonly Row[] = [
     before: (page) => prompt(page, 'work', 'runningTools'),
     isFaulty: isFor('DELETE'),
     act: ({ chat }) => chat.cancel('call'),
+    goesOn: true,
     silent: ['404'],
   },
   {
@@ -350,6 +354,7 @@ const rows: readonly Row[] = [
     before: (page) => prompt(page, 'slow', 'streaming'),
     isFaulty: isFor('PATCH'),
     act: ({ chat }) => chat.send('hello'),
+    goesOn: true,
     silent: all, // it is shown as queued, and sent after the run
   },
   {
@@ -364,9 +369,15 @@ const rows: readonly Row[] = [
     },
     silent: all,
   },
-  { request: 'list of chats', state: 'running', before: (page) => prompt(page, 'slow', 'streaming'), ...listing },
+  {
+    request: 'list of chats',
+    state: 'running',
+    before: (page) => prompt(page, 'slow', 'streaming'),
+    goesOn: true,
+    ...listing,
+  },
   { request: 'list of chats', state: 'waiting', before: (page) => prompt(page, 'pay', 'waiting'), ...listing },
-  { request: 'save', state: 'running', before: (page) => prompt(page, 'slow', 'streaming'), ...saving },
+  { request: 'save', state: 'running', before: (page) => prompt(page, 'slow', 'streaming'), goesOn: true, ...saving },
   { request: 'save', state: 'waiting', before: (page) => prompt(page, 'pay', 'waiting'), ...saving },
   {
     request: 'save',
@@ -388,16 +399,14 @@ describe('a page on a bad network', () => {
   it.each(cells)('$request while $state: $fault', async ({ fault, silent = [], ...row }) => {
     const page = createPage(row.whenBusy ?? 'concat');
     await row.before(page);
-    const isOwnRun = page.chat.view.status === 'streaming' || page.chat.view.status === 'runningTools';
     const create = faults[fault];
     if (!create) throw new Error('There is no such fault.');
     page.break(create(), row.isFaulty);
     await row.act(page);
     await pass(GIVEN_UP);
-    // 1. The view is settled, unless a run goes on that the fault does not concern.
+    // 1. The view is settled, unless the run goes on.
     const { status } = page.chat.view;
-    const goesOn = isOwnRun && row.state === 'running' && !['join', 'stop'].includes(row.request);
-    if (!goesOn && !(row.request === 'join' && fault === '401, then right')) expect(settled).toContain(status);
+    if (!row.goesOn && !(row.request === 'join' && fault === '401, then right')) expect(settled).toContain(status);
     expect(last(page)?.reconnecting).toBeUndefined();
     if (row.state === 'stopping') expect(status).toBe('stopped');
     // 2. A sentence says what happened.

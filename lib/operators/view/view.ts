@@ -213,7 +213,8 @@ export const waitAgain = (view: View): View => ({
 });
 
 /** The view of a waiting run that is not continued: the user stopped it, or sent another prompt. */
-export const cancelView = (view: View): View => endAnswer({ ...cancelCalls(view), status: 'stopped' }, 'stopped');
+export const cancelView = (view: View): View =>
+  endAnswer({ ...cancelCalls(withoutNotices(view)), status: 'stopped' }, 'stopped');
 
 /** The view of a run that failed. What is shown stays, and its calls are cancelled. */
 export const failView = (view: View, error: JsonObject = interruption): View =>
