@@ -95,8 +95,11 @@ export interface AnsweredCall<Name extends string, Result> {
   readonly id: string;
   readonly name: Name;
   readonly result: Result;
+  /** The arguments of the execution, if the person who approved the call has changed them. The model reads them, too. */
+  readonly arguments?: JsonObject;
   readonly error?: never;
   readonly code?: never;
+  readonly reason?: never;
   readonly data?: never;
 }
 
@@ -106,6 +109,10 @@ export interface UnansweredCall<Name extends string> {
   readonly name: Name;
   readonly error: string;
   readonly code?: ToolErrorCode;
+  /** What the person who denied the call has said. */
+  readonly reason?: string;
+  /** The arguments of the execution, if the person who approved the call has changed them. */
+  readonly arguments?: JsonObject;
   /** What the tool had done. Of an agent that has ended without an answer: its `finishReason` and its `text`. */
   readonly data?: JsonObject;
   readonly result?: never;
@@ -117,6 +124,10 @@ export const toolErrorTexts = {
   not_executed: 'The call was not executed.',
   denied: 'The user denied the call.',
 } as const satisfies Partial<Record<ToolErrorCode, string>>;
+
+/** What the model reads before the result of a call whose arguments a person has changed. */
+export const editedNote = ({ arguments: args }: Pick<ToolResultPart, 'arguments'>): string =>
+  args ? `The user changed the arguments to ${JSON.stringify(args)}.\n` : '';
 
 export function unfinishedResult(
   { id, name }: Pick<ToolCallPart, 'id' | 'name'>,

@@ -1,5 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
-import { EMPTY, NEVER, Subject } from 'rxjs';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { EMPTY, NEVER, Subject, Subscription } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { messagesOf } from '../../lib/core/input.js';
@@ -11,6 +11,12 @@ import type { ConversationAgent } from '../../lib/chat/conversationAgent.js';
 import type { Conversation } from '../../lib/chat/conversation.js';
 import { persist } from '../../lib/chat/persist.js';
 import { observe } from '../support/observe.js';
+
+let pages = new Subscription();
+afterEach(() => {
+  pages.unsubscribe();
+  pages = new Subscription();
+});
 
 /** An agent of a server whose runs do not end. */
 const silent: ConversationAgent = {
@@ -43,6 +49,7 @@ function createStorage(agent: ConversationAgent = silent) {
   const open = (server = agent) => {
     const chat = conversation(server, { saved: storage.getItem('chat') });
     const seen = observe(chat.view$);
+    pages.add(seen.subscription);
     const stored = observe(persist(chat, storage, 'chat'));
     return { chat, seen, stored };
   };

@@ -1,5 +1,6 @@
 import { isJsonObject, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { resultText } from '../shared/encode.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';
 import type {
   FilePart,
@@ -162,6 +163,7 @@ function encodeResult(part: ToolResultPart): JsonObject {
   // `{ "$ref": name }` refers to one of the parts there (`FunctionResponse` of the SDK 3.1).
   if (files.length === 0) {
     const text = encodeJson(part.result ?? null);
+    if (part.arguments) return { response: { result: resultText(part) } };
     return { response: { result: text.includes('"$ref":') ? text : part.result } };
   }
   const texts = contents.flatMap((content) => (content.type === 'text' ? [content.text] : []));

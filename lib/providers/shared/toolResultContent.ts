@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
+import { editedNote } from '../../core/message.js';
 import type { FilePart, Part, ToolResultPart } from '../../core/message.js';
 import { resultText } from './encode.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
@@ -20,7 +21,10 @@ export function toolResultContent(part: ToolResultPart): readonly OfType<Part, '
     ? (part.result as readonly JsonValue[])
     : [part.result ?? null];
   if (!items.some(isFilePart)) return [{ type: 'text', text: resultText(part) }];
-  return items.map((item) => (isFilePart(item) ? item : { type: 'text', text: textOfItem(item) }));
+  const note = editedNote(part);
+  return [...(note ? [note] : []), ...items].map((item) =>
+    isFilePart(item) ? item : { type: 'text', text: textOfItem(item) },
+  );
 }
 
 function textOfItem(item: JsonValue): string {

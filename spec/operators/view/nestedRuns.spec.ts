@@ -51,7 +51,7 @@ describe('the view of a run with sub-agents', () => {
     chunks.next({ type: 'text', text: 'So far' });
     stop.next();
     const last = values.at(-1);
-    expect(last && shownIn(last)).toBe('[a ask failed: So far (stopped)]');
+    expect(last && shownIn(last)).toBe('[a ask cancelled: So far (stopped)]');
   });
 
   it('shows an inner run that failed', () => {
@@ -111,7 +111,9 @@ describe('a conversation with sub-agents', () => {
     chat.send('Hi');
     chat.stop();
     expect(chat.view).toMatchObject({ status: 'stopped', waiting: [] });
-    expect(shown(chat)).toBe('[a ask failed: I ask. [a/a ask failed: [a/a/a remove failed] (stopped)] (stopped)]');
+    expect(shown(chat)).toBe(
+      '[a ask cancelled: I ask. [a/a ask cancelled: [a/a/a remove cancelled] (stopped)] (stopped)]',
+    );
   });
 
   it('waits, and continues, with a service whose processes change', async () => {

@@ -184,7 +184,7 @@ describe('agentHandler and remoteAgent', () => {
     await left;
     await done();
     expect(chat.view.status).toBe('stopped');
-    expect(textOf(chat)).toBe('a|Wait. |[slow failed]');
+    expect(textOf(chat)).toBe('a|Wait. |[slow cancelled]');
     chat.send('b');
     await done();
     expect(textOf(chat)).toMatch(/Next$/);

@@ -52,7 +52,13 @@ describe('toServerSentEvents', () => {
 
   it.each<[string, (events$: Observable<StreamEvent>) => Observable<unknown>]>([
     ['a plain run', (events$) => events$.pipe(toServerSentEvents({ heartbeat: false }))],
-    ['a shared run', (events$) => shareRun(events$).envelopes().pipe(toServerSentEvents({ heartbeat: false }))],
+    [
+      'a shared run',
+      (events$) =>
+        shareRun(events$)
+          .envelopes()
+          .pipe(toServerSentEvents({ heartbeat: false })),
+    ],
   ])('toServerSentEvents sends nothing for a checkpoint of %s', (_, build) => {
     const checkpoint = { type: 'checkpoint', checkpoint: {} } as StreamEvent;
     const { values } = observe(build(of(checkpoint, other('a'))));
@@ -108,7 +114,13 @@ describe('toServerSentEvents', () => {
 
   it.each<[string, (events$: Observable<StreamEvent>) => Observable<unknown>]>([
     ['a plain run', (events$) => events$.pipe(toServerSentEvents({ heartbeat: false }))],
-    ['a shared run', (events$) => shareRun(events$).envelopes().pipe(toServerSentEvents({ heartbeat: false }))],
+    [
+      'a shared run',
+      (events$) =>
+        shareRun(events$)
+          .envelopes()
+          .pipe(toServerSentEvents({ heartbeat: false })),
+    ],
   ])('toServerSentEvents fails %s with an event that is not JSON, and completes', (_, build) => {
     const source = new Subject<StreamEvent>();
     const log = observe(build(source));
@@ -130,7 +142,10 @@ describe('toServerSentEvents', () => {
       of(other('a')),
       throwError(() => new Error('no')),
     );
-    expect(observe(run.pipe(toServerSentEvents({ heartbeat: false }))).values.map(({ type }) => type)).toEqual([undefined, 'failed']);
+    expect(observe(run.pipe(toServerSentEvents({ heartbeat: false }))).values.map(({ type }) => type)).toEqual([
+      undefined,
+      'failed',
+    ]);
   });
 
   it('formatServerSentEvent writes the fields, and a blank line', () => {
