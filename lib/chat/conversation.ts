@@ -249,8 +249,8 @@ function createConversation(
       changed();
     },
     reconnect() {
-      runs.reconnect();
       for (const exchange of exchanges.path(exchanges.selected())) if (isLost(exchange)) joinLost(exchange.id, false);
+      runs.reconnect();
     },
     select(id) {
       exchanges.select(id);
