@@ -126,10 +126,7 @@ export function createCommandQueue(
 
     /** Removes the prompt that has joined the run with this message, if it is one of this conversation. */
     joined(message: Message): void {
-      const index = pending.findIndex((command, at) => {
-        const prompt = promptOf(command);
-        return at > 0 && prompt && isSame(messagesOf(prompt.input), message);
-      });
+      const index = pending.findIndex((command, at) => at > 0 && asks(command, message));
       if (index < 0) return;
       pending.splice(index, 1);
       if (index <= offered) offered -= 1;
@@ -178,6 +175,11 @@ const notSubscribed = () =>
     'Nobody is subscribed to the conversation, or its prompts have completed.',
     'Subscribe to `view$` first. Pass prompts that do not complete, or none.',
   );
+
+function asks(command: Command, message: Message): boolean {
+  const prompt = promptOf(command);
+  return prompt !== undefined && isSame(messagesOf(prompt.input), message);
+}
 
 /** Whether a message is the last one of a prompt. A service keeps its texts and files, and no other fields. */
 const isSame = (prompt: readonly Message[], message: Message): boolean => {

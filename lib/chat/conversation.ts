@@ -24,9 +24,10 @@ import { randomId } from '../transport/randomId.js';
 import { createCommand, createCommandQueue } from './commandQueue.js';
 import type { Command, QueuedPrompt, WhenBusy } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
-import { createExchangeRuns, isLost } from './exchangeRuns.js';
+import { createExchangeRuns } from './exchangeRuns.js';
 import type { ExchangeRunOptions } from './exchangeRuns.js';
 import { createExchanges, translate } from './exchanges.js';
+import { isLost } from './joinRuns.js';
 import type { ErrorSentences, ExchangeView } from './exchanges.js';
 import { readSaved, savedConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
@@ -84,8 +85,8 @@ export interface Conversation {
   /** Sends a prompt, as `prompts$` does. */
   send(input: Input): void;
   /**
-   * Ends the run with what it has, at most a second later, and drops the prompts that wait. The service is told until it
-   * has received the stop, also after a reload; if that fails, the exchange has a `notice`.
+   * Ends the run with what it has, at most a second later, and drops the prompts that wait. The service is told until
+   * it has received the stop, also after a reload; if that fails, the exchange has a `notice`.
    */
   stop(): void;
   /** Connects again at once, and joins the runs of the exchanges that are `isIncomplete`. */
@@ -161,9 +162,8 @@ function createConversation(
   options: ConversationOptions,
 ): Conversation {
   const saved = readSaved(options.saved);
-  const { messages = {} } = options;
-  const savedError = omitUndefined({ savedError: translate(saved.savedError, messages) });
-  const exchanges = createExchanges(saved.exchanges, saved.selected, messages);
+  const savedError = omitUndefined({ savedError: translate(saved.savedError, options.messages) });
+  const exchanges = createExchanges(saved.exchanges, saved.selected, options.messages);
   const savedPrompts = (saved.queued ?? []).map(promptCommand);
   const changed = (): void => emit();
   const queue = createCommandQueue(options.whenBusy ?? 'concat', changed, savedPrompts, (input) => runs.offer(input));
@@ -173,10 +173,9 @@ function createConversation(
 
   function currentView(): ConversationView {
     const branch = exchanges.view();
-    const last = branch.at(-1);
+    const status = branch.at(-1)?.status ?? 'idle';
     const waiting = exchanges.waiting().filter(({ name }) => !options.tools?.has(name)); // also of other branches
-    const queued = queue.prompts().map(({ input }) => input);
-    return { status: last?.status ?? 'idle', exchanges: branch, waiting, queued, ...savedError };
+    return { status, exchanges: branch, waiting, queued: queue.prompts().map(({ input }) => input), ...savedError };
   }
 
   function promptCommand(prompt: QueuedPrompt): Command {
@@ -202,32 +201,21 @@ function createConversation(
   const save = (): SavedConversation =>
     savedConversation(exchanges.save(agent.join !== undefined), exchanges.selected(), queue.prompts());
 
-  function joinLost(id: string, isQuiet: boolean): void {
+  const joinLost = (id: string, isQuiet: boolean): void => {
     if (!isQuiet || queue.isIdle()) queue.add(createCommand((stop) => runs.joinLost(id, stop, isQuiet), 'join'));
-  }
+  };
 
-  /** Executes the commands. Emits nothing, and completes when `prompts$` has completed and all runs have ended. */
-  const executed = defer(() => {
-    const ended = new ReplaySubject<void>(1);
-    const first = exchanges.open()[0] && createCommand(runs.continueSaved);
-    return merge(
-      queue.run(prompts$.pipe(map(newPrompt)), first).pipe(tap({ complete: () => ended.next() })),
-      runs.settle(ended, (id) => joinLost(id, true)).pipe(ignoreElements()),
-    );
-  });
+  function executed(): Observable<never> {
+    queue.connect();
+    const commands = queue.run(prompts$.pipe(map(newPrompt)), exchanges.open()[0] && createCommand(runs.continueSaved));
+    return execute(commands, (end) => runs.settle(end, (id) => joinLost(id, true)));
+  }
 
   return {
     get view() {
       return currentView();
     },
-    view$: defer(() => {
-      queue.connect();
-      const shown = views.pipe(distinctUntilChanged<ConversationView>(isSameView)); // never completes
-      return merge(shown, executed.pipe(endWith(undefined)));
-    }).pipe(
-      takeWhile((view) => view !== undefined), // until `executed` has completed
-      share({ connector: () => new ReplaySubject(1) }),
-    ),
+    view$: viewsWhile(views, executed),
     saved$: views.pipe(
       map(() => [exchanges.revision(), ...queue.prompts()]),
       distinctUntilChanged(isSameList),
@@ -240,16 +228,15 @@ function createConversation(
     decide: (callId, decision) => answerCall(callId, { decisions: { [callId]: decision } }),
     answer: (callId, result) => answerCall(callId, { results: { [callId]: result } }),
     cancel(callId) {
-      const isWaiting = exchanges.waiting().some(({ id }) => id === callId);
-      if (isWaiting) answerCall(callId, { decisions: { [callId]: { approve: false } } });
-      else runs.cancel(callId);
+      if (!exchanges.waiting().some(({ id }) => id === callId)) runs.cancel(callId);
+      else answerCall(callId, { decisions: { [callId]: { approve: false } } });
     },
     stop() {
       queue.stop();
       changed();
     },
     reconnect() {
-      for (const exchange of exchanges.path(exchanges.selected())) if (isLost(exchange)) joinLost(exchange.id, false);
+      for (const { id } of exchanges.path(exchanges.selected()).filter(isLost)) joinLost(id, false);
       runs.reconnect();
     },
     select(id) {
@@ -257,6 +244,27 @@ function createConversation(
       changed();
     },
   };
+}
+
+/** The views, from the first subscriber on, until what they show has been executed. */
+function viewsWhile(views: Observable<ConversationView>, executed: () => Observable<never>) {
+  return defer(() => {
+    const execution = executed();
+    const shown = views.pipe(distinctUntilChanged<ConversationView>(isSameView)); // never completes
+    return merge(shown, execution.pipe(endWith(undefined)));
+  }).pipe(
+    takeWhile((view) => view !== undefined), // until the execution has completed
+    share({ connector: () => new ReplaySubject(1) }),
+  );
+}
+
+/**
+ * Executes the commands, and settles beside them what earlier ones have left. Emits nothing, and completes when both
+ * have ended: `prompts$` has completed, and all runs have ended.
+ */
+function execute(commands: Observable<never>, settle: (end: Observable<void>) => Observable<unknown>) {
+  const ended = new ReplaySubject<void>(1);
+  return merge(commands.pipe(tap({ complete: () => ended.next() })), settle(ended).pipe(ignoreElements()));
 }
 
 /** A change that a subscriber causes is emitted after the one before it: all subscribers see the same order. */

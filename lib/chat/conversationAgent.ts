@@ -49,8 +49,8 @@ export interface ConversationAgent {
   join?(id: string, options: RunNotifiers): Observable<StreamEvent>;
   /**
    * Stops a run that does not end with the page, and completes when the service has received the stop or does not know
-   * the run. The conversation calls it for each stop, also after a reload; `stream`, `resume` and `join` may then ignore
-   * their notifier. Absent if that notifier is enough.
+   * the run. The conversation calls it for each stop, also after a reload; `stream`, `resume` and `join` may then
+   * ignore their notifier. Absent if that notifier is enough.
    */
   stop?(id: string): Observable<never>;
 }

@@ -45,21 +45,22 @@ export interface ExchangeView extends View {
   /** The ids of the exchanges that continue the same exchange, this one included, oldest first: "2 of 3". */
   readonly versions: readonly string[];
   /**
-   * Set if the connection to a run was given up, so that the service may have more of the answer. The run is joined again
-   * when the page is online, visible or reloaded, with the next prompt, and by `reconnect`.
+   * Set if the connection to a run was given up, so that the service may have more of the answer. The run is joined
+   * again when the page is online, visible or reloaded, with the next prompt, and by `reconnect`.
    */
   readonly isIncomplete?: true;
   /** What the person should know beside the answer, `code` and `message`: the service could not be told of a stop. */
   readonly notice?: JsonObject;
 }
 
-/** Sentences by the code of an error or a notice: a text, or a function of its other fields (`status`, `retryAfter`). */
+/** Sentences by the code of an error or a notice: a text, or a function of its fields (`status`, `retryAfter`). */
 export type ErrorSentences = Readonly<Record<string, string | ((params: JsonObject) => string)>>;
 
 /** Replaces the message of an error by that for its code; `http_413`, with a status, comes before `http`. */
-export function translate<T extends JsonObject | undefined>(error: T, sentences: ErrorSentences): T {
+export function translate<T extends JsonObject | undefined>(error: T, sentences: ErrorSentences = {}): T {
   const { code, status } = error ?? {};
-  const sentence = sentences[`${String(code)}_${String(status)}`] ?? sentences[String(code)];
+  if (typeof code !== 'string') return error;
+  const sentence = sentences[typeof status === 'number' ? `${code}_${status}` : code] ?? sentences[code];
   if (!error || sentence === undefined) return error;
   return { ...error, message: typeof sentence === 'string' ? sentence : sentence(error) };
 }
@@ -77,6 +78,23 @@ export const earlierRun = ({ run, input, hasBegun, view: { error } }: Exchange):
 });
 
 const openStatuses: readonly ViewStatus[] = ['sending', 'runningTools', 'waiting'];
+
+function exchangeView(
+  { id, view, lost, notice }: Exchange,
+  versions: readonly string[],
+  sentences: ErrorSentences,
+): ExchangeView {
+  return {
+    ...view,
+    id,
+    versions,
+    ...omitUndefined({
+      error: translate(view.error, sentences),
+      isIncomplete: lost && view.status === 'failed' ? (true as const) : undefined,
+      notice: translate(notice, sentences),
+    }),
+  };
+}
 
 const shownFields = ['view', 'lost', 'notice'] as const;
 
@@ -162,20 +180,11 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
 
     view: (): readonly ExchangeView[] =>
       path(last).map((source) => {
-        const { id, parent, view: shownView, lost, notice } = source;
+        const { id, parent } = source;
         const known = shown.get(id);
         if (known && shownFields.every((field) => known.source[field] === source[field])) return known.view;
-        const siblings = [...byId.values()].filter((other) => other.parent === parent);
-        const view: ExchangeView = {
-          ...shownView,
-          id,
-          versions: known?.view.versions ?? siblings.map((other) => other.id),
-          ...omitUndefined({
-            error: translate(shownView.error, sentences),
-            isIncomplete: lost && shownView.status === 'failed' ? (true as const) : undefined,
-            notice: translate(notice, sentences),
-          }),
-        };
+        const siblings = () => [...byId.values()].filter((other) => other.parent === parent).map((other) => other.id);
+        const view = exchangeView(source, known?.view.versions ?? siblings(), sentences);
         shown.set(id, { source, view });
         return view;
       }),

@@ -28,8 +28,8 @@ import type { ReportError } from './smallerSaved.js';
  * @param storage `localStorage`, or an object with its two methods.
  * @param key The key of the conversation.
  * @param options `onError`: called with what `setItem` throws. Default: nothing is called.
- * @returns An Observable of the conversation after each change, complete also if less of it is stored. It stores as long
- * as it is subscribed, and fails only with what `getItem` throws: the browser forbids the storage.
+ * @returns An Observable of the conversation after each change, complete also if less of it is stored. It stores as
+ * long as it is subscribed, and fails only with what `getItem` throws: the browser forbids the storage.
  */
 export function persist(
   chat: Conversation,

@@ -141,8 +141,9 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
 
       /** Writes the first version that is not too large. */
       function put(versions: Iterator<SavedConversation>): Observable<Answer & { readonly sent: SavedConversation }> {
-        const { done, value: sent } = versions.next();
-        if (done) return EMPTY;
+        const next = versions.next();
+        if (next.done) return EMPTY;
+        const sent = next.value;
         const { length } = JSON.stringify(sent);
         if (length >= tooLarge) return put(versions);
         return request('PUT', { chat: id }, { version: known.version, saved: sent }, 409).pipe(

@@ -32,6 +32,8 @@ const END_TIME = 10_000;
 /** The delay before a try, in milliseconds: the first one, its growth, and the longest. */
 const delayBefore = (attempt: number): number => Math.min(1000 * 1.5 ** attempt, 30_000) * (1 - Math.random() / 2);
 
+export type UnsettledRuns = ReturnType<typeof createUnsettledRuns>;
+
 /**
  * The runs that the page has left before their end. A stop is told to the service until it has received it. What the
  * service has of a run that was stopped then becomes the answer, so that the model reads what the person sees.
@@ -56,37 +58,12 @@ export function createUnsettledRuns(
       }),
     );
 
-  /** Reads the end of a run that was stopped. It stays stopped, whatever the run did. */
-  function readEnd(id: string): Observable<unknown> {
-    const {
-      lost,
-      view: { status },
-    } = exchanges.get(id);
-    if (!lost || status !== 'stopped' || !agent.join) return EMPTY;
-    const { run, base } = lost;
-    const fold = createViewFold(base);
-    return agent.join(run, { stop: EMPTY, cancel: EMPTY }).pipe(
-      takeWhile((event) => !isReconnecting(event)),
-      takeUntil(timer(END_TIME)), // a service that goes on has not received the stop: it ends without a reader
-      tap((event) => {
-        const view = fold.add(event);
-        if (!isResult(event)) return;
-        const { messages } = event.result;
-        update(id, { run, messages, hasBegun: true, lost: undefined, view: cancelView(view) });
-      }),
-      catchError((thrown: unknown) => {
-        if (!isOfPage(thrown)) update(id, { lost: undefined }); // the service has nothing more
-        return EMPTY;
-      }),
-    );
-  }
-
   function settle(id: string): Observable<unknown> {
     const { stopping } = exchanges.get(id);
     settling.add(id);
     return concat(
       stopping === undefined ? EMPTY : deliver(id, stopping),
-      defer(() => readEnd(id)),
+      defer(() => readEnd(agent, exchanges.get(id), (change) => update(id, change))),
     ).pipe(
       catchError((thrown: unknown) => {
         if (exchanges.get(id).stopping === stopping) update(id, { notice: noticeOf('not_stopped', thrown) });
@@ -100,8 +77,8 @@ export function createUnsettledRuns(
   /** Each try, until nothing is left. A service that asks to wait is not asked before. */
   const tries = (): Observable<unknown> =>
     range(0, TRIES).pipe(
-      takeWhile(() => exchanges.unsettled().length > 0),
       concatMap((attempt) => {
+        if (exchanges.unsettled().length === 0) return EMPTY;
         const waits = exchanges.unsettled().map(({ view: { error } }) => Number(error?.['retryAfter'] ?? 0));
         return timer(Math.max(delayBefore(attempt), ...waits));
       }),
@@ -136,13 +113,38 @@ export function createUnsettledRuns(
         }),
         map(({ id }) => id),
       );
-      return merge(requested, again).pipe(
-        takeUntil(end),
+      const due = merge(requested, again).pipe(
         filter((id) => !settling.has(id)),
-        mergeMap(settle),
+        takeUntil(end),
       );
+      return due.pipe(mergeMap(settle)); // a stop that is being delivered goes on
     },
   };
+}
+
+/** Reads the end of a run that was stopped. It stays stopped, whatever the run did. */
+function readEnd(
+  agent: ConversationAgent,
+  { lost, view: { status } }: Exchange,
+  change: (change: Partial<Exchange>) => void,
+): Observable<unknown> {
+  if (!lost || status !== 'stopped' || !agent.join) return EMPTY;
+  const { run, base } = lost;
+  const fold = createViewFold(base);
+  return agent.join(run, { stop: EMPTY, cancel: EMPTY }).pipe(
+    takeWhile((event) => !isReconnecting(event)),
+    tap((event) => {
+      const view = fold.add(event);
+      if (!isResult(event)) return;
+      const { messages } = event.result;
+      change({ run, messages, hasBegun: true, lost: undefined, view: cancelView(view) });
+    }),
+    catchError((thrown: unknown) => {
+      if (!isOfPage(thrown)) change({ lost: undefined }); // the service has nothing more
+      return EMPTY;
+    }),
+    takeUntil(timer(END_TIME)), // a service that goes on has not received the stop: it ends without a reader
+  );
 }
 
 /** Whether an error is of the connection between the page and its service, and not of the run. */

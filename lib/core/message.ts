@@ -95,7 +95,7 @@ export interface AnsweredCall<Name extends string, Result> {
   readonly id: string;
   readonly name: Name;
   readonly result: Result;
-  /** The arguments of the execution, if the person who approved the call has changed them. The model reads them, too. */
+  /** The arguments of the execution, if the person who approved the call has changed them. The model reads them. */
   readonly arguments?: JsonObject;
   readonly error?: never;
   readonly code?: never;

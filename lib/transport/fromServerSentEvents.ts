@@ -216,8 +216,11 @@ function readMessages(limit: number) {
     });
     out.add(() => silence?.unsubscribe());
     out.add(
-      awake().subscribe((event) => {
-        if (heartbeat && (event === 'online' || asyncScheduler.now() - last > heartbeat)) lose();
+      awake().subscribe({
+        next(event) {
+          if (heartbeat && (event === 'online' || asyncScheduler.now() - last > heartbeat)) lose();
+        },
+        error: (thrown: unknown) => out.error(thrown),
       }),
     );
     watch();

@@ -91,10 +91,7 @@ async function pass(milliseconds: number) {
 function createPage(whenBusy: WhenBusy) {
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance'] });
   const finished = new Subject<void>();
-  const slow = concat(
-    of<Chunk>({ type: 'text', text: 'Half' }),
-    finished.pipe(take(1), ignoreElements()),
-  ) as Observable<Chunk>;
+  const slow = concat(of<Chunk>({ type: 'text', text: 'Half' }), finished.pipe(take(1), ignoreElements()));
   const model = scriptedModel(({ messages }: ScriptedRequest) => {
     const prompt = messages.findLast(({ role, parts }) => role === 'user' && parts[0]?.type === 'text');
     const text = prompt ? messageText(prompt) : '';
@@ -105,7 +102,7 @@ function createPage(whenBusy: WhenBusy) {
     return text === 'work' ? [toolCall('work', {}, 'call')] : ['An answer.'];
   });
   const handler = agentHandler(createAgent({ model, tools: [pay, work] }), { chats: keepChats(memoryStore()) });
-  let isFaulty = (_: Request): boolean => false;
+  let isFaulty: (request: Request) => boolean = () => false;
   let fault: Fault = (right) => right();
   const cut = new Subject<void>();
   const network: typeof fetch = async (input, init) => {
@@ -181,7 +178,7 @@ const textOf = (page: TestPage) =>
     .join('|');
 const sentences = ({ chat, reported }: TestPage): string =>
   [
-    ...chat.view.exchanges.flatMap(({ error, notice }) => [error?.['message'], notice?.['message']]),
+    ...chat.view.exchanges.flatMap(({ error, notice }) => [error, notice].map((each) => errorText(each ?? ' '))),
     ...reported.map(errorText),
   ].join(' ');
 
@@ -220,9 +217,9 @@ const nothing = () => Promise.resolve();
 const all = Object.keys(faults);
 const saving = {
   isFaulty: isFor('PUT', true),
-  act: ({ chats, chat, watch }: TestPage) => watch(chats.keep(chat, { id: crypto.randomUUID() })),
+  act: (page: TestPage) => page.watch(page.chats.keep(page.chat, { id: crypto.randomUUID() })),
 };
-const listing = { isFaulty: isList, act: ({ chats, watch }: TestPage) => watch(chats.list()) };
+const listing = { isFaulty: isList, act: (page: TestPage) => page.watch(page.chats.list()) };
 
 const rows: readonly Row[] = [
   {

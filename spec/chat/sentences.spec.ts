@@ -4,6 +4,7 @@ import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation, remoteAgent } from '../../lib/chat/index.js';
 import type { Conversation } from '../../lib/chat/index.js';
 import type { Chunk } from '../../lib/core/chunk.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
 import { tool } from '../../lib/core/tool.js';
 import { viewOf } from '../../lib/operators/view/view.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
@@ -63,7 +64,7 @@ describe('the sentence of a refusal', () => {
     ],
     ['of a hostile length', 400, JSON.stringify({ error: { message: 'a'.repeat(10_000) } }), {}, 'a'.repeat(500), {}],
   ])('reaches the person: %s', async (_, status, body, headers, message, fields) => {
-    const chat = open(refusal(status, body, headers as Record<string, string>));
+    const chat = open(refusal(status, body, headers));
     chat.send('a');
     await until(chat, 'failed');
     expect(chat.view.exchanges[0]?.error).toMatchObject({ code: 'http', status, message, ...fields });
@@ -71,11 +72,7 @@ describe('the sentence of a refusal', () => {
 
   it.each([
     ['by status', { http_413: 'Zu groß.' }, 'Zu groß.'],
-    [
-      'by code',
-      { http: ({ status }: { readonly [field: string]: unknown }) => `Fehler ${String(status)}.` },
-      'Fehler 413.',
-    ],
+    ['by code', { http: ({ status }: JsonObject) => `Fehler ${JSON.stringify(status)}.` }, 'Fehler 413.'],
     ['of another code', { connection: 'Keine Verbindung.' }, 'This is too large for the server (status 413).'],
   ])('is translated by `messages` of conversation: %s', async (_, messages, message) => {
     const chat = open(refusal(413, ''), { messages });

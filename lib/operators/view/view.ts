@@ -94,12 +94,12 @@ export interface ToolCallView {
   /** Empty while the arguments arrive, if the provider sends the id later. */
   readonly id: string;
   readonly name: string;
-  /** The arguments so far; complete unless the status is `receiving`. Those of the execution, if a person changed them. */
+  /** The arguments so far; complete unless `receiving`. Those of the execution, if a person has changed them. */
   readonly arguments: JsonObject;
   /**
    * `receiving`: the arguments arrive; `pending`: the call has not begun; `waiting`: it waits for a decision or a
-   * result; `running`; `completed`: it has a `result`; `denied`: a person has denied it, `reason` says why; `cancelled`:
-   * it was not executed, or not to its end; `failed`: it has an `error`.
+   * result; `running`; `completed`: it has a `result`; `denied`: a person has denied it, `reason` says why;
+   * `cancelled`: it was not executed, or not to its end; `failed`: it has an `error`.
    */
   readonly status: 'receiving' | 'pending' | 'waiting' | 'running' | 'completed' | 'denied' | 'cancelled' | 'failed';
   /** What the person who decides should see: a preview, or an address to open. Only of a call that waits or waited. */
