@@ -105,8 +105,10 @@ function createPage(whenBusy: WhenBusy) {
   let isFaulty: (request: Request) => boolean = () => false;
   let fault: Fault = (right) => right();
   const cut = new Subject<void>();
+  const sent: string[] = [];
   const network: typeof fetch = async (input, init) => {
     const request = new Request(input, init);
+    sent.push(request.method);
     const right = () => handler(request).then((response) => breakable(response, cut));
     return isFaulty(request) ? fault(right, init?.signal) : right();
   };
@@ -123,6 +125,7 @@ function createPage(whenBusy: WhenBusy) {
     chat: open(),
     chats,
     reported,
+    sent,
     finish: () => finished.next(),
     cut: () => cut.next(),
     requests: () => model.requests.length,
@@ -421,5 +424,109 @@ describe('a page on a bad network', () => {
     decide(); // of a run that is joined again before the prompt
     await pass(35_000);
     expect([page.chat.view.status, textOf(page), page.chat.view.queued]).toEqual(['idle', 'hello|An answer.', []]);
+  });
+});
+
+describe('a stop', () => {
+  it.each(['no answer', 'reset', '502 of a balancer', '429 with 10 s', 'half an answer'])(
+    'ends a start that was not answered, which is never sent again: %s',
+    async (fault) => {
+      const page = createPage('concat');
+      page.break(faults[fault]?.() ?? refuse(500), isFor('POST'));
+      page.chat.send('slow');
+      await pass(100);
+      await pressStop(page);
+      page.heal();
+      page.sent.splice(0);
+      await pass(120_000);
+      expect(page.requests()).toBe(0);
+      expect(page.sent.filter((method) => method === 'DELETE').length).toBeLessThanOrEqual(8);
+      expect(page.sent.filter((method) => method === 'POST').length).toBeLessThanOrEqual(1); // asks for the end
+      expect(page.chat.view.status).toBe('stopped');
+      expect(page.chat.save().exchanges[0]).not.toHaveProperty('stopping', expect.any(String));
+    },
+  );
+
+  it('is delivered after a reload, and the answer is what the run has written', async () => {
+    const page = createPage('concat');
+    await prompt(page, 'slow', 'streaming');
+    page.break(
+      () => Promise.reject(new TypeError('offline')),
+      () => true,
+    );
+    await pressStop(page);
+    await pass(35_000);
+    expect(last(page)?.notice).toMatchObject({ code: 'not_stopped' });
+    const openAgain = page.close();
+    page.heal();
+    page.sent.splice(0);
+    openAgain();
+    await pass(5000);
+    expect(page.sent).toEqual(['DELETE', 'POST']);
+    expect([page.chat.view.status, textOf(page), last(page)?.notice]).toEqual(['stopped', 'slow|Half', undefined]);
+    expect(page.chat.save().exchanges[0]).toMatchObject({ messages: [{ parts: [{ text: 'Half' }] }] });
+    await pass(60_000);
+    expect(page.sent).toHaveLength(2);
+  });
+
+  it('wins against a run that ends before the service receives it', async () => {
+    const page = createPage('concat');
+    await prompt(page, 'slow pay', 'streaming');
+    page.break((_, signal) => silence(signal), isFor('DELETE'));
+    page.cut();
+    await pressStop(page);
+    page.finish();
+    await pass(35_000);
+    page.heal();
+    await pass(60_000);
+    expect([page.chat.view.status, page.chat.view.waiting]).toEqual(['stopped', []]);
+    page.chat.send('hello');
+    await pass(1000);
+    expect(textOf(page)).toBe('hello|An answer.');
+  });
+});
+
+describe('a run that the page has given up', () => {
+  it.each([
+    ['by itself', () => undefined],
+    ['by reconnect', ({ chat }: TestPage) => chat.reconnect()],
+    ['after a reload', ({ close }: TestPage) => close()()],
+    ['before the next prompt', ({ chat }: TestPage) => chat.send('hello')],
+  ])('is joined again, with all of its text: %s', async (_, act) => {
+    const page = createPage('concat');
+    await prompt(page, 'slow', 'streaming');
+    page.break(
+      () => Promise.reject(new TypeError('offline')),
+      () => true,
+    );
+    page.cut();
+    await pass(40_000);
+    expect(last(page)).toMatchObject({ status: 'failed', isIncomplete: true, error: { code: 'connection' } });
+    page.finish();
+    page.heal();
+    act(page);
+    await pass(30_000);
+    const [first] = page.chat.view.exchanges;
+    expect(first).toMatchObject({ status: 'idle', messages: [{}, { parts: [{ text: 'Half' }] }] });
+    expect(first).not.toHaveProperty('isIncomplete');
+    expect(first).not.toHaveProperty('error');
+    expect(page.requests()).toBe(page.chat.view.exchanges.length);
+    expect(page.chat.view.status).toBe('idle');
+  });
+
+  it('takes a decision that did not arrive with it, which the service uses once', async () => {
+    const page = createPage('concat');
+    await prompt(page, 'pay', 'waiting');
+    page.break(
+      () => Promise.reject(new TypeError('offline')),
+      () => true,
+    );
+    page.chat.decide('call', { approve: true });
+    await pass(40_000);
+    expect(last(page)).toMatchObject({ status: 'failed', isIncomplete: true });
+    page.heal();
+    await pass(30_000);
+    expect([page.chat.view.status, textOf(page)]).toEqual(['idle', 'pay||Done.']);
+    expect(page.requests()).toBe(2);
   });
 });
