@@ -75,14 +75,17 @@ afterEach(() => {
 });
 
 async function turns() {
-  for (let count = 0; count < 5; count += 1) await new Promise((resolve) => setImmediate(resolve));
+  for (let count = 0; count < 3; count += 1) await new Promise((resolve) => setImmediate(resolve));
 }
+
+/** The time between two turns of streams, in milliseconds. */
+const STEP = 10_000;
 
 /** Lets virtual time pass, with the turns that promises and streams need. */
 async function pass(milliseconds: number) {
   await turns();
-  for (let passed = 0; passed < milliseconds; passed += 2500) {
-    await jest.advanceTimersByTimeAsync(Math.min(2500, milliseconds - passed));
+  for (let passed = 0; passed < milliseconds; passed += STEP) {
+    await jest.advanceTimersByTimeAsync(Math.min(STEP, milliseconds - passed));
     await turns();
   }
 }
