@@ -123,7 +123,7 @@ describe('the code of the documents', () => {
       .getPreEmitDiagnostics(program)
       .map(({ file, messageText }) => `${file?.fileName ?? ''}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`);
     expect(problems).toEqual([]);
-  }, 600_000); // a loop without an end
+  });
 
   it.each(blocks)(
     'the block "$title" of $document runs',
