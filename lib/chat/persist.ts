@@ -2,7 +2,8 @@ import { map, pairwise, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { tryParseJson } from '../core/json/json.js';
 import type { Conversation } from './conversation.js';
-import { isSavedConversation, mergeSaved } from './savedConversation.js';
+import { marksOf, mergeSaved } from './mergeSaved.js';
+import { isSavedConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 
 /**
@@ -34,7 +35,7 @@ export function persist(
     pairwise(), // the first one is the state at the start
     map(([before, after]) => {
       const stored = tryParseJson(storage.getItem(key) ?? '');
-      return isSavedConversation(stored) ? mergeSaved(stored, before, after) : after;
+      return isSavedConversation(stored) ? mergeSaved(stored, marksOf(before), after) : after;
     }),
     tap((merged) => storage.setItem(key, JSON.stringify(merged))),
   );

@@ -192,13 +192,17 @@ describe('persist: two tabs whose runs are both open', () => {
   });
 
   it('a reload continues a run when the open run before it has ended', () => {
-    const { open } = createStorage(asking('c1', 'c2'));
+    const { open, storage } = createStorage(asking('c1', 'c2'));
     open().chat.send('a');
     const stale = open(silent);
     const other = open();
     other.chat.answer('c1', 'red');
+    expect(statuses(open(silent).chat)).toEqual(['idle']);
+    stale.chat.answer('c1', 'green'); // its run does not go on: what the other tab has stored is further
+    expect(statuses(open(silent).chat)).toEqual(['idle']);
     other.chat.send('b');
-    stale.chat.answer('c1', 'green'); // stores that the first run is open
+    const [open1, open2] = [stale.chat.save().exchanges[0], other.chat.save().exchanges[1]];
+    storage.setItem('chat', JSON.stringify({ ...other.chat.save(), exchanges: [open1, open2] }));
 
     const events = new Subject<StreamEvent>();
     const continued: string[] = [];
