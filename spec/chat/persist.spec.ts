@@ -100,19 +100,39 @@ describe('persist', () => {
     expect(prompts().sent).toHaveLength(1);
   });
 
-  it('persist fails if the storage is full', () => {
+  it('persist reports that the storage is full, and stores everything when it has room again', () => {
+    const { storage } = createStorage();
     const full = new Error('QuotaExceededError');
-    const storage = {
-      getItem: () => null,
-      setItem() {
-        throw full;
-      },
+    const errors: unknown[] = [];
+    let hasRoom = false;
+    const setItem = (key: string, text: string) => {
+      if (!hasRoom) throw full;
+      storage.setItem(key, text);
     };
     const chat = conversation(silent);
     observe(chat.view$);
-    const stored = observe(persist(chat, storage, 'chat'));
+    const stored = observe(persist(chat, { ...storage, setItem }, 'chat', { onError: (thrown) => errors.push(thrown) }));
     chat.send('a');
-    expect(stored.error).toBe(full);
+    expect(errors).toContain(full);
+    expect(stored.values.at(-1)?.exchanges).toHaveLength(1);
+    hasRoom = true;
+    chat.send('b');
+    expect(JSON.parse(storage.getItem('chat') ?? '')).toMatchObject({
+      exchanges: [{ input: [{ parts: [{ text: 'a' }] }] }],
+      queued: [{ input: 'b' }],
+    });
+  });
+
+  it('persist fails if the browser forbids the storage', () => {
+    const forbidden = new Error('SecurityError');
+    const getItem = () => {
+      throw forbidden;
+    };
+    const chat = conversation(silent);
+    observe(chat.view$);
+    const stored = observe(persist(chat, { getItem, setItem: () => undefined }, 'chat'));
+    chat.send('a');
+    expect(stored.error).toBe(forbidden);
   });
 });
 

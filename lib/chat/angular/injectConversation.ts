@@ -100,7 +100,10 @@ export function injectConversation(options: InjectConversationOptions = {}): Inj
       error: (thrown: unknown) => errors.handleError(thrown),
     });
     if (store?.storage && name !== undefined)
-      subscription.add(persist(chat, store.storage, name).subscribe({ error: store.fail }));
+      {
+      const stored$ = persist(chat, store.storage, name, { onError: store.fail });
+      subscription.add(stored$.subscribe({ error: store.fail }));
+    }
     return chat;
   }
 
