@@ -15,12 +15,12 @@ const SELECTED = 'selected';
 
 const markOf = (exchange: Exchange): string => hash(JSON.stringify(exchange));
 
-export const marksOf = ({ exchanges, queued = [], selected }: SavedConversation): Marks =>
-  Object.fromEntries([
-    ...queued.map(({ id }) => [id, QUEUED]),
-    ...exchanges.map((exchange) => [exchange.id, markOf(exchange)]),
-    ...(selected === undefined ? [] : [[SELECTED, selected]]),
-  ]);
+export const marksOf = ({ exchanges, queued = [], selected }: SavedConversation): Marks => {
+  const marks: Record<string, string> = selected === undefined ? {} : { [SELECTED]: selected };
+  for (const { id } of queued) marks[id] = QUEUED;
+  for (const exchange of exchanges) marks[exchange.id] = markOf(exchange);
+  return marks;
+};
 
 /** What two copies have in common: what is equal in both, and otherwise what they had in common before. */
 export const commonMarks = (before: Marks, a: Marks, b: Marks): Marks =>
@@ -45,7 +45,8 @@ export function mergeSaved(stored: SavedConversation, before: Marks, after: Save
   });
   const exchanges = union(merged, after.exchanges);
   const [theirQueue, ownQueue] = [stored.queued ?? [], after.queued ?? []];
-  const isBoth = ({ id }: QueuedPrompt) => [theirQueue, ownQueue].every((queue) => queue.some((other) => other.id === id));
+  const isBoth = ({ id }: QueuedPrompt) =>
+    [theirQueue, ownQueue].every((queue) => queue.some((other) => other.id === id));
   const queued = union(theirQueue, ownQueue)
     .filter((prompt) => before[prompt.id] !== QUEUED || isBoth(prompt)) // one that was known and is missing was removed
     .filter(({ id }) => !exchanges.some((exchange) => exchange.id === id));

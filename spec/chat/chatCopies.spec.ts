@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { firstValueFrom, lastValueFrom, of, Subject, Subscription } from 'rxjs';
 import { chatCopies, remoteChats } from '../../lib/chat/index.js';
 import type { AgentHandler } from '../../lib/service/http/agentHandler.js';
 import { createChatService } from '../support/chats.js';
+import { deviceSteps, playDevices } from '../support/devices.js';
 import { shutDown } from '../support/services.js';
 
 const handlers: AgentHandler[] = [];
@@ -155,5 +157,10 @@ describe('chatCopies', () => {
     expect((await firstValueFrom(chats.open(id))).saved.exchanges).toHaveLength(2);
     await lastValueFrom(desk.copies.keep(id, of(undefined)), { defaultValue: undefined });
     expect((await firstValueFrom(chats.list())).chats.map(({ version }) => version)).toEqual([3]);
+  });
+
+  it('loses nothing and brings nothing back, in random orders of what a person does with two devices', async () => {
+    const property = fc.asyncProperty(deviceSteps, async (steps) => expect(await playDevices(steps)).toEqual([]));
+    await fc.assert(property, { numRuns: 8 }); // chatCopies.slow.spec.ts tries more
   });
 });

@@ -111,7 +111,9 @@ describe('persist', () => {
     };
     const chat = conversation(silent);
     observe(chat.view$);
-    const stored = observe(persist(chat, { ...storage, setItem }, 'chat', { onError: (thrown) => errors.push(thrown) }));
+    const stored = observe(
+      persist(chat, { ...storage, setItem }, 'chat', { onError: (thrown) => errors.push(thrown) }),
+    );
     chat.send('a');
     expect(errors).toContain(full);
     expect(stored.values.at(-1)?.exchanges).toHaveLength(1);

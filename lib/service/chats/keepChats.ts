@@ -129,12 +129,7 @@ function saveChat<C>(
     );
   };
   const conflicting = ({ id, owner }: ChatRecord) => chats.found(id, owner).pipe(map(conflict));
-  const create = (
-    record: ChatRecord,
-    version: number,
-    client: Client<C>,
-    service: ChatService,
-  ): Observable<Response> =>
+  const create = (record: ChatRecord, version: number, client: Client<C>, service: ChatService): Observable<Response> =>
     concat(
       chats.requireRoom(record.owner, maxChats),
       chats.put(record, version).pipe(
@@ -207,7 +202,9 @@ const listChats = (store: ChatStore, owner: string, cursor: string | undefined):
   defer(() => store.list({ owner, cursor })).pipe(
     take(1),
     map(({ records, next }) => {
-      const chats = records.filter((record) => !isDeleted(record)).map(({ id, title, updated, version }) => ({ id, title, updated, version }));
+      const chats = records
+        .filter((record) => !isDeleted(record))
+        .map(({ id, title, updated, version }) => ({ id, title, updated, version }));
       return Response.json({ chats, next } satisfies ChatPage, { headers: NOT_CACHED });
     }),
     catchError((thrown: unknown) => {
