@@ -1,4 +1,4 @@
-import { concatMap, defer, EMPTY, map, of, reduce, take } from 'rxjs';
+import { concatMap, defer, EMPTY, ignoreElements, map, of, take, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { RequestError } from '../http/requestError.js';
 import { allPages } from '../runs/allPages.js';
@@ -9,6 +9,8 @@ const MAX_RETRIES = 5;
 
 /** The chats of a store, each for its owner only. */
 export interface ChatRecords {
+  /** As `find`, also for the mark of a chat that was deleted. */
+  findAny(id: string, owner: string): Observable<StoredChat | undefined>;
   /** Emits undefined if the owner has no such chat. */
   find(id: string, owner: string): Observable<StoredChat | undefined>;
   /** As `find`, but fails with 404. */
@@ -24,11 +26,13 @@ export interface ChatRecords {
 }
 
 export function createChatRecords(store: ChatStore): ChatRecords {
-  const find: ChatRecords['find'] = (id, owner) =>
+  const findAny: ChatRecords['find'] = (id, owner) =>
     defer(() => store.get(id)).pipe(
       take(1),
       map((stored) => (stored?.record.owner === owner ? stored : undefined)),
     );
+  const find: ChatRecords['find'] = (id, owner) =>
+    findAny(id, owner).pipe(map((stored) => (stored && isDeleted(stored.record) ? undefined : stored)));
   const found: ChatRecords['found'] = (id, owner) =>
     find(id, owner).pipe(
       map((stored) => {
@@ -55,6 +59,7 @@ export function createChatRecords(store: ChatStore): ChatRecords {
       ),
     );
   return {
+    findAny,
     find,
     found,
     put,
@@ -70,14 +75,28 @@ export function createChatRecords(store: ChatStore): ChatRecords {
       }),
     requireRoom: (owner, maxChats) =>
       allPages((cursor) => store.list({ owner, cursor })).pipe(
-        reduce((chats, page) => chats + page.records.length, 0),
-        concatMap((chats) => {
-          if (chats >= maxChats) throw tooMany(maxChats);
-          return EMPTY;
+        concatMap(({ records }) => records),
+        toArray(),
+        concatMap((records) => {
+          const deleted = records.filter(isDeleted);
+          if (records.length - deleted.length >= maxChats) throw tooMany(maxChats);
+          const oldest = records.length >= maxChats ? deleted.at(-1) : undefined; // the newest change is listed first
+          return oldest ? store.delete(oldest.id, oldest.version).pipe(ignoreElements()) : EMPTY;
         }),
       ),
   };
 }
+
+/** How long a chat that was deleted stays so for a device that was offline: 90 days, in milliseconds. */
+const MARK_TIME = 7_776_000_000;
+
+export const isDeleted = ({ state }: Pick<ChatRecord, 'state'>): boolean => state === 'deleted';
+
+/** What is left of a chat that was deleted. */
+export const deletedMark = ({ id, owner }: ChatRecord, now: number): ChatRecord => {
+  const expires = now + MARK_TIME;
+  return { id, owner, title: '', updated: now, expires, state: 'deleted', saved: {} };
+};
 
 export const notFound = () => new RequestError(404, 'There is no such chat.');
 const busy = () => new RequestError(409, 'Other requests changed the chat. Send the request again.');

@@ -4,7 +4,7 @@ import type { Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { requireNumber } from '../../core/options.js';
 import type { ChatPage } from '../../transport/chatSummary.js';
-import { createChatRecords, notFound } from './chatRecords.js';
+import { createChatRecords, deletedMark, isDeleted, notFound } from './chatRecords.js';
 import type { ChatRecords } from './chatRecords.js';
 import type { ChatRecord, ChatService, ChatStore } from './chatStore.js';
 import type { ServiceChats, StoredChat } from './chatStore.js';
@@ -54,7 +54,8 @@ const DELETES_AT_ONCE = 16;
  * - `PUT ?chat=ID` with `{ version, saved }` replaces that version (0: a new chat), and returns the chat without
  *   `saved`. 409 with the chat, if there is another version; 404, if it was deleted.
  * - `PATCH ?chat=ID` with `{ title }` renames it.
- * - `DELETE ?chat=ID` stops and deletes its runs, then the chat: 204, or 404.
+ * - `DELETE ?chat=ID` stops and deletes its runs, then the chat: 204, or 404. Its id stays known for 90 days, so that a
+ *   device that was offline does not create it again; a `PUT` with `restore: true` does.
  *
  * ```ts
  * const handler = agentHandler<User>(agent, {
@@ -80,7 +81,7 @@ export function keepChats<C = unknown>(unguarded: ChatStore, options: KeepChatsO
     GET: openChat(chats),
     PUT: saveChat(chats, { maxBytes, maxChats, title }),
     PATCH: renameChat(chats, maxBytes),
-    DELETE: removeChat(chats, store),
+    DELETE: removeChat(chats),
   };
   return {
     store,
@@ -128,13 +129,13 @@ function saveChat<C>(
     );
   };
   const conflicting = ({ id, owner }: ChatRecord) => chats.found(id, owner).pipe(map(conflict));
-  const create = (record: ChatRecord, client: Client<C>, service: ChatService): Observable<Response> =>
+  const create = (record: ChatRecord, version: number, client: Client<C>, service: ChatService): Observable<Response> =>
     concat(
       chats.requireRoom(record.owner, maxChats),
-      chats.put(record, 0).pipe(
+      chats.put(record, version).pipe(
         concatMap((isDone) => {
           if (!isDone) return conflicting(record);
-          return addTitle({ record, version: 1 }, client, service).pipe(
+          return addTitle({ record, version: version + 1 }, client, service).pipe(
             map((chat) => Response.json(withoutContent(chat))),
           );
         }),
@@ -151,15 +152,16 @@ function saveChat<C>(
   return (id, client, request, service) =>
     service.readBody(request, maxBytes).pipe(
       map(readSave),
-      concatMap(({ version, saved }) =>
-        chats.find(id, client.owner).pipe(
+      concatMap(({ version, saved, restore }) =>
+        chats.findAny(id, client.owner).pipe(
           concatMap((before) => {
             const updated = asyncScheduler.now();
-            if (before?.version === version) return replace({ ...before.record, updated, saved }, version);
-            if (before) return of(conflict(before));
-            if (version > 0) throw notFound();
+            const isGone = before === undefined || isDeleted(before.record);
+            if (!isGone && before.version !== version) return of(conflict(before));
+            if (!isGone) return replace({ ...before.record, updated, saved }, version);
+            if (version > 0 || (before && !restore)) throw notFound();
             const record = { id, owner: client.owner, title: defaultTitle(promptOf(saved)), updated, saved };
-            return create(record, client, service);
+            return create(record, before?.version ?? 0, client, service);
           }),
         ),
       ),
@@ -176,13 +178,13 @@ const renameChat =
     );
 
 const removeChat =
-  <C>(chats: ChatRecords, store: ChatStore): Answer<C> =>
+  <C>(chats: ChatRecords): Answer<C> =>
   (id, { owner }, _, service) =>
     chats
       .retry(id, owner, ({ record, version }) =>
         concat(
           from(runsOf(record.saved)).pipe(mergeMap((run) => service.deleteRun(run, owner), DELETES_AT_ONCE)),
-          defer(() => store.delete(id, version)).pipe(take(1)),
+          defer(() => chats.put(deletedMark(record, asyncScheduler.now()), version)),
         ),
       )
       .pipe(map(() => new Response(null, { status: 204 })));
@@ -200,7 +202,9 @@ const listChats = (store: ChatStore, owner: string, cursor: string | undefined):
   defer(() => store.list({ owner, cursor })).pipe(
     take(1),
     map(({ records, next }) => {
-      const chats = records.map(({ id, title, updated, version }) => ({ id, title, updated, version }));
+      const chats = records
+        .filter((record) => !isDeleted(record))
+        .map(({ id, title, updated, version }) => ({ id, title, updated, version }));
       return Response.json({ chats, next } satisfies ChatPage, { headers: NOT_CACHED });
     }),
     catchError((thrown: unknown) => {

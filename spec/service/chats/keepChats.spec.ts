@@ -138,6 +138,31 @@ describe('keepChats', () => {
     expect((await send('bob', 'GET', '')).value).toMatchObject({ chats: [{ title: 'Of Bob' }] });
   });
 
+  it.each(stores)('creates a chat that was deleted only with `restore`, with a store %s', async (_, create) => {
+    const { handler, send } = service({ chats: create(), maxChats: 2 });
+    const ids = [newId(), newId(), newId()];
+    const [id] = ids;
+    const put = async (chat: string | undefined, more = {}) =>
+      (await send('ann', 'PUT', `?chat=${chat}`, { version: 0, saved: savedWith('Private'), ...more })).status;
+    for (const each of ids) {
+      expect(await put(each)).toBe(200);
+      expect((await send('ann', 'DELETE', `?chat=${each}`)).status).toBe(204);
+    }
+    expect(await put(ids[2])).toBe(404);
+    expect(await put(ids[2], { version: 1 })).toBe(404);
+    expect((await send('ann', 'PATCH', `?chat=${ids[2]}`, { title: 'x' })).status).toBe(404);
+    expect((await send('ann', 'GET', '')).value).toEqual({ chats: [] });
+    const exported = await lastValueFrom(handler.exportData('ann').pipe(toArray()));
+    expect(exported).toEqual([]);
+    expect(await put(ids[2], { restore: true })).toBe(200);
+    expect((await send('ann', 'GET', '')).value).toMatchObject({
+      chats: [{ id: ids[2], title: 'Private', version: 3 }],
+    });
+    expect(await put(id)).toBe(200); // the owner may have two records: the oldest mark was removed
+    await lastValueFrom(handler.deleteData('ann'), { defaultValue: undefined });
+    expect(await put(ids[1])).toBe(200); // no mark is left
+  });
+
   it('asks a function for the title, once; if it fails, the title is the first prompt', async () => {
     const errors: unknown[] = [];
     const title = jest.fn((prompt: string, user: string) =>
