@@ -7,8 +7,9 @@ import { userMessage } from '../../lib/core/message.js';
 function merging(takes: (prompt: string) => boolean) {
   const offered: string[] = [];
   const queue = createCommandQueue('merge', noop, [], (input) => {
-    offered.push(String(input));
-    return takes(String(input));
+    const prompt = typeof input === 'string' ? input : '';
+    offered.push(prompt);
+    return takes(prompt);
   });
   const add = (input: string) => queue.add(createCommand(() => NEVER, { id: input, input }));
   const running = queue
