@@ -90,6 +90,25 @@ describe('persist', () => {
     expect(stored.selected).toBe(stored.exchanges[1]?.id);
   });
 
+  it('persist keeps the selection of another tab', () => {
+    const { storage, open } = createStorage(createAgent({ model: scriptedModel(() => 'Done') }));
+    const first = open();
+    first.chat.send('a');
+    const [id = ''] = first.chat.view.exchanges.map((exchange) => exchange.id);
+    first.chat.regenerate(id);
+    const selected = () => conversation(silent, { saved: storage.getItem('chat') }).save().selected;
+    const newest = selected();
+    const second = open(silent); // it shows the newest answer
+    first.chat.select(id);
+    second.chat.send('b');
+    second.chat.send('c'); // changes the prompts that wait, and not the selection
+    const shown = selected();
+    expect([id, newest]).not.toContain(shown); // what the second tab has sent
+    first.chat.select(newest ?? '');
+    second.chat.send('d');
+    expect(selected()).toBe(newest);
+  });
+
   it('persist replaces a value that cannot be read at the first change', () => {
     const { storage, open, prompts } = createStorage();
     storage.setItem('chat', '{"version":1,"exchanges":[{}]}');

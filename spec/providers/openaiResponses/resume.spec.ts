@@ -42,6 +42,12 @@ describe('a response that is resumed in the middle', () => {
     expect(cut.text).toBe('lo world');
   });
 
+  it('takes once what only a repeated complete text has', async () => {
+    const events = [created(0), added(1), delta(2, 'Hello '), delta(5, 'wor')];
+    const { text } = await read([...events, done(4, 'Hello world'), done(4, 'Hello world'), completed()]);
+    expect(text).toBe('Hello world');
+  });
+
   it('reads every event of a server whose numbers do not count', async () => {
     const constant = [created(0), added(0), delta(0, 'ha'), delta(0, 'ha'), completed()];
     expect((await read(constant)).text).toBe('haha');

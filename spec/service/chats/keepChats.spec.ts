@@ -183,6 +183,37 @@ describe('keepChats', () => {
     expect(await write(newId(), 0, 'none')).toMatchObject({ title: 'none', version: 1 });
   });
 
+  it('answers after 20 s with the first prompt if the function for the title does not answer', async () => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance'] });
+    try {
+      const errors: unknown[] = [];
+      const { send } = service({ title: () => NEVER, onError: (thrown) => errors.push(thrown) });
+      let answer: unknown;
+      const written = send('ann', 'PUT', `?chat=${newId()}`, { version: 0, saved: savedWith('Oslo') });
+      void written.then((value) => (answer = value));
+      await jest.advanceTimersByTimeAsync(19_000);
+      expect(answer).toBeUndefined();
+      await jest.advanceTimersByTimeAsync(1000);
+      expect(await written).toMatchObject({ status: 200, value: { title: 'Oslo', version: 1 } });
+      expect(errors).toMatchObject([{ name: 'TimeoutError' }]);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  it('lets no cache keep a chat or a list', async () => {
+    const { handler, send } = service();
+    const id = newId();
+    await send('ann', 'PUT', `?chat=${id}`, { version: 0, saved: savedWith('Oslo') });
+    for (const query of [`?chat=${id}`, '']) {
+      const response = await handler(
+        new Request(`http://service.test/api/chat${query}`, { headers: { authorization: 'ann' } }),
+      );
+      expect([response.status, response.headers.get('cache-control')]).toEqual([200, 'no-store']);
+      await response.text();
+    }
+  });
+
   it('keeps the title that the user gave while the function was working', async () => {
     const chats = memoryStore<ChatRecord>();
     const id = newId();
