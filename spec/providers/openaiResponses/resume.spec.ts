@@ -65,7 +65,8 @@ describe('a background response over a real socket', () => {
   const run = async (options: ServeOptions, background = true) => {
     const server = await serveModel([turn], options);
     servers.push(server);
-    const model = openai('gpt-6.1-terra', { apiKey: 'key', baseUrl: server.url, retry: { initialDelay: 1 } });
+    const retry = { initialDelay: 1 };
+    const model = openai('gpt-6.1-terra', { apiKey: 'key', baseUrl: server.url, store: true, retry });
     const providerOptions = { openai: { background } };
     const chunks = await lastValueFrom(
       model.stream({ messages: [userMessage('Hi')], providerOptions }).pipe(toArray()),
