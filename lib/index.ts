@@ -111,7 +111,7 @@ export type { ModelOptions } from './providers/httpModel.js';
 export { mistral } from './providers/mistral.js';
 export { ollama } from './providers/ollama/ollama.js';
 export { openai } from './providers/openai.js';
+export { openaiChat } from './providers/openaiChat.js';
 export { openaiCompatible } from './providers/openaiCompatible.js';
-export { openaiResponses } from './providers/openaiResponses/openaiResponses.js';
 export { openrouter } from './providers/openrouter.js';
 export { together } from './providers/together.js';

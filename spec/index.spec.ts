@@ -7,7 +7,7 @@ import { version } from '../lib/observe/opentelemetry/version.js';
 import * as rivulet from 'rivulet';
 import * as anthropic from 'rivulet/anthropic';
 import * as google from 'rivulet/google';
-import * as openai from 'rivulet/openai';
+import * as openaiEntry from 'rivulet/openai';
 import * as aiSdkUi from 'rivulet/ai-sdk-ui';
 import * as mcp from 'rivulet/mcp';
 import * as agUi from 'rivulet/ag-ui';
@@ -74,8 +74,8 @@ describe('the public names', () => {
       'ofType',
       'ollama',
       'openai',
+      'openaiChat',
       'openaiCompatible',
-      'openaiResponses',
       'openrouter',
       'outputElements',
       'partialArguments',
@@ -120,18 +120,18 @@ describe('the public names', () => {
     ]);
   });
   it('the entry points of vendors export their models and their tools', () => {
-    expect(Object.keys(openai).sort()).toEqual([
+    expect(Object.keys(openaiEntry).sort()).toEqual([
       'mcpApproval',
       'openai',
-      'openaiResponses',
+      'openaiChat',
       'responsesTools',
       'webSocketTransport',
     ]);
     expect(Object.keys(anthropic).sort()).toEqual(['anthropic', 'anthropicTools']);
     expect(Object.keys(google).sort()).toEqual(['google', 'googleInteractions', 'googleTools']);
-    expect([openai.openai, openai.openaiResponses, anthropic.anthropic, google.google]).toEqual([
+    expect([openaiEntry.openai, openaiEntry.openaiChat, anthropic.anthropic, google.google]).toEqual([
       rivulet.openai,
-      rivulet.openaiResponses,
+      rivulet.openaiChat,
       rivulet.anthropic,
       rivulet.google,
     ]);
@@ -238,7 +238,7 @@ describe('the public names', () => {
     ]);
     expect(errors(service)).toEqual(['RunNotFoundError', 'RunTakenError']);
     const others = [
-      openai,
+      openaiEntry,
       anthropic,
       google,
       aiSdkUi,

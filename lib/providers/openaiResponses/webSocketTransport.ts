@@ -1,9 +1,21 @@
-import { catchError, concatMap, defer, EMPTY, ReplaySubject, take, tap, using } from 'rxjs';
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  ignoreElements,
+  map,
+  of,
+  ReplaySubject,
+  take,
+  takeUntil,
+  tap,
+} from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
 import { deriveModel } from '../../core/deriveModel.js';
 import { nonEmptyString, objectOrEmpty, parseJsonOrText } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Model } from '../../core/model.js';
 import { declareUnlimited } from '../../protocol/idleTimeout.js';
@@ -27,7 +39,7 @@ export interface WebSocketTransportOptions {
   readonly fetch?: typeof fetch | undefined;
 }
 
-/** A transport of the Responses API, for the option `fetch` of `openaiResponses`. */
+/** A transport of the Responses API, for the option `fetch` of `openai`. */
 export interface WebSocketTransport {
   /** Sends a request over a WebSocket, and returns its events as the body of a response. */
   readonly fetch: typeof fetch;
@@ -35,8 +47,9 @@ export interface WebSocketTransport {
    * Sends prompts while a response is received, for the option `whenPrompted` of a run. The model ends the response
    * after the item that it writes, and the next turn is the answer to the prompts: the server begins it by itself.
    *
-   * GPT-6 and newer models can do so. A response of another one, and one that is not stored, goes on to its end, and
-   * the prompts are part of the next request.
+   * GPT-6 and newer models can do so. A response of another one goes on to its end, and the prompts are part of the
+   * next request. The model has to continue stored responses (`session: true`): a prompt during a response that is not
+   * stored fails the run with ConfigurationError `options`.
    */
   readonly steer: (model: Model, prompts: Observable<readonly Message[]>) => Model;
   /** Closes all connections. A response that is being received fails. */
@@ -44,7 +57,7 @@ export interface WebSocketTransport {
 }
 
 /**
- * Sends the requests of `openaiResponses` over WebSockets that stay open between the turns of a run.
+ * Sends the requests of `openai` over WebSockets that stay open between the turns of a run.
  *
  * A connection has one response at a time: concurrent requests open several. The next turn prefers the connection that
  * has its previous response. Errors, retries and timeouts are those of HTTP: a connection that breaks is a request that
@@ -56,7 +69,7 @@ export interface WebSocketTransport {
  * import WebSocket from 'ws'; // or the global one of Node 22, Bun or Deno
  *
  * const sockets = webSocketTransport(WebSocket);
- * const model = openaiResponses('gpt-6.1-terra', { fetch: sockets.fetch });
+ * const model = openai('gpt-6.1-terra', { fetch: sockets.fetch });
  * ```
  *
  * Source: OpenAI's guide "WebSocket Mode", and the types of its SDK (7.57).
@@ -105,9 +118,8 @@ export function webSocketTransport(
       return send(addressOf(input), sent, body, init?.signal ?? undefined);
     }),
     steer: (model, prompts) =>
-      steeredModel(model, prompts, (response, messages) => {
-        const content = steeringContent(encodeInput(messages, { stored: true }));
-        if (content) for (const connection of connections) connection.steer(response, content);
+      steeredModel(model, prompts, (response, content) => {
+        for (const connection of connections) connection.steer(response, content);
       }),
     close: () => {
       for (const connection of connections) connection.close();
@@ -119,28 +131,33 @@ export function webSocketTransport(
 const steeredModel = (
   model: Model,
   prompts: Observable<readonly Message[]>,
-  send: (response: string, messages: readonly Message[]) => void,
+  send: (response: string, content: readonly JsonValue[]) => void,
 ): Model =>
   deriveModel(model, (request) =>
     defer(() => {
       const responses = new ReplaySubject<string>(1);
       const sending = prompts.pipe(
         concatMap((messages) =>
-          responses.pipe(
-            take(1),
-            tap((response) => send(response, messages)),
+          of(messages).pipe(
+            map((one) => steeringContent(encodeInput(one, { stored: true }))),
             catchError(() => EMPTY), // the next request contains the same messages, and fails for the same reason
           ),
+        ),
+        concatMap((content) =>
+          content
+            ? responses.pipe(
+                take(1),
+                tap((response) => send(response, content)),
+              )
+            : EMPTY,
         ),
       );
       const announce = (chunk: Chunk) => {
         const response = chunk.type === 'metadata' ? nonEmptyString(chunk.metadata['responseId']) : undefined;
         if (response !== undefined) responses.next(response);
       };
-      return using(
-        () => sending.subscribe(),
-        () => model.stream(request).pipe(tap(announce)),
-      );
+      // Its errors end the stream, its end does not.
+      return model.stream(request).pipe(tap(announce), takeUntil(sending.pipe(ignoreElements())));
     }),
   );
 

@@ -4,9 +4,10 @@ import { google } from '../google/google.js';
 import { mistral } from '../mistral.js';
 import { ollama } from '../ollama/ollama.js';
 import { openai } from '../openai.js';
-import { openaiResponses } from '../openaiResponses/openaiResponses.js';
+import { openaiChat } from '../openaiChat.js';
 import { openrouter } from '../openrouter.js';
 import { together } from '../together.js';
+import { ConfigurationError } from '../../core/errors.js';
 import type { Model } from '../../core/model.js';
 import type { OpenModelOptions } from '../httpModel.js';
 import { createRegistry } from './registry.js';
@@ -16,12 +17,8 @@ export { createRegistry };
 export type { ModelFactory, ProviderOptions, RegisteredProvider, Registry };
 
 const builtInProviders: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
-  ['openai', openai, { defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
-  [
-    'openai-responses',
-    openaiResponses,
-    { aliases: ['responses'], defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' },
-  ],
+  ['openai', openai, { aliases: ['responses'], defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
+  ['openai-chat', openaiChat, { defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
   [
     'openrouter',
     openrouter,
@@ -86,6 +83,13 @@ function createBuiltInRegistry(): Registry {
  * name without a model if the provider has no default model.
  */
 export function modelByName(name: string, options?: OpenModelOptions): Model {
+  if (/^\s*openai-responses\s*([:/]|$)/i.test(name)) {
+    throw new ConfigurationError(
+      'model',
+      `The provider "openai-responses" (${JSON.stringify(name)}) is called "openai" now.`,
+      'Write "openai:gpt-6.1-terra". OpenAI\'s Chat Completions are "openai-chat".',
+    );
+  }
   return registry.modelByName(name, options);
 }
 

@@ -2,7 +2,7 @@ import type { Capability } from '../../core/capabilities.js';
 
 const allProviders = [
   'openai',
-  'openai-responses',
+  'openai-chat',
   'openrouter',
   'together',
   'anthropic',

@@ -21,7 +21,7 @@ interface Row {
 
 /** The provider of each wire. */
 const wires: Readonly<Record<string, Row>> = {
-  'openai-chat': { provider: 'openai', model: 'gpt-5' },
+  'openai-chat': { provider: 'openaiChat', model: 'gpt-5' },
   'openai-compatible': {
     provider: 'openaiCompatible',
     model: 'model',
@@ -30,7 +30,7 @@ const wires: Readonly<Record<string, Row>> = {
       (model, { baseUrl = '', ...options }) =>
         (exported as (server: CompatibleServer) => ModelFactory)({ name: 'compatible', baseUrl })(model, options),
   },
-  'openai-responses': { provider: 'openaiResponses', model: 'gpt-5' },
+  'openai-responses': { provider: 'openai', model: 'gpt-5' },
   openrouter: { provider: 'openrouter', model: 'anthropic/claude-sonnet-4.5' },
   together: { provider: 'together', model: 'meta-llama/Llama-3.3-70B-Instruct-Turbo' },
   anthropic: { provider: 'anthropic', model: 'claude-sonnet-4-5' },
@@ -40,7 +40,7 @@ const wires: Readonly<Record<string, Row>> = {
   cohere: { provider: 'cohere', model: 'command-a-03-2025' },
 };
 
-/** The wire that reads a case: `openai` reads no `<think>` tags, since OpenAI's models write none. */
+/** The wire that reads a case: `openaiChat` reads no `<think>` tags, since OpenAI's models write none. */
 export const wireOf = ({ wire, thinkTags }: Pick<Case, 'wire' | 'thinkTags'>): string =>
   thinkTags && wire === 'openai-chat' ? 'openai-compatible' : wire;
 

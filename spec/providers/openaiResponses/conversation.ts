@@ -7,8 +7,8 @@ import { isReasoningModel } from '../../../lib/providers/openaiResponses/models.
 
 export const hello = userMessage('Hello');
 
-/** The body of a request without a session. */
-export const body = (request: Partial<ModelRequest>, model = 'gpt-4o', store?: boolean) =>
+/** The body of a request without a session, whose response is stored unless `store` is false. */
+export const body = (request: Partial<ModelRequest>, model = 'gpt-4o', store = true) =>
   encodeResponses(
     model,
     { messages: [hello], ...request },
@@ -16,7 +16,7 @@ export const body = (request: Partial<ModelRequest>, model = 'gpt-4o', store?: b
   ).body;
 
 /** The input items of a conversation without a session. */
-export const input = (messages: readonly Message[], store?: boolean) => body({ messages }, 'gpt-4o', store)['input'];
+export const input = (messages: readonly Message[], store = true) => body({ messages }, 'gpt-4o', store)['input'];
 
 /** The item of a user's text. */
 export const user = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] });
@@ -33,11 +33,11 @@ export const call = (id: string, itemId?: string, fields: JsonObject = {}): Part
   id,
   name: 'look',
   arguments: { at: 'sky' },
-  ...(itemId === undefined ? {} : { providerData: { 'openai-responses': { id: itemId, ...fields } } }),
+  ...(itemId === undefined ? {} : { providerData: { openai: { id: itemId, ...fields } } }),
 });
 export const result = (id: string): Message => userMessage([{ type: 'toolResult', id, name: 'look', result: 'blue' }]);
 /** A part for this provider: an item, or the beginning of a message. */
-export const own = (data: JsonObject): Part => ({ type: 'provider', provider: 'openai-responses', data });
+export const own = (data: JsonObject): Part => ({ type: 'provider', provider: 'openai', data });
 
 /** The parts of a text of this provider. */
 export const written = (id: string, content: string, fields: JsonObject = {}): readonly Part[] => [
@@ -53,7 +53,7 @@ export function response(parts: readonly Part[], id = 'resp_1', end: JsonObject 
 
 /** What a message of this provider has for it, without the end of the response. */
 export const itemsOf = (message: Message | undefined): readonly JsonObject[] =>
-  message ? providerDataOf(message, 'openai-responses').filter(({ type }) => type !== 'response') : [];
+  message ? providerDataOf(message, 'openai').filter(({ type }) => type !== 'response') : [];
 
 export const reasoning = (id: string, encrypted?: string): JsonObject => ({
   type: 'reasoning',

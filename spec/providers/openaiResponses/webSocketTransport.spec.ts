@@ -21,8 +21,8 @@ import { objectOrEmpty } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { tool } from '../../../lib/core/tool.js';
 import { retryModel } from '../../../lib/models/retryModel.js';
-import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
-import type { ResponsesOptions } from '../../../lib/providers/openaiResponses/openaiResponses.js';
+import { openai } from '../../../lib/providers/openai.js';
+import type { ResponsesOptions } from '../../../lib/providers/openai.js';
 import { webSocketTransport } from '../../../lib/providers/openaiResponses/webSocketTransport.js';
 import type { WebSocketTransport } from '../../../lib/providers/openaiResponses/webSocketTransport.js';
 import { toolCall } from '../../../lib/testing/index.js';
@@ -42,9 +42,9 @@ afterAll(async () => {
 });
 
 describeProviderContract({
-  name: 'openai-responses',
+  name: 'openai',
   make: (baseUrl, options) =>
-    openaiResponses('gpt-6.1-terra', { baseUrl, ...options, fetch: options.fetch ?? contractTransport.fetch }),
+    openai('gpt-6.1-terra', { baseUrl, ...options, fetch: options.fetch ?? contractTransport.fetch }),
   dialect: responses,
   isHttp: false,
 });
@@ -67,10 +67,11 @@ describe('webSocketTransport', () => {
       () => gateway.close(),
       () => server.close(),
     );
-    const model = openaiResponses('gpt-6.1-terra', {
-      baseUrl: server.urlFor('openai-responses'),
+    const model = openai('gpt-6.1-terra', {
+      baseUrl: server.urlFor('openai'),
       apiKey: 'none',
       fetch: sockets.fetch,
+      session: true,
       ...settings,
     });
     return { server, gateway, sockets, model };
@@ -151,7 +152,7 @@ describe('webSocketTransport', () => {
 
   it('webSocketTransport sends a background response, and the request for its rest, over HTTP', async () => {
     const opened = await open(['Hello.']);
-    const request = { ...ask, providerOptions: { 'openai-responses': { background: true } } };
+    const request = { ...ask, providerOptions: { openai: { background: true } } };
     const chunks = await lastValueFrom(opened.model.stream(request).pipe(toArray()));
     expect(chunks.at(-1)).toMatchObject({ type: 'finish', reason: 'stop' });
     expect(opened.gateway.connections).toEqual([]);
@@ -160,7 +161,7 @@ describe('webSocketTransport', () => {
   it('webSocketTransport closes the connection of a body that is cancelled, and reads no more of it', async () => {
     const { sockets, server } = await open(['Hello.'], { delay: 5, silent: 6 });
     const body = JSON.stringify({ model: 'm', input: 'Hi', stream: true });
-    const url = `${server.urlFor('openai-responses')}/responses`;
+    const url = `${server.urlFor('openai')}/responses`;
     const response = await sockets.fetch(url, { method: 'POST', body });
     const closed = firstValueFrom(server.events.pipe(filter(({ type }) => type === 'closed')));
     await response.body?.cancel();
@@ -183,7 +184,7 @@ describe('webSocketTransport', () => {
     const gateway = await openGateway();
     await gateway.close();
     const sockets = webSocketTransport(gateway.webSocket);
-    const model = openaiResponses('m', { baseUrl: server.url, apiKey: 'none', fetch: sockets.fetch, retry: false });
+    const model = openai('m', { baseUrl: server.url, apiKey: 'none', fetch: sockets.fetch, retry: false });
     const error = await lastValueFrom(model.stream(ask)).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'connection', retryable: true });
   });
@@ -290,10 +291,20 @@ describe('webSocketTransport', () => {
       },
     );
 
-    it('does not steer a response that is not stored', async () => {
-      const { sent, result } = await steerAfter({ two: 'And?' }, [long, 'Fine.'], 'completes', { store: false });
-      expect(sent[0]?.map(({ type }) => type)).toEqual(['response.create', 'response.create']);
-      expect(result?.text).toBe(`${long.join('')}\nFine.`);
+    it.each<[string, ResponsesOptions]>([
+      ['by default', { session: undefined }],
+      ['with store: false', { store: false }],
+    ])('fails if the response is not stored %s', async (_, settings) => {
+      await expect(steerAfter({ two: 'And?' }, [long, 'Fine.'], 'completes', settings)).rejects.toMatchObject({
+        code: 'configuration',
+        subject: 'options',
+        message: expect.stringContaining('Pass session: true') as unknown,
+      });
+    });
+
+    it('needs no stored responses if no prompt arrives', async () => {
+      const { result } = await steerAfter({}, [long], 'completes', { store: false });
+      expect(result?.text).toBe(long.join(''));
     });
 
     it('does not steer a response over HTTP', async () => {

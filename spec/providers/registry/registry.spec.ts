@@ -27,7 +27,7 @@ describe('modelByName', () => {
     ['openrouter:google/gemini-3.8-flash', 'openrouter google/gemini-3.8-flash'],
     ['ollama:qwen3:8b', 'ollama qwen3:8b'],
     ['OpenAI:gpt-6.1-terra', 'openai gpt-6.1-terra'],
-    ['openai-responses:gpt-6.1-terra', 'openai-responses gpt-6.1-terra'],
+    ['openai-chat:gpt-6.1-terra', 'openai-chat gpt-6.1-terra'],
     ['google/gemini-3.8-flash', 'google gemini-3.8-flash'],
     ['claude:claude-opus-4-5', 'anthropic claude-opus-4-5'],
     ['gemini', 'google gemini-3.8-flash'],
@@ -41,8 +41,10 @@ describe('modelByName', () => {
 
   it('modelByName lists the registered providers when the provider is unknown', () => {
     expect(() => modelByName('opnai:gpt-6.1-terra')).toThrow(
-      errorOf('model', /"opnai".*openai, .*anthropic \(claude\).*google \(gemini,/s),
+      errorOf('model', /"opnai".*openai \(responses\), openai-chat, .*anthropic \(claude\).*google \(gemini,/s),
     );
+    for (const name of ['openai-responses:gpt-6.1-terra', ' OpenAI-Responses'])
+      expect(() => modelByName(name)).toThrow(errorOf('model', /called "openai" now.*Chat.*"openai-chat"/s));
     for (const name of ['', ':gpt-6.1-terra', '/x'])
       expect(() => modelByName(name)).toThrow(errorOf('model', /does not name a provider/));
   });

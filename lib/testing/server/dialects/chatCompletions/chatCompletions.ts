@@ -23,7 +23,7 @@ import { historyRules, textResultRules } from './historyRules.js';
 export const chatCompletions: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream; charset=utf-8',
-  bases: { openai: '/v1', together: '/v1' },
+  bases: { 'openai-chat': '/v1', together: '/v1' },
   serves: (path) => path.endsWith('/chat/completions'),
   refusal: (body) => refusalOf(body, [...historyRules, ...textResultRules]),
   promptOf: (body) => implicitPrompt(body, ['tools', 'messages']),
@@ -142,7 +142,7 @@ function toolCallWriter(): (fragment: ToolCallFragment) => JsonObject[] {
   };
 }
 
-/** Whether a call of the script has a free-form input: `{ input }`, with the provider data `{ openai: { type } }`. */
+/** Whether a call of the script has a free-form input: `{ input }`, with the provider data `{ 'openai-chat': { type } }`. */
 const isCustomCall = ({ providerData }: ToolCallFragment): boolean =>
   Object.values(providerData ?? {}).some((data) => isJsonObject(data) && data['type'] === 'custom');
 
