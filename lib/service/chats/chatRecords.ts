@@ -1,4 +1,4 @@
-import { concatMap, defer, EMPTY, map, of, reduce, take } from 'rxjs';
+import { concatMap, defer, EMPTY, map, of, reduce } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { RequestError } from '../http/requestError.js';
 import { allPages } from '../runs/allPages.js';
@@ -7,14 +7,12 @@ import type { ChatRecord, ChatStore, StoredChat } from './chatStore.js';
 /** How many times a change is tried again after another request changed the chat in the meantime. */
 const MAX_RETRIES = 5;
 
-/** The chats of a store, each for its owner only. */
-export interface ChatRecords {
+/** The chats of a store that the service has guarded, each for its owner only. */
+export interface ChatRecords extends Pick<ChatStore, 'put' | 'delete' | 'list'> {
   /** Emits undefined if the owner has no such chat. */
   find(id: string, owner: string): Observable<StoredChat | undefined>;
   /** As `find`, but fails with 404. */
   found(id: string, owner: string): Observable<StoredChat>;
-  /** Emits whether the store had this version, and has the record now. */
-  put(record: ChatRecord, version: number): Observable<boolean>;
   /** Changes a chat, unless `change` returns undefined. Emits the chat as it is then. */
   update(id: string, owner: string, change: (record: ChatRecord) => ChatRecord | undefined): Observable<StoredChat>;
   /** Does `work` with a chat until it emits true: false says that another request has changed the chat. */
@@ -25,10 +23,7 @@ export interface ChatRecords {
 
 export function createChatRecords(store: ChatStore): ChatRecords {
   const find: ChatRecords['find'] = (id, owner) =>
-    defer(() => store.get(id)).pipe(
-      take(1),
-      map((stored) => (stored?.record.owner === owner ? stored : undefined)),
-    );
+    store.get(id).pipe(map((stored) => (stored?.record.owner === owner ? stored : undefined)));
   const found: ChatRecords['found'] = (id, owner) =>
     find(id, owner).pipe(
       map((stored) => {
@@ -36,7 +31,6 @@ export function createChatRecords(store: ChatStore): ChatRecords {
         return stored;
       }),
     );
-  const put: ChatRecords['put'] = (record, version) => defer(() => store.put(record, version)).pipe(take(1));
   const retry = (
     id: string,
     owner: string,
@@ -57,7 +51,9 @@ export function createChatRecords(store: ChatStore): ChatRecords {
   return {
     find,
     found,
-    put,
+    put: (record, version) => store.put(record, version),
+    delete: (id, version) => store.delete(id, version),
+    list: (query) => store.list(query),
     retry,
     update: (id, owner, change) =>
       defer(() => {
@@ -65,7 +61,7 @@ export function createChatRecords(store: ChatStore): ChatRecords {
         return retry(id, owner, ({ record: before, version }) => {
           const record = change(before);
           changed = record && { record, version: version + 1 };
-          return record ? put(record, version) : of(true);
+          return record ? store.put(record, version) : of(true);
         }).pipe(map((chat) => changed ?? chat));
       }),
     requireRoom: (owner, maxChats) =>
