@@ -1,4 +1,4 @@
-import { AsyncSubject, catchError, concat, concatMap, defer, firstValueFrom, map, merge } from 'rxjs';
+import { AsyncSubject, catchError, concat, concatMap, defer, map, merge } from 'rxjs';
 import { of, retry, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
@@ -137,23 +137,13 @@ export class Kernel<C> implements OwnerData {
 
   /** A handler of requests. A thrown value is answered by `fail`. */
   handler(answer: (request: Request) => Observable<Response>, fail: (thrown: unknown) => Response): AgentHandler {
-    const handle = (request: Request) =>
-      firstValueFrom(
-        defer(() => {
-          const preflight = this.gate.check(request);
-          if (preflight) return of(preflight);
-          return this.isLeaving ? throwError(() => leaving()) : answer(request);
-        }).pipe(
-          catchError((thrown: unknown) => of(fail(thrown))),
-          map((response) => this.gate.admit(request, response)),
-        ),
-        { defaultValue: new Response(null, { status: 500 }) }, // a store has emitted nothing
-      );
     const { shutdown, exportData, deleteData } = this;
+    const handle = (request: Request) =>
+      this.gate(request, () => (this.isLeaving ? throwError(() => leaving()) : answer(request)), fail);
     return Object.assign(handle, { shutdown, exportData, deleteData });
   }
 
-  /** Identifies the client of a request, and does the work for it. */
+  /** Identifies the client of a request. It fails with a RequestError 403 or 503. */
   authorize(request: Request, chat = ''): Observable<Client<C>> {
     const { context } = this.options;
     return this.access.authorize(context && (() => context(request, chat))).pipe(inTime(lateContext));

@@ -16,7 +16,7 @@ import type { SharedRun } from './runs/sharedRun.js';
 import type { ServedAgent, ServiceOptions } from './serviceOptions.js';
 
 /** Options of a run that no page has started. */
-export interface ServiceRunOptions<C> {
+interface ServiceRunOptions<C> {
   /** The value for tools, from which the option `owner` of the service tells whose run it is. */
   readonly context: C;
   /** The ids of the runs before it, oldest first. Default: none. */
@@ -24,7 +24,7 @@ export interface ServiceRunOptions<C> {
 }
 
 /** Which runs are listed: those of one owner. `everyOwner` is for an administrator: no protocol has it. */
-export type RunQuery = ({ readonly owner: string } | { readonly everyOwner: true }) & {
+type RunQuery = ({ readonly owner: string } | { readonly everyOwner: true }) & {
   /** Default: runs in any state. */
   readonly state?: RunRecord['state'] | undefined;
 };

@@ -57,7 +57,7 @@ const MAX_BODY_BYTES = 1_000_000;
  *
  * ```ts
  * const service = createService({ agent, context: (request) => userOf(request), owner: ({ id }) => id });
- * const handler = agentHandler(service); // or, for a service with one protocol, agentHandler(agent, { context, owner })
+ * const handler = agentHandler(service); // with one protocol, agentHandler(agent, { context, owner }) is the same
  * createServer(nodeListener(handler)).listen(3000);
  * process.once('SIGTERM', () => handler.shutdown().subscribe({ complete: () => process.exit() }));
  * ```
@@ -152,6 +152,7 @@ function send<C>(kernel: Kernel<C>, protocol: AgentProtocolOptions, run: OpenedR
   // Another process, or the record, has the rest of a run that was left: the page connects again.
   const comesBack = kernel.isResumable || kernel.log.isShared;
   const failure = (thrown: unknown) => (comesBack && kernel.hasLeft(thrown) ? '' : format.failure(thrown));
-  const events = isObservable(run) ? run.pipe(publicEvents<StreamEvent>(browser)) : run; // those of a shared run are public
+  // The events of a shared run are public.
+  const events = isObservable(run) ? run.pipe(publicEvents<StreamEvent>(browser)) : run;
   return createResponse(events, { ...format, failure }, options);
 }

@@ -68,7 +68,8 @@ export function planResponse<C>(
       const events = checkpoint
         ? agent.resume(checkpoint, { ...options, ...response.answers })
         : agent.stream(history, { ...options, history: [] });
-      return events.pipe(tap((event) => isMessage(event) || isResult(event) || log.append(event))); // these two repeat the others
+      // A message and the result repeat the other events.
+      return events.pipe(tap((event) => isMessage(event) || isResult(event) || log.append(event)));
     },
   };
   return { plan, messageId, earlier: earlierEvents(response).flatMap((event) => publish(event) ?? []) };
