@@ -57,19 +57,16 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
         return deleteAll(owner, rounds - 1);
       }),
     );
-  const ownerData: OwnerData = {
-    exportData: (owner) =>
-      concat(
-        allRecordsOf(store, owner).pipe(map(({ record }) => ({ type: 'run', record }) as const)),
-        chats
-          ? allRecordsOf(chats, owner).pipe(
-              filter(({ record }) => !isDeleted(record)),
-              map(({ record }) => ({ type: 'chat', record }) as const),
-            )
-          : EMPTY,
-      ),
-    deleteData: (owner) => deleteAll(owner, MAX_ROUNDS),
-  };
+  const exportData: OwnerData['exportData'] = (owner) =>
+    concat(
+      allRecordsOf(store, owner).pipe(map(({ record }) => ({ type: 'run', record }) as const)),
+      chats
+        ? allRecordsOf(chats, owner).pipe(
+            filter(({ record }) => !isDeleted(record)),
+            map(({ record }) => ({ type: 'chat', record }) as const),
+          )
+        : EMPTY,
+    );
 
   const deleteRun = (id: string, owner: string, attemptsLeft = MAX_ROUNDS): Observable<never> =>
     defer(() => store.get(id)).pipe(
@@ -87,7 +84,8 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
       }),
     );
   return {
-    ownerData,
+    exportData,
+    deleteData: (owner: string) => deleteAll(owner, MAX_ROUNDS),
     /** Stops and deletes a run of an owner, and the runs that it resumed. Emits nothing. */
     deleteRun: (id: string, owner: string) => deleteRun(id, owner),
   };

@@ -1,4 +1,4 @@
-import { concatMap, defer, EMPTY, ignoreElements, map, of, take, toArray } from 'rxjs';
+import { concatMap, defer, EMPTY, ignoreElements, map, of, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { RequestError } from '../http/requestError.js';
 import { allPages } from '../runs/allPages.js';
@@ -7,16 +7,14 @@ import type { ChatRecord, ChatStore, StoredChat } from './chatStore.js';
 /** How many times a change is tried again after another request changed the chat in the meantime. */
 const MAX_RETRIES = 5;
 
-/** The chats of a store, each for its owner only. */
-export interface ChatRecords {
+/** The chats of a store that the service has guarded, each for its owner only. */
+export interface ChatRecords extends Pick<ChatStore, 'put' | 'list'> {
   /** As `find`, also for the mark of a chat that was deleted. */
   findAny(id: string, owner: string): Observable<StoredChat | undefined>;
   /** Emits undefined if the owner has no such chat. */
   find(id: string, owner: string): Observable<StoredChat | undefined>;
   /** As `find`, but fails with 404. */
   found(id: string, owner: string): Observable<StoredChat>;
-  /** Emits whether the store had this version, and has the record now. */
-  put(record: ChatRecord, version: number): Observable<boolean>;
   /** Changes a chat, unless `change` returns undefined. Emits the chat as it is then. */
   update(id: string, owner: string, change: (record: ChatRecord) => ChatRecord | undefined): Observable<StoredChat>;
   /** Does `work` with a chat until it emits true: false says that another request has changed the chat. */
@@ -27,10 +25,7 @@ export interface ChatRecords {
 
 export function createChatRecords(store: ChatStore): ChatRecords {
   const findAny: ChatRecords['find'] = (id, owner) =>
-    defer(() => store.get(id)).pipe(
-      take(1),
-      map((stored) => (stored?.record.owner === owner ? stored : undefined)),
-    );
+    store.get(id).pipe(map((stored) => (stored?.record.owner === owner ? stored : undefined)));
   const find: ChatRecords['find'] = (id, owner) =>
     findAny(id, owner).pipe(map((stored) => (stored && isDeleted(stored.record) ? undefined : stored)));
   const found: ChatRecords['found'] = (id, owner) =>
@@ -40,7 +35,6 @@ export function createChatRecords(store: ChatStore): ChatRecords {
         return stored;
       }),
     );
-  const put: ChatRecords['put'] = (record, version) => defer(() => store.put(record, version)).pipe(take(1));
   const retry = (
     id: string,
     owner: string,
@@ -62,7 +56,8 @@ export function createChatRecords(store: ChatStore): ChatRecords {
     findAny,
     find,
     found,
-    put,
+    put: (record, version) => store.put(record, version),
+    list: (query) => store.list(query),
     retry,
     update: (id, owner, change) =>
       defer(() => {
@@ -70,7 +65,7 @@ export function createChatRecords(store: ChatStore): ChatRecords {
         return retry(id, owner, ({ record: before, version }) => {
           const record = change(before);
           changed = record && { record, version: version + 1 };
-          return record ? put(record, version) : of(true);
+          return record ? store.put(record, version) : of(true);
         }).pipe(map((chat) => changed ?? chat));
       }),
     requireRoom: (owner, maxChats) =>

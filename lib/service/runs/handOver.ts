@@ -6,7 +6,7 @@ import { asKnownEvent } from '../../core/eventGuards.js';
 import { continueLog } from './continueLog.js';
 import type { RunPlan } from './executeRun.js';
 import { replayCheckpoint } from './replayRecord.js';
-import { RunTakenError } from '../ports/runLog.js';
+import { RunTakenError } from './runErrors.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
 
