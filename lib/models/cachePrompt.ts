@@ -1,6 +1,7 @@
 import { deriveModel } from '../core/deriveModel.js';
 import { callModelWrapper } from '../core/callWrapper.js';
 import { ConfigurationError } from '../core/errors.js';
+import { hash } from '../core/hash.js';
 import { isRecord } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import { messageText } from '../core/message.js';
@@ -146,16 +147,6 @@ function keyOf({ messages, tools = [] }: ModelRequest): string {
   const first = messages.findIndex(({ role }) => role === 'user');
   const begin = messages.slice(0, first + 1).map(messageText);
   return `rivulet-${hash([...begin, ...tools.map(({ name }) => name)].join('\n'))}`;
-}
-
-/** A hash of 64 bits (FNV-1a, with two offsets of 32 bits), in hexadecimal. */
-function hash(text: string): string {
-  const halves = [0x81_1c_9d_c5, 0xcb_f2_9c_e4].map((offset) => {
-    let bits = offset;
-    for (let index = 0; index < text.length; index++) bits = Math.imul(bits ^ text.charCodeAt(index), 0x01_00_01_93);
-    return (bits >>> 0).toString(16).padStart(8, '0');
-  });
-  return halves.join('');
 }
 
 function mergeOptions(a: ProviderOptions = {}, b: ProviderOptions = {}): ProviderOptions {

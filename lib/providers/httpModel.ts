@@ -113,6 +113,8 @@ export interface HttpModelDefinition {
   /** Converts the text of a response, for example to calls. Default: the text stays as it is. */
   readonly readText?: ((request: ModelRequest) => MonoTypeOperatorFunction<Chunk>) | undefined;
   readonly capabilities?: Capabilities | undefined;
+  /** The types of the provider's own options. Default: it has none. */
+  readonly ownOptions?: OptionKinds<Readonly<Record<string, unknown>>> | undefined;
 }
 
 /**
@@ -140,7 +142,7 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
     if (isValid) return;
     const owner = `the model of ${provider}`;
     requireOptions(owner, { name: (name as string | undefined) ?? null }, { name: 'string' });
-    requireOptions(owner, options, optionKinds);
+    requireOptions(owner, options, { ...optionKinds, ...definition.ownOptions });
     isValid = true;
   };
   const settings = { definition, options, model, requireValid, isSeparate };

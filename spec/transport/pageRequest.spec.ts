@@ -227,11 +227,16 @@ describe('a request of a page', () => {
 
 describe('a run that a page reads', () => {
   const half = hello.slice(0, 8);
+  const failed = (retryable: boolean) =>
+    `event: failed\nid: 2\ndata: ${JSON.stringify({ code: 'timeout', message: 'The run took too long.', retryable })}\n\n`;
+  const failedRun: Outcome = { at: [0], reasons: [], end: 'RemoteRunError' };
   it.each<Row>([
     ['silence after events', [stream([hello, start, event]), whole], {}, again(11_000, 'silent')],
     ['silence after hello', [stream([hello]), whole], {}, again(11_000, 'silent')],
     ['silence after half of hello', [stream([half]), whole], {}, again(31_000, 'silent')],
     ['an end without an end mark', [stream([hello, start, event], true), whole], {}, again(1000, 'offline')],
+    ['a failed run, retryable', [stream([hello, start, event, failed(true)]), whole], {}, failedRun],
+    ['a failed run, not retryable', [stream([hello, start, failed(false)]), whole], {}, failedRun],
     ['silence without heartbeat', [stream([start, event])], {}, { at: [0], reasons: [], end: 'open' }],
     [
       '401, progress, a break, then 401 again',

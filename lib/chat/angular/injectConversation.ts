@@ -99,8 +99,10 @@ export function injectConversation(options: InjectConversationOptions = {}): Inj
       next: (view) => latest.set({ of: chat, view }),
       error: (thrown: unknown) => errors.handleError(thrown),
     });
-    if (store?.storage && name !== undefined)
-      subscription.add(persist(chat, store.storage, name).subscribe({ error: store.fail }));
+    if (store?.storage && name !== undefined) {
+      const stored$ = persist(chat, store.storage, name, { onError: store.fail });
+      subscription.add(stored$.subscribe({ error: store.fail }));
+    }
     return chat;
   }
 

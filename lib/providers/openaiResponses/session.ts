@@ -83,6 +83,17 @@ export function isResponseNotFound(error: unknown, previousResponseId: string): 
   return text !== undefined && (/previous.?response/i.test(text) || text.includes(previousResponseId));
 }
 
+/** Whether a server that did not find a response has none at all: it refuses the parameter, not the id. */
+export function isSessionRefused(error: unknown, previousResponseId: string): boolean {
+  const text = readNotFoundText(error) ?? '';
+  return !text.includes(previousResponseId) && !/not.?found|expired/i.test(text);
+}
+
+/** Whether a request failed because a model does not reason ("Encrypted content is not supported with this model"). */
+export function isEncryptedRefused(error: unknown): boolean {
+  return /encrypted.?content/i.test(readNotFoundText(error) ?? '');
+}
+
 /** Whether a request failed because a container does not exist. Containers expire 20 minutes after their last use. */
 export function isContainerNotFound(error: unknown): boolean {
   return /container/i.test(readNotFoundText(error) ?? '');

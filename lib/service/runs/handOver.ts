@@ -5,7 +5,7 @@ import type { StreamEvent } from '../../core/event.js';
 import { continueLog } from './continueLog.js';
 import type { RunPlan } from './executeRun.js';
 import { replayCheckpoint } from './replayRecord.js';
-import { RunTakenError } from '../ports/runLog.js';
+import { RunTakenError } from './runErrors.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
 

@@ -1,9 +1,10 @@
 import { concat, defer, EMPTY, exhaustMap, from, ignoreElements, interval, NEVER, of, retry, Subject } from 'rxjs';
 import { takeUntil, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { createAgentHandler } from '../../http/agentHandler.js';
-import type { AgentHandlerOptions } from '../../http/agentHandler.js';
 import type { HandledAgent } from '../../handledAgent.js';
+import { Kernel } from '../../kernel.js';
+import { executeStored } from '../../runs/executeStored.js';
+import type { ServiceOptions } from '../../serviceOptions.js';
 import type { RunLog } from '../../ports/runLog.js';
 import type { RunStore } from '../../ports/runStore.js';
 import { randomId } from '../../../transport/randomId.js';
@@ -15,10 +16,7 @@ import type { LockClient } from './workerLock.js';
 import { requireNumber } from '../../../core/options.js';
 
 /** Options of `durableWorker`. */
-export interface DurableWorkerOptions
-  extends
-    DurableNames,
-    Pick<AgentHandlerOptions, 'exposeToolErrors' | 'exposeMetadata' | 'onError' | 'onResult' | 'describeError'> {
+export interface DurableWorkerOptions extends DurableNames, Pick<ServiceOptions, 'browser' | 'onError' | 'onResult'> {
   /** The class `DBOS` of `@dbos-inc/dbos-sdk`. A process has one worker. */
   readonly dbos: DurableEngine;
   /** The URL of the PostgreSQL database in which DBOS keeps its workflows. */
@@ -86,8 +84,8 @@ const MAX_DELAY = 30_000;
  * @param agent The agent that `createAgent` returns.
  * @param options `dbos`, `databaseUrl`, `connect`, `store`, `log`; `queue` (default: `rivulet`), `version` (default:
  * `1`), `concurrency` (default: 50), `dbosConnections` (default: 10), and in milliseconds `recoveryInterval` (default:
- * 1000), `pollInterval` (default: 100) and `keep` (default: 3600000); `exposeToolErrors`, `exposeMetadata`, `onError`,
- * `onResult`, `describeError`.
+ * 1000), `pollInterval` (default: 100) and `keep` (default: 3600000); `browser` (what the pages of the fronts receive),
+ * `onError`, `onResult`.
  */
 export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerOptions): DurableWorker {
   const { dbos, databaseUrl, store, log, queue = DEFAULT_QUEUE, version = DEFAULT_VERSION } = options;
@@ -105,12 +103,12 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
   const id = `rivulet-${randomId()}`;
   const left = new Subject<void>();
   let isLeaving = false;
-  const { exposeToolErrors, exposeMetadata, onError, onResult, describeError } = options;
-  const handler = createAgentHandler<C>(agent, {
-    ...{ store, log, keep, exposeToolErrors, exposeMetadata, onError, onResult, describeError },
+  const { browser, onError, onResult } = options;
+  const limits = { maxRunsPerOwner: Infinity };
+  const kernel = new Kernel<C>({
+    ...{ agent, store, log, keep, limits, browser, onError, onResult },
     checkpoints: true,
     grace: Infinity,
-    maxRunsPerOwner: Infinity,
   });
 
   /** The function of the workflow. It settles only if the run has ended: DBOS would not resume it otherwise. */
@@ -118,8 +116,7 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
     new Promise((resolve, reject) => {
       if (isLeaving) return;
       const delay = (_: unknown, count: number) => (isLeaving ? NEVER : timer(Math.min(500 * 2 ** count, MAX_DELAY)));
-      handler
-        .execute(run, context as C)
+      executeStored(kernel, run, context as C)
         .pipe(retry({ delay }))
         .subscribe({ error: reject, complete: resolve });
     });
@@ -158,7 +155,7 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
       defer(() => {
         isLeaving = true;
         return concat(
-          handler.shutdown('abandon'),
+          kernel.shutdown('abandon'),
           defer(() => from(dbos.shutdown())).pipe(ignoreElements()),
           defer(() => {
             left.next();
