@@ -6,6 +6,12 @@ import { encodeJson } from '../../protocol/encodeOnce.js';
 
 // Encodings that several APIs have adopted from the Chat Completions API.
 
+/** The system messages, which are the first messages of a repaired history. */
+export function systemMessages(messages: readonly Message[]): readonly Message[] {
+  const end = messages.findIndex(({ role }) => role !== 'system');
+  return end === -1 ? messages : messages.slice(0, end);
+}
+
 export const nonEmptyTexts = ({ parts }: Pick<Message, 'parts'>): readonly string[] =>
   parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []));
 
