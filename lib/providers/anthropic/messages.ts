@@ -5,7 +5,7 @@ import { toolCallsOf } from '../../core/message.js';
 import type { Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { anthropicCallId } from '../shared/callIds.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';
-import { systemMessages } from '../shared/encode.js';
+import { encodeSystemMessages } from '../shared/encode.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 import { encodeFile, isSupported } from './files.js';
@@ -26,7 +26,7 @@ export function encodeMessages(messages: readonly Message[]): {
 } {
   const encoded = encodeAll(messages);
   const repaired = areAcceptable(encoded) ? encoded : repairMessages(encoded);
-  return { system: encodeSystem(systemMessages(messages)), messages: trimLastMessage(repaired) };
+  return { system: encodeSystem(messages), messages: trimLastMessage(repaired) };
 }
 
 const encodeAll = /* @__PURE__ */ encodeConversation(encodeMessage);
@@ -37,11 +37,11 @@ const areAcceptable = /* @__PURE__ */ growing<WireMessage, boolean>(
   (acceptable, message, previous) => acceptable && message.role !== previous?.role && !mayHaveRefusedBlocks(message),
 );
 
-function encodeSystem(messages: readonly Message[]): JsonValue | undefined {
-  const blocks = messages.flatMap((message) => withOptions(message.parts.flatMap(encodeText), message));
+const encodeSystem = /* @__PURE__ */ encodeSystemMessages((system): JsonValue | undefined => {
+  const blocks = system.flatMap((message) => withOptions(message.parts.flatMap(encodeText), message));
   if (blocks.some((block) => Object.keys(omit(block, 'type', 'text')).length > 0)) return blocks;
   return nonEmptyString(blocks.map(({ text }) => nonEmptyString(text)).join('\n\n'));
-}
+});
 
 function encodeMessage(message: Message, answered: Message | undefined): readonly WireMessage[] {
   const { role, parts } = message;

@@ -13,7 +13,7 @@ import type {
 } from '../../core/message.js';
 import { encodeConversation, encodeJson, joinEncoded } from '../../protocol/encodeOnce.js';
 import { baseMediaType, inlineDataUrl } from '../shared/files.js';
-import { systemMessages } from '../shared/encode.js';
+import { encodeSystemMessages } from '../shared/encode.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent } from '../shared/toolResultContent.js';
 import { isBeforeGemini3, isGemini3 } from '../shared/googleModels.js';
@@ -26,12 +26,10 @@ import { provider, readProviderData } from './providerData.js';
  */
 const placeholderSignature = 'skip_thought_signature_validator';
 
-export function encodeInstructions(messages: readonly Message[]): JsonObject | undefined {
-  const parts = systemMessages(messages).flatMap((message) =>
-    withMessageOptions(message.parts.flatMap(encodePart), provider, message),
-  );
+export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system): JsonObject | undefined => {
+  const parts = system.flatMap((message) => withMessageOptions(message.parts.flatMap(encodePart), provider, message));
   return parts.length === 0 ? undefined : { parts };
-}
+});
 
 /**
  * The tool results of a user message are one content, and its other parts the next one: the API requires the same

@@ -1,19 +1,18 @@
-import { isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
+import { isJsonObject, nonEmptyArray, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';
-import { nonEmptyTexts, systemMessages } from '../shared/encode.js';
+import { encodeSystemMessages, nonEmptyTexts } from '../shared/encode.js';
 import { withMessageOptions } from '../shared/providerOptions.js';
 import { toolResultContent } from '../shared/toolResultContent.js';
 import { encodeContent } from './content.js';
 import { provider, readProviderData } from './providerData.js';
 
 /** Encodes the system messages as `system_instruction`; undefined if there are none. */
-export function encodeInstructions(messages: readonly Message[]): string | undefined {
-  const texts = systemMessages(messages).flatMap(nonEmptyTexts);
-  return texts.length > 0 ? texts.join('\n\n') : undefined;
-}
+export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system) =>
+  nonEmptyArray(system.flatMap(nonEmptyTexts))?.join('\n\n'),
+);
 
 /**
  * Encodes a conversation as the steps of `input` (`Step` of the SDK). Nothing of it is stored at Google: thoughts and

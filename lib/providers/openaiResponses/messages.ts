@@ -6,7 +6,7 @@ import { providerDataOf, toolCallsOf } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import { shortCallId } from '../shared/callIds.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';
-import { nonEmptyTexts, systemMessages } from '../shared/encode.js';
+import { encodeSystemMessages, nonEmptyTexts } from '../shared/encode.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { encodeResult } from './clientOutputs.js';
 import { encodeContent } from './files.js';
@@ -19,8 +19,7 @@ import type { MapCallId } from './replay.js';
  *
  * @throws ConfigurationError `options` for provider options of the system prompt: `instructions` is a text.
  */
-export function encodeInstructions(messages: readonly Message[]): string | undefined {
-  const system = systemMessages(messages);
+export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system) => {
   const owners = system.flatMap((message) => [message, ...message.parts.filter((part) => part.type === 'text')]);
   if (owners.some(({ providerOptions }) => providerOptions?.[provider])) {
     throw new ConfigurationError(
@@ -31,7 +30,7 @@ export function encodeInstructions(messages: readonly Message[]): string | undef
   }
   const texts = system.flatMap(nonEmptyTexts);
   return nonEmptyArray(texts)?.join('\n\n');
-}
+});
 
 export interface InputOptions {
   readonly stored: boolean;
