@@ -1,3 +1,4 @@
+import { growing } from '../../core/growing.js';
 import { asArray, nonEmptyString, objectOrEmpty, omit, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { providerDataOf } from '../../core/message.js';
@@ -97,7 +98,10 @@ export function readContainerId(item: JsonObject): string | undefined {
  * Returns the id of the container that the conversation's code last ran in, which contains its files and variables;
  * undefined if no code has run.
  */
-export function findLastContainer(messages: readonly Message[]): string | undefined {
-  const items = messages.flatMap((message) => providerDataOf(message, provider));
-  return items.map(readContainerId).findLast((id) => id !== undefined);
-}
+export const findLastContainer = /* @__PURE__ */ growing<Message, string | undefined>(
+  undefined,
+  (last, message) =>
+    providerDataOf(message, provider)
+      .map(readContainerId)
+      .findLast((id) => id !== undefined) ?? last,
+);

@@ -16,12 +16,15 @@ export type ToolResultContent = { readonly type: 'text'; readonly text: string }
  * @returns The contents in order. A result without files is one text.
  */
 export function toolResultContent(part: ToolResultPart): readonly OfType<Part, 'text' | 'file'>[] {
-  const items: readonly JsonValue[] = Array.isArray(part.result)
-    ? (part.result as readonly JsonValue[])
-    : [part.result ?? null];
-  if (!items.some(isFilePart)) return [{ type: 'text', text: resultText(part) }];
-  return items.map((item) => (isFilePart(item) ? item : { type: 'text', text: textOfItem(item) }));
+  if (fileItems(part).length === 0) return [{ type: 'text', text: resultText(part) }];
+  return itemsOf(part).map((item) => (isFilePart(item) ? item : { type: 'text', text: textOfItem(item) }));
 }
+
+/** The files of a result. */
+export const fileItems = (part: ToolResultPart): readonly FilePart[] => itemsOf(part).filter(isFilePart);
+
+const itemsOf = ({ result = null }: ToolResultPart): readonly JsonValue[] =>
+  Array.isArray(result) ? (result as readonly JsonValue[]) : [result];
 
 function textOfItem(item: JsonValue): string {
   if (typeof item === 'string') return item;
