@@ -13,8 +13,17 @@ export const customEvent = ({ type, ...value }: StreamEvent): CustomEvent => ({
 
 export function restoreEvent({ name, value }: CustomEvent): StreamEvent | undefined {
   const type = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : '';
-  return excludedTypes.has(type) || !isRecord(value) ? undefined : { ...value, type };
+  if (excludedTypes.has(type) || !isRecord(value)) return undefined;
+  const content = contents.get(type);
+  return content === undefined || isRecord(value[content]) ? { ...value, type } : undefined;
 }
+
+/** The fields whose objects a view shows. */
+const contents: ReadonlyMap<string, string> = new Map([
+  ['file', 'file'],
+  ['source', 'source'],
+  ['nested', 'event'],
+]);
 
 /** The types that no custom event may have: AG-UI has types for them, or they do not leave a server. */
 const excludedTypes: ReadonlySet<string> = new Set([
