@@ -21,7 +21,7 @@ import { RemoteRun } from './remoteRun.js';
 const texts = ['messageId', 'delta', 'toolCallId', 'toolCallName'] as const;
 
 /** Whether the fields of a text or a call that a view shows are texts, as far as they are there. */
-const hasTexts = (event: StreamEvent & { readonly [field in (typeof texts)[number]]?: unknown }): boolean =>
+const hasTexts = (event: StreamEvent & Partial<Readonly<Record<(typeof texts)[number], unknown>>>): boolean =>
   !/^(TEXT|REASONING|TOOL)_/.test(event.type) || texts.every((field) => typeof (event[field] ?? '') === 'string');
 
 export const notAnEvent = (data: string) =>

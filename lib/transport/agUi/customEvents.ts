@@ -1,5 +1,6 @@
 import type { StreamEvent } from '../../core/event.js';
 import { isRecord } from '../../core/json/json.js';
+import { hasForm } from '../eventForm.js';
 import type { CustomEvent } from './protocol.js';
 
 /** The prefix of the names of custom events. The type of the event follows it. */
@@ -14,16 +15,9 @@ export const customEvent = ({ type, ...value }: StreamEvent): CustomEvent => ({
 export function restoreEvent({ name, value }: CustomEvent): StreamEvent | undefined {
   const type = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : '';
   if (excludedTypes.has(type) || !isRecord(value)) return undefined;
-  const content = contents.get(type);
-  return content === undefined || isRecord(value[content]) ? { ...value, type } : undefined;
+  const event = { ...value, type };
+  return hasForm(event) ? event : undefined;
 }
-
-/** The fields whose objects a view shows. */
-const contents: ReadonlyMap<string, string> = new Map([
-  ['file', 'file'],
-  ['source', 'source'],
-  ['nested', 'event'],
-]);
 
 /** The types that no custom event may have: AG-UI has types for them, or they do not leave a server. */
 const excludedTypes: ReadonlySet<string> = new Set([

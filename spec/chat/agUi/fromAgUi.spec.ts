@@ -311,16 +311,6 @@ describe('fromAgUi', () => {
     expect(read(...before, broken, finished).error).toMatchObject({ name: 'ProtocolError', reason: 'frame' });
   });
 
-  it.each(['file', 'source', 'nested'])(
-    'fromAgUi takes a custom event for one of others: %s without content',
-    (type) => {
-      const custom = event({ type: 'CUSTOM', name: `rivulet.${type}`, value: { id: 'c', name: 'f', [type]: null } });
-      const { values } = read(custom, finished);
-      expect(values).toContain(custom);
-      expect(typesOf(values)).not.toContain(type);
-    },
-  );
-
   it('fromAgUi fails with a text if RUN_ERROR has none', () => {
     expect(read(event({ type: 'RUN_ERROR', message: { a: 1 }, code: ['x'] })).error).toMatchObject({
       code: 'internal',
