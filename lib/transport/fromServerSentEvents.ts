@@ -13,6 +13,7 @@ import { mergeHeaders } from '../protocol/request.js';
 import { createSseReader } from '../protocol/sse.js';
 import type { Frame } from '../protocol/wire.js';
 import { createRestorer } from './compactEvents.js';
+import { hasForm } from './eventForm.js';
 import {
   answerTimeout,
   createRetryDelay,
@@ -218,7 +219,7 @@ function longestSilence(hello: string): number | undefined {
 function restoreEvent(restore: (event: StreamEvent) => StreamEvent, data: string): StreamEvent {
   const event = tryParseJson(data);
   try {
-    if (isRecord(event) && typeof event['type'] === 'string') return restore(event as unknown as StreamEvent);
+    if (isRecord(event) && hasForm(event)) return restore(event as unknown as StreamEvent);
   } catch {
     // An incomplete event: a message without parts, a text without text.
   }

@@ -174,6 +174,15 @@ const options: Readonly<Record<string, Use>> = {
 /** The provider judges these: only what JSON cannot contain is wrong. */
 const isSent = (name: string) => /^(RequestSettings|Prices)\./.test(name);
 
+/** A list of positions, and what would be the prices of a model that is called `input`. */
+const accepted: Readonly<Record<string, string>> = {
+  'Behaviour.cut': '[5]',
+  'Prices.input': '{}',
+  'Prices.output': '{}',
+  'Prices.cacheWriteInput': '{}',
+  'Prices.longCacheWriteInput': '{}',
+};
+
 /** Options that users cannot pass, those that go to another library, and a header. */
 const internal =
   /^(FirstFailures\.retryAfter|AgentSettings|BodyOptions|CallSettings|ConnectionOptions|FramingOptions|GuardOptions|InspectServerOptions|InspectorLimits|RunLifeOptions|McpCallOptions|RoundSettings)\b/;
@@ -207,16 +216,23 @@ describe('numeric options', () => {
     ['NaN', NaN],
     ['-1', -1],
     ['"3"', '3'],
+    ['an empty text', ''],
+    ['null', null],
+    ['true', true],
+    ['[5]', [5]],
+    ['{}', {}],
+    ['1n', 1n],
+    ['-Infinity', -Infinity],
   ] as const;
   const rows = Object.keys(options).flatMap((name) =>
     values
-      .filter(([shown]) => shown !== '-1' || !isSent(name))
+      .filter(([shown]) => !(shown.startsWith('-') && isSent(name)) && accepted[name] !== shown)
       .map(([shown, value]) => ({ name, shown, value, use: options[name] ?? none })),
   );
   it.each(rows)('requireNumber refuses $shown as $name', async ({ value, use }) => {
     const refused = await outcome(use, value);
     expect(isRecord(refused) ? refused['message'] : refused).toMatch(
-      /is (NaN|-1|of the type string)\.|this is run (NaN|-1|3)\./,
+      /is (NaN|-1|-Infinity|null|of the type \w+)\.|this is run /,
     );
     expect(refused).toMatchObject({ name: 'ConfigurationError' });
   });
