@@ -48,7 +48,7 @@ import { publicEvents } from './publicEvents.js';
 import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
 import type { SharedRun } from './runs/sharedRun.js';
 
-const DEFAULT_HISTORY_BYTES = 4_194_304;
+const DEFAULT_HISTORY_BYTES = 33_554_432;
 
 /** The kernel of a service: the functions that all protocols share. */
 export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {

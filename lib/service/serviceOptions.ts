@@ -28,7 +28,7 @@ export interface ServiceOptions<C>
   readonly owner?: ((context: C) => string) | undefined;
   /** The size of a request that is answered with 413, in bytes. */
   readonly maxBodyBytes?: number | undefined;
-  /** The size of the stored conversation before a run, in bytes. A longer one is refused with 413. Default: 4 MiB. */
+  /** The size of the stored conversation before a run, in bytes. A longer one is refused with 413. Default: 32 MiB. */
   readonly maxHistoryBytes?: number | undefined;
 }
 

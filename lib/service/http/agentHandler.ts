@@ -20,6 +20,8 @@ import { publicEvents } from '../publicEvents.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 import type { StoredRun } from '../ports/runStore.js';
 import { RequestError } from './requestError.js';
+import { fetchedPart, fileResponse, insertFiles, runsOfFiles } from './runFiles.js';
+import { MAX_PROMPT_BYTES, readFileAddress } from '../../transport/runFiles.js';
 import { createService } from '../service.js';
 import { notWaiting, returnCheckpoint, takeCheckpoint } from '../runs/takeCheckpoint.js';
 import { rejectForbiddenEdits } from './argumentEdits.js';
@@ -90,6 +92,8 @@ export interface RunExecutor<C> extends AgentHandler {
  *   one call, and the run continues.
  * - `PATCH` with `input` sends a prompt to a run that has not ended: 204, or 404. It joins the run at the end of the
  *   turn, as a message of the user; at most 100 messages do. One that arrives after the last turn has no effect.
+ * - `GET` with `?file=ID.N` returns the N-th file of the input and the messages of a run. A prompt may name a file by
+ *   this address: a page sends each file once.
  * - With `chats`, `GET` lists and opens the chats of a user, and `PUT`, `PATCH` and `DELETE` with `?chat=ID` change
  *   one.
  * - A browser receives what is allowed: no error text of a tool or a provider, no unknown metadata, no signatures.
@@ -104,9 +108,9 @@ export interface RunExecutor<C> extends AgentHandler {
  * @param agent The agent that `createAgent` returns.
  * @param options `context` and `owner` (default: every request is allowed, and all users are one owner), `store` and
  * `log` (default: in memory), `checkpoints` (default: false), `grace` and `keep` in milliseconds (default: 60000 each),
- * `maxBodyBytes` (default: 1000000), `heartbeat` in milliseconds (default: 15000), `exposeToolErrors` (default: false),
+ * `maxBodyBytes` (default: 20 MiB), `heartbeat` in milliseconds (default: 15000), `exposeToolErrors` (default: false),
  * `exposeMetadata`, `allowFileUrl` (default: https), `allowedHosts` and `allowedOrigins` (default: any),
- * `maxHistoryBytes` (default: 4194304), `maxRunsPerOwner` (default: 100), `budget` of each owner (default: none),
+ * `maxHistoryBytes` (default: 32 MiB), `maxRunsPerOwner` (default: 100), `budget` of each owner (default: none),
  * `chats` (default: none), `describeError`, `onError`.
  * @returns The handler. It answers 400 to any other request, and 403, 405, 408, 409, 413, 421, 429 or 503; the Promise
  * does not reject.
@@ -122,7 +126,7 @@ export function agentHandler<C = undefined>(
 export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHandlerOptions<C>): RunExecutor<C> {
   const { durable } = agent;
   const isDurable = durable !== undefined;
-  const service = createService<C>({ ...options, isDurable }, 1_000_000);
+  const service = createService<C>({ ...options, isDurable }, MAX_PROMPT_BYTES);
   const checkpoints = !isDurable && (options.checkpoints ?? false);
   const isResumable = checkpoints || isDurable;
   const { store, log } = service;
@@ -174,6 +178,8 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
     // A client that has received nothing but the start may start again, in another process too.
     const lastId = headers.get('last-event-id') ?? '';
     const after = ['', '0'].includes(lastId) ? undefined : lastId;
+    const file = method === 'GET' ? readFileAddress(request.url) : undefined;
+    if (file) return fileResponse(file, authorize(request), service);
     if (chats && isForChats(request)) return answerChats(chats, request);
     if (!['POST', 'PATCH', 'DELETE'].includes(method))
       throw new RequestError(405, 'Send POST, PATCH or DELETE.', { allow: 'POST, PATCH, DELETE' });
@@ -183,7 +189,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
         (method === 'DELETE' ? of('') : service.readBody(request)).pipe(
           map(readRequest),
           tap((body) => {
-            requireFileUrls(body, options);
+            requireFileUrls(fetchedPart(method, body), options);
             if (body.resume !== undefined) rejectForbiddenEdits(body.answers.decisions, options);
           }),
           concatMap((body) =>
@@ -225,35 +231,32 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
 
   const planStart = (
     id: string,
-    { input, history }: Pick<StartRequest, 'input' | 'history'>,
+    request: Pick<StartRequest, 'input' | 'history'>,
     { owner, context }: Client<C>,
     before?: StoredRun,
   ): Observable<RunPlan> =>
-    service
-      .findAll(
-        history.map((run) => run.id),
-        owner,
-      )
-      .pipe(
-        map((runs) => {
-          // An unknown run contributes only its prompt: the page shows it, but its request never arrived.
-          const findRecord = (run: EarlierRun) => runs.get(run.id)?.record ?? run;
-          const messages = history.map(findRecord).flatMap(messagesOfRecord);
-          const kept = history.map((run) => (runs.has(run.id) ? { id: run.id, input: [] } : run));
-          const lost = history.filter((run) => run.hasBegun && !runs.has(run.id)).map((run) => run.id);
-          const options = { context, fragments: true, checkpoints, runId: id, history: messages } as const;
-          return {
-            record: { id, owner, input, history: kept, begun: before?.record.begun },
-            stored: before,
-            context,
-            events: (controls, wrapTurn) =>
-              concat(
-                lost.length > 0 ? of({ type: HISTORY_LOST_EVENT, runs: lost }) : EMPTY,
-                continued(before, agent.stream(input, { ...options, ...controls, wrapTurn })),
-              ),
-          };
-        }),
-      );
+    service.findAll([...request.history.map((run) => run.id), ...runsOfFiles(request.input)], owner).pipe(
+      map((runs) => {
+        const input = insertFiles(request.input, runs);
+        const { history } = request;
+        // An unknown run contributes only its prompt: the page shows it, but its request never arrived.
+        const findRecord = (run: EarlierRun) => runs.get(run.id)?.record ?? run;
+        const messages = history.map(findRecord).flatMap(messagesOfRecord);
+        const kept = history.map((run) => (runs.has(run.id) ? { id: run.id, input: [] } : run));
+        const lost = history.filter((run) => run.hasBegun && !runs.has(run.id)).map((run) => run.id);
+        const options = { context, fragments: true, checkpoints, runId: id, history: messages } as const;
+        return {
+          record: { id, owner, input, history: kept, begun: before?.record.begun },
+          stored: before,
+          context,
+          events: (controls, wrapTurn) =>
+            concat(
+              lost.length > 0 ? of({ type: HISTORY_LOST_EVENT, runs: lost }) : EMPTY,
+              continued(before, agent.stream(input, { ...options, ...controls, wrapTurn })),
+            ),
+        };
+      }),
+    );
 
   /** Resumes a run that waits, as another run. */
   const resume = (id: string, request: ResumeRequest, client: Client<C>): Observable<Response> =>

@@ -88,7 +88,7 @@ interface ChatRun {
  * @param options `tools`: the tools of the agent, to know those that run in the browser. `context` and `owner`
  * (default: every request is allowed, and all users are one owner), `store` (default: in memory), `grace` and `keep`
  * (default: 0), `allowedHosts` and `allowedOrigins` (default: any), `allowFileUrl` (default: https), `maxBodyBytes`
- * (default: 4 MB), `maxHistoryBytes` (default: 4 MB), `maxRunsPerOwner` (default: 100), `budget` of each owner
+ * (default: 4 MB), `maxHistoryBytes` (default: 32 MiB), `maxRunsPerOwner` (default: 100), `budget` of each owner
  * (default: none), and the options of `uiMessageResponse`.
  * @returns The handler. Its Promise does not reject.
  */
