@@ -40,8 +40,8 @@ export interface ChatCopies {
   fetch(id: string): Observable<OpenedChat>;
   /**
    * Writes the copy of a chat to the service: now, and whenever it has changed. One tab does this at a time, for the
-   * changes of all tabs; the next one goes on when that is closed. It emits and fails as `RemoteChats.keep` does: a chat
-   * that was deleted, by whatever device, is not written again, also after a reload.
+   * changes of all tabs; the next one goes on when that is closed. It emits and fails as `RemoteChats.keep` does: a
+   * chat that was deleted, by whatever device, is not written again, also after a reload.
    *
    * @param id The id of the chat.
    * @param changed$ Emits when this tab or another one may have changed the copy. A value of `persist` is written also
@@ -72,7 +72,8 @@ export interface ChatCopies {
  *
  * @param chats What `remoteChats` returns.
  * @param storage `localStorage`, or an object with its methods.
- * @param keyOf Returns the key of the copy of a chat. Default: its id. With ` version`, it is the key of what the service has of it.
+ * @param keyOf Returns the key of the copy of a chat. Default: its id. With ` version`, it is the key of what
+ * the service has of it.
  * @returns The copies.
  */
 export function chatCopies(

@@ -150,7 +150,7 @@ function createConversation(
 ): Conversation {
   const saved = readSaved(options.saved);
   const savedError = omitUndefined({ savedError: saved.savedError });
-  const exchanges = createExchanges(saved.exchanges, saved.selected);
+  const exchanges = createExchanges(saved.exchanges, saved.selected, agent);
   const savedPrompts = (saved.queued ?? []).map(promptCommand);
   const changed = (): void => emit();
   const queue = createCommandQueue(options.whenBusy ?? 'concat', changed, savedPrompts, (input) => runs.offer(input));
@@ -186,8 +186,7 @@ function createConversation(
     runs.answer(callId, answer);
   }
 
-  const save = (): SavedConversation =>
-    savedConversation(exchanges.save(agent.join !== undefined), exchanges.selected(), queue.prompts());
+  const save = (): SavedConversation => savedConversation(exchanges.save(), exchanges.selected(), queue.prompts());
 
   /** Executes the commands. Emits nothing, and completes when `prompts$` has completed and all runs have ended. */
   const executed = defer(() =>
@@ -214,7 +213,7 @@ function createConversation(
     save,
     edit,
     send: (input) => queue.add(newPrompt(input)),
-    regenerate: (id = exchanges.selected() ?? '') => edit(id, exchanges.get(id).input),
+    regenerate: (id = exchanges.selected() ?? '') => edit(id, exchanges.inputOf(id)),
     decide: (callId, decision) => answerCall(callId, { decisions: { [callId]: decision } }),
     answer: (callId, result) => answerCall(callId, { results: { [callId]: result } }),
     cancel(callId) {

@@ -5,6 +5,7 @@ import type { StreamEvent } from '../core/event.js';
 import type { Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
+import type { RunFile } from '../transport/runFiles.js';
 
 /** Options that a conversation passes to its agent. A local agent needs `history`, and a remote one the ids. */
 export interface ConversationRunOptions {
@@ -43,6 +44,8 @@ export interface ConversationAgent {
    * Joins a run that does not end with the page, and emits its events from its start. Absent if runs end with the page.
    */
   join?(id: string, options: RunNotifiers): Observable<StreamEvent>;
+  /** Returns the address at which the server has a file of a run. Absent if it has none: files are stored here. */
+  readonly fileAddress?: ((file: RunFile) => string) | undefined;
 }
 
 export type RunNotifiers = Pick<ConversationRunOptions, 'stop' | 'cancel' | 'prompts'>;

@@ -3,6 +3,8 @@ import type { Checkpoint } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { Message } from '../core/message.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
+import type { ConversationAgent } from './conversationAgent.js';
+import { packFiles } from './savedFiles.js';
 import type { ToolCallView, View, ViewStatus } from '../operators/view/view.js';
 import { callsOf, changeCall, textsOf, viewOf, waitingCalls } from '../operators/view/view.js';
 
@@ -49,7 +51,11 @@ const openStatuses: readonly ViewStatus[] = ['sending', 'runningTools', 'waiting
 
 export type Exchanges = ReturnType<typeof createExchanges>;
 
-export function createExchanges(saved: readonly Exchange[], last: string | undefined) {
+export function createExchanges(
+  saved: readonly Exchange[],
+  last: string | undefined,
+  agent: Pick<ConversationAgent, 'join' | 'fileAddress'> = {},
+) {
   const byId = new Map(saved.map((exchange) => [exchange.id, exchange]));
   /** The emitted views, so that unchanged exchanges keep their identity. */
   const shown = new Map<string, { readonly source: View; readonly view: ExchangeView }>();
@@ -90,6 +96,8 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     update(id, { answers: mergeAnswers(answers, answer), ...pending });
   }
 
+  const pack = (exchange: Exchange): Exchange => packFiles(exchange, agent.fileAddress);
+
   return {
     get,
     update,
@@ -101,6 +109,9 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     revision: () => revision,
 
     selected: () => last,
+
+    /** The input of an exchange, to send it again: the files that the server has are not sent again. */
+    inputOf: (id: string): readonly Message[] => pack(get(id)).input,
 
     waiting: (): readonly ToolCallView[] =>
       open().flatMap((exchange) => openCalls(exchange).filter(({ id }) => ownerOf(id, open()) === exchange)),
@@ -143,7 +154,8 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     },
 
     /** A run that can be joined is saved as it was at its start: what is saved changes only if it starts or ends. */
-    save: (canJoin: boolean): readonly Exchange[] => [...byId.values()].map(canJoin ? withoutProgress : (all) => all),
+    save: (): readonly Exchange[] =>
+      [...byId.values()].map((exchange) => pack(agent.join ? withoutProgress(exchange) : exchange)),
   };
 }
 

@@ -30,8 +30,8 @@ interface PersistOptions {
  * @param storage `localStorage`, or an object with its two methods.
  * @param key The key of the conversation.
  * @param options `onError` for a storage without room (default: ignored).
- * @returns An Observable of the values to store, also of one for which there was no room: the next change stores it, too.
- * It stores as long as it is subscribed, and fails only if `getItem` throws, since the browser forbids the storage.
+ * @returns An Observable of the values to store, also of one for which there was no room: the next change stores it,
+ * too. It stores as long as it is subscribed, and fails only if `getItem` throws: the browser forbids the storage.
  */
 export function persist(
   chat: Conversation,

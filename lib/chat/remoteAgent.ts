@@ -17,19 +17,29 @@ import {
   throwError,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { errorText, StreamInterruptedError } from '../core/errors.js';
+import { errorText, HttpError, StreamInterruptedError } from '../core/errors.js';
 import type { ReconnectingEvent, Reconnection } from '../core/connectionEvents.js';
 import type { StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
 import { fromServerSentEvents, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
-import { createRetryDelay, pageRequest, requireReconnection, statusError } from '../transport/pageRequest.js';
+import { fileAddress, filesIn, MAX_PROMPT_BYTES } from '../transport/runFiles.js';
+import { textsOf } from '../operators/view/view.js';
+import { requireNumber } from '../core/options.js';
+import type { Message } from '../core/message.js';
+import { createRetryDelay, pageRequest, requireReconnection, SERVER, statusError } from '../transport/pageRequest.js';
 import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromServerSentEvents.js';
 
 /** Options of `remoteAgent`. */
 export interface RemoteAgentOptions
-  extends Omit<FromServerSentEventsOptions, 'onReconnect' | 'joins'>, Pick<RunRequest, 'headers'> {}
+  extends Omit<FromServerSentEventsOptions, 'onReconnect' | 'joins'>, Pick<RunRequest, 'headers'> {
+  /**
+   * The size of the files of a prompt, in base64, that is refused before it is sent: the `maxBodyBytes` of the service.
+   * Default: 20 MiB.
+   */
+  readonly maxBodyBytes?: number | undefined;
+}
 
 /** The interval at which `stop` asks again for a run that the server does not know yet, in milliseconds. */
 const STOP_INTERVAL = 250;
@@ -49,11 +59,15 @@ const STOP_INTERVAL = 250;
  *
  * @param url The URL of the handler, absolute or relative to the page.
  * @param options `headers` (default: none), `retries` (default: 5), `retryDelay` in milliseconds (default: 1000),
- * `fetch`.
+ * `maxBodyBytes` (default: 20 MiB), `fetch`.
  * @returns The agent.
  */
-export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOptions = {}): ConversationAgent {
+export function remoteAgent(
+  url: string,
+  { headers, maxBodyBytes = MAX_PROMPT_BYTES, ...options }: RemoteAgentOptions = {},
+): ConversationAgent {
   requireReconnection(options);
+  requireNumber('maxBodyBytes', maxBodyBytes, 0);
   const run = (
     id: string,
     body: RunRequest['body'],
@@ -109,12 +123,30 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
       catchError((thrown: unknown) => throwError(() => notStopped(errorText(thrown)))),
     );
   return {
-    stream: (input, { id, earlier, ...notifiers }) =>
-      run(id, { input: messagesOf(input), history: earlier.slice(-MAX_EARLIER_RUNS) }, notifiers),
+    stream(prompt, { id, earlier, ...notifiers }) {
+      const input = messagesOf(prompt);
+      const size = sizeOfFiles(input);
+      if (size > maxBodyBytes) return throwError(() => tooLarge(size, maxBodyBytes));
+      const history = earlier.slice(-MAX_EARLIER_RUNS);
+      // The files of prompts that have not arrived must not keep this one from the service.
+      const isLong = size + sizeOfFiles(history.flatMap((before) => before.input)) > maxBodyBytes;
+      const sent = isLong ? history.map((before) => ({ ...before, input: textsOf(before.input) })) : history;
+      return run(id, { input, history: sent }, notifiers);
+    },
     resume: (_, { id, earlier, decisions, results, errors, ...notifiers }) =>
       run(id, { resume: earlier.at(-1)?.id, decisions, results, errors }, notifiers),
     join: (id, notifiers) => run(id, {}, notifiers),
+    fileAddress: (file) => fileAddress(url, file),
   };
+}
+
+const sizeOfFiles = (messages: readonly Message[]): number =>
+  filesIn(messages).reduce((sum, { data = '' }) => sum + data.length, 0);
+
+function tooLarge(size: number, max: number): HttpError {
+  const [all, most] = [size, max].map((bytes) => Math.ceil(bytes / 1e5) / 10);
+  const message = `The files of this message have ${all} MB, at most ${most} MB can be sent. Attach fewer or smaller.`;
+  return new HttpError(message, { provider: SERVER, status: 413, retryable: false });
 }
 
 const notStopped = (reason: string) =>

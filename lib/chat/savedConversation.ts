@@ -3,6 +3,7 @@ import { isRecord, tryParseJson } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { QueuedPrompt } from './commandQueue.js';
 import type { Exchange } from './exchanges.js';
+import { unpackFiles } from './savedFiles.js';
 
 /** A conversation as plain JSON: it shows again what was seen, in this page or another one. */
 export interface SavedConversation {
@@ -32,7 +33,9 @@ export function readSaved(
 ): SavedConversation & { readonly savedError?: JsonObject } {
   const empty = savedConversation([]);
   const stored = typeof saved === 'string' ? tryParseJson(saved) : (saved ?? empty);
-  return isSavedConversation(stored) ? stored : { ...empty, savedError: unreadableConversation().toJSON() };
+  return isSavedConversation(stored)
+    ? { ...stored, exchanges: stored.exchanges.map(unpackFiles) }
+    : { ...empty, savedError: unreadableConversation().toJSON() };
 }
 
 /** Whether `save` returned a value. An exchange comes after the one that it continues, so there is no cycle. */

@@ -39,7 +39,7 @@ import { memoryStore } from './stores/memory/memoryStore.js';
 /** How often the work for a request is retried when another process changes its record. */
 const WORK_RETRIES = 5;
 
-const DEFAULT_HISTORY_BYTES = 4_194_304;
+const DEFAULT_HISTORY_BYTES = 33_554_432;
 
 export type KernelOptions<C> = ServiceOptions<C> & { readonly agent?: ServedAgent<C> | undefined };
 

@@ -116,6 +116,8 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
     let hasStarted = false;
     const { headers, body = {} } = request;
     const content = JSON.stringify(body);
+    /** After the first event, the server only joins the run: files are not sent again. */
+    const hasJoined = () => joins && lastEventId !== undefined && lastEventId !== '0';
     const connect = requestHeaders(request).pipe(
       switchMap((own) =>
         post({
@@ -125,7 +127,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
             [RUN_ID_HEADER]: runId,
             ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
           }),
-          body: content,
+          body: hasJoined() ? '{}' : content,
           accept: 'text/event-stream',
           fetch,
           failures: serverFailures,

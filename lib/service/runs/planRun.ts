@@ -7,6 +7,7 @@ import type { StreamEvent } from '../../core/event.js';
 import type { EarlierRun } from '../../transport/earlierRun.js';
 import type { StartRequest } from '../http/agentRequest.js';
 import { RequestError } from '../http/requestError.js';
+import { insertFiles, runsOfFiles } from '../http/runFiles.js';
 import type { Kernel } from '../kernel.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
 import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
@@ -21,13 +22,15 @@ import { RunNotFoundError } from './runErrors.js';
 export const planStart = <C>(
   kernel: Kernel<C>,
   id: string,
-  { input, history }: Pick<StartRequest, 'input' | 'history'>,
+  request: Pick<StartRequest, 'input' | 'history'>,
   { owner, context }: Client<C>,
   before?: StoredRun,
 ): Observable<RunPlan> => {
-  const ids = history.map((run) => run.id);
+  const { history } = request;
+  const ids = [...history.map((run) => run.id), ...runsOfFiles(request.input)];
   return kernel.access.findAll(ids, owner).pipe(
     map((runs) => {
+      const input = insertFiles(request.input, runs);
       // An unknown run contributes only its prompt: the page shows it, but its request never arrived.
       const findRecord = (run: EarlierRun) => runs.get(run.id)?.record ?? run;
       const messages = history.map(findRecord).flatMap(messagesOfRecord);
