@@ -18,7 +18,7 @@ const chat = agentHandler(durableAgent<User>({ client, store, log }), {
   context: userOf,
   owner: ({ id }) => id,
   chats: keepChats(chats),
-  allowedHosts: ['127.0.0.1', 'localhost'], // the names of your service
+  browser: { allowedHosts: ['127.0.0.1', 'localhost'] }, // the names of your service
 });
 const answer = nodeListener(chat);
 const files = await (process.env['PAGE'] === 'angular' ? builtPage() : pageFiles());

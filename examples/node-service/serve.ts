@@ -20,9 +20,9 @@ export interface ServeOptions extends AgentHandlerOptions {
  * @returns The URL, and a function that stops the runs, and the service when their readers know it.
  */
 export async function serve(agent: Agent, { port = 0, page, ...options }: ServeOptions) {
-  const allowedHosts = ['127.0.0.1', 'localhost']; // no name of a stranger leads here
+  const browser = { allowedHosts: ['127.0.0.1', 'localhost'] }; // no name of a stranger leads here
   const chats = keepChats(memoryStore()); // for all devices of a user, until the service ends
-  const chat = agentHandler(agent, { allowedHosts, chats, ...options });
+  const chat = agentHandler(agent, { browser, chats, ...options });
   const answer = nodeListener(chat);
   const files = await page();
   const server = createServer((request, response) => {

@@ -163,7 +163,7 @@ function createConversation(
 ): Conversation {
   const saved = readSaved(options.saved);
   const savedError = omitUndefined({ savedError: translate(saved.savedError, options.messages) });
-  const exchanges = createExchanges(saved.exchanges, saved.selected, options.messages);
+  const exchanges = createExchanges(saved.exchanges, saved.selected, agent, options.messages);
   const savedPrompts = (saved.queued ?? []).map(promptCommand);
   const changed = (): void => emit();
   const queue = createCommandQueue(options.whenBusy ?? 'concat', changed, savedPrompts, (input) => runs.offer(input));
@@ -198,8 +198,7 @@ function createConversation(
     runs.answer(callId, answer);
   }
 
-  const save = (): SavedConversation =>
-    savedConversation(exchanges.save(agent.join !== undefined), exchanges.selected(), queue.prompts());
+  const save = (): SavedConversation => savedConversation(exchanges.save(), exchanges.selected(), queue.prompts());
 
   const joinLost = (id: string, isQuiet: boolean): void => {
     if (!isQuiet || queue.isIdle()) queue.add(createCommand((stop) => runs.joinLost(id, stop, isQuiet), 'join'));
@@ -224,7 +223,7 @@ function createConversation(
     save,
     edit,
     send: (input) => queue.add(newPrompt(input)),
-    regenerate: (id = exchanges.selected() ?? '') => edit(id, exchanges.get(id).input),
+    regenerate: (id = exchanges.selected() ?? '') => edit(id, exchanges.inputOf(id)),
     decide: (callId, decision) => answerCall(callId, { decisions: { [callId]: decision } }),
     answer: (callId, result) => answerCall(callId, { results: { [callId]: result } }),
     cancel(callId) {

@@ -7,6 +7,7 @@ import type { Input } from '../core/input.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
+import type { RunFile } from '../transport/runFiles.js';
 
 /** Options that a conversation passes to its agent. A local agent needs `history`, and a remote one the ids. */
 export interface ConversationRunOptions {
@@ -53,6 +54,8 @@ export interface ConversationAgent {
    * ignore their notifier. Absent if that notifier is enough.
    */
   stop?(id: string): Observable<never>;
+  /** Returns the address at which the server has a file of a run. Absent if it has none: files are stored here. */
+  readonly fileAddress?: ((file: RunFile) => string) | undefined;
 }
 
 export type RunNotifiers = Pick<ConversationRunOptions, 'stop' | 'cancel' | 'prompts' | 'reconnect'>;

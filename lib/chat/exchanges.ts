@@ -5,6 +5,8 @@ import { omitUndefined } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
+import type { ConversationAgent } from './conversationAgent.js';
+import { packFiles } from './savedFiles.js';
 import type { ToolCallView, View, ViewStatus } from '../operators/view/view.js';
 import { callsOf, changeCall, textsOf, viewOf, waitingCalls } from '../operators/view/view.js';
 
@@ -100,7 +102,12 @@ const shownFields = ['view', 'lost', 'notice'] as const;
 
 export type Exchanges = ReturnType<typeof createExchanges>;
 
-export function createExchanges(saved: readonly Exchange[], last: string | undefined, sentences: ErrorSentences = {}) {
+export function createExchanges(
+  saved: readonly Exchange[],
+  last: string | undefined,
+  agent: Pick<ConversationAgent, 'join' | 'fileAddress'> = {},
+  sentences: ErrorSentences = {},
+) {
   const byId = new Map(saved.map((exchange) => [exchange.id, exchange]));
   /** The emitted views, so that unchanged exchanges keep their identity. */
   const shown = new Map<string, { readonly source: Exchange; readonly view: ExchangeView }>();
@@ -141,6 +148,8 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     update(id, { answers: mergeAnswers(answers, answer), ...pending });
   }
 
+  const pack = (exchange: Exchange): Exchange => packFiles(exchange, agent.fileAddress);
+
   return {
     get,
     update,
@@ -155,6 +164,9 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     revision: () => revision,
 
     selected: () => last,
+
+    /** The input of an exchange, to send it again: the files that the server has are not sent again. */
+    inputOf: (id: string): readonly Message[] => pack(get(id)).input,
 
     waiting: (): readonly ToolCallView[] =>
       open().flatMap((exchange) => openCalls(exchange).filter(({ id }) => ownerOf(id, open()) === exchange)),
@@ -198,7 +210,8 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     },
 
     /** A run that can be joined is saved as it was at its start: what is saved changes only if it starts or ends. */
-    save: (canJoin: boolean): readonly Exchange[] => [...byId.values()].map(canJoin ? withoutProgress : (all) => all),
+    save: (): readonly Exchange[] =>
+      [...byId.values()].map((exchange) => pack(agent.join ? withoutProgress(exchange) : exchange)),
   };
 }
 

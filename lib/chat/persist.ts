@@ -1,8 +1,9 @@
-import { concatMap, defer, EMPTY, of } from 'rxjs';
+import { defer, map, skip } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { tryParseJson } from '../core/json/json.js';
 import type { Conversation } from './conversation.js';
-import { isSavedConversation, mergeSaved } from './savedConversation.js';
+import { marksOf, mergeSaved } from './mergeSaved.js';
+import { isSavedConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 import { storeSaved } from './smallerSaved.js';
 import type { ReportError } from './smallerSaved.js';
@@ -21,15 +22,15 @@ import type { ReportError } from './smallerSaved.js';
  * ```ts
  * const chat = conversation(remoteAgent('/api/chat'), { saved: localStorage.getItem('chat') });
  * chat.view$.subscribe(render);
- * persist(chat, localStorage, 'chat', { onError: (error) => console.warn(error) }).subscribe();
+ * persist(chat, localStorage, 'chat', { onError: console.warn }).subscribe();
  * ```
  *
  * @param chat The conversation.
  * @param storage `localStorage`, or an object with its two methods.
  * @param key The key of the conversation.
- * @param options `onError`: called with what `setItem` throws. Default: nothing is called.
- * @returns An Observable of the conversation after each change, complete also if less of it is stored. It stores as
- * long as it is subscribed, and fails only with what `getItem` throws: the browser forbids the storage.
+ * @param options `onError` for a storage without room (default: ignored).
+ * @returns An Observable of the values to store, also of one for which there was no room: the next change stores it,
+ * too. It stores as long as it is subscribed, and fails only if `getItem` throws: the browser forbids the storage.
  */
 export function persist(
   chat: Conversation,
@@ -38,20 +39,14 @@ export function persist(
   { onError }: { readonly onError?: ReportError | undefined } = {},
 ): Observable<SavedConversation> {
   return defer(() => {
-    let before: SavedConversation | undefined;
-    /** What should be stored, and what is. They differ if the storage is full. */
-    let complete: SavedConversation | undefined;
-    let text: string | null = null;
+    let written = marksOf(chat.save());
     return chat.saved$.pipe(
-      concatMap((after) => {
-        const known = before;
-        before = after;
-        if (!known) return EMPTY; // the state at the start
-        const found = storage.getItem(key);
-        const stored = found === text && complete ? complete : tryParseJson(found ?? '');
-        complete = isSavedConversation(stored) ? mergeSaved(stored, known, after) : after;
-        text = storeSaved(storage, key, complete, onError) ?? found;
-        return of(complete);
+      skip(1), // the state at the start
+      map((after) => {
+        const stored = tryParseJson(storage.getItem(key) ?? '');
+        const merged = isSavedConversation(stored) ? mergeSaved(stored, written, after) : after;
+        if (storeSaved(storage, key, merged, onError)) written = marksOf(after);
+        return merged;
       }),
     );
   });

@@ -14,9 +14,11 @@ import {
   takeUntil,
   takeWhile,
   tap,
+  throwError,
   timer,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { HttpError } from '../core/errors.js';
 import { CONNECTED_EVENT } from '../core/connectionEvents.js';
 import type { Reconnection } from '../core/connectionEvents.js';
 import type { StreamEvent } from '../core/event.js';
@@ -25,14 +27,24 @@ import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
 import { NOTICE_EVENT, noticeOf } from './conversationAgent.js';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
 import { fromServerSentEvents, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
-import { createRetryDelay, pageRequest, requireReconnection, statusError } from '../transport/pageRequest.js';
+import { fileAddress, filesIn, MAX_PROMPT_BYTES } from '../transport/runFiles.js';
+import { textsOf } from '../operators/view/view.js';
+import { requireNumber } from '../core/options.js';
+import type { Message } from '../core/message.js';
+import { createRetryDelay, pageRequest, requireReconnection, SERVER, statusError } from '../transport/pageRequest.js';
 import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromServerSentEvents.js';
 
 /** Options of `remoteAgent`. */
 export interface RemoteAgentOptions
   extends
     Omit<FromServerSentEventsOptions, 'onReconnect' | 'onConnect' | 'joins' | 'reconnect'>,
-    Pick<RunRequest, 'headers'> {}
+    Pick<RunRequest, 'headers'> {
+  /**
+   * The size of the files of a prompt, in base64, that is refused before it is sent: the `maxBodyBytes` of the service.
+   * Default: 20 MiB.
+   */
+  readonly maxBodyBytes?: number | undefined;
+}
 
 /** The first delay before a server is told again about a run that it does not know yet, in milliseconds. It doubles. */
 const UNKNOWN_DELAY = 250;
@@ -55,11 +67,15 @@ const UNKNOWN_COUNT = 8;
  *
  * @param url The URL of the handler, absolute or relative to the page.
  * @param options `headers` (default: none), `retries` (default: 5), `retryDelay` in milliseconds (default: 1000),
- * `fetch`.
+ * `maxBodyBytes` (default: 20 MiB), `fetch`.
  * @returns The agent.
  */
-export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOptions = {}): ConversationAgent {
+export function remoteAgent(
+  url: string,
+  { headers, maxBodyBytes = MAX_PROMPT_BYTES, ...options }: RemoteAgentOptions = {},
+): ConversationAgent {
   requireReconnection(options);
+  requireNumber('maxBodyBytes', maxBodyBytes, 0);
   const run = (
     id: string,
     body: RunRequest['body'],
@@ -111,11 +127,29 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
       ignoreElements(),
     );
   return {
-    stream: (input, { id, earlier, ...notifiers }) =>
-      run(id, { input: messagesOf(input), history: earlier.slice(-MAX_EARLIER_RUNS) }, notifiers),
+    stream(prompt, { id, earlier, ...notifiers }) {
+      const input = messagesOf(prompt);
+      const size = sizeOfFiles(input);
+      if (size > maxBodyBytes) return throwError(() => tooLarge(size, maxBodyBytes));
+      const history = earlier.slice(-MAX_EARLIER_RUNS);
+      // The files of prompts that have not arrived must not keep this one from the service.
+      const isLong = size + sizeOfFiles(history.flatMap((before) => before.input)) > maxBodyBytes;
+      const sent = isLong ? history.map((before) => ({ ...before, input: textsOf(before.input) })) : history;
+      return run(id, { input, history: sent }, notifiers);
+    },
     resume: (_, { id, earlier, decisions, results, errors, ...notifiers }) =>
       run(id, { resume: earlier.at(-1)?.id, decisions, results, errors }, notifiers),
     join: (id, notifiers) => run(id, {}, notifiers),
     stop: (id) => tell(id, url, { method: 'DELETE' }),
+    fileAddress: (file) => fileAddress(url, file),
   };
+}
+
+const sizeOfFiles = (messages: readonly Message[]): number =>
+  filesIn(messages).reduce((sum, { data = '' }) => sum + data.length, 0);
+
+function tooLarge(size: number, max: number): HttpError {
+  const [all, most] = [size, max].map((bytes) => Math.ceil(bytes / 1e5) / 10);
+  const message = `The files of this message have ${all} MB, at most ${most} MB can be sent. Attach fewer or smaller.`;
+  return new HttpError(message, { provider: SERVER, status: 413, retryable: false });
 }

@@ -1,7 +1,8 @@
 import { catchError, concatMap, defer, EMPTY, ignoreElements, map, of, retry, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Conversation } from './conversation.js';
-import { isSavedConversation, mergeSaved, unreadableConversation } from './savedConversation.js';
+import { marksOf, mergeSaved } from './mergeSaved.js';
+import { isSavedConversation, unreadableConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 import { smallerSaved } from './smallerSaved.js';
 import type { ReportError } from './smallerSaved.js';
@@ -49,6 +50,8 @@ export interface RemoteChats {
   rename(id: string, title: string): Observable<ChatSummary>;
   /** Stops and deletes the runs of a chat, then the chat. Completes also if it was deleted before. */
   delete(id: string): Observable<never>;
+  /** Creates a chat that was deleted again. Emits it. Its runs are not restored: the model reads only the prompts. */
+  restore(id: string, saved: SavedConversation): Observable<OpenedChat>;
   /**
    * Writes each change of a conversation to the service, and emits the chat after each write, as it is there. A change
    * that another device has written meanwhile is merged, as `persist` merges those of other tabs. If writes are slow,
@@ -131,6 +134,10 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
     open,
     rename: (id, title) => request('PATCH', { chat: id }, { title }).pipe(map(({ value }) => readSummary(value, url))),
     delete: (id) => request('DELETE', { chat: id }, undefined, 404).pipe(ignoreElements()),
+    restore: (id, saved) =>
+      request('PUT', { chat: id }, { version: 0, saved, restore: true }, 409).pipe(
+        map(({ status, value }) => (status === 409 ? readChat(value, url) : { ...readSummary(value, url), saved })),
+      ),
     keep(chat, { id, version = 0, saved: openedWith = EMPTY_CONVERSATION }) {
       let known: OpenedChat = { id, title: '', updated: 0, version, saved: openedWith };
       /** What this page knew when it was written last. */
@@ -159,7 +166,7 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
 
       const write = (after: SavedConversation, conflictsLeft: number): Observable<OpenedChat> =>
         defer(() => {
-          const saved = mergeSaved(known.saved, before, after);
+          const saved = mergeSaved(known.saved, marksOf(before), after);
           return put(versionsOf(saved)).pipe(
             concatMap(({ status, value, sent }) => {
               if (status === 409 && conflictsLeft > 0) {

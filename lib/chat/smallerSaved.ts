@@ -41,11 +41,10 @@ export function storeSaved(
   key: string,
   saved: SavedConversation,
   onError?: ReportError,
-): string | undefined {
-  const store = (version: SavedConversation): string => {
-    const text = JSON.stringify(version);
-    storage.setItem(key, text);
-    return text;
+): SavedConversation | undefined {
+  const store = (version: SavedConversation): SavedConversation => {
+    storage.setItem(key, JSON.stringify(version));
+    return version;
   };
   try {
     return store(saved);

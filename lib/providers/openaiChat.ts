@@ -11,11 +11,12 @@ import { checkOpenAiEffort, checkOpenAiNoThinking } from './shared/openaiEfforts
  * An OpenAI model, used through the Chat Completions API.
  *
  * ```ts
- * openai('gpt-6.1-terra').stream({ messages: [userMessage('Name a river.')] });
+ * openaiChat('gpt-6.1-terra').stream({ messages: [userMessage('Name a river.')], thinking: false });
  * ```
  *
- * Through this API, OpenAI's models do not send their thinking. Pass other fields of the API in
- * `providerOptions.openai`. For another server that implements the API, use `openaiCompatible`: many servers expect
+ * Through this API, OpenAI's models do not send their thinking, and the newest ones accept tools only with
+ * `thinking: false`: prefer `openai`. It supports `seed`, `stopSequences` and audio models, which that does not. Pass
+ * other fields of the API in `providerOptions['openai-chat']`. For another server that implements the API, use `openaiCompatible`: many servers expect
  * their reasoning back, which this model does not send.
  *
  * @param name The model's name.

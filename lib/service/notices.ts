@@ -3,9 +3,8 @@ import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { RunResult, StreamEvent } from '../core/event.js';
 import { isResult } from '../core/eventGuards.js';
 import { RequestError } from './http/requestError.js';
-import { RunNotFoundError, RunTakenError } from './ports/runLog.js';
+import { ExecutorLostError, RunNotFoundError, RunTakenError } from './runs/runErrors.js';
 import type { RunStore } from './ports/runStore.js';
-import { ExecutorLostError } from './runs/runErrors.js';
 import { descriptionOf } from './runs/trustedDescription.js';
 
 /** Something that the operator of a service should know: print it, or log it. */

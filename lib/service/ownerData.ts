@@ -1,6 +1,7 @@
 import { concat, concatMap, count, defer, EMPTY, filter, ignoreElements, map, mergeMap, take, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { allPages } from './runs/allPages.js';
+import { isDeleted } from './chats/chatRecords.js';
 import type { ChatRecord, ChatStore } from './chats/chatStore.js';
 import type { RecordStore, StorableRecord, Stored } from './ports/recordStore.js';
 import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
@@ -56,14 +57,16 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
         return deleteAll(owner, rounds - 1);
       }),
     );
-  const ownerData: OwnerData = {
-    exportData: (owner) =>
-      concat(
-        allRecordsOf(store, owner).pipe(map(({ record }) => ({ type: 'run', record }) as const)),
-        chats ? allRecordsOf(chats, owner).pipe(map(({ record }) => ({ type: 'chat', record }) as const)) : EMPTY,
-      ),
-    deleteData: (owner) => deleteAll(owner, MAX_ROUNDS),
-  };
+  const exportData: OwnerData['exportData'] = (owner) =>
+    concat(
+      allRecordsOf(store, owner).pipe(map(({ record }) => ({ type: 'run', record }) as const)),
+      chats
+        ? allRecordsOf(chats, owner).pipe(
+            filter(({ record }) => !isDeleted(record)),
+            map(({ record }) => ({ type: 'chat', record }) as const),
+          )
+        : EMPTY,
+    );
 
   const deleteRun = (id: string, owner: string, attemptsLeft = MAX_ROUNDS): Observable<never> =>
     defer(() => store.get(id)).pipe(
@@ -81,7 +84,8 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
       }),
     );
   return {
-    ownerData,
+    exportData,
+    deleteData: (owner: string) => deleteAll(owner, MAX_ROUNDS),
     /** Stops and deletes a run of an owner, and the runs that it resumed. Emits nothing. */
     deleteRun: (id: string, owner: string) => deleteRun(id, owner),
   };

@@ -13,6 +13,7 @@ import { mergeHeaders } from '../protocol/request.js';
 import { createSseReader } from '../protocol/sse.js';
 import type { Frame } from '../protocol/wire.js';
 import { createRestorer } from './compactEvents.js';
+import { hasForm } from './eventForm.js';
 import {
   answerTimeout,
   awake,
@@ -122,6 +123,8 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
     let isBroken = false;
     const { headers, body = {} } = request;
     const content = JSON.stringify(body);
+    /** After the first event, the server only joins the run: files are not sent again. */
+    const hasJoined = () => joins && lastEventId !== undefined && lastEventId !== '0';
     const connect = requestHeaders(request).pipe(
       switchMap((own) =>
         post({
@@ -131,7 +134,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
             [RUN_ID_HEADER]: runId,
             ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
           }),
-          body: content,
+          body: hasJoined() ? '{}' : content,
           accept: 'text/event-stream',
           fetch,
           failures: serverFailures,
@@ -247,7 +250,7 @@ function heartbeatOf(hello: string): number | undefined {
 function restoreEvent(restore: (event: StreamEvent) => StreamEvent, data: string): StreamEvent {
   const event = tryParseJson(data);
   try {
-    if (isRecord(event) && typeof event['type'] === 'string') return restore(event as unknown as StreamEvent);
+    if (isRecord(event) && hasForm(event)) return restore(event as unknown as StreamEvent);
   } catch {
     // An incomplete event: a message without parts, a text without text.
   }

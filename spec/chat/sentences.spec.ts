@@ -8,7 +8,7 @@ import type { JsonObject } from '../../lib/core/json/json.js';
 import { tool } from '../../lib/core/tool.js';
 import { viewOf } from '../../lib/operators/view/view.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
-import type { AgentHandler } from '../../lib/service/http/agentHandler.js';
+import type { AgentHandler } from '../../lib/service/service.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { shutDown } from '../support/services.js';
 

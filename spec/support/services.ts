@@ -12,7 +12,7 @@ import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
 export type Handler = (request: Request) => Promise<Response>;
 
 /** The options that the three handlers share. */
-export type SharedOptions = Omit<ServiceOptions<unknown>, 'owner'> & {
+export type SharedOptions = Omit<ServiceOptions, 'owner' | 'context'> & {
   readonly context?: (request: Request) => unknown;
   readonly owner?: (context: unknown) => string;
   /** The tools of the agent, for `uiChatHandler`. */

@@ -231,12 +231,17 @@ const expired: Outcome = { at: [0, 1000, 3000, 7000], reasons: ['offline', 'busy
 describe('a run that a page reads', () => {
   const half = hello.slice(0, 8);
   const broken = stream([hello, start, event], true);
+  const failed = (retryable: boolean) =>
+    `event: failed\nid: 2\ndata: ${JSON.stringify({ code: 'timeout', message: 'The run took too long.', retryable })}\n\n`;
+  const failedRun: Outcome = { at: [0], reasons: [], end: 'RemoteRunError' };
   it.each<Row>([
     ['silence after events', [stream([hello, start, event]), whole], {}, again(11_000, 'silent')],
     ['silence after hello', [stream([hello]), whole], {}, again(11_000, 'silent')],
     ['silence after half of hello', [stream([half]), whole], {}, again(31_000, 'silent')],
     ['an end without an end mark', [stream([hello, start, event], true), whole], {}, again(1000, 'offline')],
     ['403 after events, then right', [broken, status(403), status(403), whole], { retries: 5 }, expired],
+    ['a failed run, retryable', [stream([hello, start, event, failed(true)]), whole], {}, failedRun],
+    ['a failed run, not retryable', [stream([hello, start, failed(false)]), whole], {}, failedRun],
     ['silence without heartbeat', [stream([start, event])], {}, { at: [0], reasons: [], end: 'open' }],
     [
       '401, progress, a break, then 401 again',

@@ -113,11 +113,10 @@ async function readHistory(shell: Shell, file: string): Promise<string[]> {
 
 /**
  * The model of a chat: `provider:model`, or a provider; default: `RIVULET_MODEL`, then the first provider whose key is
- * set. Another server with the API of the provider needs no key.
+ * set. Another server needs no key; most of them have the Chat Completions API.
  */
 function openModel(name: string | undefined, baseUrl: string | undefined, env: Shell['env']): Model {
-  const found =
-    name ?? env['RIVULET_MODEL'] ?? providerWithKey(env) ?? (baseUrl === undefined ? undefined : 'openai-chat');
+  const found = name ?? env['RIVULET_MODEL'] ?? (baseUrl === undefined ? providerWithKey(env) : 'openai-chat');
   if (found === undefined) throw new UsageError(noModel());
   const provider = registeredProviders().find(({ name: each, aliases }) =>
     [each, ...aliases].includes(found.split(/[:/]/)[0]?.trim().toLowerCase() ?? ''),

@@ -29,6 +29,9 @@ export function removeRefusedBlocks(messages: readonly WireMessage[]): readonly 
   });
 }
 
+export const mayHaveRefusedBlocks = (message: WireMessage): boolean =>
+  endsWithThinking(message) || message.content.some(({ type }) => isServerCall(type) || isServerResult(type));
+
 const endsWithThinking = ({ role, content }: WireMessage): boolean =>
   role !== 'user' && isThinkingBlock(content.at(-1)?.['type']);
 

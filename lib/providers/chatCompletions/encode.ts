@@ -3,7 +3,7 @@ import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { ModelRequest, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
-import { memoizePerMessage, memoizePerTool } from '../../protocol/encodeOnce.js';
+import { encodeConversation, memoizePerTool } from '../../protocol/encodeOnce.js';
 import { mergeJson } from '../../protocol/request.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { unsupportedBudgetError } from '../shared/thinkingEffort.js';
@@ -24,7 +24,7 @@ export function encodeChatCompletions(
   const { maxTokens = 'max_tokens', streamUsage = true, path = '/chat/completions' } = dialect;
   const body = omitUndefined({
     model,
-    messages: encodeMessages(request.messages, encoders.message),
+    messages: encoders.messages(request.messages),
     ...encodeTools(request, encoders.tool),
     response_format: request.output && { type: 'json_schema', json_schema: encodeSchema(request.output) },
     temperature: request.temperature,
@@ -40,21 +40,15 @@ export function encodeChatCompletions(
 }
 
 interface Encoders {
-  readonly message: (message: Message) => readonly JsonObject[];
+  readonly messages: (messages: readonly Message[]) => readonly JsonObject[];
   readonly tool: (tool: ToolDefinition) => JsonObject;
 }
 
 export function createEncoders(dialect: Dialect): Encoders {
   return {
-    message: memoizePerMessage((message) => encodeMessage(message, dialect)),
+    messages: encodeConversation((message) => encodeMessage(message, dialect)),
     tool: memoizePerTool((tool) => encodeTool(tool, dialect.provider)),
   };
-}
-
-function encodeMessages(messages: readonly Message[], encode: Encoders['message']): readonly JsonObject[] {
-  const encoded: JsonObject[] = [];
-  for (const message of messages) encoded.push(...encode(message));
-  return encoded;
 }
 
 /** Without tools, the API rejects an empty `tools` array, `tool_choice` and `parallel_tool_calls`. */

@@ -1,4 +1,5 @@
-import { nonEmptyString, objectOrEmpty, omit, omitUndefined } from '../../core/json/json.js';
+import { growing } from '../../core/growing.js';
+import { asArray, nonEmptyString, objectOrEmpty, omit, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { providerDataOf } from '../../core/message.js';
 import type { Message, Part, ProviderPart } from '../../core/message.js';
@@ -66,8 +67,8 @@ function encodeText(text: string, { id, phase, refusal }: JsonObject = {}): read
 }
 
 /**
- * Omits references to items that the API does not store: reasoning that is not encrypted (404, "Items are not persisted
- * when `store` is set to false"), and the id of the item after it. With that id, the API would report that the
+ * Omits references to items that the API does not store: reasoning that is neither encrypted nor has its text (404,
+ * "Items are not persisted when `store` is set to false"), and the id of the item after it. With that id, the API would report that the
  * reasoning is missing.
  */
 function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
@@ -76,7 +77,8 @@ function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
     const followsOmitted = isReasoningOmitted;
     isReasoningOmitted = false;
     if (item['type'] !== 'reasoning') return [followsOmitted && isReplayed(item) ? withoutId(item) : item];
-    isReasoningOmitted = nonEmptyString(item['encrypted_content']) === undefined;
+    isReasoningOmitted =
+      nonEmptyString(item['encrypted_content']) === undefined && asArray(item['content']).length === 0;
     return isReasoningOmitted ? [] : [item];
   });
 }
@@ -96,7 +98,10 @@ export function readContainerId(item: JsonObject): string | undefined {
  * Returns the id of the container that the conversation's code last ran in, which contains its files and variables;
  * undefined if no code has run.
  */
-export function findLastContainer(messages: readonly Message[]): string | undefined {
-  const items = messages.flatMap((message) => providerDataOf(message, provider));
-  return items.map(readContainerId).findLast((id) => id !== undefined);
-}
+export const findLastContainer = /* @__PURE__ */ growing<Message, string | undefined>(
+  undefined,
+  (last, message) =>
+    providerDataOf(message, provider)
+      .map(readContainerId)
+      .findLast((id) => id !== undefined) ?? last,
+);

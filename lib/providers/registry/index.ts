@@ -3,10 +3,11 @@ import { cohere } from '../cohere/cohere.js';
 import { google } from '../google/google.js';
 import { mistral } from '../mistral.js';
 import { ollama } from '../ollama/ollama.js';
-import { openaiChat } from '../openaiChat.js';
 import { openai } from '../openai.js';
+import { openaiChat } from '../openaiChat.js';
 import { openrouter } from '../openrouter.js';
 import { together } from '../together.js';
+import { ConfigurationError } from '../../core/errors.js';
 import type { Model } from '../../core/model.js';
 import type { OpenModelOptions } from '../httpModel.js';
 import { createRegistry } from './registry.js';
@@ -16,8 +17,8 @@ export { createRegistry };
 export type { ModelFactory, ProviderOptions, RegisteredProvider, Registry };
 
 const builtInProviders: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
-  ['openai-chat', openaiChat, { defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
   ['openai', openai, { aliases: ['responses'], defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
+  ['openai-chat', openaiChat, { defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
   [
     'openrouter',
     openrouter,
@@ -82,6 +83,13 @@ function createBuiltInRegistry(): Registry {
  * name without a model if the provider has no default model.
  */
 export function modelByName(name: string, options?: OpenModelOptions): Model {
+  if (/^\s*openai-responses\s*([:/]|$)/i.test(name)) {
+    throw new ConfigurationError(
+      'model',
+      `The provider "openai-responses" (${JSON.stringify(name)}) is called "openai" now.`,
+      'Write "openai:gpt-6.1-terra". OpenAI\'s Chat Completions are "openai-chat".',
+    );
+  }
   return registry.modelByName(name, options);
 }
 

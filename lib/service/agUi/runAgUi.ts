@@ -1,21 +1,20 @@
-import { asyncScheduler, concat, concatMap, defer, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
+import { asyncScheduler, concat, concatMap, defer, EMPTY, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isMessage, isResult } from '../../core/eventGuards.js';
 import { asArray } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
-import type { RunControls } from '../runs/createRuns.js';
+import type { ExecutedRun } from '../runs/executeRun.js';
 import { writeFirst } from '../runs/writeFirst.js';
 import { rejectForbiddenEdits } from '../http/argumentEdits.js';
 import { requireFileUrls } from '../http/fileUrls.js';
 import type { FileUrlOptions } from '../http/fileUrls.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { namedId, RequestError } from '../http/requestError.js';
-import { createService } from '../service.js';
+import { Kernel } from '../kernel.js';
 import type { HandledAgent } from '../handledAgent.js';
 import type { Client } from '../runs/runAccess.js';
-import type { Service } from '../service.js';
 import { readAnswers } from './answers.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
 import type { OutcomeOptions } from './outcome.js';
@@ -63,32 +62,35 @@ export function runAgUi<C>(
   request: RunAgentInput,
   { store, owner = '', context, stop = NEVER, ...options }: RunAgUiOptions<C> = {},
 ): Observable<StreamEvent> {
-  return defer(() =>
-    agUiRun(createService<C>({ store }, 0), agent, request, { owner, context: context as C }, options),
-  ).pipe(concatMap((events) => events({ stop, cancel: NEVER, prompts: NEVER })));
+  return defer(() => agUiRun(new Kernel<C>({ store }), agent, request, { owner, context: context as C }, options)).pipe(
+    concatMap((events) => events({ stop, cancel: NEVER, prompts: NEVER })),
+  );
 }
+
+/** The id of the record of a thread. */
+export const threadRecordId = (owner: string, threadId: string): string => namedId('thread', owner, threadId);
 
 /** Starts or resumes the run of a request. Emits a function that returns its events, after taking the checkpoint. */
 export function agUiRun<C>(
-  service: Service<C>,
+  kernel: Kernel<C>,
   agent: HandledAgent<C>,
   request: RunAgentInput,
   client: Client<C>,
   options: AgUiRunOptions,
-): Observable<(controls: RunControls) => Observable<StreamEvent>> {
+): Observable<ExecutedRun> {
   const { owner, context } = client;
   const history = historyOf(request, options);
   requireFileUrls(history, options);
-  const id = namedId('thread', owner, request.threadId);
+  const id = threadRecordId(owner, request.threadId);
   const clientTools = new Set([...request.tools.map(({ name }) => name), ...(options.clientTools ?? [])]);
   const prompts = request.messages.filter(({ role, id }) => role === 'user' && id !== '');
   const protocol = { clientTools: [...clientTools], prompts: prompts.map((prompt) => prompt.id) };
 
   /** Writes the record of the thread, with the checkpoint of a run that waits. */
   const save = (checkpoint: Checkpoint | undefined): Observable<never> =>
-    service
+    kernel.access
       .update(id, owner, (record): RunRecord | undefined => {
-        if (record && service.executor.locate(record) !== 'nowhere') return undefined; // a run that was resumed
+        if (record && kernel.executor.locate(record) !== 'nowhere') return undefined; // a run that was resumed
         const before = record ?? { id, owner, attempt: 1, input: [] };
         const state = checkpoint ? 'waiting' : 'ended';
         return { ...before, state, updated: asyncScheduler.now(), executor: undefined, checkpoint, protocol };
@@ -99,8 +101,11 @@ export function agUiRun<C>(
         }),
         ignoreElements(),
       );
-  const start = (controls: RunControls) =>
-    agent.stream([], { fragments: true, context, ...controls, history }).pipe(
+  const start: ExecutedRun = (controls, opened = EMPTY) =>
+    concat(
+      opened,
+      defer(() => agent.stream([], { fragments: true, context, ...controls, history })),
+    ).pipe(
       // The checkpoint is written first: the client may answer as soon as it receives the end of the run.
       writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
     );
@@ -112,9 +117,10 @@ export function agUiRun<C>(
     requireFileUrls(answers?.results, options);
     if (!answers) return concat(save(undefined), of(start));
     const prompts = newPrompts(request, asArray(stored.record.protocol?.['prompts']));
-    return service.executor.execute({
+    return kernel.executor.execute({
       record: { ...stored.record, checkpoint: undefined },
       stored,
+      checkpoints: false,
       restores: true,
       ended: () => ({ result: undefined, protocol }), // the client has it
       events: (controls) =>
@@ -130,12 +136,12 @@ export function agUiRun<C>(
     });
   };
 
-  return service.locked(id, client, () =>
-    service.find(id, owner).pipe(
+  return kernel.locked(id, client, () =>
+    kernel.access.find(id, owner).pipe(
       concatMap((stored) => {
         const { state, checkpoint } = stored?.record ?? {};
         if (stored && state === 'waiting' && checkpoint) return resume(stored, checkpoint);
-        const place = stored ? service.executor.locate(stored.record) : 'nowhere';
+        const place = stored ? kernel.executor.locate(stored.record) : 'nowhere';
         const isAnswer = request.resume !== undefined && request.resume.length > 0;
         if (place === 'elsewhere' || (place === 'here' && !isAnswer)) throw threadIsBusy();
         if (!isAnswer) return of(start);

@@ -13,8 +13,7 @@ import { onceOnly } from './onceOnly.js';
 import type { WrapTurn } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
-import { RunTakenError } from '../ports/runLog.js';
-import { ExecutorLostError, RunAbandonedError } from './runErrors.js';
+import { ExecutorLostError, RunAbandonedError, RunTakenError } from './runErrors.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { writeFirst } from './writeFirst.js';
 
@@ -32,6 +31,8 @@ export interface RunPlan extends RunAudience {
    * begin again if this process ends too. Default: `running`.
    */
   readonly state?: RunRecord['state'] | undefined;
+  /** `false`: nobody resumes the run, so its record has no checkpoints. Default: as the service decides. */
+  readonly checkpoints?: false | undefined;
   /** The events of the run. Cold. With checkpoints, `wrapTurn` is an option of the run. */
   readonly events: (controls: RunControls, wrapTurn: WrapTurn | undefined) => Observable<StreamEvent>;
   /** Subscribed after the record is written, before the run begins. If it fails, the record is deleted. */
@@ -40,12 +41,14 @@ export interface RunPlan extends RunAudience {
   readonly undo?: Observable<never> | undefined;
   /** Whether the stored record is restored if the run fails before it emits anything. Default: false. */
   readonly restores?: boolean | undefined;
+  /** The messages of the inner runs so far. Default: none. */
+  readonly inner?: (() => RunRecord['inner']) | undefined;
   /** Returns more fields for the record at the end of the run. Default: none. */
   readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
 }
 
 /** The events of a run, for its notifiers. If `opened` fails, the run begins nothing, and its record says so. */
-type ExecutedRun = (controls: RunControls, opened?: Observable<never>) => Observable<StreamEvent>;
+export type ExecutedRun = (controls: RunControls, opened?: Observable<never>) => Observable<StreamEvent>;
 
 /** Executes runs, and writes their records. */
 export interface Executor {
@@ -62,8 +65,8 @@ export interface Executor {
 
 /** What an executor needs of its service. */
 export interface ExecutorOptions {
-  /** Whether checkpoints are written. `calls`: only which calls of `atMostOnce` tools have begun. */
-  readonly checkpoints: boolean | 'calls';
+  /** Whether checkpoints are written. */
+  readonly checkpoints: boolean;
   /** Describes the error of a failed run to its readers. */
   readonly describe: (thrown: unknown) => JsonObject;
   /** Called if a record cannot be released, or the beginning of a run cannot be undone. */
@@ -134,9 +137,10 @@ interface Recording extends ExecutorOptions {
 function runRecorded(
   plan: RunPlan,
   record: HeldRecord,
-  { checkpoints, describe, onError, lease, finish, release }: Recording,
+  { describe, onError, lease, finish, release, ...recording }: Recording,
   ...[controls, opened = EMPTY]: Parameters<ExecutedRun>
 ): Observable<StreamEvent> {
+  const { checkpoints = recording.checkpoints } = plan;
   const hasLeft = new Subject<void>();
   let hasBegun = false;
   let hasEnded = false;
@@ -146,8 +150,10 @@ function runRecorded(
       hasEnded = true;
       return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
     }
-    const checkpoint = checkpoints === true && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
-    return checkpoint && record.write({ checkpoint, answers: undefined, history: undefined, executor: lease() });
+    const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
+    if (!checkpoint) return undefined;
+    const inner = plan.inner?.();
+    return record.write({ checkpoint, inner, answers: undefined, history: undefined, executor: lease() });
   };
   const fail = (thrown: unknown): Observable<never> => {
     const failed = throwError(() => thrown);
@@ -194,6 +200,7 @@ const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Parti
   ...cleared,
   checkpoint,
   result,
+  ...(plan.inner ? { inner: plan.inner() } : {}),
   ...plan.ended?.({ checkpoint, ...result } as RunResult),
 });
 

@@ -1,11 +1,25 @@
-import { catchError, concatMap, defaultIfEmpty, defer, endWith, from, ignoreElements, map, mergeMap, of } from 'rxjs';
+import {
+  asyncScheduler,
+  catchError,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  endWith,
+  from,
+  ignoreElements,
+  map,
+  mergeMap,
+  of,
+} from 'rxjs';
 import { take, tap, throwIfEmpty } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { estimateSize } from './estimateSize.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { settled } from '../../core/settled.js';
+import { RunTakenError } from './runErrors.js';
 
 /** The client that sends a request. */
 export interface Client<C> {
@@ -15,6 +29,8 @@ export interface Client<C> {
 
 /** Who may read and change which runs. */
 export interface RunAccess<C> {
+  /** The client with a context. */
+  clientOf(context: C): Client<C>;
   /** Identifies the client with the option `context`. It fails with a RequestError 403. */
   authorize(context: (() => C | ObservableInput<C>) | undefined): Observable<Client<C>>;
   /** The record with an id; undefined if there is none, or if another owner has it. */
@@ -27,6 +43,8 @@ export interface RunAccess<C> {
     owner: string,
     change: (record: RunRecord | undefined) => RunRecord | undefined,
   ): Observable<boolean>;
+  /** Says in the record of a run that nobody executes, and nobody can resume, that it is lost. Emits the record. */
+  settleLost(run: StoredRun, error: JsonObject): Observable<StoredRun>;
 }
 
 /** How many records are read at a time for one request. */
@@ -86,9 +104,21 @@ export function createRunAccess<C>(
       );
     return attempt(MAX_RETRIES);
   };
+  const clientOf = (context: C): Client<C> => ({ context, owner: ownerOf ? requireOwner(ownerOf(context)) : '' });
   return {
     find,
     update,
+    clientOf,
+    settleLost({ record: before, version }, error) {
+      const ended = { state: 'ended', updated: asyncScheduler.now(), executor: undefined } as const;
+      const record: RunRecord = { ...before, ...ended, failure: { messages: [], error } };
+      return store.put(record, version).pipe(
+        map((isDone) => {
+          if (!isDone) throw new RunTakenError();
+          return { record, version: version + 1 };
+        }),
+      );
+    },
     findAll: (ids, owner) =>
       defer(() => {
         const all = new Map<string, StoredRun>();
@@ -109,7 +139,7 @@ export function createRunAccess<C>(
       defer(() => settled(context?.() as C | ObservableInput<C>)).pipe(
         take(1),
         throwIfEmpty(),
-        map((value) => ({ context: value, owner: ownerOf ? requireOwner(ownerOf(value)) : '' })),
+        map(clientOf),
         catchError((thrown: unknown) => {
           onError(thrown);
           throw new RequestError(403, 'You may not use this agent.');

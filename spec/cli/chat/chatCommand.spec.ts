@@ -177,7 +177,7 @@ describe('npx rivulet chat', () => {
         ['/load run.html', 'not a saved chat'],
         ['/load chat.json', '2 messages.'],
         ['/model', 'openai-chat:'],
-        ['/model openai:other', 'openai-chat:other'],
+        ['/model openai-chat:other', 'openai-chat:other'],
         ['/model nobody:x', 'There is no provider "nobody"'],
         ['/modl', 'There is no command /modl.'],
         ['Its country?', 'Norway.'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom, Subject, takeWhile, tap } from 'rxjs';
+import { from, lastValueFrom, Subject, takeWhile, tap } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { conversation } from '../../../lib/chat/conversation.js';
 import type { Conversation, ConversationOptions } from '../../../lib/chat/conversation.js';
@@ -8,6 +8,7 @@ import { remoteAgent } from '../../../lib/chat/remoteAgent.js';
 import { toView } from '../../../lib/operators/toView.js';
 import type { PartView, ToolCallView, View } from '../../../lib/operators/view/view.js';
 import type { Chunk } from '../../../lib/core/chunk.js';
+import type { RunEvent } from '../../../lib/core/event.js';
 import { tool } from '../../../lib/core/tool.js';
 import { agentHandler } from '../../../lib/service/http/agentHandler.js';
 import { memoryStore } from '../../../lib/service/stores/memory/memoryStore.js';
@@ -52,6 +53,20 @@ describe('the view of a run with sub-agents', () => {
     stop.next();
     const last = values.at(-1);
     expect(last && shownIn(last)).toBe('[a ask cancelled: So far (stopped)]');
+  });
+
+  it('shows the inner run of a call that is made again after a retract alone', () => {
+    const call = { id: 'a', name: 'ask', arguments: {} };
+    const said = (text: string): readonly RunEvent[] => [
+      { type: 'toolCall', ...call },
+      { type: 'toolStart', ...call },
+      { type: 'nested', id: 'a', name: 'ask', event: { type: 'text', text } },
+    ];
+    const { values } = observe(
+      from([...said('Old.'), { type: 'retract', attempt: 1 }, ...said('New.')]).pipe(toView()),
+    );
+    const last = values.at(-1);
+    expect(last && shownIn(last)).toBe('[a ask running: New. (streaming)]');
   });
 
   it('shows an inner run that failed', () => {

@@ -7,8 +7,8 @@ import { isReasoningModel } from '../../../lib/providers/openaiResponses/models.
 
 export const hello = userMessage('Hello');
 
-/** The body of a request without a session. */
-export const body = (request: Partial<ModelRequest>, model = 'gpt-4o', store?: boolean) =>
+/** The body of a request without a session, whose response is stored unless `store` is false. */
+export const body = (request: Partial<ModelRequest>, model = 'gpt-4o', store = true) =>
   encodeResponses(
     model,
     { messages: [hello], ...request },
@@ -16,7 +16,7 @@ export const body = (request: Partial<ModelRequest>, model = 'gpt-4o', store?: b
   ).body;
 
 /** The input items of a conversation without a session. */
-export const input = (messages: readonly Message[], store?: boolean) => body({ messages }, 'gpt-4o', store)['input'];
+export const input = (messages: readonly Message[], store = true) => body({ messages }, 'gpt-4o', store)['input'];
 
 /** The item of a user's text. */
 export const user = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] });

@@ -36,7 +36,7 @@ async function bodyFor(messages: readonly Message[], options: ResponsesOptions =
     type: 'response.completed',
     response: { id: 'resp_9', status: 'completed', output: [] },
   });
-  const model = openai('gpt-4o', { apiKey: 'k', fetch, ...options });
+  const model = openai('gpt-4o', { apiKey: 'k', fetch, session: true, ...options });
   await lastValueFrom(model.stream({ messages, ...rest }).pipe(toArray()));
   expect(requests).toHaveLength(1);
   return requests[0]?.body ?? {};
@@ -51,6 +51,7 @@ describe('findSession', () => {
         instructions: 'Be brief.',
         previous_response_id: 'resp_1',
         input: [user('Longer?')],
+        store: true,
         stream: true,
       },
     });
@@ -60,6 +61,7 @@ describe('findSession', () => {
     expect(await bodyFor([userMessage('Go on.'), loire])).toEqual({
       model: 'gpt-4o',
       previous_response_id: 'resp_1',
+      store: true,
       stream: true,
     });
   });
@@ -156,7 +158,7 @@ describe('a session over HTTP', () => {
   const sentBy = (server: LoopbackServer) =>
     bodies(server).map(({ previous_response_id: id, input }) => [id ?? null, (input as readonly JsonObject[]).length]);
   const at = (server: LoopbackServer, options: ResponsesOptions = {}) =>
-    openai('gpt-5', { apiKey: 'k', baseUrl: server.url, retry: false, ...options });
+    openai('gpt-5', { apiKey: 'k', baseUrl: server.url, retry: false, session: true, ...options });
   const turn = async (model: Model, history: readonly Message[], question: string) => {
     const { messages } = await firstValueFrom(createAgent({ model }).run(question, { history: history }));
     return [...history, userMessage(question), ...messages.filter(({ role }) => role === 'model')];

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { defer, EMPTY, of, Subject } from 'rxjs';
 import type { StreamEvent } from '../../lib/core/event.js';
-import { createService } from '../../lib/service/service.js';
+import { Kernel } from '../../lib/service/kernel.js';
 import { observe } from '../support/observe.js';
 import { mapStore } from '../support/stores.js';
 
-const create = () => createService<undefined>({ store: mapStore() }, 10);
+const create = () => new Kernel<undefined>({ store: mapStore() });
 const client = { owner: '', context: undefined };
 const bodyOf = (chunks: readonly Uint8Array<ArrayBuffer>[]) =>
   new Request('http://service.test', {
@@ -13,8 +13,8 @@ const bodyOf = (chunks: readonly Uint8Array<ArrayBuffer>[]) =>
     body: new Blob([...chunks]),
   });
 
-describe('createService', () => {
-  it('createService answers 500 if a store emits nothing', async () => {
+describe('Kernel', () => {
+  it('Kernel answers 500 if a store emits nothing', async () => {
     const handler = create().handler(
       () => EMPTY,
       () => new Response(),
@@ -22,24 +22,24 @@ describe('createService', () => {
     expect((await handler(new Request('http://service.test'))).status).toBe(500);
   });
 
-  it('createService reads a body of as many bytes as allowed, and no longer one', async () => {
+  it('Kernel reads a body of as many bytes as allowed, and no longer one', async () => {
     const read = (text: string) =>
       new Promise((resolve, reject) => {
         create()
-          .readBody(bodyOf([new TextEncoder().encode(text)]))
+          .readBody(bodyOf([new TextEncoder().encode(text)]), 10)
           .subscribe({ next: resolve, error: reject });
       });
     expect(await read('0123456789')).toBe('0123456789');
     await expect(read('01234567890')).rejects.toMatchObject({ status: 413, message: 'Send at most 10 bytes.' });
   });
 
-  it('createService reads a character whose bytes arrive apart', () => {
+  it('Kernel reads a character whose bytes arrive apart', () => {
     const bytes = new TextEncoder().encode('aé');
     const request = { body: of(bytes.slice(0, 2), bytes.slice(2)) } as unknown as Request;
-    expect(observe(create().readBody(request)).values).toEqual(['aé']);
+    expect(observe(create().readBody(request, 10)).values).toEqual(['aé']);
   });
 
-  it('createService does the work for an id one by one, also if it comes while other work waits', () => {
+  it('Kernel does the work for an id one by one, also if it comes while other work waits', () => {
     const service = create();
     const begun: string[] = [];
     const work = (name: string) => {
@@ -63,7 +63,7 @@ describe('createService', () => {
     ]);
   });
 
-  it('createService executes a run for which no request waits', () => {
+  it('Kernel executes a run for which no request waits', () => {
     const result = {
       type: 'result',
       result: { messages: [], text: 'Done.', usage: {}, turns: 1 },
