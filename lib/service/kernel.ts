@@ -2,6 +2,8 @@ import { AsyncSubject, catchError, concat, concatMap, defer, map, merge } from '
 import { of, retry, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
+import type { RunResult } from '../core/event.js';
+import { isResult } from '../core/eventGuards.js';
 import type { JsonObject } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
@@ -10,7 +12,7 @@ import type { HandledAgent } from './handledAgent.js';
 import { createGate } from './http/gate.js';
 import { inTime, readBody } from './http/readBody.js';
 import { elsewhere, lateContext, lateStore, leaving, RequestError } from './http/requestError.js';
-import { createReports, reportOnce } from './notices.js';
+import { memoryStoreNotice, reportOnce } from './notices.js';
 import { createOwnerData } from './ownerData.js';
 import type { OwnerData } from './ownerData.js';
 import { createOwnerLimits } from './ownerLimits.js';
@@ -70,10 +72,9 @@ export class Kernel<C> implements OwnerData {
   readonly deleteRun: (id: string, owner: string) => Observable<never>;
 
   private readonly limits;
-  private readonly reports;
   private readonly gate;
-  private readonly registry: Runs;
-  private readonly locks = createWorkLocks();
+  readonly registry: Runs;
+  readonly locks = createWorkLocks();
   private readonly owners = new WeakMap<SharedRun, string>();
   /** Fails when this process leaves its readers to others: also those of runs that go on elsewhere. */
   private readonly left = new AsyncSubject<never>();
@@ -99,7 +100,7 @@ export class Kernel<C> implements OwnerData {
     this.checkpoints = checkpoints && !this.durable;
     this.access = createRunAccess(this.store, owner, this.onError, maxHistoryBytes);
     this.limits = createOwnerLimits(limits);
-    this.reports = createReports<C>(options, this.onError);
+    if (!options.store) options.onNotice?.(memoryStoreNotice);
     this.gate = createGate(browser);
     this.registry = createRegistry(this.log, options);
     this.executor = createExecutor(this.store, {
@@ -199,7 +200,7 @@ export class Kernel<C> implements OwnerData {
             (stop, cancel, prompts, opened) =>
               events({ stop: isStopped ? of(undefined) : stop, cancel, prompts }, opened).pipe(
                 this.limits.count(owner),
-                this.reports.reportResult(context as C),
+                tap((event) => isResult(event) && this.reportResult(event.result, context as C)),
                 tap({ error: this.onError }),
                 publicEvents(this.browser, clientErrors),
               ),
@@ -223,14 +224,8 @@ export class Kernel<C> implements OwnerData {
   runElsewhere(id: string): SharedRun {
     if (!this.log.isShared) throw elsewhere();
     if (this.isClosing) throw leaving();
-    return remoteRun(
-      this.log,
-      id,
-      merge(
-        watchExecutor(this.store, id, (record) => this.isExecuted(record)),
-        this.left,
-      ),
-    );
+    const lost = watchExecutor(this.store, id, (record) => this.isExecuted(record));
+    return remoteRun(this.log, id, merge(lost, this.left));
   }
 
   /** Sends a message to a run, in whatever process it is. Emits whether there is such a run. */
@@ -250,16 +245,6 @@ export class Kernel<C> implements OwnerData {
     });
   }
 
-  /** Stops a run of this process. */
-  stopHere(id: string): void {
-    this.registry.stop(id);
-  }
-
-  /** Stops the run that the work for an id begins. */
-  stopWork(lockId: string, owner: string): void {
-    this.locks.stop(lockId, owner);
-  }
-
   /** The description of an error for the browser. */
   describe(thrown: unknown): JsonObject {
     return descriptionOf(thrown) ?? (this.browser.describeError ?? describeError)(thrown);
@@ -274,6 +259,14 @@ export class Kernel<C> implements OwnerData {
   private tellHere(id: string, message: RunMessage): Observable<boolean> {
     if (message.type === 'prompt') return this.log.send(id, message);
     return of(message.type === 'cancel' ? this.registry.cancel(id, message.id) : this.registry.stop(id));
+  }
+
+  private reportResult(result: RunResult, context: C): void {
+    try {
+      this.options.onResult?.(result, context);
+    } catch (thrown) {
+      this.onError(thrown);
+    }
   }
 
   /** Stops a run whose data is deleted: it may be executed where it cannot be reached. */

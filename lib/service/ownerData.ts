@@ -1,4 +1,4 @@
-import { concat, concatMap, count, defer, EMPTY, filter, ignoreElements, map, mergeMap, take, tap } from 'rxjs';
+import { concat, concatMap, count, defer, EMPTY, filter, ignoreElements, map, mergeMap, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { allPages } from './runs/allPages.js';
 import type { ChatRecord, ChatStore } from './chats/chatStore.js';
@@ -63,8 +63,7 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
     );
 
   const deleteRun = (id: string, owner: string, attemptsLeft = MAX_ROUNDS): Observable<never> =>
-    defer(() => store.get(id)).pipe(
-      take(1),
+    store.get(id).pipe(
       concatMap((stored) => {
         if (stored?.record.owner !== owner) return EMPTY;
         const { resumes } = stored.record;
@@ -95,7 +94,7 @@ const recordsOf = <R extends StorableRecord>(
     concatMap(({ records }) => records),
     filter(({ id }) => !seen.has(id)),
     tap(({ id }) => seen.add(id)),
-    concatMap(({ id }) => store.get(id).pipe(take(1))),
+    concatMap(({ id }) => store.get(id)),
     filter((stored) => stored !== undefined),
   );
 
@@ -116,5 +115,4 @@ const deleteStored = (
   store: RunStore,
   { record: { id, owner }, version }: StoredRun,
   stop: StopRun,
-): Observable<boolean> =>
-  concat(stop(id, owner).pipe(ignoreElements()), defer(() => store.delete(id, version)).pipe(take(1)));
+): Observable<boolean> => concat(stop(id, owner).pipe(ignoreElements()), store.delete(id, version));

@@ -3,7 +3,7 @@ import type { RunResult } from '../../core/event.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
-import type { EditOptions } from '../http/argumentEdits.js';
+import type { EditOptions } from '../http/requestRules.js';
 import type {
   AgUiInterrupt,
   AgUiUsage,

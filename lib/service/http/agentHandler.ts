@@ -14,8 +14,7 @@ import type { Client } from '../runs/runAccess.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import { isForChats, readRequest, toRunMessage } from './agentRequest.js';
-import { rejectForbiddenEdits } from './argumentEdits.js';
-import { requireFileUrls } from './fileUrls.js';
+import { rejectForbiddenEdits, requireFileUrls } from './requestRules.js';
 import { RequestError } from './requestError.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 

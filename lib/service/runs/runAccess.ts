@@ -85,8 +85,7 @@ export function createRunAccess<C>(
   maxHistoryBytes: number,
 ): RunAccess<C> {
   const find = (id: string, owner: string) =>
-    defer(() => store.get(id)).pipe(
-      take(1),
+    store.get(id).pipe(
       map((stored) => (stored?.record.owner === owner ? stored : undefined)),
       defaultIfEmpty(undefined),
     );
@@ -96,10 +95,9 @@ export function createRunAccess<C>(
         concatMap((stored) => {
           const record = change(stored?.record);
           if (!record) return of(false);
-          return store.put(record, stored?.version ?? 0).pipe(
-            take(1),
-            concatMap((isDone) => (isDone || retriesLeft === 0 ? of(isDone) : attempt(retriesLeft - 1))),
-          );
+          return store
+            .put(record, stored?.version ?? 0)
+            .pipe(concatMap((isDone) => (isDone || retriesLeft === 0 ? of(isDone) : attempt(retriesLeft - 1))));
         }),
       );
     return attempt(MAX_RETRIES);

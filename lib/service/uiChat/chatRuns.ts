@@ -39,7 +39,7 @@ export class ChatRuns<C> {
       const runId = randomId();
       return this.kernel.launch(plan, { ...times, id: runId, lockId: key }).pipe(
         map((run) => {
-          if (previous) this.kernel.stopHere(previous.runId);
+          if (previous) this.kernel.registry.stop(previous.runId);
           this.removeEnded();
           this.chats.delete(key);
           this.chats.set(key, { runId, owner, messageId, earlier });
@@ -59,9 +59,9 @@ export class ChatRuns<C> {
   }
 
   stop(key: string, owner: string): void {
-    this.kernel.stopWork(key, owner);
+    this.kernel.locks.stop(key, owner);
     const current = this.current(key);
-    if (current) this.kernel.stopHere(current.runId);
+    if (current) this.kernel.registry.stop(current.runId);
   }
 
   private current(key: string): FoundRun | undefined {

@@ -4,7 +4,7 @@ import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isMessage, isResult, isToolWaiting } from '../../core/eventGuards.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { randomId } from '../../transport/randomId.js';
-import { requireFileUrls } from '../http/fileUrls.js';
+import { requireFileUrls } from '../http/requestRules.js';
 import { elsewhere, namedId, RequestError } from '../http/requestError.js';
 import type { Kernel } from '../kernel.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
