@@ -119,7 +119,6 @@ export class Kernel<C> implements OwnerData {
     return this.checkpoints || this.durable !== undefined;
   }
 
-  /** @param tools The tools that the client executes. */
   agentFor(tools: readonly Tool[] = []): HandledAgent<C> {
     const { agent } = this.options;
     if (!agent) throw new ConfigurationError('options', 'The service has no `agent`.', 'Pass it to `createService`.');
@@ -136,7 +135,6 @@ export class Kernel<C> implements OwnerData {
       return concat(merge(registry.shutdown(how), concat(locks.idle, registry.shutdown(how))), executor.released);
     });
 
-  /** A handler of requests. A thrown value is answered by `fail`. */
   handler(answer: (request: Request) => Observable<Response>, fail: (thrown: unknown) => Response): AgentHandler {
     const { shutdown, exportData, deleteData } = this;
     const handle = (request: Request) =>
@@ -144,7 +142,6 @@ export class Kernel<C> implements OwnerData {
     return Object.assign(handle, { shutdown, exportData, deleteData });
   }
 
-  /** Identifies the client of a request. It fails with a RequestError 403 or 503. */
   authorize(request: Request, chat = ''): Observable<Client<C>> {
     const { context } = this.options;
     return this.access.authorize(context && (() => context(request, chat))).pipe(inTime(lateContext));
@@ -170,11 +167,7 @@ export class Kernel<C> implements OwnerData {
     );
   }
 
-  /**
-   * Executes a run that can be joined. Emits the run when its record is written.
-   *
-   * @param times Its id by which it is joined, if that is not the one of the record, and how long it can be.
-   */
+  /** Executes a run, and emits it when its record is written. It may be joined by another id than that of the record. */
   launch(plan: RunPlan, times: Partial<Start> = {}): Observable<LoggedRun> {
     const { id = plan.record.id } = times;
     const attempt = (plan.stored?.record.attempt ?? 0) + 1;
@@ -245,7 +238,6 @@ export class Kernel<C> implements OwnerData {
     });
   }
 
-  /** The description of an error for the browser. */
   describe(thrown: unknown): JsonObject {
     return descriptionOf(thrown) ?? (this.browser.describeError ?? describeError)(thrown);
   }

@@ -10,7 +10,6 @@ interface ServiceNotice {
   readonly message: string;
 }
 
-/** Options with which a service reports what happens. */
 export interface NoticeOptions<C> {
   /** Called with what you should know about the service, for its log. Default: nothing is called. */
   readonly onNotice?: ((notice: ServiceNotice) => void) | undefined;

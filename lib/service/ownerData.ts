@@ -5,7 +5,6 @@ import type { ChatRecord, ChatStore } from './chats/chatStore.js';
 import type { RecordStore, StorableRecord, Stored } from './ports/recordStore.js';
 import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
 
-/** A record of an owner. */
 type OwnerRecord =
   | { readonly type: 'run'; readonly record: RunRecord }
   | { readonly type: 'chat'; readonly record: ChatRecord };
@@ -28,15 +27,12 @@ export interface OwnerData {
   deleteData(owner: string): Observable<never>;
 }
 
-/** How many records are deleted at a time. */
 const DELETES_AT_ONCE = 16;
 /** How many times the list is read again, for runs that began meanwhile or were written when they were deleted. */
 const MAX_ROUNDS = 10;
 
-/** Stops a run, and emits whether there is one. */
 type StopRun = (id: string, owner: string) => Observable<unknown>;
 
-/** Creates what exports and deletes the data of owners. */
 export function createOwnerData(store: RunStore, chats: ChatStore | undefined, stop: StopRun) {
   const deletions = (owner: string): Observable<unknown> =>
     concat(

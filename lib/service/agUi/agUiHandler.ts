@@ -16,7 +16,6 @@ import { AgUiRequestError, clientTools, readAgUiRequest } from './request.js';
 import type { HistoryOptions } from './request.js';
 import { agUiRun, threadRecordId } from './runAgUi.js';
 
-/** Options of the protocol AG-UI. */
 export interface AgUiProtocolOptions
   extends Pick<AgUiResponseOptions, 'clientTools' | 'describeCall' | 'headers' | 'heartbeat'>, HistoryOptions {}
 

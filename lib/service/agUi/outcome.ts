@@ -12,7 +12,6 @@ import type {
   RunOutcome,
 } from '../../transport/agUi/protocol.js';
 
-/** Options that describe a run that waits. */
 export interface OutcomeOptions extends EditOptions {
   /**
    * The names of the agent's own tools without `execute`. The client answers their calls, like calls of the tools in
@@ -26,7 +25,6 @@ export interface OutcomeOptions extends EditOptions {
   readonly describeCall?: ((call: WaitingCall) => Partial<Omit<AgUiInterrupt, 'id' | 'toolCallId'>>) | undefined;
 }
 
-/** Creates the event for the end of a run. */
 export function finishedEvent(
   { threadId, runId, tools = [] }: Pick<RunAgentInput, 'threadId' | 'runId'> & Partial<Pick<RunAgentInput, 'tools'>>,
   result: RunResult,

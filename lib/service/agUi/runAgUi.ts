@@ -21,11 +21,9 @@ import type { AgUiMessage, RunAgentInput } from '../../transport/agUi/protocol.j
 import { AgUiRequestError, historyOf } from './request.js';
 import type { HistoryOptions } from './request.js';
 
-/** Options of a run for an AG-UI client. */
 export interface AgUiRunOptions
   extends Pick<OutcomeOptions, 'clientTools' | 'allowEdits'>, HistoryOptions, FileUrlOptions {}
 
-/** Options of `runAgUi`. */
 export interface RunAgUiOptions<C = unknown> extends AgUiRunOptions {
   /** Where the runs that wait for an approval or a result are stored. Default: no run can be resumed. */
   readonly store?: RunStore | undefined;
@@ -66,7 +64,6 @@ export function runAgUi<C>(
   );
 }
 
-/** The id of the record of a thread. */
 export const threadRecordId = (owner: string, threadId: string): string => namedId('thread', owner, threadId);
 
 /** Starts or resumes the run of a request. Emits a function that returns its events, after taking the checkpoint. */
@@ -85,7 +82,6 @@ export function agUiRun<C>(
   const prompts = request.messages.filter(({ role, id }) => role === 'user' && id !== '');
   const protocol = { clientTools: [...clientTools], prompts: prompts.map((prompt) => prompt.id) };
 
-  /** Writes the record of the thread, with the checkpoint of a run that waits. */
   const save = (checkpoint: Checkpoint | undefined): Observable<never> =>
     kernel.access
       .update(id, owner, (record): RunRecord | undefined => {

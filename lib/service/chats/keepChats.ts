@@ -13,7 +13,6 @@ import { settled } from '../../core/settled.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import { defaultTitle, promptOf, readSave, readTitle, runsOf, titleFrom } from './chatRequests.js';
 
-/** Options of `keepChats`. `C` is the type of the user's own value for tools. */
 export interface KeepChatsOptions<C> {
   /**
    * Returns the title of a new chat: a text, a Promise or an Observable of one, for example the answer of a small
@@ -217,9 +216,7 @@ const MAX_RETRIES = 5;
 
 /** The chats of a store that the service has guarded, each for its owner only. */
 interface ChatRecords extends ChatStore {
-  /** Emits undefined if the owner has no such chat. */
   find(id: string, owner: string): Observable<StoredChat | undefined>;
-  /** As `find`, but fails with 404. */
   found(id: string, owner: string): Observable<StoredChat>;
   /** Changes a chat, unless `change` returns undefined. Emits the chat as it is then. */
   update(id: string, owner: string, change: (record: ChatRecord) => ChatRecord | undefined): Observable<StoredChat>;

@@ -18,7 +18,6 @@ import { rejectForbiddenEdits, requireFileUrls } from './requestRules.js';
 import { RequestError } from './requestError.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 
-/** Options of the protocol of `remoteAgent`. */
 export type AgentProtocolOptions = Pick<ServerSentEventsOptions, 'heartbeat'>;
 
 /** Options of `agentHandler` in its short form. `C` is the type of the user's own value for tools. */
@@ -96,7 +95,6 @@ export function agentHandler<C>(
 
 interface RouteRequest<C> {
   readonly request: Request;
-  /** The id of the run. */
   readonly id: string;
   readonly client: Client<C>;
   readonly options: AgentProtocolOptions;
@@ -120,7 +118,6 @@ const tellRun: Route = (kernel, { request, id, client }) =>
     map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 })),
   );
 
-/** What is done with a run, by the method of the request. */
 const routes: Readonly<Record<string, Route>> = { POST: postRun, PATCH: tellRun, DELETE: tellRun };
 
 const answerChats = <C>(
