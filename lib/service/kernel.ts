@@ -167,7 +167,7 @@ export class Kernel<C> implements OwnerData {
     );
   }
 
-  /** Executes a run, and emits it when its record is written. It may be joined by another id than that of the record. */
+  /** Executes a run, and emits it when its record is written. Its id may differ from that of the record. */
   launch(plan: RunPlan, times: Partial<Start> = {}): Observable<LoggedRun> {
     const { id = plan.record.id } = times;
     const attempt = (plan.stored?.record.attempt ?? 0) + 1;

@@ -4,6 +4,7 @@ import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { tool } from '../../lib/core/tool.js';
 import { agUiHandler } from '../../lib/agUi.js';
+import { uiChatHandler } from '../../lib/service/uiChat/index.js';
 import { createService } from '../../lib/service/service.js';
 import type { Service } from '../../lib/service/service.js';
 import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
@@ -111,6 +112,19 @@ describe('one service with three protocols', () => {
     await response.text();
     expect(ended.completed).toBe(true);
     expect((await ask('agentHandler')).status).toBe(503);
+  });
+
+  it('forgets a run after the time of its own protocol, also after one that is kept longer', async () => {
+    const { ask, service } = serve(() => 'Hi.', { keep: 60_000 });
+    await (await ask('agentHandler')).text();
+    const join = () => new Request('http://service.test/api/chat/chat/stream');
+    const statuses = [];
+    for (const keep of [0, 1000]) {
+      const chat = uiChatHandler(service, { keep });
+      await (await chat(startRequest(protocols.uiChatHandler))).text();
+      statuses.push((await chat(join())).status);
+    }
+    expect(statuses).toEqual([204, 200]);
   });
 
   it('exports and deletes what all protocols have stored of an owner', async () => {
