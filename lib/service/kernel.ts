@@ -10,8 +10,8 @@ import type { Tool } from '../core/tool.js';
 import { describeError } from '../transport/publicError.js';
 import type { HandledAgent } from './handledAgent.js';
 import { createGate } from './http/gate.js';
-import { inTime, readBody } from './http/readBody.js';
-import { elsewhere, lateContext, lateStore, leaving, RequestError } from './http/requestError.js';
+import { readBody } from './http/readBody.js';
+import { elsewhere, lateStore, leaving, RequestError } from './http/requestError.js';
 import { memoryStoreNotice, reportOnce } from './notices.js';
 import { createOwnerData } from './ownerData.js';
 import type { OwnerData } from './ownerData.js';
@@ -26,13 +26,13 @@ import type { RunTimes, Runs } from './runs/createRuns.js';
 import { createExecutor } from './runs/executeRun.js';
 import type { ExecutedRun, Executor, RunPlan } from './runs/executeRun.js';
 import { remoteRun, watchExecutor } from './runs/remoteRun.js';
-import { createRunAccess } from './runs/runAccess.js';
-import type { Client, RunAccess } from './runs/runAccess.js';
+import { RunAccess } from './runs/runAccess.js';
+import type { Client } from './runs/runAccess.js';
 import { ExecutorLostError, RunAbandonedError, RunTakenError } from './runs/runErrors.js';
 import type { LoggedRun } from './runs/runLife.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import { descriptionOf } from './runs/trustedDescription.js';
-import { createWorkLocks } from './runs/workLocks.js';
+import { WorkLocks } from './runs/workLocks.js';
 import type { AgentHandler, Service } from './service.js';
 import type { BrowserOptions, ServedAgent, ServiceOptions } from './serviceOptions.js';
 import { memoryLog } from './stores/memory/memoryLog.js';
@@ -74,7 +74,7 @@ export class Kernel<C> implements OwnerData {
   private readonly limits;
   private readonly gate;
   readonly registry: Runs;
-  readonly locks = createWorkLocks();
+  readonly locks = new WorkLocks();
   private readonly owners = new WeakMap<SharedRun, string>();
   /** Fails when this process leaves its readers to others: also those of runs that go on elsewhere. */
   private readonly left = new AsyncSubject<never>();
@@ -98,7 +98,7 @@ export class Kernel<C> implements OwnerData {
     const chatStore = chats && guardStore(chats.store, guard);
     this.durable = typeof agent === 'object' ? agent.durable : undefined;
     this.checkpoints = checkpoints && !this.durable;
-    this.access = createRunAccess(this.store, owner, this.onError, maxHistoryBytes);
+    this.access = new RunAccess(this.store, options, this.onError, maxHistoryBytes);
     this.limits = createOwnerLimits(limits);
     if (!options.store) options.onNotice?.(memoryStoreNotice);
     this.gate = createGate(browser);
@@ -140,11 +140,6 @@ export class Kernel<C> implements OwnerData {
     const handle = (request: Request) =>
       this.gate(request, () => (this.isLeaving ? throwError(() => leaving()) : answer(request)), fail);
     return Object.assign(handle, { shutdown, exportData, deleteData });
-  }
-
-  authorize(request: Request, chat = ''): Observable<Client<C>> {
-    const { context } = this.options;
-    return this.access.authorize(context && (() => context(request, chat))).pipe(inTime(lateContext));
   }
 
   /** Reads the body of a request. It fails with a RequestError 413 if it has more bytes than the service allows. */

@@ -89,7 +89,9 @@ export function agentHandler<C>(
     if (!route) throw new RequestError(405, 'Send POST, PATCH or DELETE.', { allow: 'POST, PATCH, DELETE' });
     const id = headers.get(RUN_ID_HEADER) ?? '';
     if (!isUnguessable(id)) throw new RequestError(400, `Send a random UUID as the header ${RUN_ID_HEADER}.`);
-    return kernel.authorize(request).pipe(concatMap((client) => route(kernel, { request, id, client, options })));
+    return kernel.access
+      .authorize(request)
+      .pipe(concatMap((client) => route(kernel, { request, id, client, options })));
   }, fail);
 }
 
@@ -126,7 +128,7 @@ const answerChats = <C>(
   request: Request,
 ): Observable<Response> => {
   const lock = `chat:${new URL(request.url).searchParams.get('chat')}`;
-  return kernel
+  return kernel.access
     .authorize(request)
     .pipe(concatMap((client) => kernel.locked(lock, client, () => chats.answer(request, client))));
 };

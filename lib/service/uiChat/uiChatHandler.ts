@@ -98,14 +98,16 @@ const postChat: Route = ({ kernel, runs, options }, request) => {
   return kernel.readBody(request, MAX_BODY_BYTES).pipe(
     map(readChatRequest),
     concatMap((chat) =>
-      kernel.authorize(request, chat.id).pipe(concatMap((client) => startRun({ kernel, runs, options }, chat, client))),
+      kernel.access
+        .authorize(request, chat.id)
+        .pipe(concatMap((client) => startRun({ kernel, runs, options }, chat, client))),
     ),
   );
 };
 
 const joinChat: Route = ({ kernel, runs, options }, request) => {
   const chatId = readChatId(request);
-  return kernel.authorize(request, chatId).pipe(
+  return kernel.access.authorize(request, chatId).pipe(
     concatMap((client) => runs.find(namedId('chat', client.owner, chatId), client)),
     map((chat) => {
       if (!chat) return new Response(null, { status: 204, headers: options.headers ?? {} });
@@ -117,7 +119,7 @@ const joinChat: Route = ({ kernel, runs, options }, request) => {
 
 const stopChat: Route = ({ kernel, runs, options }, request) => {
   const chatId = readChatId(request);
-  return kernel.authorize(request, chatId).pipe(
+  return kernel.access.authorize(request, chatId).pipe(
     map(({ owner }) => {
       runs.stop(namedId('chat', owner, chatId), owner);
       return new Response(null, { status: 204, headers: options.headers ?? {} });
