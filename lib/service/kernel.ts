@@ -2,15 +2,17 @@ import { AsyncSubject, catchError, concat, concatMap, defer, map, merge } from '
 import { of, retry, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
+import type { RunResult } from '../core/event.js';
+import { isResult } from '../core/eventGuards.js';
 import type { JsonObject } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
 import { describeError } from '../transport/publicError.js';
 import type { HandledAgent } from './handledAgent.js';
 import { createGate } from './http/gate.js';
-import { inTime, readBody } from './http/readBody.js';
-import { elsewhere, lateContext, lateStore, leaving, RequestError } from './http/requestError.js';
-import { createReports, reportOnce } from './notices.js';
+import { readBody } from './http/readBody.js';
+import { elsewhere, lateStore, leaving, RequestError } from './http/requestError.js';
+import { memoryStoreNotice, reportOnce } from './notices.js';
 import { createOwnerData } from './ownerData.js';
 import type { OwnerData } from './ownerData.js';
 import { createOwnerLimits } from './ownerLimits.js';
@@ -24,13 +26,13 @@ import type { RunTimes, Runs } from './runs/createRuns.js';
 import { createExecutor } from './runs/executeRun.js';
 import type { ExecutedRun, Executor, RunPlan } from './runs/executeRun.js';
 import { remoteRun, watchExecutor } from './runs/remoteRun.js';
-import { createRunAccess } from './runs/runAccess.js';
-import type { Client, RunAccess } from './runs/runAccess.js';
+import { RunAccess } from './runs/runAccess.js';
+import type { Client } from './runs/runAccess.js';
 import { ExecutorLostError, RunAbandonedError, RunTakenError } from './runs/runErrors.js';
 import type { LoggedRun } from './runs/runLife.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import { descriptionOf } from './runs/trustedDescription.js';
-import { createWorkLocks } from './runs/workLocks.js';
+import { WorkLocks } from './runs/workLocks.js';
 import type { AgentHandler, Service } from './service.js';
 import type { BrowserOptions, ServedAgent, ServiceOptions } from './serviceOptions.js';
 import { memoryLog } from './stores/memory/memoryLog.js';
@@ -70,10 +72,9 @@ export class Kernel<C> implements OwnerData {
   readonly deleteRun: (id: string, owner: string) => Observable<never>;
 
   private readonly limits;
-  private readonly reports;
   private readonly gate;
-  private readonly registry: Runs;
-  private readonly locks = createWorkLocks();
+  readonly registry: Runs;
+  readonly locks = new WorkLocks();
   private readonly owners = new WeakMap<SharedRun, string>();
   /** Fails when this process leaves its readers to others: also those of runs that go on elsewhere. */
   private readonly left = new AsyncSubject<never>();
@@ -97,9 +98,9 @@ export class Kernel<C> implements OwnerData {
     const chatStore = chats && guardStore(chats.store, guard);
     this.durable = typeof agent === 'object' ? agent.durable : undefined;
     this.checkpoints = checkpoints;
-    this.access = createRunAccess(this.store, owner, this.onError, maxHistoryBytes);
+    this.access = new RunAccess(this.store, options, this.onError, maxHistoryBytes);
     this.limits = createOwnerLimits(limits);
-    this.reports = createReports<C>(options, this.onError);
+    if (!options.store) options.onNotice?.(memoryStoreNotice);
     this.gate = createGate(browser);
     this.registry = createRegistry(this.log, options);
     this.executor = createExecutor(this.store, {
@@ -118,7 +119,6 @@ export class Kernel<C> implements OwnerData {
     return this.checkpoints || this.durable !== undefined;
   }
 
-  /** @param tools The tools that the client executes. */
   agentFor(tools: readonly Tool[] = []): HandledAgent<C> {
     const { agent } = this.options;
     if (!agent) throw new ConfigurationError('options', 'The service has no `agent`.', 'Pass it to `createService`.');
@@ -135,18 +135,11 @@ export class Kernel<C> implements OwnerData {
       return concat(merge(registry.shutdown(how), concat(locks.idle, registry.shutdown(how))), executor.released);
     });
 
-  /** A handler of requests. A thrown value is answered by `fail`. */
   handler(answer: (request: Request) => Observable<Response>, fail: (thrown: unknown) => Response): AgentHandler {
     const { shutdown, exportData, deleteData } = this;
     const handle = (request: Request) =>
       this.gate(request, () => (this.isLeaving ? throwError(() => leaving()) : answer(request)), fail);
     return Object.assign(handle, { shutdown, exportData, deleteData });
-  }
-
-  /** Identifies the client of a request. It fails with a RequestError 403 or 503. */
-  authorize(request: Request, chat = ''): Observable<Client<C>> {
-    const { context } = this.options;
-    return this.access.authorize(context && (() => context(request, chat))).pipe(inTime(lateContext));
   }
 
   /** Reads the body of a request. It fails with a RequestError 413 if it has more bytes than the service allows. */
@@ -169,11 +162,7 @@ export class Kernel<C> implements OwnerData {
     );
   }
 
-  /**
-   * Executes a run that can be joined. Emits the run when its record is written.
-   *
-   * @param times Its id by which it is joined, if that is not the one of the record, and how long it can be.
-   */
+  /** Executes a run, and emits it when its record is written. Its id may differ from that of the record. */
   launch(plan: RunPlan, times: Partial<Start> = {}): Observable<LoggedRun> {
     const { id = plan.record.id } = times;
     const attempt = (plan.stored?.record.attempt ?? 0) + 1;
@@ -199,7 +188,7 @@ export class Kernel<C> implements OwnerData {
             (stop, cancel, prompts, opened) =>
               events({ stop: isStopped ? of(undefined) : stop, cancel, prompts }, opened).pipe(
                 this.limits.count(owner),
-                this.reports.reportResult(context as C),
+                tap((event) => isResult(event) && this.reportResult(event.result, context as C)),
                 tap({ error: this.onError }),
                 publicEvents(this.browser, clientErrors),
               ),
@@ -223,14 +212,8 @@ export class Kernel<C> implements OwnerData {
   runElsewhere(id: string): SharedRun {
     if (!this.log.isShared) throw elsewhere();
     if (this.isClosing) throw leaving();
-    return remoteRun(
-      this.log,
-      id,
-      merge(
-        watchExecutor(this.store, id, (record) => this.isExecuted(record)),
-        this.left,
-      ),
-    );
+    const lost = watchExecutor(this.store, id, (record) => this.isExecuted(record));
+    return remoteRun(this.log, id, merge(lost, this.left));
   }
 
   /** Sends a message to a run, in whatever process it is. Emits whether there is such a run. */
@@ -250,17 +233,6 @@ export class Kernel<C> implements OwnerData {
     });
   }
 
-  /** Stops a run of this process. */
-  stopHere(id: string): void {
-    this.registry.stop(id);
-  }
-
-  /** Stops the run that the work for an id begins. */
-  stopWork(lockId: string, owner: string): void {
-    this.locks.stop(lockId, owner);
-  }
-
-  /** The description of an error for the browser. */
   describe(thrown: unknown): JsonObject {
     return descriptionOf(thrown) ?? (this.browser.describeError ?? describeError)(thrown);
   }
@@ -274,6 +246,14 @@ export class Kernel<C> implements OwnerData {
   private tellHere(id: string, message: RunMessage): Observable<boolean> {
     if (message.type === 'prompt') return this.log.send(id, message);
     return of(message.type === 'cancel' ? this.registry.cancel(id, message.id) : this.registry.stop(id));
+  }
+
+  private reportResult(result: RunResult, context: C): void {
+    try {
+      this.options.onResult?.(result, context);
+    } catch (thrown) {
+      this.onError(thrown);
+    }
   }
 
   /** Stops a run whose data is deleted: it may be executed where it cannot be reached. */

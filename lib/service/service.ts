@@ -15,7 +15,6 @@ import { shareRun } from './runs/shareRun.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import type { ServedAgent, ServiceOptions } from './serviceOptions.js';
 
-/** Options of a run that no page has started. */
 interface ServiceRunOptions<C> {
   /** The value for tools, from which the option `owner` of the service tells whose run it is. */
   readonly context: C;

@@ -8,7 +8,7 @@ export interface RunFile {
 }
 
 /** The parameter of the address at which a service has the files of runs. */
-export const FILE_PARAMETER = 'file';
+const FILE_PARAMETER = 'file';
 
 export const fileAddress = (url: string, { run, index }: RunFile): string =>
   `${url}${url.includes('?') ? '&' : '?'}${FILE_PARAMETER}=${run}.${index}`;

@@ -16,7 +16,6 @@ import { AgUiRequestError, clientTools, readAgUiRequest } from './request.js';
 import type { HistoryOptions } from './request.js';
 import { agUiRun, threadRecordId } from './runAgUi.js';
 
-/** Options of the protocol AG-UI. */
 export interface AgUiProtocolOptions
   extends Pick<AgUiResponseOptions, 'clientTools' | 'describeCall' | 'headers' | 'heartbeat'>, HistoryOptions {}
 
@@ -63,7 +62,7 @@ export function agUiHandler<C>(given: Service<C> | AgentFor<C>, options: AgUiHan
   return kernel.handler((request) => {
     if (request.method !== 'POST') throw new RequestError(405, 'Send POST.', { allow: 'POST' });
     requireJson(request);
-    return kernel.authorize(request).pipe(
+    return kernel.access.authorize(request).pipe(
       concatMap((client) =>
         kernel.readBody(request, MAX_BODY_BYTES).pipe(
           map((body) => readAgUiRequest(tryParseJson(body))),

@@ -7,9 +7,8 @@ import { asArray } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { ExecutedRun } from '../runs/executeRun.js';
 import { writeFirst } from '../runs/writeFirst.js';
-import { rejectForbiddenEdits } from '../http/argumentEdits.js';
-import { requireFileUrls } from '../http/fileUrls.js';
-import type { FileUrlOptions } from '../http/fileUrls.js';
+import { rejectForbiddenEdits, requireFileUrls } from '../http/requestRules.js';
+import type { FileUrlOptions } from '../http/requestRules.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { namedId, RequestError } from '../http/requestError.js';
 import { Kernel } from '../kernel.js';
@@ -22,11 +21,9 @@ import type { AgUiMessage, RunAgentInput } from '../../transport/agUi/protocol.j
 import { AgUiRequestError, historyOf } from './request.js';
 import type { HistoryOptions } from './request.js';
 
-/** Options of a run for an AG-UI client. */
 export interface AgUiRunOptions
   extends Pick<OutcomeOptions, 'clientTools' | 'allowEdits'>, HistoryOptions, FileUrlOptions {}
 
-/** Options of `runAgUi`. */
 export interface RunAgUiOptions<C = unknown> extends AgUiRunOptions {
   /** Where the runs that wait for an approval or a result are stored. Default: no run can be resumed. */
   readonly store?: RunStore | undefined;
@@ -67,7 +64,6 @@ export function runAgUi<C>(
   );
 }
 
-/** The id of the record of a thread. */
 export const threadRecordId = (owner: string, threadId: string): string => namedId('thread', owner, threadId);
 
 /** Starts or resumes the run of a request. Emits a function that returns its events, after taking the checkpoint. */
@@ -86,7 +82,6 @@ export function agUiRun<C>(
   const prompts = request.messages.filter(({ role, id }) => role === 'user' && id !== '');
   const protocol = { clientTools: [...clientTools], prompts: prompts.map((prompt) => prompt.id) };
 
-  /** Writes the record of the thread, with the checkpoint of a run that waits. */
   const save = (checkpoint: Checkpoint | undefined): Observable<never> =>
     kernel.access
       .update(id, owner, (record): RunRecord | undefined => {

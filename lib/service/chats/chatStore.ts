@@ -18,12 +18,9 @@ export interface ChatRecord extends Omit<ChatSummary, 'version'> {
 
 export type StoredChat = Stored<ChatRecord>;
 
-/** Stores the chats of a service. */
 export type ChatStore = RecordStore<ChatRecord>;
 
-/** What the chats use of their service. */
 export interface ChatService {
-  /** The store of the chats, guarded. */
   readonly store: ChatStore;
   /** Stops and deletes a run of an owner, and the runs that it resumed. */
   readonly deleteRun: (id: string, owner: string) => Observable<never>;

@@ -15,13 +15,11 @@ import type { Client } from '../runs/runAccess.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import { isForChats, readRequest, toRunMessage } from './agentRequest.js';
-import { rejectForbiddenEdits } from './argumentEdits.js';
-import { requireFileUrls } from './fileUrls.js';
+import { rejectForbiddenEdits, requireFileUrls } from './requestRules.js';
 import { RequestError } from './requestError.js';
 import { fetchedPart, fileResponse } from './runFiles.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 
-/** Options of the protocol of `remoteAgent`. */
 export type AgentProtocolOptions = Pick<ServerSentEventsOptions, 'heartbeat'>;
 
 /** Options of `agentHandler` in its short form. `C` is the type of the user's own value for tools. */
@@ -89,19 +87,20 @@ export function agentHandler<C>(
   return kernel.handler((request) => {
     const { method, headers } = request;
     const file = method === 'GET' ? readFileAddress(request.url) : undefined;
-    if (file) return fileResponse(file, kernel.authorize(request), kernel.access);
+    if (file) return fileResponse(file, kernel.access.authorize(request), kernel.access);
     if (kernel.chats && isForChats(request)) return answerChats(kernel, kernel.chats, request);
     const route = Object.hasOwn(routes, method) ? routes[method] : undefined;
     if (!route) throw new RequestError(405, 'Send POST, PATCH or DELETE.', { allow: 'POST, PATCH, DELETE' });
     const id = headers.get(RUN_ID_HEADER) ?? '';
     if (!isUnguessable(id)) throw new RequestError(400, `Send a random UUID as the header ${RUN_ID_HEADER}.`);
-    return kernel.authorize(request).pipe(concatMap((client) => route(kernel, { request, id, client, options })));
+    return kernel.access
+      .authorize(request)
+      .pipe(concatMap((client) => route(kernel, { request, id, client, options })));
   }, fail);
 }
 
 interface RouteRequest<C> {
   readonly request: Request;
-  /** The id of the run. */
   readonly id: string;
   readonly client: Client<C>;
   readonly options: AgentProtocolOptions;
@@ -125,7 +124,6 @@ const tellRun: Route = (kernel, { request, id, client }) =>
     map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 })),
   );
 
-/** What is done with a run, by the method of the request. */
 const routes: Readonly<Record<string, Route>> = { POST: postRun, PATCH: tellRun, DELETE: tellRun };
 
 const answerChats = <C>(
@@ -134,7 +132,7 @@ const answerChats = <C>(
   request: Request,
 ): Observable<Response> => {
   const lock = `chat:${new URL(request.url).searchParams.get('chat')}`;
-  return kernel
+  return kernel.access
     .authorize(request)
     .pipe(concatMap((client) => kernel.locked(lock, client, () => chats.answer(request, client))));
 };

@@ -3,7 +3,6 @@ import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { RequestError } from './requestError.js';
 
-/** Options that say which pages may use a service. */
 export interface GateOptions {
   /**
    * The names of the hosts at which the service can be reached, without ports: `['chat.example.org']`. A request with
@@ -49,7 +48,6 @@ export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate 
       ? new Response(null, { status: 204, headers: preflightHeaders(request) })
       : undefined;
   };
-  /** Adds the CORS headers for a page of another origin. */
   const admit = ({ headers }: Request, response: Response): Response => {
     if (origins.size === 0) return response;
     response.headers.append('vary', 'origin');
@@ -83,7 +81,6 @@ const preflightHeaders = ({ headers }: Request): Readonly<Record<string, string>
 /** A browser always sends `Host`. A server that has none puts it into the URL. */
 const hostOf = ({ headers, url }: Request): string => (headers.get('host') ?? new URL(url).host).toLowerCase();
 
-/** The name in `name:port`. */
 const hostName = (host: string): string => host.replace(/:\d*$/, '');
 
 /** Whether a page was loaded from the service. A page without an origin (`null`) was not. */

@@ -18,10 +18,10 @@ const fileOf = ({ input, result, failure }: RunRecord, index: number): FilePart 
 export const fileResponse = (
   file: RunFile,
   client: Observable<Client<unknown>>,
-  { find }: Pick<RunAccess<unknown>, 'find'>,
+  access: Pick<RunAccess<unknown>, 'find'>,
 ): Observable<Response> =>
   client.pipe(
-    concatMap(({ owner }) => find(file.run, owner)),
+    concatMap(({ owner }) => access.find(file.run, owner)),
     map((run) => toResponse(run && fileOf(run.record, file.index))),
   );
 

@@ -136,12 +136,14 @@ export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: R
   const ended = new Set<string>();
   let isClosing = false;
 
+  const removeExpired = (id: string): boolean => {
+    if ((entries.get(id)?.expires ?? Infinity) > asyncScheduler.now()) return false;
+    ended.delete(id);
+    return entries.delete(id);
+  };
   const find = (id: string): Entry | undefined => {
-    for (const each of ended) {
-      if ((entries.get(each)?.expires ?? 0) > asyncScheduler.now()) break;
-      ended.delete(each);
-      entries.delete(each);
-    }
+    for (const each of ended) if (!removeExpired(each)) break;
+    removeExpired(id); // it may be kept for a shorter time than those before it
     return entries.get(id);
   };
   const start = <E extends StreamEvent>(create: CreateRun<E>, id = randomId(), own: RunTimes = {}) => {

@@ -9,11 +9,9 @@ import type { Client } from '../runs/runAccess.js';
 import type { SharedRun } from '../runs/sharedRun.js';
 import { responseId } from './planResponse.js';
 
-/** The newest run of a chat. */
 interface ChatRun {
   readonly runId: string;
   readonly owner: string;
-  /** The id of the message that it writes. */
   readonly messageId: string;
   /** The events of the message before this run. */
   readonly earlier: readonly StreamEvent[];
@@ -23,12 +21,10 @@ type FoundRun = ChatRun & { readonly run: SharedRun };
 
 /** The newest run of each chat of this process, by the key of the chat. */
 export class ChatRuns<C> {
-  /** In the order in which they started. */
   private readonly chats = new Map<string, ChatRun>();
 
   constructor(private readonly kernel: Kernel<C>) {}
 
-  /** Starts the next run of a chat, and stops the one before it. */
   start(
     key: string,
     { plan, messageId, earlier, ...times }: Omit<ChatRun, 'runId' | 'owner'> & Started,
@@ -39,7 +35,7 @@ export class ChatRuns<C> {
       const runId = randomId();
       return this.kernel.launch(plan, { ...times, id: runId, lockId: key }).pipe(
         map((run) => {
-          if (previous) this.kernel.stopHere(previous.runId);
+          if (previous) this.kernel.registry.stop(previous.runId);
           this.removeEnded();
           this.chats.delete(key);
           this.chats.set(key, { runId, owner, messageId, earlier });
@@ -59,9 +55,9 @@ export class ChatRuns<C> {
   }
 
   stop(key: string, owner: string): void {
-    this.kernel.stopWork(key, owner);
+    this.kernel.locks.stop(key, owner);
     const current = this.current(key);
-    if (current) this.kernel.stopHere(current.runId);
+    if (current) this.kernel.registry.stop(current.runId);
   }
 
   private current(key: string): FoundRun | undefined {
@@ -100,7 +96,6 @@ interface Started {
   readonly keep: number;
 }
 
-/** The first entries of a map, as a copy. */
 function oldest<K, V>(map: ReadonlyMap<K, V>, count: number): (readonly [K, V])[] {
   const entries: (readonly [K, V])[] = [];
   for (const entry of map) if (entries.push(entry) === count) break;

@@ -4,7 +4,7 @@ import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isMessage, isResult, isToolWaiting } from '../../core/eventGuards.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { randomId } from '../../transport/randomId.js';
-import { requireFileUrls } from '../http/fileUrls.js';
+import { requireFileUrls } from '../http/requestRules.js';
 import { elsewhere, namedId, RequestError } from '../http/requestError.js';
 import type { Kernel } from '../kernel.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
@@ -23,7 +23,6 @@ interface PlannedResponse {
   readonly earlier: readonly StreamEvent[];
 }
 
-/** The id of the record of a response. */
 export const responseId = (owner: string, messageId: string): string => namedId('message', owner, messageId);
 
 /** Plans the next run of a chat, or the one that resumes the run that waits. */
@@ -75,7 +74,6 @@ export function planResponse<C>(
   return { plan, messageId, earlier: earlierEvents(response).flatMap((event) => publish(event) ?? []) };
 }
 
-/** Returns the model's responses in a conversation of the browser. */
 export const filterResponses = (messages: readonly UiMessage[]) =>
   messages.filter((message) => isUiMessage(message) && message.role === 'assistant');
 

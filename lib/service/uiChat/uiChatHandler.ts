@@ -16,7 +16,6 @@ import { filterResponses, planResponse, responseId } from './planResponse.js';
 import { messageResponse } from './uiMessageResponse.js';
 import type { UiMessageResponseOptions } from './uiMessageResponse.js';
 
-/** Options of the protocol of `useChat`. */
 export interface UiChatProtocolOptions extends Omit<UiMessageResponseOptions, 'messageId' | 'continues' | 'onError'> {
   /**
    * How long a run continues without a reader, in milliseconds. `stop()` of `useChat` only closes the connection: with
@@ -86,7 +85,6 @@ export function uiChatHandler<C>(given: Service<C> | HandledAgent<C>, options: U
   }, fail);
 }
 
-/** A handler of `useChat`. */
 interface UiChat<C> {
   readonly kernel: Kernel<C>;
   readonly runs: ChatRuns<C>;
@@ -95,21 +93,21 @@ interface UiChat<C> {
 
 type Route = <C>(chat: UiChat<C>, request: Request) => Observable<Response>;
 
-/** Starts the next run of a chat, or resumes the one that waits. */
 const postChat: Route = ({ kernel, runs, options }, request) => {
   requireJson(request);
   return kernel.readBody(request, MAX_BODY_BYTES).pipe(
     map(readChatRequest),
     concatMap((chat) =>
-      kernel.authorize(request, chat.id).pipe(concatMap((client) => startRun({ kernel, runs, options }, chat, client))),
+      kernel.access
+        .authorize(request, chat.id)
+        .pipe(concatMap((client) => startRun({ kernel, runs, options }, chat, client))),
     ),
   );
 };
 
-/** Joins the run of a chat, from the start of its message. */
 const joinChat: Route = ({ kernel, runs, options }, request) => {
   const chatId = readChatId(request);
-  return kernel.authorize(request, chatId).pipe(
+  return kernel.access.authorize(request, chatId).pipe(
     concatMap((client) => runs.find(namedId('chat', client.owner, chatId), client)),
     map((chat) => {
       if (!chat) return new Response(null, { status: 204, headers: options.headers ?? {} });
@@ -121,7 +119,7 @@ const joinChat: Route = ({ kernel, runs, options }, request) => {
 
 const stopChat: Route = ({ kernel, runs, options }, request) => {
   const chatId = readChatId(request);
-  return kernel.authorize(request, chatId).pipe(
+  return kernel.access.authorize(request, chatId).pipe(
     map(({ owner }) => {
       runs.stop(namedId('chat', owner, chatId), owner);
       return new Response(null, { status: 204, headers: options.headers ?? {} });
@@ -160,7 +158,6 @@ function startRun<C>(
 /** How many messages a request may have. Each response among them is read from the store. */
 const MAX_MESSAGES = 2000;
 
-/** The body of a POST from `DefaultChatTransport`. */
 interface ChatRequest {
   readonly id: string;
   readonly messages: readonly UiMessage[];
@@ -175,7 +172,6 @@ function readChatRequest(text: string): ChatRequest {
   return { id: requireName(body['id']), messages: body['messages'] as readonly UiMessage[] };
 }
 
-/** Reads the id of the chat from a URL that ends with `/<id>/stream`. */
 function readChatId({ url }: Request): string {
   const id = /\/([^/]+)\/stream\/?$/.exec(new URL(url).pathname)?.[1];
   if (id === undefined) throw new RequestError(404, 'Use the URL <api>/<id of the chat>/stream.');
