@@ -19,7 +19,7 @@ import { joinHalves } from '../core/wholeCharacters.js';
  * Consecutive text is joined; parts keep their order of arrival. Thinking is not part of a message. Parts that only the
  * provider can read, and the provider data of other parts, are kept in the message and not forwarded, and neither are
  * empty text and thinking chunks. All other events are forwarded unchanged. No message is emitted for a turn without
- * parts, or for a source that completes without a `finish`. Provider parts alone make a message only if the turn is
+ * parts, or for a source that completes without a `finish`. A character that is cut into two deltas is whole again. Provider parts alone make a message only if the turn is
  * `paused`, or if one of them `standsAlone`. `retract` discards the collected content.
  *
  * ```ts
@@ -40,7 +40,7 @@ export function consolidate(): OperatorFunction<StreamEvent, StreamEvent> {
 
 class Consolidation implements OperatorHandlers<StreamEvent> {
   private collector: MessageCollector | undefined;
-  /** Also a model that no wire decodes may cut a character. */
+  /** A provider may cut a character, and so may a model that no wire decodes: this is the only place that joins it. */
   readonly next = joinHalves<StreamEvent>((event) => this.add(event));
 
   constructor(private readonly out: Subscriber<StreamEvent>) {}
