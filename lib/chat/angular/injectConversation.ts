@@ -1,4 +1,14 @@
-import { computed, DestroyRef, effect, ErrorHandler, inject, PLATFORM_ID, signal, untracked } from '@angular/core';
+import {
+  computed,
+  DestroyRef,
+  effect,
+  ErrorHandler,
+  inject,
+  NgZone,
+  PLATFORM_ID,
+  signal,
+  untracked,
+} from '@angular/core';
 import type { Signal } from '@angular/core';
 import { toObservable } from '@angular/core/rxjs-interop';
 import { identity, Subscription, switchMap } from 'rxjs';
@@ -75,6 +85,7 @@ export function injectConversation(options: InjectConversationOptions = {}): Inj
   const { agent = injectAgent(), key, storage: chosen, perFrame: isPerFrame = true, ...settings } = options;
   const isServer = inject(PLATFORM_ID) === 'server';
   const errors = inject(ErrorHandler);
+  const zone = inject(NgZone);
   const store = key === undefined || isServer ? undefined : injectPageStorage(chosen);
   const currentKey = () => (typeof key === 'function' ? key() : key);
   const revision = signal(0);
@@ -89,7 +100,10 @@ export function injectConversation(options: InjectConversationOptions = {}): Inj
   let subscription = Subscription.EMPTY;
   let isDestroyed = isServer; // a server has no run
 
-  /** Subscribes to the conversation that is shown. An effect does so, or the first command. */
+  /**
+   * Subscribes to the conversation that is shown. An effect does so, or the first command, both outside of the zone:
+   * with zone.js, each read of the network would be a tick of the application.
+   */
   function connect(): Conversation | undefined {
     const { name, chat } = current();
     if (isDestroyed || chat === connected) return connected;
@@ -97,7 +111,7 @@ export function injectConversation(options: InjectConversationOptions = {}): Inj
     connected = chat;
     subscription = chat.view$.pipe(isPerFrame ? perFrame() : identity).subscribe({
       next: (view) => latest.set({ of: chat, view }),
-      error: (thrown: unknown) => errors.handleError(thrown),
+      error: (thrown: unknown) => zone.run(() => errors.handleError(thrown)),
     });
     if (store?.storage && name !== undefined)
       subscription.add(persist(chat, store.storage, name).subscribe({ error: store.fail }));
@@ -107,15 +121,17 @@ export function injectConversation(options: InjectConversationOptions = {}): Inj
   const command =
     <A extends readonly unknown[]>(act: (chat: Conversation, ...values: A) => void) =>
     (...values: A): void =>
-      untracked(() => {
-        const chat = connect();
-        if (chat && !isDestroyed) act(chat, ...values);
-      });
+      zone.runOutsideAngular(() =>
+        untracked(() => {
+          const chat = connect();
+          if (chat && !isDestroyed) act(chat, ...values);
+        }),
+      );
 
   if (!isServer)
     effect(() => {
       current();
-      untracked(connect);
+      zone.runOutsideAngular(() => untracked(connect));
     });
   // A run of a local agent ends with its tab: what other tabs store must not abort it.
   if (agent.join)
