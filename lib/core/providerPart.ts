@@ -1,5 +1,4 @@
 import type { JsonObject } from './json/json.js';
-import type { Message } from './message.js';
 
 /** What a provider needs to read a part again, under its name: a call's signature, a file's id. Others ignore it. */
 export type ProviderData = JsonObject;
@@ -16,5 +15,10 @@ export interface ProviderPart {
 }
 
 /** The data that a message has for a provider. */
-export const providerDataOf = ({ parts }: Pick<Message, 'parts'>, provider: string): readonly JsonObject[] =>
-  parts.flatMap((part) => (part.type === 'provider' && part.provider === provider ? [part.data] : []));
+export const providerDataOf = (
+  { parts }: { readonly parts: readonly { readonly type: string }[] },
+  provider: string,
+): readonly JsonObject[] =>
+  parts.flatMap((part) => (isProviderPart(part) && part.provider === provider ? [part.data] : []));
+
+const isProviderPart = (part: { readonly type: string }): part is ProviderPart => part.type === 'provider';

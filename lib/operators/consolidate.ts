@@ -19,8 +19,9 @@ import { joinHalves } from '../core/wholeCharacters.js';
  * Consecutive text is joined; parts keep their order of arrival. Thinking is not part of a message. Parts that only the
  * provider can read, and the provider data of other parts, are kept in the message and not forwarded, and neither are
  * empty text and thinking chunks. All other events are forwarded unchanged. No message is emitted for a turn without
- * parts, or for a source that completes without a `finish`. A character that is cut into two deltas is whole again. Provider parts alone make a message only if the turn is
- * `paused`, or if one of them `standsAlone`. `retract` discards the collected content.
+ * parts, or for a source that completes without a `finish`. Provider parts alone make a message only if the turn is
+ * `paused`, or if one of them `standsAlone`. `retract` discards the collected content. A character that a provider cut
+ * into two deltas is whole again.
  *
  * ```ts
  * model.stream(request).pipe(accumulateToolCalls(), consolidate()).subscribe((event) => {
@@ -40,7 +41,7 @@ export function consolidate(): OperatorFunction<StreamEvent, StreamEvent> {
 
 class Consolidation implements OperatorHandlers<StreamEvent> {
   private collector: MessageCollector | undefined;
-  /** A provider may cut a character, and so may a model that no wire decodes: this is the only place that joins it. */
+  /** A provider may cut a character, as may a model that no wire decodes. Nothing before this joins it. */
   readonly next = joinHalves<StreamEvent>((event) => this.add(event));
 
   constructor(private readonly out: Subscriber<StreamEvent>) {}
