@@ -39,7 +39,8 @@ function knownBeginning<Item extends object, T>(
 ): Computed<Item, T> | undefined {
   let longest: Computed<Item, T> | undefined;
   for (let at = sequence.length - 1; at >= (longest?.length ?? 0); at--) {
-    const computed = known.get(sequence[at] as Item);
+    const item = sequence[at];
+    const computed = item && known.get(item);
     if (!computed) continue;
     const length = commonLength(computed, sequence);
     if (length > (longest?.length ?? 0)) longest = { ...computed, length };

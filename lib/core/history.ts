@@ -71,10 +71,8 @@ const canMerge = (previous: Message | undefined, message: Message, isSeparate: (
   previous?.role === message.role && !isSeparate(previous) && !isSeparate(message);
 
 function mergeLast(messages: readonly Message[], added: Message, isSeparate: (message: Message) => boolean) {
-  const last = messages.at(-1);
-  return last && canMerge(last, added, isSeparate)
-    ? [...messages.slice(0, -1), merge([last, added])]
-    : [...messages, added];
+  const merged = canMerge(messages.at(-1), added, isSeparate) && merge([...messages.slice(-1), added]);
+  return merged ? [...messages.slice(0, -1), merged] : [...messages, added];
 }
 
 /** Merges the messages of the group, and puts the results of the calls before them into their places. */
@@ -83,15 +81,15 @@ function endGroup({
   group,
   calls,
 }: RepairedHistory): Pick<RepairedHistory, 'calls'> & { messages: readonly Message[] } {
-  if (group.length === 0) return { messages: [], calls };
   const message = merge(group.toArray());
+  if (!message) return { messages: [], calls };
   if (message.role === 'model') return { messages: [message], calls: [...calls, ...toolCallsOf(message)] };
   return { messages: [withResults(message, calls, ended.length)], calls: [] };
 }
 
-function merge(messages: readonly Message[]): Message {
+function merge(messages: readonly Message[]): Message | undefined {
   const [first] = messages;
-  if (!first || messages.length === 1) return first as Message;
+  if (!first || messages.length === 1) return first;
   const merger = new JsonMerger().add({});
   for (const { metadata = {} } of messages) merger.add(metadata);
   const metadata = merger.value as Metadata;

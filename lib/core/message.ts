@@ -1,8 +1,6 @@
 import type { JsonObject, JsonValue } from './json/json.js';
+import type { ProviderData, ProviderPart } from './providerPart.js';
 import type { Plain, OfType } from './typesOf.js';
-
-/** What a provider needs to read a part again, under its name: a call's signature, a file's id. Others ignore it. */
-export type ProviderData = JsonObject;
 
 /**
  * Fields for a provider's request, under the provider's name. They are merged into what Rivulet encodes, and override
@@ -43,17 +41,6 @@ export interface SourcePart {
   /** The position after the last character of the citation, counted like `start`. */
   readonly end?: number;
   readonly providerData?: ProviderData;
-}
-
-/**
- * What only one provider can read, at its place among the parts: signed thinking, encrypted reasoning, the calls of
- * tools that the provider ran, the id of its response. It is sent back to that provider only, and shown to nobody.
- */
-export interface ProviderPart {
-  readonly type: 'provider';
-  readonly provider: string;
-  /** What the model's wire has put there, and reads again. */
-  readonly data: JsonObject;
 }
 
 /** A complete tool call. Arguments that were not valid JSON are `{ _raw, _error: 'invalid_json' }`. */
@@ -163,9 +150,6 @@ function message(role: Role, content: string | readonly Part[]): Message {
 
 export const readableParts = (parts: readonly Part[]): readonly ReadablePart[] =>
   parts.filter((part) => part.type !== 'provider');
-
-export const providerDataOf = ({ parts }: Pick<Message, 'parts'>, provider: string): readonly JsonObject[] =>
-  parts.flatMap((part) => (part.type === 'provider' && part.provider === provider ? [part.data] : []));
 
 /** Creates a user message. */
 export const userMessage = (content: string | readonly Part[]): Message => message('user', content);

@@ -86,8 +86,8 @@ function findAround(text: string, secret: string, [start, end]: Range, context: 
   return found;
 }
 
-const omissionBefore = /(?:\.\.\.|[*•…])$/;
-const omissionAfter = /^(?:\.\.\.|[*•…])/;
+const omissionBefore = /(?:\.\.\.|[*\u2022\u2026])$/;
+const omissionAfter = /^(?:\.\.\.|[*\u2022\u2026])/;
 
 function isSecret(secret: string, from: number, to: number, before: string, after: string): boolean {
   const length = to - from;

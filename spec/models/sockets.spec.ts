@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
-import { providerDataOf, userMessage } from '../../lib/core/message.js';
+import { userMessage } from '../../lib/core/message.js';
+import { providerDataOf } from '../../lib/core/providerPart.js';
 import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import { fallback } from '../../lib/models/fallback.js';

@@ -112,7 +112,7 @@ function counted<T extends object>(value: T, count: () => void, known: WeakMap<o
   return proxy;
 }
 
-const copyOf = (messages: readonly Message[]) => structuredClone(messages) as readonly Message[];
+const copyOf = (messages: readonly Message[]) => structuredClone(messages);
 
 describe('a history that grows', () => {
   it.each(all.flatMap((wire) => Object.keys(histories).map((name) => ({ wire, name }))))(
@@ -133,7 +133,7 @@ describe('a history that grows', () => {
     ({ wire, name }) => {
       const rounds = Array.from({ length: 5 }, (_, index) => exchange(`e${index}`)).flat();
       let reads = 0;
-      const known = new WeakMap();
+      const known = new WeakMap<object, object>();
       // What stands next to the new messages is read with them: a call with its result, two results of one message.
       const past = [...copyOf(histories[name] ?? []), ...rounds];
       const history = [

@@ -1,4 +1,14 @@
-import { computed, DestroyRef, effect, ErrorHandler, inject, PLATFORM_ID, signal, untracked } from '@angular/core';
+import {
+  computed,
+  DestroyRef,
+  effect,
+  ErrorHandler,
+  inject,
+  NgZone,
+  PLATFORM_ID,
+  signal,
+  untracked,
+} from '@angular/core';
 import type { Signal } from '@angular/core';
 import { toObservable } from '@angular/core/rxjs-interop';
 import { identity, noop, Subscription, switchMap } from 'rxjs';
@@ -87,6 +97,7 @@ export function createInjected(
   const { agent = injectAgent(), key, storage: chosen, perFrame: isPerFrame = true, ...settings } = options;
   const isServer = inject(PLATFORM_ID) === 'server';
   const errors = inject(ErrorHandler);
+  const zone = inject(NgZone);
   const store = key === undefined || isServer ? undefined : injectPageStorage(chosen);
   const userKey = injectUserKey();
   const currentKey = () => userKey(typeof key === 'function' ? key() : key);
@@ -103,7 +114,10 @@ export function createInjected(
   let subscription = Subscription.EMPTY;
   let isDestroyed = isServer; // a server has no run
 
-  /** Subscribes to the conversation that is shown. An effect does so, or the first command. */
+  /**
+   * Subscribes to the conversation that is shown. An effect does so, or the first command, both outside of the zone:
+   * with zone.js, each read of the network would be a tick of the application.
+   */
   function connect(): Conversation | undefined {
     const { name, chat } = current();
     if (isDestroyed || chat === connected) return connected;
@@ -111,7 +125,7 @@ export function createInjected(
     connected = chat;
     subscription = chat.view$.pipe(isPerFrame ? perFrame() : identity).subscribe({
       next: (view) => latest.set({ of: chat, view }),
-      error: (thrown: unknown) => errors.handleError(thrown),
+      error: (thrown: unknown) => zone.run(() => errors.handleError(thrown)),
     });
     if (store?.storage && name !== undefined) {
       const stored$ = persist(chat, store.storage, name, { onError: store.fail });
@@ -123,15 +137,17 @@ export function createInjected(
   const command =
     <A extends readonly unknown[]>(act: (chat: Conversation, ...values: A) => void) =>
     (...values: A): void =>
-      untracked(() => {
-        const chat = connect();
-        if (chat && !isDestroyed) act(chat, ...values);
-      });
+      zone.runOutsideAngular(() =>
+        untracked(() => {
+          const chat = connect();
+          if (chat && !isDestroyed) act(chat, ...values);
+        }),
+      );
 
   if (!isServer)
     effect(() => {
       current();
-      untracked(connect);
+      zone.runOutsideAngular(() => untracked(connect));
     });
   // A run of a local agent ends with its tab: what other tabs store must not abort it.
   if (agent.join) store?.onChange((changed) => [null, untracked(currentKey)].includes(changed) && readAgain());

@@ -2,7 +2,7 @@ import { growing } from '../../core/growing.js';
 import { HttpError } from '../../core/errors.js';
 import { isJsonObject, omitUndefined, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { Fields, JsonObject } from '../../core/json/json.js';
-import { providerDataOf } from '../../core/message.js';
+import { providerDataOf } from '../../core/providerPart.js';
 import type { Message } from '../../core/message.js';
 import { mergeHeaders } from '../../protocol/request.js';
 import { bash, memory, textEditor } from './clientTools.js';

@@ -8,21 +8,16 @@ import {
 } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { mergeJson } from '../../core/json/merge.js';
-import { messageText, providerDataOf } from '../../core/message.js';
+import { messageText } from '../../core/message.js';
+import { providerDataOf } from '../../core/providerPart.js';
 import type { Message } from '../../core/message.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { readText } from './content.js';
 import type { Replay, ReplayCollector } from './dialect.js';
 
 /**
- * Collects the fields of one response that must be sent back, unchanged, in the history of the next request:
- *
- * - `reasoning_content` with tool calls: DeepSeek and Moonshot reject the request with the tool results if this field
- *   is missing (400, "Missing reasoning_content field"). Without calls they do not use it, so it is not stored.
- * - `reasoning_details`: OpenRouter's signed or encrypted reasoning ("Preserving reasoning": the sequence must match
- *   what the model produced).
- * - `annotations` of type `file`: the documents that OpenRouter has parsed. Without this field, it parses them again
- *   and charges for it ("PDF inputs").
+ * DeepSeek and Moonshot reject results without the `reasoning_content` of their calls (400), and do not use that of
+ * other texts. OpenRouter: "Preserving reasoning", and "PDF inputs": without `annotations`, it parses files again.
  */
 class OpenReplayCollector implements ReplayCollector {
   private reasoningContent = '';

@@ -1,7 +1,8 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { messageText, providerDataOf, toolCallsOf } from '../../core/message.js';
+import { messageText, toolCallsOf } from '../../core/message.js';
+import { providerDataOf } from '../../core/providerPart.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { encodeSystem, encodeText, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';

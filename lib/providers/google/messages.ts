@@ -3,15 +3,8 @@ import { isJsonObject, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { resultText } from '../shared/encode.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';
-import type {
-  FilePart,
-  Message,
-  Part,
-  ProviderPart,
-  TextPart,
-  ToolCallPart,
-  ToolResultPart,
-} from '../../core/message.js';
+import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import type { ProviderPart } from '../../core/providerPart.js';
 import { encodeConversation, encodeJson, joinEncoded } from '../../protocol/encodeOnce.js';
 import { baseMediaType, inlineDataUrl } from '../shared/files.js';
 import { encodeSystemMessages } from '../shared/encode.js';

@@ -1,8 +1,10 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { nonEmptyArray, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { messageText, providerDataOf, toolCallsOf } from '../../core/message.js';
-import type { FilePart, Message, ProviderData, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { messageText, toolCallsOf } from '../../core/message.js';
+import { providerDataOf } from '../../core/providerPart.js';
+import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import type { ProviderData } from '../../core/providerPart.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';
 import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
 import { withMessageOptions } from '../shared/providerOptions.js';

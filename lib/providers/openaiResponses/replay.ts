@@ -1,8 +1,9 @@
 import { growing } from '../../core/growing.js';
 import { asArray, nonEmptyString, objectOrEmpty, omit, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { providerDataOf } from '../../core/message.js';
-import type { Message, Part, ProviderPart } from '../../core/message.js';
+import { providerDataOf } from '../../core/providerPart.js';
+import type { Message, Part } from '../../core/message.js';
+import type { ProviderPart } from '../../core/providerPart.js';
 import { encodeCallItem, isClientCallType } from './clientCalls.js';
 import { provider } from './models.js';
 

@@ -31,8 +31,8 @@ const lowerDigits = (hash: number, count: number): string =>
   (hash >>> 0).toString(36).padStart(count, '0').slice(-count);
 
 /**
- * The id that Anthropic accepts: `^[a-zA-Z0-9_-]+$`. It rejects any other one with status 400. The hash keeps the ids of
- * two calls different.
+ * The id that Anthropic accepts: `^[a-zA-Z0-9_-]+$`. It rejects any other one with status 400. The hash keeps two ids
+ * different.
  */
 export const anthropicCallId = (id: string): string =>
   /^[a-zA-Z0-9_-]+$/.test(id) ? id : `${id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call'}_${hashId(id)}`;

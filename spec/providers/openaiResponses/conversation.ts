@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { messageText, modelMessage, providerDataOf, userMessage } from '../../../lib/core/message.js';
+import { messageText, modelMessage, userMessage } from '../../../lib/core/message.js';
+import { providerDataOf } from '../../../lib/core/providerPart.js';
 import type { Message, Part } from '../../../lib/core/message.js';
 import type { ModelRequest } from '../../../lib/core/model.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';

@@ -89,8 +89,8 @@ describe('normalizeFiles', () => {
     const messages = [userMessage([image({}), { type: 'text', text: 'Hi' }]), userMessage('')];
     for (const message of messages) expect(normalizeFiles(message)).toBe(message);
     const audio = normalizeFiles(userMessage([image({ mediaType: 'Audio/L16;Rate=24000' })]));
-    expect(audio?.parts[0]).toMatchObject({ mediaType: 'audio/l16;Rate=24000' });
+    expect(audio.parts[0]).toMatchObject({ mediaType: 'audio/l16;Rate=24000' });
     const jpg = normalizeFiles(userMessage([image({ mediaType: 'image/jpg' })]));
-    expect(jpg?.parts[0]).toMatchObject({ mediaType: 'image/jpeg' });
+    expect(jpg.parts[0]).toMatchObject({ mediaType: 'image/jpeg' });
   });
 });

@@ -24,7 +24,7 @@ function libraryOf(create: (baseUrl: string) => Model): Library {
   const modelAt = once(create);
   return ({ baseUrl, past = 0, save, onText }) =>
     new Promise((resolve, reject) => {
-      const execute = ({ content }: JsonObject) => save?.(String(content)) ?? '';
+      const execute = ({ content }: JsonObject) => save?.(content as string) ?? '';
       const tools = [tool({ name: 'save', description: saveDescription, parameters: saveParameters, execute })];
       createAgent({ model: modelAt(baseUrl), tools, maxTurns, prefix: '' })
         .stream([...conversationOf(String(past)), userMessage('Go on.')])
