@@ -43,7 +43,8 @@ export interface CompatibleServer extends OpenModelOptions, Omit<Dialect, 'provi
  * ```
  *
  * Differences in responses need no setting. Differences in requests are configured with the fields of the dialect
- * (`maxTokens`, `streamUsage`, `fileUrls`, `resultFiles`, `thinking`, `file`, `callId`, `body`) and `replay`. According to their
+ * (`maxTokens`, `streamUsage`, `fileUrls`, `resultFiles`, `alternateRoles`, `thinking`, `file`, `callId`, `body`) and
+ * `replay`. According to their
  * documentation, all of the servers below accept the defaults. Most differ only in the field for thinking, which is
  * `reasoning_effort` by default (`'none'` disables thinking):
  *
@@ -72,7 +73,8 @@ export interface CompatibleServer extends OpenModelOptions, Omit<Dialect, 'provi
  * - Moonshot: `toolChoice` cannot force a call while thinking is enabled; kimi models use a fixed temperature.
  * - vLLM: tools need `--enable-auto-tool-choice` and a parser; without a parser, Llama writes calls as text: set
  *   `textCalls: true`.
- * - llama.cpp: `toolChoice: { name }` is treated as `auto`; tools need `--jinja`.
+ * - llama.cpp: tools need `--jinja`; a template of Mistral needs `alternateRoles: true` and `callId: mistralCallId`
+ *   (`rivulet/provider`), one of Gemma `alternateRoles: true`.
  * - LM Studio: thinking may be sent as text in `<think>` tags: set `thinkTags: true`.
  *
  * ```ts

@@ -5,7 +5,9 @@ import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { objectOrEmpty } from '../../lib/core/json/json.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
-import { userMessage } from '../../lib/core/message.js';
+import { modelMessage, userMessage } from '../../lib/core/message.js';
+import type { Message } from '../../lib/core/message.js';
+import { modelByName } from '../../lib/providers/registry/index.js';
 import type { Model, ModelRequest } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import { accumulateToolCalls } from '../../lib/operators/accumulateToolCalls.js';
@@ -27,7 +29,7 @@ function answeringBodies(...bodies: readonly (readonly [status: number, body: st
   const answer: typeof fetch = (url, init) => {
     const [status, body] = bodies[Math.min(sent.length, bodies.length - 1)] ?? [500, ''];
     const { pathname } = new URL(url instanceof Request ? url.url : url);
-    sent.push({ path: pathname, body: objectOrEmpty(JSON.parse(String(init?.body))) });
+    sent.push({ path: pathname, body: objectOrEmpty(JSON.parse(init?.body as string)) });
     const type = body.startsWith('{') ? 'application/json' : 'text/event-stream';
     return Promise.resolve(new Response(body, { status, headers: { 'content-type': type } }));
   };
@@ -37,7 +39,7 @@ function answeringBodies(...bodies: readonly (readonly [status: number, body: st
 const frames = (...payloads: readonly JsonObject[]): string =>
   [...payloads.map((payload) => JSON.stringify(payload)), '[DONE]'].map((data) => `data: ${data}\n\n`).join('');
 const events = (...payloads: readonly JsonObject[]): string =>
-  payloads.map((payload) => `event: ${String(payload['type'])}\ndata: ${JSON.stringify(payload)}\n\n`).join('');
+  payloads.map((payload) => `event: ${payload['type'] as string}\ndata: ${JSON.stringify(payload)}\n\n`).join('');
 const delta = (fields: JsonObject, finish: string | null = null, rest: JsonObject = {}): JsonObject => ({
   choices: [{ index: 0, delta: fields, finish_reason: finish }],
   ...rest,
@@ -49,9 +51,10 @@ const callDelta = (args: string): JsonObject => ({
 const at = { baseUrl: 'http://127.0.0.1:8080/v1', retry: { count: 2, initialDelay: 1 } } as const;
 const compatible = (options: ModelOptions, server: Partial<CompatibleServer> = {}): Model =>
   openaiCompatible({ name: 'local', ...at, ...server })('m', options);
+const responsesAt = (options: ModelOptions): Model => openai('m', { ...at, ...options });
 const makers: Readonly<Record<string, (options: ModelOptions) => Model>> = {
   chat: (options) => compatible(options),
-  responses: (options) => openai('m', { ...at, ...options }),
+  responses: responsesAt,
   messages: (options) => anthropic('m', { ...at, ...options }),
 };
 
@@ -155,6 +158,68 @@ describe('the echo of reasoning', () => {
   });
 });
 
+describe('what templates and servers require', () => {
+  const answer = frames(delta({ content: 'Hi' }, 'stop'));
+  const call = { type: 'toolCall', id: 'a', name: 'look', arguments: {} } as const;
+  const result = { type: 'toolResult', id: 'a', name: 'look', result: 'blue' } as const;
+  const history: readonly Message[] = [
+    userMessage('1'),
+    userMessage('2'),
+    { role: 'model', parts: [call] },
+    userMessage([result]),
+    userMessage('3'),
+    userMessage([{ type: 'file', mediaType: 'image/png', data: 'AQ==' }]),
+    modelMessage('So.'),
+    userMessage('4'),
+  ];
+
+  it.each([
+    [true, ['user', 'assistant', 'tool', 'assistant', 'user', 'assistant', 'user']],
+    [false, ['user', 'assistant', 'tool', 'user', 'assistant', 'user']],
+  ])('with alternateRoles: %j the roles are %j', async (alternateRoles, roles) => {
+    const { fetch, sent } = answeringBodies([200, answer]);
+    await read(compatible({ fetch }, { alternateRoles }), { messages: history });
+    const messages = sent[0]?.body['messages'] as readonly JsonObject[];
+    expect(messages.map(({ role }) => role)).toEqual(roles);
+    expect(JSON.stringify(messages)).toMatch(/1.*2.*blue.*3.*image_url.*So\..*4/s);
+  });
+
+  it('alternateRoles joins what providerOptions keep apart', async () => {
+    const { fetch, sent } = answeringBodies([200, answer]);
+    const marked = (text: string): Message => ({ ...userMessage(text), providerOptions: { local: { name: 'x' } } });
+    await read(compatible({ fetch }, { alternateRoles: true }), { messages: [marked('1'), marked('2')] });
+    expect(sent[0]?.body['messages']).toEqual([{ role: 'user', content: '1\n\n2', name: 'x' }]);
+  });
+
+  it('a server that takes no object as tool_choice gets the named tool, as a required one', async () => {
+    const refusal =
+      '{"error":{"code":500,"message":"[json.exception.type_error.302] type must be string, but is object"}}';
+    const { fetch, sent } = answeringBodies([400, refusal], [200, answer]);
+    const tools = ['look', 'other'].map((name) => ({ name, description: 'd', parameters: { type: 'object' } }));
+    expect((await read(compatible({ fetch }), { tools, toolChoice: { name: 'look' } })).text).toBe('Hi');
+    expect(sent.map(({ body }) => body['tool_choice'])).toEqual([
+      { type: 'function', function: { name: 'look' } },
+      'required',
+    ]);
+    expect(sent[1]?.body['tools']).toMatchObject([{ function: { name: 'look' } }]);
+    const other = answeringBodies([400, '{"error":{"message":"No."}}']);
+    expect((await read(compatible(other), { tools, toolChoice: { name: 'look' } })).error).toMatchObject({
+      status: 400,
+    });
+    expect(other.sent).toHaveLength(1);
+  });
+
+  it('the model of the registry at another server sends its reasoning back, and reads its context', async () => {
+    const open = (options: ModelOptions) => modelByName('openai-chat:m', { ...at, ...options });
+    const first = frames(delta({ reasoning: 'Hm' }), delta(callDelta('{}')), delta({}, 'tool_calls'));
+    const { sent } = await runOnce(open, first, answer);
+    expect(sent[1]?.body['messages']).toMatchObject([{}, { reasoning: 'Hm' }, {}]);
+    const message = 'request (4011 tokens) exceeds the available context size (1024 tokens), try increasing it';
+    const { fetch } = answeringBodies([400, JSON.stringify({ error: { code: 400, message } })]);
+    expect((await read(open({ fetch }))).error).toMatchObject({ code: 'context_length', limit: 1024, tokens: 4011 });
+  });
+});
+
 describe('what servers send beside the choices', () => {
   const token = (text: string) => ({ token: text, logprob: -0.125, bytes: null, top_logprobs: [] });
   it.each<[string, (options: ModelOptions) => Model, string]>([
@@ -227,10 +292,7 @@ describe('a response that is cut, though the server says completed', () => {
     ['of a server that reports its cuts', body([text], { incomplete_details: null }), 25, { reason: 'stop' }],
   ])('%s', async (_, answer, maxOutputTokens, finish) => {
     const { fetch } = answeringBodies([200, answer]);
-    const got = await read(
-      makers['responses']?.({ fetch }) as Model,
-      maxOutputTokens === undefined ? {} : { maxOutputTokens },
-    );
+    const got = await read(responsesAt({ fetch }), maxOutputTokens === undefined ? {} : { maxOutputTokens });
     expect(got.finish).toMatchObject(finish);
     if (finish['reason'] !== 'length') return;
     const executed: unknown[] = [];

@@ -66,6 +66,12 @@ export interface Dialect {
    * documents it (`ChatCompletionToolMessageParam`). OpenRouter accepts all files (`ToolResponseMessage` in its SDK).
    */
   readonly resultFiles?: boolean;
+  /**
+   * Whether the roles have to alternate, as the templates of Mistral's and Gemma's models require it ("roles must
+   * alternate user/assistant"): messages of one role are joined, and an answer is added between results and a user's
+   * message. Default: false.
+   */
+  readonly alternateRoles?: boolean;
   /** Encodes the setting `thinking` as fields of the body. Default: `reasoning_effort`. */
   readonly thinking?: (thinking: Thinking) => JsonObject;
   /** Encodes a file as a content part. Default, and if it returns undefined: the encoding that the API documents. */
