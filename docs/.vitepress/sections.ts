@@ -34,6 +34,7 @@ export const sections: readonly Section[] = [
     text: 'Models',
     pages: {
       providers: 'Providers',
+      'local-servers': 'Local servers',
       settings: 'Settings',
       'images-and-files': 'Images and files',
       'write-a-provider': 'Write a provider',

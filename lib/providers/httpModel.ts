@@ -192,11 +192,12 @@ function send(call: HttpCall): Observable<Chunk> {
 
 function streamResponse(call: HttpCall): Observable<Chunk> {
   const { definition, options, request, encoded } = call;
-  const { provider, wire, apiKey, readText } = definition;
+  const { provider, apiKey, readText } = definition;
   const baseUrl = requireBaseUrl(options.baseUrl ?? definition.baseUrl, provider);
   const sources = { provider, vendorUrl: definition.baseUrl, apiKey, options };
   const body = createBody(call);
   const text = encodeOnce(body);
+  const wire: Wire = { ...definition.wire, decode: (emit) => definition.wire.decode(emit, body) };
   const read = (current: Wire, resumePath?: string) => {
     const sent = {
       url: joinUrl(baseUrl, resumePath ?? encoded.path),

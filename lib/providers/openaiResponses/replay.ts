@@ -25,8 +25,12 @@ export function encodeModelMessage({ parts }: Message, mapCallId: MapCallId, sto
     response.push(...encodeText(text, message));
     [text, message] = ['', {}];
   };
-  const endResponse = ({ stored: wasStored }: JsonObject) => {
+  const endResponse = ({ stored: wasStored, order }: JsonObject) => {
     endText();
+    response = inOrder(
+      response,
+      asArray(order).map((id) => mapCallId(String(id))),
+    );
     items.push(...(stored && wasStored !== false ? response : omitReferences(response)));
     response = [];
   };
@@ -56,6 +60,18 @@ function encodeItem(part: Part, mapCallId: MapCallId): JsonObject | undefined {
   return item['type'] === 'image_generation_call' && part.data !== undefined
     ? { ...item, result: part.data }
     : undefined;
+}
+
+/** Puts the items with these ids into their order; the others stay behind the item before them. */
+function inOrder(items: JsonObject[], order: readonly unknown[]): JsonObject[] {
+  if (order.length === 0) return items;
+  let place = -1;
+  const placed = items.map((item) => {
+    const known = order.indexOf(item['call_id'] ?? item['id']);
+    if (known !== -1) place = known;
+    return { item, place };
+  });
+  return placed.sort((one, other) => one.place - other.place).map(({ item }) => item);
 }
 
 /** Encodes a text of the model. `phase` is sent back because OpenAI requires it for models that send it. */

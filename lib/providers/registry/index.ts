@@ -1,10 +1,11 @@
 import { anthropic } from '../anthropic/anthropic.js';
+import { compatible } from '../chatCompletions/compatible.js';
 import { cohere } from '../cohere/cohere.js';
 import { google } from '../google/google.js';
 import { mistral } from '../mistral.js';
 import { ollama } from '../ollama/ollama.js';
 import { openai } from '../openai.js';
-import { openaiChat } from '../openaiChat.js';
+import { createOpenaiChat } from '../openaiChat.js';
 import { openrouter } from '../openrouter.js';
 import { together } from '../together.js';
 import { ConfigurationError } from '../../core/errors.js';
@@ -18,7 +19,7 @@ export type { ModelFactory, ProviderOptions, RegisteredProvider, Registry };
 
 const builtInProviders: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
   ['openai', openai, { aliases: ['responses'], defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
-  ['openai-chat', openaiChat, { defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
+  ['openai-chat', chatAnywhere, { defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
   [
     'openrouter',
     openrouter,
@@ -53,6 +54,11 @@ const builtInProviders: readonly (readonly [string, ModelFactory, ProviderOption
   ],
   ['cohere', cohere, { defaultModel: 'command-a-plus-05-2026', keyVariable: 'COHERE_API_KEY' }],
 ];
+
+/** Another server may expect its reasoning back, and has other messages of a context that is too long. */
+function chatAnywhere(name: string, options: OpenModelOptions = {}): Model {
+  return createOpenaiChat(name, options, options.baseUrl === undefined ? {} : compatible);
+}
 
 /** The shared registry. Only this file imports all providers; importing a single provider bundles no other provider. */
 const registry: Registry = /* @__PURE__ */ createBuiltInRegistry();
