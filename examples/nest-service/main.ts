@@ -21,14 +21,14 @@ const agent = createAgent({ model, system: 'Answer briefly, in plain text.', too
 const chat = {
   context: ({ headers }: Request) => userOf(headers.get('cookie')),
   owner: ({ id }: User) => id,
-  allowedHosts: ['127.0.0.1', '[::1]', 'localhost'], // the names of your service
+  browser: { allowedHosts: ['127.0.0.1', '[::1]', 'localhost'] }, // the names of your service
   onNotice: ({ message }: { readonly message: string }) => console.log(message),
 };
 @Module({ imports: [ChatModule.register(agent, chat)] })
 class AppModule {}
 
 const app = await NestFactory.create<NestExpressApplication>(AppModule, { logger: ['error', 'warn'] });
-app.useBodyParser('json', { limit: 1_000_000 }); // as much as the handler accepts: a history, or a file in base64
+app.useBodyParser('json', { limit: 20_971_520 }); // as much as the handler accepts: a history, or photos in base64
 const files = await pageFiles();
 app.use((request: IncomingMessage, response: ServerResponse, next: () => void) => {
   const file = files.get(request.url?.split('?', 1)[0] ?? '');

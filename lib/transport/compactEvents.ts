@@ -5,7 +5,8 @@ import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import { answerOf } from '../core/message.js';
-import type { Message, Part, ProviderData, ProviderPart, TextPart } from '../core/message.js';
+import type { Message, Part, TextPart } from '../core/message.js';
+import type { ProviderData, ProviderPart } from '../core/providerPart.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 
 /**

@@ -19,7 +19,7 @@ import * as service from '../../lib/service/index.js';
 import { anyTool } from '../support/toolCalls.js';
 
 const rivulet = { ...root, ...page, ...service };
-const { createAgent, agentHandler, createLimiter, limitModel, openaiChat, priceModel, userMessage } = rivulet;
+const { createAgent, agentHandler, createLimiter, limitModel, openai, priceModel, userMessage } = rivulet;
 
 type Use = (value: number) => unknown;
 
@@ -30,7 +30,7 @@ const run = (options: object) => createAgent({ model: scriptedModel(['Hi']), too
 const agent = createAgent({ model: scriptedModel(() => 'Hi') });
 const http = (options: object, more?: object) =>
   ask(
-    openaiChat('m', { apiKey: 'k', fetch: () => Promise.resolve(new Response('{}', { status: 400 })), ...options }),
+    openai('m', { apiKey: 'k', fetch: () => Promise.resolve(new Response('{}', { status: 400 })), ...options }),
     more,
   );
 const handler = (options: object) => agentHandler(agent, options);
@@ -99,10 +99,10 @@ const options: Readonly<Record<string, Use>> = {
   'MemoryOptions.maxBytes': (maxBytes) => rivulet.memoryStore({ maxBytes }),
   'MemoryOptions.maxAge': (maxAge) => rivulet.memoryLog({ maxAge }),
   'ModelOptions.maxEventLength': (maxEventLength) => http({ maxEventLength }),
-  'OwnerLimitOptions.maxRunsPerOwner': (maxRunsPerOwner) => handler({ maxRunsPerOwner }),
-  'OwnerBudget.tokens': (tokens) => handler({ budget: { tokens } }),
-  'OwnerBudget.cost': (cost) => handler({ budget: { cost } }),
-  'OwnerBudget.window': (window) => handler({ budget: { tokens: 1, window } }),
+  'OwnerLimitOptions.maxRunsPerOwner': (maxRunsPerOwner) => handler({ limits: { maxRunsPerOwner } }),
+  'OwnerBudget.tokens': (tokens) => handler({ limits: { budget: { tokens } } }),
+  'OwnerBudget.cost': (cost) => handler({ limits: { budget: { cost } } }),
+  'OwnerBudget.window': (window) => handler({ limits: { budget: { tokens: 1, window } } }),
   'PostgresLogOptions.pollInterval': (pollInterval) => postgresLog(none, { pollInterval }),
   'PostgresLogOptions.writeInterval': (writeInterval) => postgresLog(none, { writeInterval }),
   'PostgresOptions.maxAge': (maxAge) => postgresStore(none, { maxAge }),
@@ -138,13 +138,13 @@ const options: Readonly<Record<string, Use>> = {
   'RetryToolOptions.count': (count) => rivulet.retryTool(call, { count }),
   'RetryToolOptions.delay': (delay) => rivulet.retryTool(call, { delay }),
   'RunTurnsOptions.maxTurns': (maxTurns) => run({ maxTurns }),
-  'RunsOptions.grace': (grace) => rivulet.createRuns({ grace }),
-  'RunsOptions.keep': (keep) => rivulet.createRuns({ keep }),
+  'RunTimes.grace': (grace) => rivulet.createRuns({ grace }),
+  'RunTimes.keep': (keep) => rivulet.createRuns({ keep }),
   'ScriptedModelOptions.keep': (keep) => scriptedModel(['Hi'], { keep }),
   'ServeOptions.port': (port) => serve({ port }),
   'ServerSentEventsOptions.heartbeat': (heartbeat) => NEVER.pipe(rivulet.toServerSentEvents({ heartbeat })),
-  'ServiceOptions.maxBodyBytes': (maxBodyBytes) => handler({ maxBodyBytes }),
-  'ServiceOptions.maxHistoryBytes': (maxHistoryBytes) => handler({ maxHistoryBytes }),
+  'LimitOptions.maxBodyBytes': (maxBodyBytes) => handler({ limits: { maxBodyBytes } }),
+  'LimitOptions.maxHistoryBytes': (maxHistoryBytes) => handler({ limits: { maxHistoryBytes } }),
   'ShareRunOptions.grace': (grace) => rivulet.shareRun(NEVER, { grace }),
   'SmoothOptions.maxDelay': (maxDelay) => rivulet.smooth({ maxDelay }),
   'SmoothOptions.interval': (interval) => rivulet.smooth({ interval }),
@@ -156,8 +156,8 @@ const options: Readonly<Record<string, Use>> = {
   'TurnOptions.toolConcurrency': (toolConcurrency) => run({ toolConcurrency }),
   'TurnOptions.toolDeadline': (toolDeadline) => run({ toolDeadline }),
   'TurnOptions.maxRepairs': (maxRepairs) => run({ maxRepairs }),
-  'UiChatOptions.grace': (grace) => uiChatHandler(agent, { grace }),
-  'UiChatOptions.keep': (keep) => uiChatHandler(agent, { keep }),
+  'UiChatProtocolOptions.grace': (grace) => uiChatHandler(agent, { grace }),
+  'UiChatProtocolOptions.keep': (keep) => uiChatHandler(agent, { keep }),
   'UiMessageResponseOptions.heartbeat': (heartbeat) => uiMessageResponse(NEVER, { heartbeat }),
   'WebFetchOptions.maxContentTokens': (maxContentTokens) => anthropicTools.webFetch({ maxContentTokens }),
   'WebLimits.maxUses': (maxUses) => anthropicTools.webSearch({ maxUses }),
@@ -173,6 +173,15 @@ const options: Readonly<Record<string, Use>> = {
 
 /** The provider judges these: only what JSON cannot contain is wrong. */
 const isSent = (name: string) => /^(RequestSettings|Prices)\./.test(name);
+
+/** A list of positions, and what would be the prices of a model that is called `input`. */
+const accepted: Readonly<Record<string, string>> = {
+  'Behaviour.cut': '[5]',
+  'Prices.input': '{}',
+  'Prices.output': '{}',
+  'Prices.cacheWriteInput': '{}',
+  'Prices.longCacheWriteInput': '{}',
+};
 
 /** Options that users cannot pass, those that go to another library, and a header. */
 const internal =
@@ -207,16 +216,23 @@ describe('numeric options', () => {
     ['NaN', NaN],
     ['-1', -1],
     ['"3"', '3'],
+    ['an empty text', ''],
+    ['null', null],
+    ['true', true],
+    ['[5]', [5]],
+    ['{}', {}],
+    ['1n', 1n],
+    ['-Infinity', -Infinity],
   ] as const;
   const rows = Object.keys(options).flatMap((name) =>
     values
-      .filter(([shown]) => shown !== '-1' || !isSent(name))
+      .filter(([shown]) => !(shown.startsWith('-') && isSent(name)) && accepted[name] !== shown)
       .map(([shown, value]) => ({ name, shown, value, use: options[name] ?? none })),
   );
   it.each(rows)('requireNumber refuses $shown as $name', async ({ value, use }) => {
     const refused = await outcome(use, value);
     expect(isRecord(refused) ? refused['message'] : refused).toMatch(
-      /is (NaN|-1|of the type string)\.|this is run (NaN|-1|3)\./,
+      /is (NaN|-1|-Infinity|null|of the type \w+)\.|this is run /,
     );
     expect(refused).toMatchObject({ name: 'ConfigurationError' });
   });

@@ -67,7 +67,7 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
     toolCallFragment: addFragment,
     toolCall: addCall,
     toolWaiting: ({ id, details }) => patchCall(id, { status: 'waiting', ...omitUndefined({ details }) }),
-    toolStart: ({ id }) => patchCall(id, { status: 'running' }),
+    toolStart: ({ id, arguments: args }) => patchCall(id, { status: 'running', ...omitUndefined({ arguments: args }) }),
     nested: ({ id, event }) => changeCall(id, (call) => addNested(call, event)),
     toolProgress: ({ id, value }) => patchCall(id, { progress: value }),
     toolResult: (event) => changeCall(event.id, (call) => answeredCall(call, event)),

@@ -1,4 +1,4 @@
-import { concatMap, defer, EMPTY, map, of, reduce, take } from 'rxjs';
+import { concatMap, defer, EMPTY, ignoreElements, map, of, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { RequestError } from '../http/requestError.js';
 import { allPages } from '../runs/allPages.js';
@@ -7,14 +7,14 @@ import type { ChatRecord, ChatStore, StoredChat } from './chatStore.js';
 /** How many times a change is tried again after another request changed the chat in the meantime. */
 const MAX_RETRIES = 5;
 
-/** The chats of a store, each for its owner only. */
-export interface ChatRecords {
+/** The chats of a store that the service has guarded, each for its owner only. */
+export interface ChatRecords extends Pick<ChatStore, 'put' | 'list'> {
+  /** As `find`, also for the mark of a chat that was deleted. */
+  findAny(id: string, owner: string): Observable<StoredChat | undefined>;
   /** Emits undefined if the owner has no such chat. */
   find(id: string, owner: string): Observable<StoredChat | undefined>;
   /** As `find`, but fails with 404. */
   found(id: string, owner: string): Observable<StoredChat>;
-  /** Emits whether the store had this version, and has the record now. */
-  put(record: ChatRecord, version: number): Observable<boolean>;
   /** Changes a chat, unless `change` returns undefined. Emits the chat as it is then. */
   update(id: string, owner: string, change: (record: ChatRecord) => ChatRecord | undefined): Observable<StoredChat>;
   /** Does `work` with a chat until it emits true: false says that another request has changed the chat. */
@@ -24,11 +24,10 @@ export interface ChatRecords {
 }
 
 export function createChatRecords(store: ChatStore): ChatRecords {
+  const findAny: ChatRecords['find'] = (id, owner) =>
+    store.get(id).pipe(map((stored) => (stored?.record.owner === owner ? stored : undefined)));
   const find: ChatRecords['find'] = (id, owner) =>
-    defer(() => store.get(id)).pipe(
-      take(1),
-      map((stored) => (stored?.record.owner === owner ? stored : undefined)),
-    );
+    findAny(id, owner).pipe(map((stored) => (stored && isDeleted(stored.record) ? undefined : stored)));
   const found: ChatRecords['found'] = (id, owner) =>
     find(id, owner).pipe(
       map((stored) => {
@@ -36,7 +35,6 @@ export function createChatRecords(store: ChatStore): ChatRecords {
         return stored;
       }),
     );
-  const put: ChatRecords['put'] = (record, version) => defer(() => store.put(record, version)).pipe(take(1));
   const retry = (
     id: string,
     owner: string,
@@ -55,9 +53,11 @@ export function createChatRecords(store: ChatStore): ChatRecords {
       ),
     );
   return {
+    findAny,
     find,
     found,
-    put,
+    put: (record, version) => store.put(record, version),
+    list: (query) => store.list(query),
     retry,
     update: (id, owner, change) =>
       defer(() => {
@@ -65,19 +65,33 @@ export function createChatRecords(store: ChatStore): ChatRecords {
         return retry(id, owner, ({ record: before, version }) => {
           const record = change(before);
           changed = record && { record, version: version + 1 };
-          return record ? put(record, version) : of(true);
+          return record ? store.put(record, version) : of(true);
         }).pipe(map((chat) => changed ?? chat));
       }),
     requireRoom: (owner, maxChats) =>
       allPages((cursor) => store.list({ owner, cursor })).pipe(
-        reduce((chats, page) => chats + page.records.length, 0),
-        concatMap((chats) => {
-          if (chats >= maxChats) throw tooMany(maxChats);
-          return EMPTY;
+        concatMap(({ records }) => records),
+        toArray(),
+        concatMap((records) => {
+          const deleted = records.filter(isDeleted);
+          if (records.length - deleted.length >= maxChats) throw tooMany(maxChats);
+          const oldest = records.length >= maxChats ? deleted.at(-1) : undefined; // the newest change is listed first
+          return oldest ? store.delete(oldest.id, oldest.version).pipe(ignoreElements()) : EMPTY;
         }),
       ),
   };
 }
+
+/** How long a chat that was deleted stays so for a device that was offline: 90 days, in milliseconds. */
+const MARK_TIME = 7_776_000_000;
+
+export const isDeleted = ({ state }: Pick<ChatRecord, 'state'>): boolean => state === 'deleted';
+
+/** What is left of a chat that was deleted. */
+export const deletedMark = ({ id, owner }: ChatRecord, now: number): ChatRecord => {
+  const expires = now + MARK_TIME;
+  return { id, owner, title: '', updated: now, expires, state: 'deleted', saved: {} };
+};
 
 export const notFound = () => new RequestError(404, 'There is no such chat.');
 const busy = () => new RequestError(409, 'Other requests changed the chat. Send the request again.');

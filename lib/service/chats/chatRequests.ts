@@ -9,15 +9,15 @@ const MAX_TITLE_LENGTH = 200;
 const DEFAULT_TITLE_LENGTH = 80;
 
 /** @throws RequestError 400 if it is not a saved conversation. */
-export function readSave(text: string): { readonly version: number; readonly saved: JsonObject } {
-  const { version, saved } = objectOrEmpty(tryParseJson(text));
+export function readSave(text: string) {
+  const { version, saved, restore } = objectOrEmpty(tryParseJson(text));
   const isVersion = typeof version === 'number' && Number.isSafeInteger(version) && version >= 0;
   if (!isVersion || !isJsonObject(saved) || !Array.isArray(saved['exchanges']) || saved['exchanges'].length === 0)
     throw new RequestError(
       400,
       'Send `version` and `saved`: what `save` of a conversation with a prompt has returned.',
     );
-  return { version, saved };
+  return { version, saved, restore: restore === true };
 }
 
 /** @throws RequestError 400 if there is no title. */

@@ -4,12 +4,12 @@ import type { Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { requireNumber } from '../../core/options.js';
 import type { ChatPage } from '../../transport/chatSummary.js';
-import { createChatRecords, notFound } from './chatRecords.js';
+import { createChatRecords, deletedMark, isDeleted, notFound } from './chatRecords.js';
 import type { ChatRecords } from './chatRecords.js';
 import type { ChatRecord, ChatService, ChatStore } from './chatStore.js';
 import type { ServiceChats, StoredChat } from './chatStore.js';
 import { RequestError } from '../http/requestError.js';
-import { guardStore } from '../ports/guardPorts.js';
+import { readBody } from '../http/readBody.js';
 import type { Client } from '../runs/runAccess.js';
 import { settled } from '../../core/settled.js';
 import { isUnguessable } from '../../transport/randomId.js';
@@ -54,7 +54,8 @@ const DELETES_AT_ONCE = 16;
  * - `PUT ?chat=ID` with `{ version, saved }` replaces that version (0: a new chat), and returns the chat without
  *   `saved`. 409 with the chat, if there is another version; 404, if it was deleted.
  * - `PATCH ?chat=ID` with `{ title }` renames it.
- * - `DELETE ?chat=ID` stops and deletes its runs, then the chat: 204, or 404.
+ * - `DELETE ?chat=ID` stops and deletes its runs, then the chat: 204, or 404. Its id stays known for 90 days, so that a
+ *   device that was offline does not create it again; a `PUT` with `restore: true` does.
  *
  * ```ts
  * const handler = agentHandler<User>(agent, {
@@ -68,19 +69,17 @@ const DELETES_AT_ONCE = 16;
  * your own.
  * @param options `title` (default: of the first prompt), `maxBytes` of a chat (default: 4 MiB), `maxChats` of an owner
  * (default: 500).
- * @returns The value of the option `chats` of `agentHandler`.
+ * @returns The value of the option `chats` of a service.
  */
-export function keepChats<C = unknown>(unguarded: ChatStore, options: KeepChatsOptions<C> = {}): ServiceChats<C> {
+export function keepChats<C = unknown>(store: ChatStore, options: KeepChatsOptions<C> = {}): ServiceChats<C> {
   const { maxBytes = DEFAULT_MAX_BYTES, maxChats = DEFAULT_MAX_CHATS, title } = options;
   requireNumber('maxBytes', maxBytes, 0);
   requireNumber('maxChats', maxChats, 0);
-  const store = guardStore(unguarded);
-  const chats = createChatRecords(store);
   const answers: Readonly<Record<string, Answer<C>>> = {
-    GET: openChat(chats),
-    PUT: saveChat(chats, { maxBytes, maxChats, title }),
-    PATCH: renameChat(chats, maxBytes),
-    DELETE: removeChat(chats, store),
+    GET: openChat,
+    PUT: saveChat({ maxBytes, maxChats, title }),
+    PATCH: renameChat(maxBytes),
+    DELETE: removeChat,
   };
   return {
     store,
@@ -88,29 +87,39 @@ export function keepChats<C = unknown>(unguarded: ChatStore, options: KeepChatsO
       const { searchParams } = new URL(request.url);
       const id = searchParams.get('chat');
       const { method } = request;
+      const chats = createChatRecords(service.store);
       if (id === null && method === 'GET')
-        return listChats(store, client.owner, searchParams.get('cursor') ?? undefined);
+        return listChats(chats, client.owner, searchParams.get('cursor') ?? undefined);
       if (id === null || !isUnguessable(id))
         throw new RequestError(400, 'Send the id of the chat as `?chat=`: a random UUID.');
       const answer = answers[method];
       if (!answer)
         throw new RequestError(405, 'Send GET, PUT, PATCH or DELETE.', { allow: Object.keys(answers).join() });
-      return answer(id, client, request, service);
+      return answer({ id, client, request, service, chats });
     },
   };
 }
 
-type Answer<C> = (id: string, client: Client<C>, request: Request, service: ChatService) => Observable<Response>;
+interface ChatRequest<C> {
+  readonly id: string;
+  readonly client: Client<C>;
+  readonly request: Request;
+  readonly service: ChatService;
+  readonly chats: ChatRecords;
+}
 
-function saveChat<C>(
-  chats: ChatRecords,
-  { maxBytes, maxChats, title }: { readonly maxBytes: number; readonly maxChats: number } & KeepChatsOptions<C>,
-): Answer<C> {
+type Answer<C> = (request: ChatRequest<C>) => Observable<Response>;
+
+function saveChat<C>({
+  maxBytes,
+  maxChats,
+  title,
+}: { readonly maxBytes: number; readonly maxChats: number } & KeepChatsOptions<C>): Answer<C> {
   /** Gives a new chat the title of the option, unless the user has renamed it in the meantime. */
-  const addTitle = (chat: StoredChat, { context }: Client<C>, { onError }: ChatService): Observable<StoredChat> => {
+  const addTitle = (chat: StoredChat, { chats, client, service }: ChatRequest<C>): Observable<StoredChat> => {
     if (!title) return of(chat);
     const { id, owner, title: first, saved } = chat.record;
-    return defer(() => settled(title(promptOf(saved), context))).pipe(
+    return defer(() => settled(title(promptOf(saved), client.context))).pipe(
       take(1),
       throwIfEmpty(() => new Error('The option `title` of keepChats has returned no title.')),
       timeout({ first: TITLE_TIME }),
@@ -122,86 +131,86 @@ function saveChat<C>(
         );
       }),
       catchError((thrown: unknown) => {
-        onError(thrown);
+        service.onError(thrown);
         return of(chat);
       }),
     );
   };
-  const conflicting = ({ id, owner }: ChatRecord) => chats.found(id, owner).pipe(map(conflict));
-  const create = (record: ChatRecord, client: Client<C>, service: ChatService): Observable<Response> =>
-    concat(
+  const conflicting = (chats: ChatRecords, { id, owner }: ChatRecord) => chats.found(id, owner).pipe(map(conflict));
+  const create = (record: ChatRecord, version: number, request: ChatRequest<C>): Observable<Response> => {
+    const { chats } = request;
+    return concat(
       chats.requireRoom(record.owner, maxChats),
-      chats.put(record, 0).pipe(
+      chats.put(record, version).pipe(
         concatMap((isDone) => {
-          if (!isDone) return conflicting(record);
-          return addTitle({ record, version: 1 }, client, service).pipe(
+          if (!isDone) return conflicting(chats, record);
+          return addTitle({ record, version: version + 1 }, request).pipe(
             map((chat) => Response.json(withoutContent(chat))),
           );
         }),
       ),
     );
-  const replace = (record: ChatRecord, version: number): Observable<Response> =>
+  };
+  const replace = (chats: ChatRecords, record: ChatRecord, version: number): Observable<Response> =>
     chats
       .put(record, version)
       .pipe(
         concatMap((isDone) =>
-          isDone ? of(Response.json(withoutContent({ record, version: version + 1 }))) : conflicting(record),
+          isDone ? of(Response.json(withoutContent({ record, version: version + 1 }))) : conflicting(chats, record),
         ),
       );
-  return (id, client, request, service) =>
-    service.readBody(request, maxBytes).pipe(
+  return (request) => {
+    const { id, client, chats } = request;
+    return readBody(request.request, maxBytes).pipe(
       map(readSave),
-      concatMap(({ version, saved }) =>
-        chats.find(id, client.owner).pipe(
+      concatMap(({ version, saved, restore }) =>
+        chats.findAny(id, client.owner).pipe(
           concatMap((before) => {
             const updated = asyncScheduler.now();
-            if (before?.version === version) return replace({ ...before.record, updated, saved }, version);
-            if (before) return of(conflict(before));
-            if (version > 0) throw notFound();
+            const isGone = before === undefined || isDeleted(before.record);
+            if (!isGone && before.version !== version) return of(conflict(before));
+            if (!isGone) return replace(chats, { ...before.record, updated, saved }, version);
+            if (version > 0 || (before && !restore)) throw notFound();
             const record = { id, owner: client.owner, title: defaultTitle(promptOf(saved)), updated, saved };
-            return create(record, client, service);
+            return create(record, before?.version ?? 0, request);
           }),
         ),
       ),
     );
+  };
 }
 
 const renameChat =
-  <C>(chats: ChatRecords, maxBytes: number): Answer<C> =>
-  (id, { owner }, request, service) =>
-    service.readBody(request, maxBytes).pipe(
+  (maxBytes: number): Answer<unknown> =>
+  ({ id, client, request, chats }) =>
+    readBody(request, maxBytes).pipe(
       map(readTitle),
-      concatMap((title) => chats.update(id, owner, (record) => ({ ...record, title }))),
+      concatMap((title) => chats.update(id, client.owner, (record) => ({ ...record, title }))),
       map((chat) => Response.json(withoutContent(chat))),
     );
 
-const removeChat =
-  <C>(chats: ChatRecords, store: ChatStore): Answer<C> =>
-  (id, { owner }, _, service) =>
-    chats
-      .retry(id, owner, ({ record, version }) =>
-        concat(
-          from(runsOf(record.saved)).pipe(mergeMap((run) => service.deleteRun(run, owner), DELETES_AT_ONCE)),
-          defer(() => store.delete(id, version)).pipe(take(1)),
-        ),
-      )
-      .pipe(map(() => new Response(null, { status: 204 })));
+const removeChat: Answer<unknown> = ({ id, client: { owner }, service, chats }) =>
+  chats
+    .retry(id, owner, ({ record, version }) =>
+      concat(
+        from(runsOf(record.saved)).pipe(mergeMap((run) => service.deleteRun(run, owner), DELETES_AT_ONCE)),
+        defer(() => chats.put(deletedMark(record, asyncScheduler.now()), version)),
+      ),
+    )
+    .pipe(map(() => new Response(null, { status: 204 })));
 
-const openChat =
-  <C>(chats: ChatRecords): Answer<C> =>
-  (id, { owner }) =>
-    chats
-      .found(id, owner)
-      .pipe(
-        map((chat) => Response.json({ ...withoutContent(chat), saved: chat.record.saved }, { headers: NOT_CACHED })),
-      );
+const openChat: Answer<unknown> = ({ id, client, chats }) =>
+  chats
+    .found(id, client.owner)
+    .pipe(map((chat) => Response.json({ ...withoutContent(chat), saved: chat.record.saved }, { headers: NOT_CACHED })));
 
-const listChats = (store: ChatStore, owner: string, cursor: string | undefined): Observable<Response> =>
-  defer(() => store.list({ owner, cursor })).pipe(
-    take(1),
+const listChats = (chats: ChatRecords, owner: string, cursor: string | undefined): Observable<Response> =>
+  chats.list({ owner, cursor }).pipe(
     map(({ records, next }) => {
-      const chats = records.map(({ id, title, updated, version }) => ({ id, title, updated, version }));
-      return Response.json({ chats, next } satisfies ChatPage, { headers: NOT_CACHED });
+      const listed = records
+        .filter((record) => !isDeleted(record))
+        .map(({ id, title, updated, version }) => ({ id, title, updated, version }));
+      return Response.json({ chats: listed, next } satisfies ChatPage, { headers: NOT_CACHED });
     }),
     catchError((thrown: unknown) => {
       if (cursor === undefined || !(thrown instanceof ConfigurationError)) throw thrown;

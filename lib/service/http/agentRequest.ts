@@ -6,29 +6,25 @@ import { MAX_EARLIER_RUNS } from '../../transport/earlierRun.js';
 import type { EarlierRun } from '../../transport/earlierRun.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import { RequestError } from './requestError.js';
+import { withoutRunFiles } from './runFiles.js';
 import type { RunMessage } from '../ports/runLog.js';
 
-/** Starts a run. */
 export interface StartRequest {
   readonly input: readonly Message[];
   readonly resume?: undefined;
-  /** The runs before it, oldest first. */
   readonly history: readonly EarlierRun[];
 }
 
-/** Joins a run. */
 interface JoinRequest {
   readonly resume?: undefined;
   readonly input?: undefined;
 }
 
-/** Resumes a run that waits. */
 export interface ResumeRequest {
   readonly resume: string;
   readonly answers: CallAnswers;
 }
 
-/** A request of `remoteAgent`. */
 export type AgentRequest = StartRequest | ResumeRequest | JoinRequest;
 
 /**
@@ -53,7 +49,6 @@ function toRequest(body: unknown): AgentRequest {
   return { input: toUserMessages(input), history: toEarlierRuns(history) };
 }
 
-/** Whether a request is for the chats of a user. */
 export const isForChats = ({ method, url }: Request): boolean =>
   ['GET', 'PUT'].includes(method) || new URL(url).searchParams.has('chat');
 
@@ -85,7 +80,7 @@ function toEarlierRun(value: unknown): EarlierRun {
   const { id, input, hasBegun } = objectOrEmpty(value);
   if (typeof id !== 'string' || !isUnguessable(id) || !Array.isArray(input))
     throw new RequestError(400, 'Send `history` as a list of objects with the `id` and the `input` of earlier runs.');
-  return { id, input: input.map(toUserMessage), hasBegun: hasBegun === true };
+  return { id, input: withoutRunFiles(input.map(toUserMessage)), hasBegun: hasBegun === true };
 }
 
 function toUserMessages(input: unknown): readonly Message[] {

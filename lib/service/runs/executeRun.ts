@@ -13,8 +13,7 @@ import { onceOnly } from './onceOnly.js';
 import type { WrapTurn } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
-import { RunTakenError } from '../ports/runLog.js';
-import { ExecutorLostError, RunAbandonedError, RunParkedError } from './runErrors.js';
+import { ExecutorLostError, RunAbandonedError, RunParkedError, RunTakenError } from './runErrors.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { writeFirst } from './writeFirst.js';
 
@@ -32,6 +31,8 @@ export interface RunPlan extends RunAudience {
    * begin again if this process ends too. Default: `running`.
    */
   readonly state?: RunRecord['state'] | undefined;
+  /** `false`: nobody resumes the run, so its record has no checkpoints. Default: as the service decides. */
+  readonly checkpoints?: false | undefined;
   /** The events of the run. Cold. With checkpoints, `wrapTurn` is an option of the run. */
   readonly events: (controls: RunControls, wrapTurn: WrapTurn | undefined) => Observable<StreamEvent>;
   /** Subscribed after the record is written, before the run begins. If it fails, the record is deleted. */
@@ -47,7 +48,7 @@ export interface RunPlan extends RunAudience {
 }
 
 /** The events of a run, for its notifiers. If `opened` fails, the run begins nothing, and its record says so. */
-type ExecutedRun = (controls: RunControls, opened?: Observable<never>) => Observable<StreamEvent>;
+export type ExecutedRun = (controls: RunControls, opened?: Observable<never>) => Observable<StreamEvent>;
 
 /** Executes runs, and writes their records. */
 export interface Executor {
@@ -136,9 +137,10 @@ interface Recording extends ExecutorOptions {
 function runRecorded(
   plan: RunPlan,
   record: HeldRecord,
-  { checkpoints, describe, onError, lease, finish, release }: Recording,
+  { describe, onError, lease, finish, release, ...recording }: Recording,
   ...[controls, opened = EMPTY]: Parameters<ExecutedRun>
 ): Observable<StreamEvent> {
+  const { checkpoints = recording.checkpoints } = plan;
   const hasLeft = new Subject<void>();
   let hasBegun = false;
   let hasEnded = false;

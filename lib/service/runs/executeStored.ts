@@ -3,25 +3,13 @@ import { asyncScheduler } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError, errorText } from '../../core/errors.js';
 import { isCheckpoint, isTurn } from '../../core/eventGuards.js';
-import { RunTakenError } from '../ports/runLog.js';
+import type { Kernel } from '../kernel.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
-import type { Service } from '../service.js';
 import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
 import type { RunPlan } from './executeRun.js';
 import { recordOf } from './handOver.js';
-import type { Client } from './runAccess.js';
-import { RunDeadError, RunParkedError } from './runErrors.js';
-
-/** How the protocol of a service plans the execution of a record. */
-interface Plans<C> {
-  readonly start: (
-    id: string,
-    prompt: { readonly input: RunRecord['input']; readonly history: NonNullable<RunRecord['history']> },
-    client: Client<C>,
-    run: StoredRun,
-  ) => Observable<RunPlan>;
-  readonly resume: (record: RunRecord, client: Client<C>, run: StoredRun) => RunPlan;
-}
+import { planRest } from './planRun.js';
+import { RunDeadError, RunParkedError, RunTakenError } from './runErrors.js';
 
 /** Where a run is executed: with others, or alone until it calls `letIn`. */
 export type EnterRun = <T>(isAlone: boolean, run: (letIn: () => void) => Observable<T>) => Observable<T>;
@@ -41,30 +29,24 @@ const MAX_FAILURES = 8;
 /** One failure is no suspicion: a roll-out or a lost machine ends many runs at once, which should go on at once. */
 const ALONE_FROM = 2;
 
-export function executeStored<C>(service: Service<C>, { start, resume }: Plans<C>): ExecuteStored<C> {
-  const { store, log } = service;
-  const planOf = (run: StoredRun, context: C): Observable<RunPlan> => {
-    const { record } = run;
-    const { id, checkpoint, input, history = [] } = record;
-    const client = { owner: record.owner, context };
-    return checkpoint ? of(resume(record, client, run)) : start(id, { input, history }, client, run);
-  };
+export function executeStored<C>(kernel: Kernel<C>): ExecuteStored<C> {
+  const { store, log } = kernel;
   const setAside = (record: RunRecord, changes: Partial<RunRecord>) =>
     concat(
-      changeRunning(service, record, () => ({ updated: asyncScheduler.now(), executor: undefined, ...changes })),
+      changeRunning(kernel, record, () => ({ updated: asyncScheduler.now(), executor: undefined, ...changes })),
       of('aside' as const),
     );
   const giveUp = (record: RunRecord) => {
     const messages = record.checkpoint?.emitted.messages ?? [];
-    const failure = { messages, error: service.describe(new RunDeadError()) };
+    const failure = { messages, error: kernel.describe(new RunDeadError()) };
     return setAside(record, { state: 'dead', failures: failuresOf(record), failure, reason: reasonOf(record) });
   };
   const launch = (id: string, context: C, plans: (run: StoredRun) => Observable<RunPlan>): Observable<never> =>
-    service
+    kernel
       .locked(id, { owner: '', context }, () =>
         recordOf(store, id).pipe(
           concatMap(plans),
-          concatMap((planned) => service.launch(planned)),
+          concatMap((planned) => kernel.launch(planned)),
         ),
       )
       .pipe(concatMap(({ settled }) => settled));
@@ -77,7 +59,7 @@ export function executeStored<C>(service: Service<C>, { start, resume }: Plans<C
       if (run.record.state !== 'running') return EMPTY;
       attempt = run.record.attempt + 1;
       const { failures, reason } = { failures: failuresOf(run.record) || undefined, reason: reasonOf(run.record) };
-      return planOf(run, context).pipe(
+      return planRest(kernel, run, { owner: run.record.owner, context }).pipe(
         map((plan) => ({
           ...watched(plan, () => (hasBegun = true), letIn),
           record: { ...plan.record, failures, reason, durable: run.record.durable },
@@ -86,7 +68,7 @@ export function executeStored<C>(service: Service<C>, { start, resume }: Plans<C
     };
     /** Counts an execution that has begun: it may have asked the model, and could do so for ever. */
     const count = (thrown: unknown) =>
-      changeRunning(service, record, (now) =>
+      changeRunning(kernel, record, (now) =>
         now.attempt === attempt
           ? { failures: (now.failures ?? 0) + 1, reason: errorText(thrown), executor: undefined }
           : undefined,
@@ -94,7 +76,7 @@ export function executeStored<C>(service: Service<C>, { start, resume }: Plans<C
     return launch(record.id, context, plans).pipe(
       catchError((thrown: unknown) => {
         if (thrown instanceof RunParkedError) return setAside(record, { state: 'parked', reason: thrown.reason });
-        if (thrown instanceof RunTakenError) return endElsewhere(service, record.id, thrown);
+        if (thrown instanceof RunTakenError) return endElsewhere(kernel, record.id, thrown);
         return concat(
           hasBegun ? count(thrown) : EMPTY,
           throwError(() => thrown),
@@ -124,11 +106,11 @@ export function executeStored<C>(service: Service<C>, { start, resume }: Plans<C
 
 /** Changes the record of a run that has not ended. */
 const changeRunning = <C>(
-  service: Service<C>,
+  kernel: Kernel<C>,
   { id, owner }: RunRecord,
   changes: (record: RunRecord) => Partial<RunRecord> | undefined,
 ): Observable<never> =>
-  service
+  kernel.access
     .update(id, owner, (record) => {
       const changed = record?.state === 'running' ? changes(record) : undefined;
       return record && changed && { ...record, ...changed };
@@ -136,7 +118,7 @@ const changeRunning = <C>(
     .pipe(ignoreElements());
 
 /** The process that has taken the run executes it, unless it has ended since. */
-const endElsewhere = <C>({ store, executor }: Service<C>, id: string, thrown: RunTakenError): Observable<never> =>
+const endElsewhere = <C>({ store, executor }: Kernel<C>, id: string, thrown: RunTakenError): Observable<never> =>
   recordOf(store, id).pipe(
     concatMap(({ record }) => (executor.locate(record) === 'elsewhere' ? EMPTY : throwError(() => thrown))),
   );

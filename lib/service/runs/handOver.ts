@@ -5,13 +5,12 @@ import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import type { DurableRuns } from '../handledAgent.js';
 import { DEFAULT_MAX_RUNS, tooManyRuns } from '../ownerLimits.js';
-import type { OwnerLimitOptions } from '../ownerLimits.js';
-import type { Service } from '../service.js';
+import type { Kernel } from '../kernel.js';
 import { allPages } from './allPages.js';
 import { continueLog } from './continueLog.js';
 import type { RunPlan } from './executeRun.js';
 import { replayCheckpoint } from './replayRecord.js';
-import { RunTakenError } from '../ports/runLog.js';
+import { RunTakenError } from './runErrors.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
 
@@ -43,30 +42,23 @@ export function handOver(
  * Hands a run over if its owner may have another one. Where many runs wait, that of an owner with fewer runs comes
  * first: 200 runs of one owner do not make the run of another one wait.
  */
-export const admitStored = <C>(
-  service: Pick<Service<C>, 'store' | 'log' | 'admit'>,
-  plan: RunPlan,
-  durable: DurableRuns<C>,
-  { owner: ownerOf, maxRunsPerOwner = ownerOf ? DEFAULT_MAX_RUNS : Infinity }: AdmitOptions,
-): Observable<never> => {
+export const admitStored = <C>(kernel: Kernel<C>, plan: RunPlan, durable: DurableRuns<C>): Observable<never> => {
+  const { owner: ownerOf, limits = {} } = kernel.options;
+  const { maxRunsPerOwner = ownerOf ? DEFAULT_MAX_RUNS : Infinity } = limits;
   const { id, owner } = plan.record;
   const enqueue = (rank: number) => durable.enqueue(id, plan.context as C, rank);
-  if (plan.stored) return handOver(service, plan, enqueue(0));
-  const counted = ownerOf || maxRunsPerOwner < Infinity ? countRunning(service.store, owner, maxRunsPerOwner) : of(0);
-  return service.admit(
+  if (plan.stored) return handOver(kernel, plan, enqueue(0));
+  const counted = ownerOf || maxRunsPerOwner < Infinity ? countRunning(kernel.store, owner, maxRunsPerOwner) : of(0);
+  return kernel.admit(
     owner,
     counted.pipe(
       concatMap((count) => {
         if (count >= maxRunsPerOwner) throw tooManyRuns(maxRunsPerOwner);
-        return handOver(service, { ...plan, record: { ...plan.record, durable: durable.names } }, enqueue(count));
+        return handOver(kernel, { ...plan, record: { ...plan.record, durable: durable.names } }, enqueue(count));
       }),
     ),
   );
 };
-
-interface AdmitOptions extends Pick<OwnerLimitOptions, 'maxRunsPerOwner'> {
-  readonly owner?: unknown;
-}
 
 /** How many runs of an owner have not ended, in all processes; it stops at `max`. */
 const countRunning = (store: RunStore, owner: string, max: number): Observable<number> =>

@@ -23,6 +23,29 @@ export class ExecutorLostError extends RivuletError {
   }
 }
 
+/** There is no run with this id: it never existed, or its events were removed. */
+export class RunNotFoundError extends RivuletError {
+  override readonly name = 'RunNotFoundError';
+  readonly code = 'run_not_found';
+  override readonly isPublic = true;
+
+  constructor() {
+    super('The run is not known: it ended some time ago, or the service has restarted. Ask again.');
+  }
+}
+
+/** Another process has taken the run over, since this one was presumed dead. Its writes are rejected. */
+export class RunTakenError extends RivuletError {
+  override readonly name = 'RunTakenError';
+  readonly code = 'run_taken';
+  override readonly retryable = true;
+  override readonly isPublic = true;
+
+  constructor() {
+    super('Another process executes this run. Join it there.');
+  }
+}
+
 /** This process cannot continue the checkpoint of a run, as `reason` says. Another version of its code may. */
 export class RunParkedError extends ExecutorLostError {
   constructor(readonly reason: string) {

@@ -2,26 +2,25 @@ import { asyncScheduler, concat, concatMap, defer, map, of, onErrorResumeNext, t
 import type { Observable } from 'rxjs';
 import type { RunResult } from '../../core/event.js';
 import { answerOf } from '../../core/message.js';
-import type { DurableRuns } from '../handledAgent.js';
 import type { RunMessage } from '../ports/runLog.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
-import type { Service } from '../service.js';
+import type { Kernel } from '../kernel.js';
 import { completeLog } from './continueLog.js';
 
 /**
  * Ends a durable run that no worker executes: it may wait long for one. Emits whether it was ended. The calls of an
  * open turn must be answered, which only a worker does.
  */
-const stopQueued = <C>(service: Service<C>, id: string, owner: string): Observable<boolean> =>
-  service.find(id, owner).pipe(
+const stopQueued = <C>(kernel: Kernel<C>, id: string, owner: string): Observable<boolean> =>
+  kernel.access.find(id, owner).pipe(
     concatMap((run) => {
-      if (!run || !isQueued(run, service)) return of(false);
+      if (!run || !isQueued(run, kernel)) return of(false);
       const record = stopped(run.record);
-      return defer(() => service.store.put(record, run.version)).pipe(
+      return defer(() => kernel.store.put(record, run.version)).pipe(
         take(1),
         concatMap((isDone) =>
           isDone
-            ? service.launch(completeLog(service.log, { record, version: run.version + 1 })).pipe(map(() => true))
+            ? kernel.launch(completeLog(kernel.log, { record, version: run.version + 1 })).pipe(map(() => true))
             : of(false),
         ),
       );
@@ -29,20 +28,15 @@ const stopQueued = <C>(service: Service<C>, id: string, owner: string): Observab
   );
 
 /** Sends a message to a run. A stop ends a run that no worker executes at once. */
-export const tellDurable = <C>(
-  service: Service<C>,
-  durable: DurableRuns<C> | undefined,
-): ((id: string, owner: string, message: RunMessage) => Observable<boolean>) => {
-  if (!durable) return (...given) => service.tell(...given);
-  return (id, owner, message) => {
-    const told = service.tell(id, owner, message);
-    if (message.type !== 'stop') return told;
-    const cancelled = concat(onErrorResumeNext(durable.cancel(id)), of(true));
-    return stopQueued(service, id, owner).pipe(concatMap((isStopped) => (isStopped ? cancelled : told)));
-  };
+export const tellRun = <C>(kernel: Kernel<C>, id: string, owner: string, message: RunMessage): Observable<boolean> => {
+  const { durable } = kernel;
+  const told = kernel.tell(id, owner, message);
+  if (!durable || message.type !== 'stop') return told;
+  const cancelled = concat(onErrorResumeNext(durable.cancel(id)), of(true));
+  return stopQueued(kernel, id, owner).pipe(concatMap((isStopped) => (isStopped ? cancelled : told)));
 };
 
-const isQueued = <C>({ record }: StoredRun, { executor }: Service<C>): boolean =>
+const isQueued = <C>({ record }: StoredRun, { executor }: Kernel<C>): boolean =>
   ['running', 'parked'].includes(record.state) && !record.checkpoint?.open && executor.locate(record) === 'nowhere';
 
 function stopped({ checkpoint, ...record }: RunRecord): RunRecord {

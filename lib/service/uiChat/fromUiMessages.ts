@@ -6,7 +6,7 @@ import { asArray, isJsonObject, isRecord, nonEmptyString } from '../../core/json
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { base64, toolErrorTexts } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { nestedId } from '../../core/nested.js';
+import { outerIds } from '../../core/nested.js';
 import type { UiMessage } from './chunks.js';
 
 /** The data of a response that a server stores, as plain JSON. */
@@ -86,7 +86,6 @@ export const isUiMessage = (value: unknown): value is UiMessage =>
   Array.isArray(value['parts']) &&
   value['parts'].every((part) => isRecord(part) && typeof part['type'] === 'string');
 
-/** A part of a message, unchecked. */
 type UnknownPart = Readonly<Record<string, unknown>>;
 
 const uncheckedParts = ({ parts }: UiMessage) => parts as readonly UnknownPart[];
@@ -113,7 +112,6 @@ function toFilePart({ url, mediaType, filename }: UnknownPart): FilePart {
   throw invalid(`A file has the URL "${url.slice(0, 40)}".`, 'Send a valid data URL, or an http(s) URL.');
 }
 
-/** Reads the bytes of a data URL, in base64; undefined for any other URL. */
 function readDataUrl(url: string): string | undefined {
   const [, encoding, data] = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url) ?? [];
   if (data === undefined || encoding) return data;
@@ -124,7 +122,6 @@ function readDataUrl(url: string): string | undefined {
   }
 }
 
-/** A call in a message, unchecked. */
 interface UiToolPart {
   readonly id: string;
   readonly name: string;
@@ -163,12 +160,12 @@ function responseMessages(message: UiMessage): readonly Message[] {
     else steps.at(-1)?.push(part);
   }
   const all = toolParts(message);
-  const ids = all.map(({ id }) => id);
-  const open = all.filter(hasNoOutcome);
+  const ids = new Set(all.map(({ id }) => id));
+  const outerOfOpen = new Set(all.filter(hasNoOutcome).flatMap(({ id }) => outerIds(id)));
   return steps.flatMap((step) => {
     const calls = step.flatMap((part) => ownCall(part, ids) ?? []);
     // The output of a call whose inner run waits is the view of that run.
-    const ended = calls.filter(({ id }) => !open.some((inner) => inner.id.startsWith(nestedId(id, ''))));
+    const ended = calls.filter(({ id }) => !outerOfOpen.has(id));
     const results = ended.flatMap((call) => toToolResult(call) ?? []);
     const parts = step.flatMap((part) => contentPart(part) ?? toToolCall(ownCall(part, ids)) ?? []);
     return [
@@ -189,9 +186,9 @@ function promptOf({ type, parts }: UnknownPart): readonly Message[] {
 }
 
 /** A call of the run itself. Those of inner runs are shown, but they are not part of its conversation. */
-function ownCall(part: UnknownPart, ids: readonly string[]): UiToolPart | undefined {
+function ownCall(part: UnknownPart, ids: ReadonlySet<string>): UiToolPart | undefined {
   const call = toolPart(part);
-  return call && ids.some((id) => call.id.startsWith(nestedId(id, ''))) ? undefined : call;
+  return call && outerIds(call.id).some((id) => ids.has(id)) ? undefined : call;
 }
 
 const toToolCall = (call: UiToolPart | undefined): ToolCallPart | undefined =>

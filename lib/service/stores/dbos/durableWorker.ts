@@ -1,9 +1,10 @@
 import { concat, concatMap, defer, EMPTY, exhaustMap, finalize, from, ignoreElements, interval, map } from 'rxjs';
 import { merge, NEVER, of, retry, Subject, takeUntil, tap, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { createAgentHandler } from '../../http/agentHandler.js';
-import type { AgentHandlerOptions } from '../../http/agentHandler.js';
 import type { HandledAgent } from '../../handledAgent.js';
+import { Kernel } from '../../kernel.js';
+import { executeStored } from '../../runs/executeStored.js';
+import type { ServiceOptions } from '../../serviceOptions.js';
 import type { RunLog } from '../../ports/runLog.js';
 import type { RunRecord, RunStore } from '../../ports/runStore.js';
 import { randomId } from '../../../transport/randomId.js';
@@ -19,10 +20,7 @@ import type { LockClient, WorkerLock } from './workerLock.js';
 import { requireNumber } from '../../../core/options.js';
 
 /** Options of `durableWorker`. */
-export interface DurableWorkerOptions
-  extends
-    DurableNames,
-    Pick<AgentHandlerOptions, 'exposeToolErrors' | 'exposeMetadata' | 'onError' | 'onResult' | 'describeError'> {
+export interface DurableWorkerOptions extends DurableNames, Pick<ServiceOptions, 'browser' | 'onError' | 'onResult'> {
   /** The class `DBOS` of `@dbos-inc/dbos-sdk`. A process has one worker. */
   readonly dbos: DurableEngine;
   /** The URL of the PostgreSQL database in which DBOS keeps its workflows. */
@@ -103,8 +101,8 @@ const MAX_DELAY = 30_000;
  * @param agent The agent that `createAgent` returns.
  * @param options `dbos`, `databaseUrl`, `connect`, `store`, `log`; `queue` (default: `rivulet`), `version` (default:
  * `1`), `concurrency` (default: 50), `dbosConnections` (default: 10), and in milliseconds `recoveryInterval` (default:
- * 1000), `pollInterval` (default: 100) and `keep` (default: 3600000); `exposeToolErrors`, `exposeMetadata`, `onError`,
- * `onResult`, `describeError`.
+ * 1000), `pollInterval` (default: 100) and `keep` (default: 3600000); `browser` (what the pages of the fronts receive),
+ * `onError`, `onResult`.
  */
 export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerOptions): DurableWorker {
   const { dbos, store, log, queue = DEFAULT_QUEUE, version = DEFAULT_VERSION, keep = 3_600_000 } = options;
@@ -117,21 +115,22 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
   /** Emits when DBOS is to be stopped, which ends what uses it. */
   const leaving = new Subject<void>();
   let isLeaving = false;
-  const { exposeToolErrors, exposeMetadata, onError, onResult, describeError } = options;
-  const handler = createAgentHandler<C>(agent, {
-    ...{ store, log, keep, exposeToolErrors, exposeMetadata, onError, onResult, describeError },
+  const { browser, onError, onResult } = options;
+  const limits = { maxRunsPerOwner: Infinity };
+  const kernel = new Kernel<C>({
+    ...{ agent, store, log, keep, limits, browser, onError, onResult },
     checkpoints: true,
     grace: Infinity,
-    maxRunsPerOwner: Infinity,
   });
+
+  const execution = executeStored(kernel);
 
   /** The function of the workflow. It settles only if the run has ended: DBOS would not resume it otherwise. */
   const execute = (run: string, context: unknown): Promise<void> =>
     new Promise((resolve, reject) => {
       if (isLeaving) return;
       const delay = (_: unknown, count: number) => (isLeaving ? NEVER : timer(Math.min(500 * 2 ** count, MAX_DELAY)));
-      handler
-        .execute(run, context as C, door)
+      execution(run, context as C, door)
         .pipe(
           tap(() => parkedHere.add(run)),
           // Its workflow can be resumed later, with its context.
@@ -150,7 +149,7 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
   const run = holdWorkerLock(options.connect, id, (lock) => concat(lock.inTurn('launch', start), work(lock)));
   const leave = () => {
     isLeaving = true;
-    return handler.shutdown('abandon');
+    return kernel.shutdown('abandon');
   };
   const stop = (workflowCompletionTimeoutMS: number) =>
     defer(() => {

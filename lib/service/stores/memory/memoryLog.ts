@@ -8,7 +8,7 @@ import type { EventLog } from '../../runs/eventLog.js';
 import type { Envelope } from '../../runs/lateReader.js';
 import { DEFAULT_MAX_AGE, DEFAULT_MAX_BYTES } from './memoryStore.js';
 import type { MemoryOptions } from './memoryStore.js';
-import { RunNotFoundError, RunTakenError } from '../../ports/runLog.js';
+import { RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { RunEnd, RunLog, SentMessage } from '../../ports/runLog.js';
 import { estimateSize } from '../../runs/estimateSize.js';
 

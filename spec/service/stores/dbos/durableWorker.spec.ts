@@ -6,6 +6,7 @@ import type { Message } from '../../../../lib/core/message.js';
 import { tool } from '../../../../lib/core/tool.js';
 import { agentHandler } from '../../../../lib/service/http/agentHandler.js';
 import type { AgentHandlerOptions } from '../../../../lib/service/http/agentHandler.js';
+import { createService } from '../../../../lib/service/service.js';
 import type { RunLog } from '../../../../lib/service/ports/runLog.js';
 import { durableAgent, durableWorker } from '../../../../lib/service/stores/dbos/index.js';
 import type { DurableWorker } from '../../../../lib/service/stores/dbos/index.js';
@@ -49,12 +50,11 @@ function openService() {
   const store = mapStore();
   const log: RunLog = { ...memoryLog(), isShared: true };
   const front = (options: AgentHandlerOptions<string> = {}, names: { queue?: string; version?: string } = {}) => {
-    const handler = agentHandler<string>(durableAgent({ client: database.client, store, log, ...names }), {
-      ...{ store, log },
-      ...options,
-    });
+    const agent = durableAgent<string>({ client: database.client, store, log, ...names });
+    const service = createService<string>({ agent, store, log, ...options });
+    const handler = agentHandler(service);
     cleanups.push(() => shutDown(handler));
-    return handler;
+    return Object.assign(handler, { deadLetters: () => service.deadLetters() });
   };
   const supervise = ({ script, tools = [], orchestrator, ...options }: WorkerOptions = {}) => {
     let isOver = false;
@@ -280,7 +280,10 @@ describe('a front of durable runs', () => {
 
   it('refuses the runs of an owner that has enough, in whatever process they are', async () => {
     const { front, supervise } = openService();
-    const fronts = [front({ ...byUser, maxRunsPerOwner: 3 }), front({ ...byUser, maxRunsPerOwner: 3 })] as const;
+    const fronts = [
+      front({ ...byUser, limits: { maxRunsPerOwner: 3 } }),
+      front({ ...byUser, limits: { maxRunsPerOwner: 3 } }),
+    ] as const;
     const statuses = [];
     for (let n = 0; n < 6; n++) statuses.push((await start(fronts[n % 2 === 0 ? 0 : 1], 'Hi')).status);
     expect(statuses).toEqual([200, 200, 200, 429, 429, 429]);

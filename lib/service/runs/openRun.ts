@@ -1,0 +1,115 @@
+import { concat, concatMap, defer, of } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { StreamEvent } from '../../core/event.js';
+import type { AgentRequest, ResumeRequest } from '../http/agentRequest.js';
+import type { Kernel } from '../kernel.js';
+import type { StoredRun } from '../ports/runStore.js';
+import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
+import type { RunTimes } from './createRuns.js';
+import type { RunPlan } from './executeRun.js';
+import { admitStored } from './handOver.js';
+import { notWaiting, planResumption, planStart } from './planRun.js';
+import { replayDead, replayRecord } from './replayRecord.js';
+import type { Client } from './runAccess.js';
+import { RunNotFoundError } from './runErrors.js';
+import type { SharedRun } from './sharedRun.js';
+
+/** A run for a reader: one that others read too, or the replay of one that has ended. */
+export type OpenedRun = SharedRun | Observable<StreamEvent>;
+
+/** What a client asks for. */
+interface Opening<C> extends Pick<RunTimes, 'grace'> {
+  readonly id: string;
+  readonly client: Client<C>;
+  readonly body: AgentRequest;
+  /** The id of the last event that the reader has. */
+  readonly after?: string | undefined;
+}
+
+/** Joins the run with an id, in whatever process it is; resumes it if its process has ended; or starts it. */
+export const openRun = <C>(kernel: Kernel<C>, opening: Opening<C>): Observable<OpenedRun> => {
+  const { id, client } = opening;
+  return kernel.locked(id, client, (): Observable<OpenedRun> => {
+    const run = kernel.runOf(id, client.owner);
+    return run ? of(run) : openStored(kernel, opening);
+  });
+};
+
+/** Opens a run that this process does not execute. */
+function openStored<C>(kernel: Kernel<C>, opening: Opening<C>): Observable<OpenedRun> {
+  const { id, client, body, after } = opening;
+  return kernel.access.find(id, client.owner).pipe(
+    concatMap((run) => {
+      if (run && !kernel.durable && kernel.executor.locate(run.record) === 'elsewhere')
+        return of(kernel.runElsewhere(id));
+      if (run) return recover(kernel, run, opening);
+      if (after !== undefined) throw new RunNotFoundError();
+      if (body.resume !== undefined) return resume(kernel, body, opening);
+      if (body.input === undefined) throw new RunNotFoundError();
+      return planStart(kernel, id, body, client).pipe(concatMap((plan) => launch(kernel, plan, opening)));
+    }),
+  );
+}
+
+/** Starts a run, or hands it to the engine that makes it durable. */
+function launch<C>(kernel: Kernel<C>, plan: RunPlan, { grace }: Opening<C>): Observable<OpenedRun> {
+  const { id } = plan.record;
+  const { durable } = kernel;
+  if (!durable) return kernel.launch(plan, { grace });
+  return concat(
+    admitStored(kernel, plan, durable),
+    defer(() => of(kernel.runElsewhere(id))),
+  );
+}
+
+/** Resumes a run that waits, as another run. */
+const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C>): Observable<OpenedRun> => {
+  const { id, client } = opening;
+  const { owner } = client;
+  return kernel.access.find(request.resume, owner).pipe(
+    concatMap((waiting) => {
+      if (!waiting) throw new RunNotFoundError();
+      const { state, checkpoint, input, result } = waiting.record;
+      if (state !== 'waiting' || !checkpoint) throw notWaiting();
+      const shown = { shown: result?.messages.length, shownUsage: checkpoint.state.usage };
+      const { resume: resumes, answers } = request;
+      const record = { id, owner, input, ...shown, checkpoint, answers, resumes };
+      return launch(kernel, planResumption(kernel, record, client), opening);
+    }),
+  );
+};
+
+/** Replays a run that has ended, and resumes one whose process ended. */
+function recover<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Observable<OpenedRun> {
+  const { record } = run;
+  const { id, state, checkpoint, input, history } = record;
+  const { client, after } = opening;
+  if (after !== undefined && !kernel.log.isShared) throw new RunNotFoundError(); // its events were removed
+  if (state === 'parked') return of(kernel.runElsewhere(id));
+  if (state !== 'running') return replay(kernel, run, opening);
+  if (!kernel.isResumable)
+    return kernel.access
+      .settleLost(run, kernel.describe(new RunNotFoundError()))
+      .pipe(concatMap((settled) => replay(kernel, settled, opening)));
+  if (checkpoint) return launch(kernel, planResumption(kernel, record, client, run), opening);
+  // The first checkpoint comes before the first tool, so nothing was executed.
+  if (!history) return of(replayRecord(record));
+  const planned = planStart(kernel, id, { input, history }, client, run);
+  return planned.pipe(concatMap((plan) => launch(kernel, plan, opening)));
+}
+
+/** Replays a run that has ended: from a shared log, which has all of it; or from its record. */
+function replay<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Observable<OpenedRun> {
+  const { log } = kernel;
+  const { id } = run.record;
+  if (run.record.state === 'dead') return of(replayDead(run.record, opening.after));
+  if (!log.isShared) return of(replayRecord(run.record));
+  return stateAtEnd(log, id).pipe(
+    concatMap((state): Observable<OpenedRun> => {
+      // Its process has ended between the last write of the record and that of the log.
+      if (isOpen(state)) return launch(kernel, completeLog(log, run), opening);
+      const isLogged = opening.after !== undefined || state?.hasEvents === true;
+      return of(isLogged ? kernel.runElsewhere(id) : replayRecord(run.record));
+    }),
+  );
+}
