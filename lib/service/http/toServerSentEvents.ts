@@ -21,9 +21,8 @@ import type { ServerSentEvent, ServerSentEventsOptions } from '../../transport/s
  * ![](../../../marbles/toServerSentEvents.svg)
  *
  * The first event is `hello`, with the interval of the heartbeat: a page that misses two of them connects again. The
- * end
- * of the run is the event `end`, and its failure the event `failed`, after which the output completes: a
- * browser does not connect again, and a question is not sent twice. Each text is sent once: a `message` and the
+ * end of the run is the event `end`, and its failure the event `failed`, after which the output completes: a browser
+ * does not connect again, and a question is not sent twice. Each text is sent once: a `message` and the
  * `result` refer to the deltas before them. The checkpoints of a run are not sent.
  *
  * If the source emits the envelopes of a shared run, the events have ids, and a browser that loses its connection
