@@ -25,7 +25,7 @@ const shapes: readonly (readonly [beginnings: string, rest: string])[] = [
   ['bedrock-api-key', '-[\\w+/=-]{16,}'],
 ];
 
-/** Google Cloud "API keys" and "Token types", AWS "IAM identifiers", SendGrid, Vault, Doppler, Databricks, Terraform. */
+/** Google Cloud "API keys" and "Token types", AWS "IAM identifiers", SendGrid, Vault, Doppler, Terraform. */
 const plainShapes: readonly (readonly [beginnings: string, rest: string])[] = [
   ['AIza', '[\\w-]{30,}'],
   ['AKIA|ASIA', '[A-Z\\d]{16}'],
@@ -46,7 +46,7 @@ const dottedShapes: readonly (readonly [beginnings: string, rest: string])[] = [
 /** After a name in JSON, in code, in a file of settings, or in a header. */
 const colon = '\\\\?["\']?\\s{0,2}[:=]\\s{0,2}\\\\?["\']?';
 
-/** What is a secret by its name: Azure "Service SAS", RFC 6749, signed URLs, connection strings, files of AWS and npm. */
+/** What is a secret by its name: Azure "Service SAS", RFC 6749, signed URLs, connection strings, AWS and npm. */
 const namedShapes: readonly (readonly [name: string, characters: string, least: number])[] = [
   [
     '(?:^|[\\s?&#;"\'])(?:sig|Signature|X-(?:Amz|Goog)-Signature|X-Amz-Security-Token|\\w{2,7}_token|client_secret)=',
@@ -112,7 +112,7 @@ const credential = /* @__PURE__ */ createCredential();
 /** Up to the last `@`, which a password that is not encoded may contain. */
 const urlPassword = /(:\/\/[^\s/:@"'<>\\]{0,256}:)([^\s/"'<>\\]{1,4096})@/g;
 
-/** A JSON Web Token: three or five texts with dots in between; the first begins with `{"`, and the second may be empty. */
+/** A JSON Web Token: three or five texts with dots in between. The first begins with `{"`, the second may be empty. */
 const tokenStart = 'eyJ';
 const wordRest = /[\w-]*/y;
 const otherParts = /\.(?:[\w-]{10,}|(?=\.[\w-]{10,}))(?:\.[\w-]+){0,3}/y;
