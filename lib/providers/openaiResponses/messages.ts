@@ -55,13 +55,12 @@ export function encodeInput(
   return dangling || isReasoning || openCallIds.length > 0 ? omitDanglingItems(kept) : kept;
 }
 
-const encodeStored = /* @__PURE__ */ encodeConversation((message, answered) =>
-  encodeMessage(message, answered ? toolCallsOf(answered) : [], shortId, true),
-);
-
-const encodeUnstored = /* @__PURE__ */ encodeConversation((message, answered) =>
-  encodeMessage(message, answered ? toolCallsOf(answered) : [], shortId, false),
-);
+const encodeComplete = (stored: boolean) =>
+  encodeConversation((message, answered) =>
+    encodeMessage(message, answered ? toolCallsOf(answered) : [], shortId, stored),
+  );
+const encodeStored = /* @__PURE__ */ encodeComplete(true);
+const encodeUnstored = /* @__PURE__ */ encodeComplete(false);
 
 /** The messages after a stored response. The first one may answer its calls. */
 function encodeContinuation(
