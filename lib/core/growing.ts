@@ -79,6 +79,10 @@ export class SharedList<T> {
     return new SharedList(items, items.length);
   }
 
+  at(index: number): T | undefined {
+    return index < this.length ? this.items[index] : undefined;
+  }
+
   toArray(): readonly T[] {
     return this.items.slice(0, this.length);
   }
