@@ -12,16 +12,16 @@ import { googleInteractions } from '../../lib/providers/googleInteractions/googl
 import type { ModelOptions } from '../../lib/providers/httpModel.js';
 import { mistral } from '../../lib/providers/mistral.js';
 import { ollama } from '../../lib/providers/ollama/ollama.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { openai } from '../../lib/providers/openai.js';
-import { openaiResponses } from '../../lib/providers/openaiResponses/openaiResponses.js';
 import { openrouter } from '../../lib/providers/openrouter.js';
 import { together } from '../../lib/providers/together.js';
 
 const wires: Readonly<Record<string, (options: ModelOptions) => Model>> = {
+  'openai-chat': (options) => openaiChat('gpt-6.1-terra', options),
+  'openai, without vision': (options) => openaiChat('gpt-6.1-terra', { ...options, capabilities: { vision: false } }),
   openai: (options) => openai('gpt-6.1-terra', options),
-  'openai, without vision': (options) => openai('gpt-6.1-terra', { ...options, capabilities: { vision: false } }),
-  openaiResponses: (options) => openaiResponses('gpt-6.1-terra', options),
-  'openaiResponses, not stored': (options) => openaiResponses('gpt-6.1-terra', { ...options, store: false }),
+  'openai, not stored': (options) => openai('gpt-6.1-terra', { ...options, store: false }),
   anthropic: (options) => anthropic('claude-sonnet-5-5', options),
   'anthropic, cached': (options) => cachePrompt(anthropic('claude-sonnet-5-5', options)),
   google: (options) => google('gemini-3.8-flash', options),
