@@ -21,6 +21,7 @@ import type { Reconnection } from '../core/connectionEvents.js';
 import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { isRetryableStatus } from '../protocol/errorDetails.js';
+import { cancelStream } from '../protocol/post.js';
 
 type PlainHeaders = Readonly<Record<string, string>>;
 
@@ -84,9 +85,8 @@ export const unreachable = () =>
 
 /** What a person reads if the service has not sent a sentence of its own: a balancer has answered. */
 const sentences: Readonly<Record<number, string>> = {
-  401: 'You are not signed in, or no longer',
+  401: 'You are not signed in',
   403: 'You are not allowed to do this',
-  404: 'The server does not know this',
   413: 'This is too large for the server',
   429: 'There are too many requests at the moment',
 };
@@ -157,32 +157,54 @@ export function pageRequest(
   address: string,
   init: PageRequest,
 ): Observable<readonly [Response, string]> {
+  const withText = (response: Response) =>
+    from(
+      response.text().then(
+        (text) => {
+          if (response.ok && isType(response, /^text\/html/)) throw contentTypeError(response, 'JSON');
+          return [response, text] as const;
+        },
+        () => throwNow(unreachable()),
+      ),
+    );
   return requestHeaders(options).pipe(
-    switchMap((own) =>
-      send(options.fetch ?? globalThis.fetch, address, { ...init, headers: { ...own, ...init.headers } }),
-    ),
+    switchMap((own) => sendRequest(options, address, { ...init, headers: { ...own, ...init.headers } }, withText)),
     timeout({ first: answerTimeout(init.body), with: () => throwError(() => new SilentError()) }),
   );
 }
 
-const send = (fetch: typeof globalThis.fetch, address: string, init: RequestInit) =>
-  new Observable<readonly [Response, string]>((out) => {
+/** For an expression. */
+export function throwNow(error: Error): never {
+  throw error;
+}
+
+/** Whether the type of a response begins in this way. */
+export const isType = ({ headers }: Response, type: RegExp): boolean =>
+  type.test((headers.get('content-type') ?? '').toLowerCase());
+
+/** Sends a request, and reads its response. Unsubscribing aborts it. */
+export const sendRequest = <T>(
+  { fetch = globalThis.fetch }: Pick<PageRequestOptions, 'fetch'>,
+  address: string,
+  init: RequestInit,
+  read: (response: Response) => Observable<T>,
+): Observable<T> =>
+  new Observable<T>((out) => {
     const controller = new AbortController();
-    fetch(address, { ...init, signal: controller.signal })
-      .then((response) => response.text().then((text) => [response, text] as const))
-      .then(
-        (answer) => {
-          const [response] = answer;
-          if (response.ok && /^text\/html/i.test(response.headers.get('content-type') ?? '')) {
-            out.error(contentTypeError(response, 'JSON'));
-            return;
-          }
-          out.next(answer);
-          out.complete();
-        },
-        () => out.error(unreachable()),
-      );
-    return () => controller.abort();
+    let isOver = false; // an abort after a failure is an uncaught error of some runtimes
+    out.add(() => {
+      if (!isOver) controller.abort();
+    });
+    new Promise<Response>((resolve) => resolve(fetch(address, { ...init, signal: controller.signal }))).then(
+      (response) => {
+        if (out.closed) cancelStream(response.body);
+        else defer(() => read(response)).subscribe(out);
+      },
+      () => {
+        isOver = true;
+        out.error(unreachable());
+      },
+    );
   });
 
 /**
