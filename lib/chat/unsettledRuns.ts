@@ -1,16 +1,4 @@
-import {
-  catchError,
-  concat,
-  concatMap,
-  defer,
-  EMPTY,
-  filter,
-  finalize,
-  ignoreElements,
-  map,
-  merge,
-  mergeMap,
-} from 'rxjs';
+import { catchError, concat, concatMap, defer, EMPTY, filter, finalize, map, merge, mergeMap } from 'rxjs';
 import { range, startWith, Subject, switchMap, takeUntil, takeWhile, tap, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { isReconnecting } from '../core/connectionEvents.js';
@@ -50,8 +38,7 @@ export function createUnsettledRuns(
   const settling = new Set<string>();
 
   const deliver = (id: string, run: string): Observable<never> =>
-    defer(() => agent.stop?.(run) ?? EMPTY).pipe(
-      ignoreElements(),
+    (agent.stop?.(run) ?? EMPTY).pipe(
       tap({
         complete: () => {
           if (exchanges.get(id).stopping === run) update(id, { stopping: undefined, notice: undefined });

@@ -224,8 +224,8 @@ function readMessages(limit: number) {
     out.add(() => silence?.unsubscribe());
     out.add(
       awake().subscribe({
-        next(event) {
-          if (heartbeat && (event === 'online' || asyncScheduler.now() - last > heartbeat)) lose();
+        next({ type }) {
+          if (heartbeat && (type === 'online' || asyncScheduler.now() - last > heartbeat)) lose();
         },
         error: (thrown: unknown) => out.error(thrown),
       }),

@@ -5,7 +5,6 @@ import {
   from,
   fromEvent,
   isObservable,
-  map,
   merge,
   NEVER,
   Observable,
@@ -119,10 +118,10 @@ function delayOf(header: string): number | undefined {
   return milliseconds > 0 ? milliseconds : undefined;
 }
 
-const durationText = (milliseconds: number): string =>
-  milliseconds <= MAX_RETRY_AFTER
-    ? `${Math.ceil(milliseconds / 1000)} seconds`
-    : `${Math.ceil(milliseconds / 60_000)} minutes`;
+function durationText(milliseconds: number): string {
+  const [unit, name] = milliseconds > MAX_RETRY_AFTER ? [60_000, 'minutes'] : [1000, 'seconds'];
+  return `${Math.ceil(milliseconds / unit)} ${name}`;
+}
 
 /** The error of a response that is not from the service: a page of a balancer, or of a network to sign in to. */
 export function contentTypeError({ status, headers }: Response, expected: string): ProtocolError {
@@ -254,13 +253,10 @@ const delayBefore = (attempt: number, retryDelay: number, thrown: unknown): numb
   );
 
 /** Emits when the page is online again, or visible again. Another runtime than a browser has no such events. */
-export const awake = (): Observable<'online' | 'visible'> =>
+export const awake = (): Observable<Event> =>
   typeof document === 'undefined'
     ? NEVER
     : merge(
-        fromEvent(globalThis, 'online').pipe(map(() => 'online' as const)),
-        fromEvent(document, 'visibilitychange').pipe(
-          filter(() => document.visibilityState === 'visible'),
-          map(() => 'visible' as const),
-        ),
+        fromEvent(globalThis, 'online'),
+        fromEvent(document, 'visibilitychange').pipe(filter(() => document.visibilityState === 'visible')),
       );
