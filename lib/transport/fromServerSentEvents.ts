@@ -187,7 +187,7 @@ function readBody(response: Response): Observable<Uint8Array> {
   return readStream(body, interrupted);
 }
 
-const interrupted = () => new StreamInterruptedError(SERVER, 'The connection broke.');
+const interrupted = () => new StreamInterruptedError(SERVER, 'The connection ended before the run.');
 
 /** Whether a new connection can continue the run: either nothing was received, or the server joins it. */
 function mayConnectAgain(thrown: unknown, canJoin: boolean): boolean {
@@ -237,7 +237,7 @@ function readMessages(limit: number) {
         watch();
       },
       complete() {
-        throw new StreamInterruptedError(SERVER, 'The connection ended before the run.');
+        throw interrupted();
       },
     };
   });
