@@ -98,13 +98,14 @@ export function statusError({ status, headers }: Response, body = ''): HttpError
   return new HttpError(
     [
       nonEmptyString(message)?.slice(0, MAX_SENTENCE) ?? `${sentences[status] ?? fallback} (status ${status}).`,
-      ...(retryAfter === undefined ? [] : [`Try again in ${durationText(retryAfter)}.`]),
+      // The page itself waits for less than that.
+      ...(retryAfter > MAX_RETRY_AFTER ? [`Try again in ${Math.ceil(retryAfter / 60_000)} minutes.`] : []),
     ].join(' '),
     {
       provider: SERVER,
       status,
       retryable: isRetryableStatus(status),
-      ...{ retryAfter, providerCode: nonEmptyString(code) },
+      ...{ retryAfter: retryAfter || undefined, providerCode: nonEmptyString(code) },
     },
   );
 }
@@ -112,15 +113,9 @@ export function statusError({ status, headers }: Response, body = ''): HttpError
 /** The longest sentence that a page shows of a service. */
 const MAX_SENTENCE = 500;
 
-/** Reads `Retry-After`: seconds, or a date. */
-function delayOf(header: string): number | undefined {
-  const milliseconds = Number(header) * 1000 || Date.parse(header) - asyncScheduler.now();
-  return milliseconds > 0 ? milliseconds : undefined;
-}
-
-function durationText(milliseconds: number): string {
-  const [unit, name] = milliseconds > MAX_RETRY_AFTER ? [60_000, 'minutes'] : [1000, 'seconds'];
-  return `${Math.ceil(milliseconds / unit)} ${name}`;
+/** Reads `Retry-After`: seconds, or a date. 0: there is none. */
+function delayOf(header: string): number {
+  return Math.max(0, Number(header) * 1000 || Date.parse(header) - asyncScheduler.now()) || 0;
 }
 
 /** The error of a response that is not from the service: a page of a balancer, or of a network to sign in to. */
