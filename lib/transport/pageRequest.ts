@@ -15,6 +15,7 @@ import {
   timeout,
 } from 'rxjs';
 import { throwError, timer } from 'rxjs';
+import type { Subscriber } from 'rxjs';
 import { ConnectionError, HttpError, ProtocolError, StreamInterruptedError } from '../core/errors.js';
 import type { Reconnection } from '../core/connectionEvents.js';
 import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
@@ -177,13 +178,13 @@ export const isType = ({ headers }: Response, type: RegExp): boolean =>
   type.test((headers.get('content-type') ?? '').toLowerCase());
 
 /** Sends a request, and reads its response. Unsubscribing aborts it. */
-export const sendRequest = <T>(
+export function sendRequest<T>(
   { fetch = globalThis.fetch }: Pick<PageRequestOptions, 'fetch'>,
   address: string,
   init: RequestInit,
   read: (response: Response) => Observable<T>,
-): Observable<T> =>
-  new Observable<T>((out) => {
+): Observable<T> {
+  function start(out: Subscriber<T>): void {
     const controller = new AbortController();
     let isOver = false; // an abort after a failure is an uncaught error of some runtimes
     out.add(() => {
@@ -199,7 +200,9 @@ export const sendRequest = <T>(
         out.error(unreachable());
       },
     );
-  });
+  }
+  return new Observable<T>(start);
+}
 
 /**
  * Creates the `delay` of `retry` for the requests of a page. It counts the retries itself, since the request that
