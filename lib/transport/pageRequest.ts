@@ -80,7 +80,7 @@ export class SilentError extends StreamInterruptedError {
   }
 }
 
-export const unreachable = () =>
+const unreachable = () =>
   new ConnectionError(SERVER, 'The server cannot be reached. Try again when the connection is back.');
 
 /** What a person reads if the service has not sent a sentence of its own: a balancer has answered. */
