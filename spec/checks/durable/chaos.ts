@@ -23,7 +23,7 @@ const { values } = parseArgs({
     pause: { type: 'boolean' },
     lost: { type: 'boolean' },
     poison: { type: 'string', default: '1' },
-    faults: { type: 'string', default: '0.002' },
+    faults: { type: 'string', default: '0' },
     short: { type: 'boolean' },
     trace: { type: 'boolean' },
   },
