@@ -110,7 +110,10 @@ export function createDurableDatabase() {
     const connect = (): LockClient => ({
       connect: () => Promise.resolve(),
       on: () => undefined,
-      end: () => Promise.resolve(free()),
+      end() {
+        free();
+        return Promise.resolve();
+      },
       query(text, [, name] = []) {
         const key = String(name);
         const isFree = !locks.has(key) || locks.get(key) === own;

@@ -5,10 +5,10 @@ import { pgNotifications, postgresLog, postgresStore } from '../../../lib/servic
 /** SQLSTATEs of a server that is full, that cancels, or that asks to repeat; and a connection that is reset. */
 const codes = ['53100', '57014', '40001', 'ECONNRESET'];
 
-/** A client whose statements fail at random. One in two of those that fail was executed. */
+/** A client whose writes fail at random. One in two of those that fail was executed. */
 const faulty = (client: pg.Pool, share: number): PostgresClient => ({
   async query(text, values) {
-    const isFaulty = Math.random() < share;
+    const isFaulty = /\b(insert|update|delete)\b/i.test(text) && Math.random() < share;
     const isLost = Math.random() < 0.5;
     const result = isFaulty && !isLost ? undefined : await client.query<object>(text, values);
     if (!isFaulty && result) return result;
@@ -20,7 +20,7 @@ const faulty = (client: pg.Pool, share: number): PostgresClient => ({
 /**
  * The store and the log of a process.
  *
- * @param faults The share of statements that fail. Default: none.
+ * @param faults The share of writes that fail. Default: none.
  */
 export function postgresPorts(url: string, faults = 0) {
   const pool = new pg.Pool({ connectionString: url, max: 10 });

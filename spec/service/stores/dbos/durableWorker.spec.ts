@@ -314,12 +314,12 @@ describe('a front of durable runs', () => {
     const onError = (thrown: unknown) => errors.push(thrown);
     const handler = agentHandler(durableAgent({ client: { ...client, enqueue }, store, log }), { store, log, onError });
     cleanups.push(() => shutDown(handler));
-    const { id, status } = await start(handler as Front, 'Hi');
+    const { id, status } = await start(handler, 'Hi');
     expect(status).toBe(503);
     expect(String(errors[0])).toContain('Start a worker');
     isMissing = false;
     supervise();
-    expect((await send(handler as Front, 'POST', id, { input: 'Hi' })).status).toBe(200);
+    expect((await send(handler, 'POST', id, { input: 'Hi' })).status).toBe(200);
     await wait(10_000);
     expect(read(id)?.state).toBe('ended');
   });
