@@ -19,6 +19,7 @@ import {
 import { reduce, retry, Subject, switchMap, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HttpError } from '../../core/errors.js';
+import { requireNumber } from '../../core/options.js';
 import type { ChatSummary } from '../../transport/chatSummary.js';
 import { isRetryable } from '../../transport/pageRequest.js';
 import { randomId } from '../../transport/randomId.js';
@@ -100,6 +101,7 @@ export interface InjectedChats {
  * @throws ConfigurationError `options` if there is no agent. Angular's error NG0203 outside of an injection context.
  */
 export function injectChats({ chats, refresh = 30_000, ...settings }: InjectChatsOptions): InjectedChats {
+  requireNumber('refresh', refresh, 0);
   const userKey = injectUserKey();
   const errors = inject(ErrorHandler);
   const page = injectPageStorage(settings.storage);
