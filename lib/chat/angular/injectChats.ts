@@ -14,9 +14,8 @@ import {
   map,
   merge,
   of,
-  race,
 } from 'rxjs';
-import { reduce, retry, Subject, switchMap, throwError, timer } from 'rxjs';
+import { race, reduce, retry, Subject, switchMap, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HttpError } from '../../core/errors.js';
 import { requireNumber } from '../../core/options.js';
