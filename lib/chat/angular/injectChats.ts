@@ -107,12 +107,13 @@ export function injectChats({ chats, refresh = 30_000, ...settings }: InjectChat
   const index = createChatIndex(page.storage, userKey, page.fail);
   const copyKey = (id: string) => `chat ${id}`;
   const keyOf = (id: string) => untracked(() => userKey(copyKey(id))) ?? '';
-  const source = index.key;
-  const shown = linkedSignal({ source, computation: () => ({ id: untracked(index.state).open ?? randomId() }) });
-  const list = linkedSignal<unknown, List>({ source, computation: () => noList });
+  const shown = linkedSignal({
+    source: index.key,
+    computation: () => ({ id: untracked(index.state).open ?? randomId() }),
+  });
+  const list = linkedSignal<unknown, List>({ source: index.key, computation: () => noList });
   const stored = new Subject<readonly [key: string, saved: SavedConversation]>();
-  const onStored = (...value: readonly [key: string, saved: SavedConversation]) => stored.next(value);
-  const current = createInjected({ ...settings, key: () => copyKey(shown().id) }, onStored);
+  const current = createInjected({ ...settings, key: () => copyKey(shown().id) }, (...saved) => stored.next(saved));
   const changesOf = (id: string) =>
     merge(
       stored.pipe(
