@@ -116,10 +116,7 @@ export function injectChats({ chats, refresh = 30_000, ...settings }: InjectChat
   const current = createInjected({ ...settings, key: () => copyKey(shown().id) }, (...saved) => stored.next(saved));
   const changesOf = (id: string) =>
     merge(
-      stored.pipe(
-        filter(([key]) => key === keyOf(id)),
-        map(([, saved]) => saved),
-      ),
+      stored.pipe(switchMap(([key, saved]) => (key === keyOf(id) ? [saved] : []))),
       fromEvent<StorageEvent>(globalThis, 'storage').pipe(filter(({ key }) => key === keyOf(id))), // of another tab
     );
   const entries = computed(() => entriesOf(shown().id, list(), current.exchanges()[0], index.state().seen));
