@@ -14,6 +14,7 @@ import { postgresLog, postgresStore } from '../../lib/service/stores/postgres/in
 import { redisLog } from '../../lib/service/stores/redis/index.js';
 import { scriptedModel, toolContract } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
+import { injectChats } from '../../lib/chat/angular/index.js';
 import * as page from '../../lib/chat/index.js';
 import * as service from '../../lib/service/index.js';
 import { anyTool } from '../support/toolCalls.js';
@@ -121,6 +122,8 @@ const options: Readonly<Record<string, Use>> = {
   'RedisLogOptions.retryTime': (retryTime) => redisLog(none, { retryTime }),
   'RemoteChatsOptions.retries': (retries) => rivulet.remoteChats('http://x', { retries }),
   'RemoteChatsOptions.retryDelay': (retryDelay) => rivulet.remoteChats('http://x', { retryDelay }),
+  'InjectChatsOptions.refresh': (refresh) => injectChats({ chats: none, refresh }),
+  'RemoteAgentOptions.maxBodyBytes': (maxBodyBytes) => rivulet.remoteAgent('http://x', { maxBodyBytes }),
   'RemoteAgentOptions.retries': (retries) => rivulet.remoteAgent('http://x', { retries }),
   'ReplayOptions.run': async (one) => replayEvents(readRecording(await record()), { run: one }),
   'ReplayOptions.speed': async (speed) => replayEvents(readRecording(await record()), { speed }),

@@ -94,7 +94,7 @@ function openService() {
   const statusOf = (id: string) => database.workflows.get(id)?.status;
   return { ...database, store, log, front, supervise, read, statusOf };
 }
-type Front = ReturnType<ReturnType<typeof openService>['front']>;
+type Front = (request: Request) => Promise<Response>;
 const send = (front: Front, method: string, id: string, body?: unknown, user = 'ann') =>
   front(
     new Request('http://service.test', {
