@@ -61,7 +61,7 @@ export class RunDeadError extends RivuletError {
 
   constructor() {
     super(
-      'The run was given up, since its executions have failed too often. Ask again, or tell who operates the service.',
+      'The run was given up, since its executions have failed too often. Ask again, or report it to the operator of the service.',
     );
   }
 }
