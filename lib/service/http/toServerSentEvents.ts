@@ -1,7 +1,7 @@
 import type { OperatorFunction } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
-import { createCompactor } from '../../transport/compactEvents.js';
+import { createCompactor, withoutCheckpoints } from '../../transport/compactEvents.js';
 import type { Envelope } from '../runs/lateReader.js';
 import {
   endEvent,
@@ -53,7 +53,7 @@ export function toServerSentEvents<E extends StreamEvent>(
     const fail = (thrown: unknown) => end(failureEvent(thrown, options));
     const toServerSentEvent = (value: E | Envelope<E>): ServerSentEvent | undefined => {
       if (isEnvelope(value)) return value.compact && runServerSentEvent(value.compact, value.id);
-      const compact = toCompact(value);
+      const compact = withoutCheckpoints(toCompact(value));
       return compact && plainServerSentEvent(compact, isFirst);
     };
     return {
