@@ -29,12 +29,14 @@ import { ExecutorLostError, RunAbandonedError } from './runs/runErrors.js';
 import type { LoggedRun } from './runs/runLife.js';
 import { memoryLog } from './stores/memory/memoryLog.js';
 import { memoryStore } from './stores/memory/memoryStore.js';
+import { createOwnerBytes, DEFAULT_WAITING_PROMPTS } from './ownerBytes.js';
+import type { OwnerBytes } from './ownerBytes.js';
 import { createOwnerLimits } from './ownerLimits.js';
 import type { OwnerLimits } from './ownerLimits.js';
 import { guardLog, guardStore } from './ports/guardPorts.js';
-import { RunNotFoundError, RunTakenError } from './ports/runLog.js';
+import { RunFullError, RunNotFoundError, RunTakenError } from './ports/runLog.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
-import { elsewhere, lateContext, lateStore, leaving, RequestError } from './http/requestError.js';
+import { elsewhere, lateContext, lateStore, leaving, RequestError, tooManyPrompts } from './http/requestError.js';
 import type { ServiceOptions } from './serviceOptions.js';
 import { createOwnerData } from './ownerData.js';
 import type { ServiceChats } from './chats/chatStore.js';
@@ -46,6 +48,8 @@ import { createReports, reportOnce } from './notices.js';
 import type { Reports } from './notices.js';
 import { publicEvents } from './publicEvents.js';
 import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
+import { estimateSize } from './runs/estimateSize.js';
+import { PromptInbox } from './runs/promptInbox.js';
 import type { SharedRun } from './runs/sharedRun.js';
 
 const DEFAULT_HISTORY_BYTES = 4_194_304;
@@ -55,6 +59,8 @@ export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {
   readonly store: RunStore;
   readonly log: RunLog;
   readonly executor: Executor;
+  /** What the requests of each owner hold. */
+  readonly held: OwnerBytes;
   /** A handler of requests. A thrown value is answered by `fail`. */
   handler(
     answer: (request: Request) => Observable<Response>,
@@ -78,6 +84,8 @@ export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {
   launch(plan: RunPlan, runId?: string, lockId?: string): Observable<LoggedRun>;
   /** Says in the record of a run that nobody executes, and nobody can resume, that it is lost. Emits the record. */
   settleLost(run: StoredRun): Observable<StoredRun>;
+  /** As `runOf`, but undefined too if the run has ended and the log has removed its events: its record has the answer. */
+  joinable(id: string, owner: string): Observable<SharedRun | undefined>;
   /** The run of this process with an id; undefined if there is none, or if another owner has it. */
   runOf(id: string, owner: string): SharedRun | undefined;
   /** Sends a message to a run, in whatever process it is. Emits whether there is such a run. */
@@ -101,6 +109,12 @@ export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {
 }
 
 const isOurs = (thrown: unknown): boolean => thrown instanceof RequestError || thrown instanceof RivuletError;
+
+/** What a service knows of a run of this process. */
+interface StartedRun {
+  readonly owner: string;
+  readonly inbox: PromptInbox;
+}
 
 /** How often the work for a request is retried when another process changes its record. */
 const WORK_RETRIES = 5;
@@ -134,7 +148,10 @@ export function createService<C>(
   const runs = createRuns({ ...options, log });
   const gate = createGate(options);
 
-  const owners = new WeakMap<SharedRun, string>();
+  const { maxWaitingPrompts = DEFAULT_WAITING_PROMPTS } = options;
+  requireNumber('maxWaitingPrompts', maxWaitingPrompts, 0);
+  const held = createOwnerBytes(options);
+  const started = new WeakMap<SharedRun, StartedRun>();
   const describe = (thrown: unknown): JsonObject =>
     descriptionOf(thrown) ?? (options.describeError ?? describeError)(thrown);
   const { maxHistoryBytes = DEFAULT_HISTORY_BYTES, checkpoints = false, isDurable = false } = options;
@@ -163,24 +180,39 @@ export function createService<C>(
       onError(thrown);
       throw lateStore();
     });
-  const tellHere = (id: string, message: RunMessage): Observable<boolean> => {
-    if (message.type === 'prompt') return log.send(id, message);
+  /** Sends a message, unless too many wait for the run. A stop is always sent. */
+  const sendMessage = (id: string, owner: string, message: RunMessage, taken = '0'): Observable<boolean> => {
+    if (message.type === 'stop') return log.send(id, message);
+    const room = { after: taken, count: maxWaitingPrompts, bytes: maxBodyBytes };
+    return held.admit(owner, estimateSize(message), log.send(id, message, room)).pipe(
+      catchError((thrown: unknown) => {
+        throw thrown instanceof RunFullError ? tooManyPrompts(maxWaitingPrompts, maxBodyBytes) : thrown;
+      }),
+    );
+  };
+  const tellHere = (id: string, message: RunMessage, { owner, inbox }: StartedRun) => {
+    if (message.type === 'prompt') return sendMessage(id, owner, message, inbox.taken);
     return of(message.type === 'cancel' ? runs.cancel(id, message.id) : runs.stop(id));
   };
   const tell: Service<C>['tell'] = (id, owner, message) =>
     defer(() => {
       const run = runs.get(id);
-      if (run) return owners.get(run) === owner ? tellHere(id, message) : of(false);
+      const known = run && started.get(run);
+      if (known) return known.owner === owner ? tellHere(id, message, known).pipe(answered()) : of(false);
       if (locks.has(id)) return of(message.type === 'stop' && locks.stop(id, owner));
       return access.find(id, owner).pipe(
         concatMap((stored) => {
           if (!stored || !isExecuted(stored.record)) return of(false);
           if (!log.isShared) throw elsewhere();
-          return log.send(id, message);
+          return sendMessage(id, owner, message, stored.record.taken);
         }),
         answered(),
       );
     });
+  const runOf: Service<C>['runOf'] = (id, owner) => {
+    const run = runs.get(id);
+    return run && started.get(run)?.owner === owner ? run : undefined;
+  };
   /** Stops a run whose data is deleted: it may be executed where it cannot be reached. */
   const stopFor = (id: string, owner: string) =>
     tell(id, owner, { type: 'stop' }).pipe(
@@ -190,6 +222,7 @@ export function createService<C>(
     store,
     log,
     executor,
+    held,
     ...access,
     ...limits,
     ...reports,
@@ -218,36 +251,45 @@ export function createService<C>(
         answered(),
         locks.locked(id, client.owner),
       ),
-    launch: (plan, runId = plan.record.id, lockId = runId) =>
-      defer(() => {
+    launch(plan, runId = plan.record.id, lockId = runId) {
+      const size = estimateSize(plan.record) + (plan.bytes ?? 0);
+      return defer(() => {
         if (isClosing) throw leaving();
         if (runs.get(runId)) throw new RequestError(409, 'There is a run with this id.'); // of another owner
         return executor.execute(plan);
       }).pipe(
         map((events) => {
           const isStopped = locks.isStopped(lockId);
-          const attempt = (plan.stored?.record.attempt ?? 0) + 1;
+          const { owner } = plan.record;
+          const { attempt = 0, checkpoint, taken } = plan.stored?.record ?? {};
+          const inbox = new PromptInbox(log.isShared && checkpoint && !isDurable ? taken : undefined);
           const { run } = runs.start(
             // These operators come after the record is written, so it has what they remove.
             (stop, cancel, prompts, opened) =>
-              events({ stop: isStopped ? of(undefined) : stop, cancel, prompts }, opened).pipe(
-                limits.count(plan.record.owner),
+              events({ stop: isStopped ? of(undefined) : stop, cancel, prompts }, opened, inbox).pipe(
+                limits.count(owner),
+                held.count(owner, () => size + inbox.bytes),
                 reports.reportResult(plan.context as C),
                 tap({ error: onError }),
                 publicEvents(options, plan.clientErrors),
               ),
             runId,
-            attempt,
+            attempt + 1,
+            { owner, inbox },
           );
-          owners.set(run, plan.record.owner);
+          started.set(run, { owner, inbox });
           return run;
         }),
-        (work) => limits.admit(plan.record.owner, work),
-      ),
-    runOf(id, owner) {
-      const run = runs.get(id);
-      return run && owners.get(run) === owner ? run : undefined;
+        (work) => limits.admit(plan.record.owner, held.admit(plan.record.owner, size, work)),
+      );
     },
+    runOf,
+    joinable: (id, owner) =>
+      defer(() => {
+        const run = runOf(id, owner);
+        if (!run || run.status === 'running') return of(run);
+        return log.state(id).pipe(map((state) => (state ? run : undefined)));
+      }),
     tell,
     settleLost({ record: before, version }) {
       const failure = { messages: [], error: describe(new RunNotFoundError()) };

@@ -2,6 +2,7 @@ import type { EditOptions } from './http/argumentEdits.js';
 import type { FileUrlOptions } from './http/fileUrls.js';
 import type { GateOptions } from './http/gate.js';
 import type { NoticeOptions } from './notices.js';
+import type { OwnerBytesOptions } from './ownerBytes.js';
 import type { OwnerLimitOptions } from './ownerLimits.js';
 import type { PublicEventsOptions } from './publicEvents.js';
 import type { RunStore } from './ports/runStore.js';
@@ -16,6 +17,7 @@ export interface ServiceOptions<C>
     GateOptions,
     FileUrlOptions,
     OwnerLimitOptions,
+    OwnerBytesOptions,
     EditOptions,
     NoticeOptions<C>,
     RunsOptions {
@@ -33,7 +35,7 @@ export interface ServiceOptions<C>
 }
 
 /** The limits that all handlers have. */
-export type LimitOptions = keyof OwnerLimitOptions | 'maxBodyBytes' | 'maxHistoryBytes';
+export type LimitOptions = keyof OwnerLimitOptions | 'maxOwnerBytes' | 'maxBodyBytes' | 'maxHistoryBytes';
 
 /** The options with which all handlers say who may use them, and what leaves them. */
 export type EdgeOptions =

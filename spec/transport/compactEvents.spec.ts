@@ -55,7 +55,10 @@ describe('compact events', () => {
     for (const event of sent) expect(event).not.toHaveProperty('checkpoint');
     const waiting = { text: '', thinking: '', messages: [], finishReason: 'waiting', checkpoint: { version: 1 } };
     const result = { type: 'result', result: waiting };
-    expect(withoutCheckpoints(createCompactor()(result))).toEqual({ type: 'result', result: { finishReason: 'waiting' } });
+    expect(withoutCheckpoints(createCompactor()(result))).toEqual({
+      type: 'result',
+      result: { finishReason: 'waiting' },
+    });
   });
 
   it('restore messages that differ from what was emitted', () => {

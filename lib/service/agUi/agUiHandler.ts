@@ -7,6 +7,7 @@ import { RequestError, requireJson, requireName } from '../http/requestError.js'
 import { publicEvents } from '../publicEvents.js';
 import { createService } from '../service.js';
 import type { HandledAgent } from '../handledAgent.js';
+import { estimateSize } from '../runs/estimateSize.js';
 import type { Client } from '../runs/runAccess.js';
 import type { EdgeOptions, LimitOptions, ServiceOptions } from '../serviceOptions.js';
 import { agUiResponse } from './agUiResponse.js';
@@ -69,10 +70,12 @@ export function agUiHandler<C = unknown>(
   const run = (input: RunAgentInput, client: Client<C>): Observable<Response> => {
     const events = defer(() => agUiRun(service, agentFor(clientTools(input), input), input, client, options));
     const { owner, context } = client;
-    return service.admit(owner, events).pipe(
+    const size = estimateSize(input);
+    return service.admit(owner, service.held.admit(owner, size, events)).pipe(
       map((start) => {
         const shown = start({ stop: NEVER, cancel: NEVER, prompts: NEVER }).pipe(
           service.count(owner),
+          service.held.count(owner, () => size),
           service.reportResult(context),
           publicEvents(options),
         );

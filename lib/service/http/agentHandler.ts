@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, EMPTY, filter, isObservable, map, of, skip, tap, throwError } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, filter, isObservable, map, of, tap, throwError } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { ServiceChats } from '../chats/chatStore.js';
@@ -13,7 +13,7 @@ import type { AgentRequest, ResumeRequest, StartRequest } from './agentRequest.j
 import { completeLog, isOpen, stateAtEnd } from '../runs/continueLog.js';
 import type { Runs } from '../runs/createRuns.js';
 import type { RunPlan } from '../runs/executeRun.js';
-import { joinedPrompts, messagesOfRecord, replayCheckpoint, replayRecord, seenBefore } from '../runs/replayRecord.js';
+import { messagesOfRecord, replayCheckpoint, replayRecord, seenBefore } from '../runs/replayRecord.js';
 import type { OwnerData } from '../ownerData.js';
 import { RunNotFoundError } from '../ports/runLog.js';
 import { publicEvents } from '../publicEvents.js';
@@ -26,6 +26,7 @@ import { rejectForbiddenEdits } from './argumentEdits.js';
 import { requireFileUrls } from './fileUrls.js';
 import { continueRun, handOver, recordOf } from '../runs/handOver.js';
 import type { HandledAgent } from '../handledAgent.js';
+import { sizeOfHistory } from '../runs/runAccess.js';
 import type { Client } from '../runs/runAccess.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import type { SharedRun } from '../runs/sharedRun.js';
@@ -89,7 +90,7 @@ export interface RunExecutor<C> extends AgentHandler {
  * - `DELETE` stops the run: 204, or 404 if it has been forgotten (`keep` after its end). With `?call=ID`, it cancels
  *   one call, and the run continues.
  * - `PATCH` with `input` sends a prompt to a run that has not ended: 204, or 404. It joins the run at the end of the
- *   turn, as a message of the user; at most 100 messages do. One that arrives after the last turn has no effect.
+ *   turn, as a message of the user. One that arrives after the last turn has no effect. 429 if too many prompts wait.
  * - With `chats`, `GET` lists and opens the chats of a user, and `PUT`, `PATCH` and `DELETE` with `?chat=ID` change
  *   one.
  * - A browser receives what is allowed: no error text of a tool or a provider, no unknown metadata, no signatures.
@@ -188,7 +189,11 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
           }),
           concatMap((body) =>
             method === 'POST'
-              ? service.locked(id, client, () => joinHere(id, client, after) ?? answerStored(id, client, after, body))
+              ? service.locked(id, client, () =>
+                  service
+                    .joinable(id, client.owner)
+                    .pipe(concatMap((run) => (run ? of(send(run, after)) : answerStored(id, client, after, body)))),
+                )
               : service
                   .tell(id, client.owner, toRunMessage(request, body))
                   .pipe(map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 }))),
@@ -196,12 +201,6 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
         ),
       ),
     );
-  };
-
-  /** Joins a run of this process. */
-  const joinHere = (id: string, { owner }: Client<C>, after: string | undefined): Observable<Response> | undefined => {
-    const run = service.runOf(id, owner);
-    return run && of(send(run, after));
   };
 
   /** Answers a request for a run that this process does not execute. */
@@ -246,6 +245,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
             record: { id, owner, input, history: kept, begun: before?.record.begun },
             stored: before,
             context,
+            bytes: [...runs.values()].reduce((sum, run) => sum + sizeOfHistory(run.record), 0),
             events: (controls, wrapTurn) =>
               concat(
                 lost.length > 0 ? of({ type: HISTORY_LOST_EVENT, runs: lost }) : EMPTY,
@@ -281,9 +281,7 @@ export function createAgentHandler<C>(agent: HandledAgent<C>, options: AgentHand
       clientErrors: answers?.errors,
       events: (controls, wrapTurn) => {
         if (!checkpoint) throw new RunNotFoundError();
-        const joined = log.isShared ? joinedPrompts(checkpoint, record.shown) : 0;
-        const prompts = controls.prompts.pipe(skip(joined));
-        const rest = agent.resume(checkpoint, { ...options, ...controls, prompts, wrapTurn });
+        const rest = agent.resume(checkpoint, { ...options, ...controls, wrapTurn });
         if (log.isShared) return continued(before, rest, checkpoint);
         return concat(resumesOther ? EMPTY : replayCheckpoint(checkpoint, seenBefore(record)), rest);
       },

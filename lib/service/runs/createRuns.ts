@@ -9,6 +9,7 @@ import type { Envelope } from './lateReader.js';
 import { memoryLog } from '../stores/memory/memoryLog.js';
 import { RunNotFoundError } from '../ports/runLog.js';
 import type { RunLog } from '../ports/runLog.js';
+import { PromptInbox } from './promptInbox.js';
 import { RunLife } from './runLife.js';
 import type { LoggedRun } from './runLife.js';
 
@@ -49,6 +50,14 @@ type CreateRun<E extends StreamEvent> = (
   opened: Observable<never>,
 ) => Observable<E>;
 
+/** What a service knows of a run that it starts. */
+interface RunDetails {
+  /** Whose run it is: a log in memory is shared fairly. Default: of nobody. */
+  readonly owner?: string | undefined;
+  /** What has taken the messages of earlier executors. Default: one that has taken none. */
+  readonly inbox?: PromptInbox | undefined;
+}
+
 /** The runs of a service, by their ids. */
 export interface Runs {
   /**
@@ -59,7 +68,12 @@ export interface Runs {
    * @param id The id of the run. Default: a random one.
    * @param attempt The number of its executor, for a log that other processes share. Default: 1.
    */
-  start<E extends StreamEvent>(create: CreateRun<E>, id?: string, attempt?: number): RegisteredRun<E>;
+  start<E extends StreamEvent>(
+    create: CreateRun<E>,
+    id?: string,
+    attempt?: number,
+    details?: RunDetails,
+  ): RegisteredRun<E>;
   /** The run with this id; undefined if there is none, or if it ended longer than `keep` ago. */
   get(id: string): LoggedRun | undefined;
   /**
@@ -90,9 +104,6 @@ export interface Runs {
 
 /** How long a slow reader may continue to read after the end of a run, in milliseconds. */
 const READING_TIME = 600_000;
-
-/** How many messages may join a run: the rest is ignored. */
-const MAX_PROMPTS = 100;
 
 interface Entry {
   readonly run: LoggedRun;
@@ -133,13 +144,18 @@ export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }:
     }
     return entries.get(id);
   };
-  const start = <E extends StreamEvent>(create: CreateRun<E>, id = randomId(), attempt?: number) => {
+  const start = <E extends StreamEvent>(
+    create: CreateRun<E>,
+    id = randomId(),
+    attempt?: number,
+    { owner, inbox = new PromptInbox() }: RunDetails = {},
+  ) => {
     const known = find(id);
     if (known) return { id, run: known.run as LoggedRun<E> };
     const stop = new ReplaySubject<void>(1); // a run may subscribe to it late, after its store has written
     const cancel = new Subject<string>();
-    const run: LoggedRun<E> = new RunLife<E>(listeningSource(create, { log, id, stop, cancel }), {
-      ...{ log, id, attempt, grace, keep: keep + READING_TIME },
+    const run: LoggedRun<E> = new RunLife<E>(listeningSource(create, { log, id, stop, cancel, inbox }), {
+      ...{ log, id, attempt, grace, owner, keep: keep + READING_TIME },
       stop: () => stop.next(),
     });
     const entry: Entry = { run, stop, cancel };
@@ -192,25 +208,29 @@ const listeningSource =
       readonly id: string;
       readonly stop: Subject<void>;
       readonly cancel: Subject<string>;
+      readonly inbox: PromptInbox;
     },
   ) =>
   (opened: Observable<never>): Observable<E> =>
     defer(() => {
-      const { log, id, stop, cancel } = controls;
-      const prompts = new ReplaySubject<Message>(MAX_PROMPTS);
-      let prompted = 0;
+      const { log, id, stop, cancel, inbox } = controls;
       const messages = concat(
         opened,
-        defer(() => log.messages(id)),
+        defer(() => log.messages(id, inbox.taken)),
       );
       const listening = messages.subscribe({
-        next({ message }) {
+        next(sent) {
+          const { message } = sent;
           if (message.type === 'stop') stop.next();
           if (message.type === 'cancel') cancel.next(message.id);
-          if (message.type === 'prompt')
-            for (const prompt of message.input) if (prompted++ < MAX_PROMPTS) prompts.next(prompt);
+          inbox.add(sent);
         },
         error: () => stop.next(), // nobody could stop it later
       });
-      return create(stop, cancel, prompts, opened).pipe(finalize(() => listening.unsubscribe()));
+      return create(stop, cancel, inbox.prompts, opened).pipe(
+        finalize(() => {
+          listening.unsubscribe();
+          inbox.clear();
+        }),
+      );
     });

@@ -10,6 +10,7 @@ import { createSemaphore } from '../../core/semaphore.js';
 import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { onceOnly } from './onceOnly.js';
+import type { PromptInbox } from './promptInbox.js';
 import type { WrapTurn } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
@@ -32,6 +33,8 @@ export interface RunPlan extends RunAudience {
    * begin again if this process ends too. Default: `running`.
    */
   readonly state?: RunRecord['state'] | undefined;
+  /** About how many bytes the run has besides its record: the conversation before it. Default: none. */
+  readonly bytes?: number | undefined;
   /** The events of the run. Cold. With checkpoints, `wrapTurn` is an option of the run. */
   readonly events: (controls: RunControls, wrapTurn: WrapTurn | undefined) => Observable<StreamEvent>;
   /** Subscribed after the record is written, before the run begins. If it fails, the record is deleted. */
@@ -45,7 +48,7 @@ export interface RunPlan extends RunAudience {
 }
 
 /** The events of a run, for its notifiers. If `opened` fails, the run begins nothing, and its record says so. */
-type ExecutedRun = (controls: RunControls, opened?: Observable<never>) => Observable<StreamEvent>;
+type ExecutedRun = (controls: RunControls, opened?: Observable<never>, inbox?: PromptInbox) => Observable<StreamEvent>;
 
 /** Executes runs, and writes their records. */
 export interface Executor {
@@ -135,19 +138,21 @@ function runRecorded(
   plan: RunPlan,
   record: HeldRecord,
   { checkpoints, describe, onError, lease, finish, release }: Recording,
-  ...[controls, opened = EMPTY]: Parameters<ExecutedRun>
+  ...[controls, opened = EMPTY, inbox]: Parameters<ExecutedRun>
 ): Observable<StreamEvent> {
   const hasLeft = new Subject<void>();
   let hasBegun = false;
   let hasEnded = false;
   const write = (event: StreamEvent): Observable<never> | undefined => {
     hasBegun = true;
+    inbox?.note(event);
     if (isResult(event)) {
       hasEnded = true;
       return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
     }
     const checkpoint = checkpoints === true && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
-    return checkpoint && record.write({ checkpoint, answers: undefined, history: undefined, executor: lease() });
+    const taken = inbox?.taken;
+    return checkpoint && record.write({ checkpoint, taken, answers: undefined, history: undefined, executor: lease() });
   };
   const fail = (thrown: unknown): Observable<never> => {
     const failed = throwError(() => thrown);
@@ -170,7 +175,9 @@ function runRecorded(
     else finish(record.write(changeAtFailure(new RunAbandonedError(), describe))); // nobody resumes it
   };
   const renewals = interval(RENEWAL_INTERVAL).pipe(
-    exhaustMap(() => record.write({ executor: lease() }).pipe(catchError(ignoreUnlessTaken))),
+    // What is taken is written with the checkpoint that has it, if there are checkpoints.
+    map(() => ({ executor: lease(), ...(checkpoints === true ? {} : { taken: inbox?.taken }) })),
+    exhaustMap((change) => record.write(change).pipe(catchError(ignoreUnlessTaken))),
     takeUntil(hasLeft),
   );
   const wrapTurn = checkpoints ? onceOnly(plan.record.begun, (begun) => record.write({ begun })) : undefined;
@@ -184,7 +191,7 @@ function runRecorded(
 }
 
 /** The fields that only a run in progress needs. */
-const cleared = { answers: undefined, history: undefined, begun: undefined };
+const cleared = { answers: undefined, history: undefined, begun: undefined, taken: undefined };
 
 /** The change of the record at the end of a run. */
 const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({

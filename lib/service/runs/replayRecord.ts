@@ -5,7 +5,7 @@ import type { Checkpoint, OpenCalls } from '../../core/checkpoint.js';
 import type { FinishReason } from '../../core/chunk.js';
 import { eventOfPart } from '../../core/event.js';
 import type { RunEvent } from '../../core/event.js';
-import { hasToolResults, readableParts, toolCallsOf } from '../../core/message.js';
+import { readableParts, toolCallsOf } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
 import { addUsage } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
@@ -23,10 +23,6 @@ export const messagesOfRecord = ({
   ...input,
   ...((result ?? failure)?.messages ?? []),
 ];
-
-/** How many prompts have joined the run of a checkpoint: a log that has all messages to the run has them too. */
-export const joinedPrompts = ({ emitted }: Checkpoint, shown = 0): number =>
-  emitted.messages.slice(shown).filter((message) => message.role === 'user' && !hasToolResults(message)).length;
 
 /** What a reader has of a run: its complete turns. */
 export interface SeenTurns {

@@ -39,7 +39,7 @@ const MAX_RETRIES = 5;
 const sizes = new WeakMap<RunRecord, number>();
 
 /** About how many bytes a record adds to a conversation. */
-function sizeOfHistory(record: RunRecord): number {
+export function sizeOfHistory(record: RunRecord): number {
   const { input, result, failure, protocol } = record;
   const size = sizes.get(record) ?? estimateSize([input, result?.messages, failure?.messages, protocol]);
   sizes.set(record, size);

@@ -88,7 +88,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
 
   /** The events that arrived during a write form the next write. */
   private pending: CompactEvent[] = [];
-  private readonly toCompact = createCompactor();
+  private toCompact = createCompactor();
   private isWriting = false;
   private isFlushing = false;
 
@@ -262,6 +262,9 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
 
   private settle(): void {
     this.state = 'settled';
+    this.toCompact = createCompactor(); // the last one has all that the run has emitted
+    // V8 keeps what the frames of an error refer to, such as the request of the model, until its stack is read.
+    if (this.thrown instanceof Error) void this.thrown.stack;
     if (isLeft(this.thrown)) this.settling.error(this.thrown);
     else this.settling.complete();
   }

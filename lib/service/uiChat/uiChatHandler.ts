@@ -5,6 +5,7 @@ import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isMessage, isResult, isToolWaiting } from '../../core/eventGuards.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { estimateSize } from '../runs/estimateSize.js';
 import { createEventLog } from '../runs/eventLog.js';
 import type { OwnerData } from '../ownerData.js';
 import type { RunPlan } from '../runs/executeRun.js';
@@ -149,6 +150,7 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
       },
       stored: before,
       context,
+      bytes: estimateSize(history),
       clientErrors: response?.answers.errors,
       restores: true,
       ended: (result) => ({ result: undefined, protocol: endedResponse(result, response, log) }),
@@ -199,9 +201,12 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
     options.context && (() => options.context?.(request, chatId) as C | ObservableInput<C>);
   const join = (key: string, client: Client<C>): Observable<Response> => {
     const chat = findChat(key);
-    if (!chat) return settleLost(key, client).pipe(endWith(new Response(null, { status: 204, headers })));
-    const { messageId, earlier, run } = chat;
-    return of(messageResponse(run, { ...options, onError, messageId }, { events: earlier, isSent: false }));
+    const gone = () => new Response(null, { status: 204, headers });
+    if (!chat) return settleLost(key, client).pipe(endWith(gone()));
+    const { runId, owner, messageId, earlier } = chat;
+    const toResponse = (run: SharedRun) =>
+      messageResponse(run, { ...options, onError, messageId }, { events: earlier, isSent: false });
+    return service.joinable(runId, owner).pipe(map((run) => (run ? toResponse(run) : gone())));
   };
   /** Settles the record of the last run of a chat, if this process could not write its end. */
   const settleLost = (key: string, client: Client<C>): Observable<never> => {

@@ -3,12 +3,7 @@ import type { Checkpoint } from '../../../lib/core/checkpoint.js';
 import type { RunResult } from '../../../lib/core/event.js';
 import { userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
-import {
-  joinedPrompts,
-  messagesOfRecord,
-  replayCheckpoint,
-  replayRecord,
-} from '../../../lib/service/runs/replayRecord.js';
+import { messagesOfRecord, replayCheckpoint, replayRecord } from '../../../lib/service/runs/replayRecord.js';
 import { seenBefore } from '../../../lib/service/runs/replayRecord.js';
 import type { RunRecord } from '../../../lib/service/ports/runStore.js';
 import { descriptionOf } from '../../../lib/service/runs/trustedDescription.js';
@@ -161,11 +156,5 @@ describe('the messages of a record', () => {
     expect(messagesOfRecord({ ...record, result })).toEqual([...record.input, ...result.messages]);
     expect(messagesOfRecord({ ...record, failure })).toEqual([...record.input, said('Half.')]);
     expect(messagesOfRecord(record)).toEqual(record.input);
-  });
-
-  it('are prompts that have joined the run if they come from the user, and have no results', () => {
-    const emitted = { messages: [prompt, said('a'), answered, prompt] };
-    expect(joinedPrompts({ emitted } as unknown as Checkpoint)).toBe(2);
-    expect(joinedPrompts({ emitted } as unknown as Checkpoint, 1)).toBe(1);
   });
 });

@@ -18,8 +18,8 @@ export interface MemoryRules<E> {
 }
 
 /**
- * Entries with their sizes. What has expired is removed when an entry is added. So is what does not fit: entries of the
- * owners that use most, so that an owner that uses less than its share of the memory loses nothing.
+ * Entries with their sizes. What has expired is removed when an entry is added. So is what does not fit, except the
+ * added one: entries of the owners that use most, so that an owner that uses less than its share loses nothing.
  */
 export function createMemoryTable<E extends MemoryEntry>(
   maxBytes: number,
@@ -47,17 +47,17 @@ export function createMemoryTable<E extends MemoryEntry>(
     if (entry && isExpired(entry)) remove(id);
     return entries.get(id);
   };
-  /** The next entry of an owner to remove. */
-  const leastNeeded = (owner: string): string | undefined => {
+  /** The next entry of an owner to remove: not the one that was added last, of which somebody is told. */
+  const leastNeeded = (owner: string, added: string): string | undefined => {
     let needed: string | undefined;
     for (const [id, entry] of entries) {
-      if (entry.owner !== owner || isInUse(entry)) continue;
+      if (entry.owner !== owner || id === added || isInUse(entry)) continue;
       if (!isNeeded(entry)) return id;
       needed ??= id;
     }
     return needed;
   };
-  const prune = () => {
+  const prune = (added: string) => {
     for (const [id, entry] of entries) {
       if (isInUse(entry)) continue;
       if (entry.expires > asyncScheduler.now()) break; // later changes expire later, unless they set `expires`
@@ -69,7 +69,7 @@ export function createMemoryTable<E extends MemoryEntry>(
     const owners = [...sizes].sort(([, a], [, b]) => b - a).map(([owner]) => owner);
     for (const owner of owners) {
       while (usesTooMuch(owner)) {
-        const id = leastNeeded(owner);
+        const id = leastNeeded(owner, added);
         if (id === undefined) break;
         remove(id);
       }
@@ -80,7 +80,7 @@ export function createMemoryTable<E extends MemoryEntry>(
     remove(id);
     entries.set(id, entry);
     addSize(entry, entry.size);
-    prune();
+    prune(id);
   };
   return { find, remove, add, all: () => [...entries.values()].filter((entry) => !isExpired(entry)) };
 }
