@@ -16,7 +16,17 @@ import { mapStore } from '../support/stores.js';
  * has ended.
  */
 const started: Handler[] = [];
-afterEach(() => started.splice(0).forEach(shutDown));
+const responses: Response[] = [];
+afterEach(async () => {
+  for (const { body } of responses.splice(0)) if (body?.locked === false) await body.cancel();
+  started.splice(0).forEach(shutDown);
+});
+/** Sends a request, whose response is left at the end of the test. */
+const request = async (handler: Handler, init: RequestInit): Promise<Response> => {
+  const response = await handler(new Request('http://service.test/api/chat', init));
+  responses.push(response);
+  return response;
+};
 const opened = <H extends Handler>(handler: H): H => {
   started.push(handler);
   return handler;
@@ -32,7 +42,6 @@ type Ask = (length: number, user?: string) => Promise<Response>;
 
 function serve(name: (typeof protocolNames)[number], options: SharedOptions) {
   const { handler: create, body, headers } = protocols[name];
-  const ended = new Subject<void>();
   const model = scriptedModel(() => NEVER, { keep: 0 });
   const agent = createAgent({ model });
   const handler = opened(create(agent, { ...byUser, grace: 60_000, ...options }));
@@ -42,10 +51,9 @@ function serve(name: (typeof protocolNames)[number], options: SharedOptions) {
     const sent = JSON.stringify(body(text(length)))
       .replace('"chat"', `"chat${count}"`)
       .replace('"t"', `"t${count}"`);
-    const request = { method: 'POST', body: sent, headers: { ...headers(), 'x-user': user } };
-    return handler(new Request('http://service.test/api/chat', request));
+    return request(handler, { method: 'POST', body: sent, headers: { ...headers(), 'x-user': user } });
   };
-  return { ask, ended };
+  return { ask };
 }
 
 interface Row {
@@ -85,10 +93,10 @@ const rows: Readonly<Record<string, Row>> = {
 describe.each(protocolNames)('every limit of %s', (name) => {
   it.each(Object.entries(rows))('%s', async (_, { options, lengths, statuses, sentence }) => {
     const { ask } = serve(name, options);
-    const responses: Response[] = [];
-    for (const length of lengths) responses.push(await ask(length));
-    expect(responses.map(({ status }) => status)).toEqual(statuses);
-    const refused = responses.find(({ status }) => status !== 200);
+    const answers: Response[] = [];
+    for (const length of lengths) answers.push(await ask(length));
+    expect(answers.map(({ status }) => status)).toEqual(statuses);
+    const refused = answers.find(({ status }) => status !== 200);
     expect(await refused?.text()).toMatch(sentence);
     if (refused?.status === 429) expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
     expect((await ask(10, 'bob')).status).toBe(200);
@@ -114,13 +122,11 @@ function openProcesses(options: SharedOptions) {
   return { open, die, store };
 }
 const send = (handler: Handler, method: string, run: string, body: unknown) =>
-  handler(
-    new Request('http://service.test/', {
-      method,
-      headers: { 'content-type': 'application/json', 'x-run-id': run },
-      body: JSON.stringify(body),
-    }),
-  );
+  request(handler, {
+    method,
+    headers: { 'content-type': 'application/json', 'x-run-id': run },
+    body: JSON.stringify(body),
+  });
 
 describe('the prompts that wait for a run of agentHandler', () => {
   const limits: Readonly<Record<string, { options: SharedOptions; length: number; room: number; sentence: RegExp }>> = {
@@ -173,13 +179,11 @@ describe('a memory that is full', () => {
     return opened(protocols.agentHandler.handler(agent, { ...byUser, store: memoryStore({ maxBytes: 1e6 }), log }));
   };
   const ask = (handler: Handler, user: string, run: string = crypto.randomUUID(), body: unknown = { input: 'Hi' }) =>
-    handler(
-      new Request('http://service.test/', {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-run-id': run, 'x-user': user },
-        body: JSON.stringify(body),
-      }),
-    );
+    request(handler, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-run-id': run, 'x-user': user },
+      body: JSON.stringify(body),
+    });
 
   it('removes the log of the owner that uses most of it', async () => {
     const log = memoryLog(small);
