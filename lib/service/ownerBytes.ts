@@ -18,7 +18,6 @@ export interface OwnerBytesOptions {
   readonly maxOwnerBytes?: number | undefined;
 }
 
-export const DEFAULT_WAITING_PROMPTS = 100;
 const DEFAULT_OWNER_BYTES = 16_777_216;
 
 /** Counts what the requests of each owner hold. */

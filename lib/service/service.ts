@@ -11,104 +11,46 @@ import {
   throwError,
 } from 'rxjs';
 import { of, retry, tap } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import type { MonoTypeOperatorFunction } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { describeError } from '../transport/publicError.js';
 import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
 import { createRuns } from './runs/createRuns.js';
-import type { Runs } from './runs/createRuns.js';
 import { descriptionOf } from './runs/trustedDescription.js';
 import { createExecutor } from './runs/executeRun.js';
-import type { Executor, RunPlan } from './runs/executeRun.js';
 import { createGate } from './http/gate.js';
 import { inTime, readBody } from './http/readBody.js';
 import { remoteRun, watchExecutor } from './runs/remoteRun.js';
 import { ExecutorLostError, RunAbandonedError } from './runs/runErrors.js';
-import type { LoggedRun } from './runs/runLife.js';
 import { memoryLog } from './stores/memory/memoryLog.js';
 import { memoryStore } from './stores/memory/memoryStore.js';
-import { createOwnerBytes, DEFAULT_WAITING_PROMPTS } from './ownerBytes.js';
-import type { OwnerBytes } from './ownerBytes.js';
+import { createOwnerBytes } from './ownerBytes.js';
 import { createOwnerLimits } from './ownerLimits.js';
-import type { OwnerLimits } from './ownerLimits.js';
 import { guardLog, guardStore } from './ports/guardPorts.js';
-import { RunFullError, RunNotFoundError, RunTakenError } from './ports/runLog.js';
-import type { RunLog, RunMessage } from './ports/runLog.js';
-import { elsewhere, lateContext, lateStore, leaving, RequestError, tooManyPrompts } from './http/requestError.js';
+import { RunNotFoundError, RunTakenError } from './ports/runLog.js';
+import type { RunMessage } from './ports/runLog.js';
+import { elsewhere, lateContext, lateStore, leaving, RequestError } from './http/requestError.js';
 import type { ServiceOptions } from './serviceOptions.js';
 import { createOwnerData } from './ownerData.js';
 import type { ServiceChats } from './chats/chatStore.js';
-import type { OwnerData } from './ownerData.js';
 import { createWorkLocks } from './runs/workLocks.js';
 import { createRunAccess } from './runs/runAccess.js';
-import type { Client, RunAccess } from './runs/runAccess.js';
 import { createReports, reportOnce } from './notices.js';
-import type { Reports } from './notices.js';
 import { publicEvents } from './publicEvents.js';
-import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
+import type { RunRecord } from './ports/runStore.js';
 import { estimateSize } from './runs/estimateSize.js';
+import { createSender } from './runs/sendMessage.js';
+import type { Service } from './serviceType.js';
 import { PromptInbox } from './runs/promptInbox.js';
 import type { SharedRun } from './runs/sharedRun.js';
 
 const DEFAULT_HISTORY_BYTES = 4_194_304;
 
-/** The kernel of a service: the functions that all protocols share. */
-export interface Service<C> extends RunAccess<C>, OwnerLimits, Reports<C> {
-  readonly store: RunStore;
-  readonly log: RunLog;
-  readonly executor: Executor;
-  /** What the requests of each owner hold. */
-  readonly held: OwnerBytes;
-  /** A handler of requests. A thrown value is answered by `fail`. */
-  handler(
-    answer: (request: Request) => Observable<Response>,
-    fail: (thrown: unknown) => Response,
-  ): (request: Request) => Promise<Response>;
-  /** Reads the body of a request. It fails with a RequestError 413 if it has more bytes; default: `maxBodyBytes`. */
-  readBody(request: Request, maxBytes?: number): Observable<string>;
-  /**
-   * Does the work for an id after earlier work for it: no two requests of this process change a record at once. If
-   * another process changes the record in the meantime, the work is done again. It fails with a RequestError 503 if the
-   * store fails, or does not answer.
-   */
-  locked<T>(id: string, client: Client<C>, work: () => Observable<T>): Observable<T>;
-  /**
-   * Executes a run that can be joined. Emits the run when its record is written.
-   *
-   * @param plan The run.
-   * @param runId The id by which it is joined. Default: that of the record.
-   * @param lockId The id for which the work is done: `stop` with this id stops the run. Default: `runId`.
-   */
-  launch(plan: RunPlan, runId?: string, lockId?: string): Observable<LoggedRun>;
-  /** Says in the record of a run that nobody executes, and nobody can resume, that it is lost. Emits the record. */
-  settleLost(run: StoredRun): Observable<StoredRun>;
-  /** As `runOf`, but undefined too if the run has ended and the log has removed its events: its record has the answer. */
-  joinable(id: string, owner: string): Observable<SharedRun | undefined>;
-  /** The run of this process with an id; undefined if there is none, or if another owner has it. */
-  runOf(id: string, owner: string): SharedRun | undefined;
-  /** Sends a message to a run, in whatever process it is. Emits whether there is such a run. */
-  tell(id: string, owner: string, message: RunMessage): Observable<boolean>;
-  /** Stops a run of this process. */
-  stopRun(id: string): void;
-  /** Stops the run that the work for an id begins. Returns whether there is such work of this owner. */
-  stopLocked(id: string, owner: string): boolean;
-  /** A run that another process executes. It throws a RequestError 503 if the log is not shared. */
-  runElsewhere(id: string): SharedRun;
-  /** The description of an error for the browser. */
-  describe(thrown: unknown): JsonObject;
-  /** Reports an error that the client does not see. */
-  readonly onError: (thrown: unknown) => void;
-  /** Whether an error says that a process has left a run to others: at its shutdown, or since it was too slow. */
-  hasLeft(thrown: unknown): boolean;
-  shutdown: Runs['shutdown'];
-  readonly ownerData: OwnerData;
-  /** Stops and deletes a run of an owner, and the runs that it resumed. */
-  deleteRun(id: string, owner: string): Observable<never>;
-}
-
 const isOurs = (thrown: unknown): boolean => thrown instanceof RequestError || thrown instanceof RivuletError;
+
+export type { Service } from './serviceType.js';
 
 /** What a service knows of a run of this process. */
 interface StartedRun {
@@ -148,8 +90,6 @@ export function createService<C>(
   const runs = createRuns({ ...options, log });
   const gate = createGate(options);
 
-  const { maxWaitingPrompts = DEFAULT_WAITING_PROMPTS } = options;
-  requireNumber('maxWaitingPrompts', maxWaitingPrompts, 0);
   const held = createOwnerBytes(options);
   const started = new WeakMap<SharedRun, StartedRun>();
   const describe = (thrown: unknown): JsonObject =>
@@ -180,16 +120,7 @@ export function createService<C>(
       onError(thrown);
       throw lateStore();
     });
-  /** Sends a message, unless too many wait for the run. A stop is always sent. */
-  const sendMessage = (id: string, owner: string, message: RunMessage, taken = '0'): Observable<boolean> => {
-    if (message.type === 'stop') return log.send(id, message);
-    const room = { after: taken, count: maxWaitingPrompts, bytes: maxBodyBytes };
-    return held.admit(owner, estimateSize(message), log.send(id, message, room)).pipe(
-      catchError((thrown: unknown) => {
-        throw thrown instanceof RunFullError ? tooManyPrompts(maxWaitingPrompts, maxBodyBytes) : thrown;
-      }),
-    );
-  };
+  const sendMessage = createSender(log, held, options, maxBodyBytes);
   const tellHere = (id: string, message: RunMessage, { owner, inbox }: StartedRun) => {
     if (message.type === 'prompt') return sendMessage(id, owner, message, inbox.taken);
     return of(message.type === 'cancel' ? runs.cancel(id, message.id) : runs.stop(id));

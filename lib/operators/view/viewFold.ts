@@ -189,8 +189,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
     if (!ownCall(id)) {
       const before = view();
       changeView((shown) => changeCallOf(shown, id, change)); // of an inner run: this page executes it
-      if (view() !== before) return;
-      addCall({ type: 'toolCall', id, name, arguments: args });
+      if (view() === before) addCall({ type: 'toolCall', id, name, arguments: args });
     }
     const part = ownCall(id);
     if (!part) return;

@@ -20,12 +20,6 @@ export const leaving = () => new RequestError(503, 'This process ends. Ask again
 export const lateStore = () =>
   new RequestError(503, 'The store of the service does not answer. Ask again.', { 'retry-after': '5' });
 
-/** The answer to a prompt for which a run has no room. */
-export const tooManyPrompts = (count: number, bytes: number) =>
-  new RequestError(429, `At most ${count} prompts, and ${bytes} bytes, wait for a run. Send this one again later.`, {
-    'retry-after': '5',
-  });
-
 /** The answer if `context` is late. */
 export const lateContext = () =>
   new RequestError(503, 'The service could not identify the client in time. Ask again.', { 'retry-after': '5' });

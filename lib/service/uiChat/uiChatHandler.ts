@@ -1,11 +1,10 @@
-import { concatMap, EMPTY, endWith, ignoreElements, map, of, tap } from 'rxjs';
+import { concat, concatMap, EMPTY, ignoreElements, map, of, tap } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isMessage, isResult, isToolWaiting } from '../../core/eventGuards.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { estimateSize } from '../runs/estimateSize.js';
 import { createEventLog } from '../runs/eventLog.js';
 import type { OwnerData } from '../ownerData.js';
 import type { RunPlan } from '../runs/executeRun.js';
@@ -150,7 +149,7 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
       },
       stored: before,
       context,
-      bytes: estimateSize(history),
+      bytes: JSON.stringify(history).length,
       clientErrors: response?.answers.errors,
       restores: true,
       ended: (result) => ({ result: undefined, protocol: endedResponse(result, response, log) }),
@@ -168,8 +167,9 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
       map((run) => {
         if (previous) service.stopRun(previous.runId);
         removeEndedChats();
-        const publish = createPublisher(options);
-        const earlier = earlierEvents(response).flatMap((event) => publish(event) ?? []);
+        const earlier = earlierEvents(response)
+          .map(createPublisher(options))
+          .filter((event) => !!event);
         chats.delete(key);
         chats.set(key, { runId, owner, messageId, earlier });
         const continues = messages.at(-1)?.role === 'assistant';
@@ -200,13 +200,12 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
   const bindContext = (request: Request, chatId: string) =>
     options.context && (() => options.context?.(request, chatId) as C | ObservableInput<C>);
   const join = (key: string, client: Client<C>): Observable<Response> => {
+    const gone = of(new Response(null, { status: 204, headers }));
     const chat = findChat(key);
-    const gone = () => new Response(null, { status: 204, headers });
-    if (!chat) return settleLost(key, client).pipe(endWith(gone()));
-    const { runId, owner, messageId, earlier } = chat;
-    const toResponse = (run: SharedRun) =>
-      messageResponse(run, { ...options, onError, messageId }, { events: earlier, isSent: false });
-    return service.joinable(runId, owner).pipe(map((run) => (run ? toResponse(run) : gone())));
+    if (!chat) return concat(settleLost(key, client), gone);
+    const earlier = { events: chat.earlier, isSent: false };
+    const show = (run: SharedRun) => messageResponse(run, { ...options, onError, messageId: chat.messageId }, earlier);
+    return service.joinable(chat.runId, chat.owner).pipe(concatMap((run) => (run ? of(show(run)) : gone)));
   };
   /** Settles the record of the last run of a chat, if this process could not write its end. */
   const settleLost = (key: string, client: Client<C>): Observable<never> => {
@@ -236,8 +235,7 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
         const key = namedId('chat', client.owner, chatId);
         if (method === 'GET') return join(key, client);
         service.stopLocked(key, client.owner);
-        const chat = findChat(key);
-        if (chat) service.stopRun(chat.runId);
+        service.stopRun(findChat(key)?.runId ?? '');
         return of(new Response(null, { status: 204, headers }));
       }),
     );
@@ -246,8 +244,8 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
   const fail = (thrown: unknown): Response => {
     const error = toRequestError(thrown);
     if (error.status === 500) onError(thrown);
-    const type = { 'content-type': 'text/plain; charset=utf-8' };
-    return new Response(error.message, { status: error.status, headers: { ...type, ...error.headers, ...headers } });
+    const all = { 'content-type': 'text/plain; charset=utf-8', ...error.headers, ...headers };
+    return new Response(error.message, { status: error.status, headers: all });
   };
   return Object.assign(service.handler(answer, fail), { shutdown: service.shutdown, ...service.ownerData });
 }
