@@ -211,17 +211,11 @@ export function uiChatHandler<C = undefined>(agent: HandledAgent<C>, options: Ui
   const settleLost = (key: string, client: Client<C>): Observable<never> => {
     const last = chats.get(key);
     if (!last) return EMPTY;
-    return service
-      .locked(key, client, () =>
-        service
-          .find(namedId('message', last.owner, last.messageId), client.owner)
-          .pipe(
-            concatMap((stored) =>
-              stored && !findChat(key) && isLost(stored.record) ? service.settleLost(stored) : EMPTY,
-            ),
-          ),
-      )
-      .pipe(ignoreElements());
+    const recordId = namedId('message', last.owner, last.messageId);
+    const settle = (stored: StoredRun | undefined) =>
+      stored && !findChat(key) && isLost(stored.record) ? service.settleLost(stored) : EMPTY;
+    const work = () => service.find(recordId, client.owner).pipe(concatMap(settle));
+    return service.locked(key, client, work).pipe(ignoreElements());
   };
   const isLost = (record: RunRecord) => record.state === 'running' && service.executor.locate(record) !== 'elsewhere';
   const answer = (request: Request): Observable<Response> => {
