@@ -7,7 +7,7 @@ import { version } from '../lib/observe/opentelemetry/version.js';
 import * as rivulet from 'rivulet';
 import * as anthropic from 'rivulet/anthropic';
 import * as google from 'rivulet/google';
-import * as openai from 'rivulet/openai';
+import * as openaiChat from 'rivulet/openai';
 import * as aiSdkUi from 'rivulet/ai-sdk-ui';
 import * as mcp from 'rivulet/mcp';
 import * as agUi from 'rivulet/ag-ui';
@@ -73,9 +73,9 @@ describe('the public names', () => {
       'observeRun',
       'ofType',
       'ollama',
-      'openai',
+      'openai-chat',
       'openaiCompatible',
-      'openaiResponses',
+      'openai',
       'openrouter',
       'outputElements',
       'partialArguments',
@@ -120,18 +120,18 @@ describe('the public names', () => {
     ]);
   });
   it('the entry points of vendors export their models and their tools', () => {
-    expect(Object.keys(openai).sort()).toEqual([
+    expect(Object.keys(openaiChat).sort()).toEqual([
       'mcpApproval',
+      'openai-chat',
       'openai',
-      'openaiResponses',
       'responsesTools',
       'webSocketTransport',
     ]);
     expect(Object.keys(anthropic).sort()).toEqual(['anthropic', 'anthropicTools']);
     expect(Object.keys(google).sort()).toEqual(['google', 'googleInteractions', 'googleTools']);
-    expect([openai.openai, openai.openaiResponses, anthropic.anthropic, google.google]).toEqual([
+    expect([openaiChat.openaiChat, openaiChat.openai, anthropic.anthropic, google.google]).toEqual([
+      rivulet.openaiChat,
       rivulet.openai,
-      rivulet.openaiResponses,
       rivulet.anthropic,
       rivulet.google,
     ]);
@@ -238,7 +238,7 @@ describe('the public names', () => {
     ]);
     expect(errors(service)).toEqual(['RunNotFoundError', 'RunTakenError']);
     const others = [
-      openai,
+      openaiChat,
       anthropic,
       google,
       aiSdkUi,
@@ -296,8 +296,8 @@ describe('the public names', () => {
   });
   it('the timeout of a model has a type without a name', () => {
     const timeout: rivulet.ModelOptions['timeout'] = { first: 1_000, each: 2_000, body: false };
-    const options: rivulet.OptionsOf<typeof rivulet.openai> = { apiKey: 'key', timeout };
-    expect(rivulet.openai('gpt-6.1-terra', options).provider).toBe('openai');
+    const options: rivulet.OptionsOf<typeof rivulet.openaiChat> = { apiKey: 'key', timeout };
+    expect(rivulet.openaiChat('gpt-6.1-terra', options).provider).toBe('openai-chat');
   });
 });
 

@@ -65,7 +65,7 @@ const serveBody = (frames: readonly string[]): Promise<LoopbackServer> =>
 const paths: readonly (readonly [RegExp, string])[] = [
   [/:streamGenerateContent/, 'google'],
   [/\/messages/, 'anthropic'],
-  [/\/responses/, 'openai-responses'],
+  [/\/responses/, 'openai'],
   [/\/api\/chat/, 'ollama'],
   [/\/v2\/chat/, 'cohere'],
   [/openrouter|\/api\/v1\/chat\/completions/, 'openrouter'],

@@ -1,7 +1,7 @@
 import { lastValueFrom, map, take, tap, timer } from 'rxjs';
 import WebSocket from 'ws';
 import { createAgent } from 'rivulet';
-import { openaiResponses, webSocketTransport } from 'rivulet/openai';
+import { openai, webSocketTransport } from 'rivulet/openai';
 import { serveModel } from 'rivulet/testing/server';
 import { openGateway } from './gateway.js';
 
@@ -22,9 +22,9 @@ const server = await serveModel(
 );
 const gateway = await openGateway('interrupts');
 const sockets = webSocketTransport(isOnline ? WebSocket : gateway.webSocket);
-const model = openaiResponses('gpt-6-astra', {
+const model = openai('gpt-6-astra', {
   fetch: sockets.fetch,
-  ...(isOnline ? {} : { baseUrl: server.urlFor('openai-responses'), apiKey: 'none' }),
+  ...(isOnline ? {} : { baseUrl: server.urlFor('openai'), apiKey: 'none' }),
 });
 
 const prompts = timer(2000).pipe(

@@ -132,7 +132,7 @@ function openAiSettings(request: ModelRequest, { lifetime, key = keyOf }: CacheP
     prompt_cache_key: typeof key === 'string' ? key : key(request),
     ...(lifetime === 'long' ? { prompt_cache_options: { ttl: '12h' } } : {}),
   };
-  return { openai: fields, 'openai-responses': fields };
+  return { 'openai-chat': fields, openai: fields };
 }
 
 /** OpenRouter's field for a breakpoint at the end of each prompt. It is sent only to models that need it. */

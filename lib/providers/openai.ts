@@ -1,59 +1,90 @@
-import type { JsonObject } from '../core/json/json.js';
-import type { Model, Thinking } from '../core/model.js';
-import { chatCompletions } from './chatCompletions/chatCompletions.js';
-import { reasoningEffort } from './chatCompletions/encode.js';
+import { omitUndefined } from '../core/json/json.js';
+import type { Model } from '../core/model.js';
+import { contextLengthPatterns } from '../protocol/contextLengthPatterns.js';
+import { joinResponse } from '../protocol/joinResponse.js';
+import { sse } from '../protocol/sse.js';
 import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
-import { shortCallId } from './shared/callIds.js';
-import { checkOpenAiEffort, checkOpenAiNoThinking } from './shared/openaiEfforts.js';
+import { decodeResponses } from './openaiResponses/decode.js';
+import { encodeResponses } from './openaiResponses/encode.js';
+import { isAudioOrVideo } from './openaiResponses/files.js';
+import { isReasoningModel, provider } from './openaiResponses/models.js';
+import type { ResponsesTool } from './openaiResponses/serverTools.js';
+
+/** The options of a model of the Responses API, in addition to the transport's options. */
+export interface ResponsesOptions extends ModelOptions {
+  /**
+   * Whether OpenAI stores the responses (for 30 days). If it is false, reasoning is sent back only in encrypted form.
+   * To set it for one request, use `providerOptions: { openai: { store } }`. Default: not sent, which
+   * OpenAI treats as `true`, or as `false` in organisations with zero data retention.
+   */
+  readonly store?: boolean | undefined;
+  /**
+   * Whether a request continues the last response that the server stores. Such a request contains
+   * `previous_response_id` and only the messages after that response. If it is false, each request contains the
+   * complete conversation. Use false for servers that accept the id but store nothing, and for histories that were
+   * shortened on purpose (a stored response still includes the removed messages). Default: true.
+   */
+  readonly session?: boolean | undefined;
+  /** The tools that OpenAI runs, created by `responsesTools`. Default: none. */
+  readonly serverTools?: readonly ResponsesTool[] | undefined;
+}
 
 /**
- * An OpenAI model, used through the Chat Completions API.
+ * Creates an OpenAI model over the Responses API.
  *
  * ```ts
- * openai('gpt-6.1-terra').stream({ messages: [userMessage('Name a river.')] });
+ * openai('gpt-6.1-terra').stream({ messages: [userMessage('Name a river.')], thinking: true });
  * ```
  *
- * Through this API, OpenAI's models do not send their thinking. Pass other fields of the API in
- * `providerOptions.openai`. For another server that implements the API, use `openaiCompatible`: many servers expect
- * their reasoning back, which this model does not send.
+ * Each message of this model ends with a provider part that has the id of its response. A request contains the
+ * id of the newest response that OpenAI stores, and only the messages after that response, including messages of other
+ * models. With `store: false`, or if OpenAI no longer has the response, the request contains the complete conversation:
+ * the items of earlier responses are sent back one by one, in their order, including the reasoning. OpenAI runs the
+ * `serverTools` itself: each change of their calls is emitted as metadata under `serverTools`, and their files and
+ * sources as chunks. Other items, and parts and events that are not known, are the metadata `unknown`; a response with
+ * a call of an unknown type ends with `other`, and the type as `rawReason`.
+ *
+ * With `providerOptions: { openai: { background: true } }`, OpenAI produces the response without a
+ * connection. If the connection is lost, the rest is requested after a `retry` chunk: nothing is emitted or paid twice.
+ *
+ * A free-form tool, a shell, patches, a computer and a search for tools, which your own functions answer, are tools of
+ * the agent: see `responsesTools`.
  *
  * @param name The model's name.
- * @param options Key (default: OPENAI_API_KEY), base URL (default: https://api.openai.com/v1) and transport.
+ * @param options Key (default: OPENAI_API_KEY), base URL (default: https://api.openai.com/v1), transport, whether
+ * responses are stored and continued, and the tools that OpenAI runs.
  * @returns A model, whose streams are cold. In addition to the errors of `httpModel`, its streams fail with
- * ConfigurationError `options` for a thinking budget (pass an effort), for an effort that the model is known not to
- * have (Chat Completions has no `max`), and for files by URL other than images (pass the bytes).
+ * ConfigurationError `options` for settings that the API does not support: `stopSequences`, `seed`, a thinking budget,
+ * an effort that the model is known not to have, audio and video files.
  */
-export function openai(name: string, options: ModelOptions = {}): Model {
+export function openai(name: string, options: ResponsesOptions = {}): Model {
+  const { store, session, serverTools, ...transport } = options;
+  const thinking = options.capabilities?.thinking ?? isReasoningModel(name);
   return httpModel(
     {
-      provider: 'openai',
+      provider,
       name,
       baseUrl: 'https://api.openai.com/v1',
       apiKey: { variable: 'OPENAI_API_KEY' },
-      wire: chatCompletions(name, {
-        provider: 'openai',
-        maxTokens: 'max_completion_tokens',
-        thinking: (thinking) => openaiThinking(name, thinking),
-        callId: shortCallId,
-      }),
+      wire: {
+        framing: sse,
+        contextLengthPatterns,
+        encode: (request) => encodeResponses(name, request, { store, reasoning: thinking, session, serverTools }),
+        decode: decodeResponses,
+        resume: ({ background }) => (background === true ? joinResponse : undefined),
+        resultFile: (file) => (isAudioOrVideo(file) ? 'none' : 'result'),
+      },
       capabilities: {
         tools: true,
         multiToolCalls: true,
         typedOutput: true,
         typedOutputWithTools: true,
-        thinking: true,
+        ...omitUndefined({ thinking }),
         vision: true,
         files: true,
       },
     },
-    options,
+    transport,
   );
-}
-
-function openaiThinking(model: string, thinking: Thinking): JsonObject {
-  if (thinking === false) checkOpenAiNoThinking('openai', model);
-  if (typeof thinking === 'object' && thinking.effort !== undefined)
-    checkOpenAiEffort('openai', model, thinking.effort);
-  return reasoningEffort('openai')(thinking);
 }

@@ -151,7 +151,7 @@ describe('createAgent', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['a name in place of a model', { model: 'openai:gpt-6.1-terra' }, 'modelByName'],
+    ['a name in place of a model', { model: 'openai-chat:gpt-6.1-terra' }, 'modelByName'],
     ['an output without z.object', { output: typed({ city: z.string() }) }, 'z.object'],
     ['a name in place of an output', { output: typed('City' as never) }, 'The output'],
     ['an output without typed', { output: z.object({ city: z.string() }) }, 'typed(schema)'],

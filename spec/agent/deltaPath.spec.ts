@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createAgent, openai, tool } from 'rivulet';
+import { createAgent, openaiChat, tool } from 'rivulet';
 import { serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer } from 'rivulet/testing/server';
 
@@ -20,7 +20,7 @@ const subscribersOnTheStack = (): number => (new Error().stack ?? '').match(/Sub
 describe('the path of a delta', () => {
   it('has 11 subscribers from the network read to the subscriber of a run with tools', async () => {
     const clock = tool({ name: 'clock', description: 'The time.', execute: () => 'noon' });
-    const model = openai('any', { apiKey: 'any', baseUrl: server.url });
+    const model = openaiChat('any', { apiKey: 'any', baseUrl: server.url });
     const depths: number[] = [];
     const run = createAgent({ model, tools: [clock] }).stream('Hi');
     await new Promise<void>((resolve, reject) => {

@@ -15,7 +15,7 @@ import { tool } from '../../lib/core/tool.js';
 import { tokenBudget } from '../../lib/agent/stopWhen.js';
 import { createLimiter, limitModel } from '../../lib/models/limitModel.js';
 import type { LimiterOptions } from '../../lib/models/limitModel.js';
-import { openai } from '../../lib/providers/openai.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { cacheTool } from '../../lib/tools/cacheTool.js';
 import { deadlineTool } from '../../lib/tools/deadlineTool.js';
@@ -109,7 +109,7 @@ describe('load', () => {
   afterAll(() => new Promise((resolve) => server.close(resolve)));
 
   it('1,000 concurrent runs of 200 deltas and two tool rounds over HTTP leave no memory and no handles', async () => {
-    const agent = agentOf(openai('gpt-5', { baseUrl, apiKey: 'none', retry: false }), {
+    const agent = agentOf(openaiChat('gpt-5', { baseUrl, apiKey: 'none', retry: false }), {
       requestsPerMinute: 1e6,
       tokensPerMinute: 1e12,
     });

@@ -130,7 +130,7 @@ describe('prepareTurn', () => {
   });
 
   it('reports a model that is not a model', () => {
-    const name = 'openai:any' as unknown as Model;
+    const name = 'openai-chat:any' as unknown as Model;
     const { error } = observe(
       createAgent({ model: scriptedModel([]), prepareTurn: () => ({ model: name }) }).run('Hi'),
     );

@@ -13,7 +13,7 @@ import { setUsageOfError } from '../../lib/core/usageOfError.js';
 import { tool } from '../../lib/core/tool.js';
 import { createLimiter, limitModel } from '../../lib/models/limitModel.js';
 import { retryModel } from '../../lib/models/retryModel.js';
-import { openai } from '../../lib/providers/openai.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { typed } from '../../lib/agent/typed.js';
@@ -144,7 +144,7 @@ describe('the option stop of a run', () => {
         requests++;
         return Promise.reject(new TypeError('connection refused'));
       };
-      const model = openai('any', { apiKey: 'any', fetch });
+      const model = openaiChat('any', { apiKey: 'any', fetch });
       const events = createAgent({ model }).stream('Hi', { stop: cold('--a') });
       expectObservable(events).toBe('--(tr|)', {
         t: { type: 'turn', turn: 1, finishReason: 'stopped' },

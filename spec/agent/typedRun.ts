@@ -16,8 +16,8 @@ export const json = JSON.stringify(oslo);
 
 /** Providers whose wires differ in how they request a typed output. */
 export const wires = [
+  'openai-chat',
   'openai',
-  'openai-responses',
   'openrouter',
   'together',
   'anthropic',

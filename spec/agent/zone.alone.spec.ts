@@ -6,7 +6,7 @@ import type { RivuletError } from '../../lib/core/errors.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
-import { openai } from '../../lib/providers/openai.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { toolCall } from '../../lib/testing/index.js';
 import type { Script } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
@@ -37,7 +37,7 @@ describe('under zone.js', () => {
   const serve = async (script: Script<ServedTurn>, options: ServeOptions = {}) => {
     const server = await serveModel(script, options);
     servers.push(server);
-    return openai('toy', { apiKey: 'k', baseUrl: server.url, retry: { initialDelay: 1 }, timeout: { each: 60 } });
+    return openaiChat('toy', { apiKey: 'k', baseUrl: server.url, retry: { initialDelay: 1 }, timeout: { each: 60 } });
   };
   const ask = (model: Model) => model.stream({ messages: [userMessage('Hello')] });
 

@@ -19,7 +19,7 @@ import * as service from '../../lib/service/index.js';
 import { anyTool } from '../support/toolCalls.js';
 
 const rivulet = { ...root, ...page, ...service };
-const { createAgent, agentHandler, createLimiter, limitModel, openai, priceModel, userMessage } = rivulet;
+const { createAgent, agentHandler, createLimiter, limitModel, openaiChat, priceModel, userMessage } = rivulet;
 
 type Use = (value: number) => unknown;
 
@@ -30,7 +30,7 @@ const run = (options: object) => createAgent({ model: scriptedModel(['Hi']), too
 const agent = createAgent({ model: scriptedModel(() => 'Hi') });
 const http = (options: object, more?: object) =>
   ask(
-    openai('m', { apiKey: 'k', fetch: () => Promise.resolve(new Response('{}', { status: 400 })), ...options }),
+    openaiChat('m', { apiKey: 'k', fetch: () => Promise.resolve(new Response('{}', { status: 400 })), ...options }),
     more,
   );
 const handler = (options: object) => agentHandler(agent, options);

@@ -13,8 +13,8 @@ import type { CachePromptOptions } from '../../lib/models/cachePrompt.js';
 import { fallback } from '../../lib/models/fallback.js';
 import { priceModel } from '../../lib/models/priceModel.js';
 import { anthropic } from '../../lib/providers/anthropic/anthropic.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { openai } from '../../lib/providers/openai.js';
-import { openaiResponses } from '../../lib/providers/openaiResponses/openaiResponses.js';
 import { openrouter } from '../../lib/providers/openrouter.js';
 import { toolCall } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
@@ -96,8 +96,8 @@ describe('cachePrompt', () => {
   });
 
   it.each([
+    ['openai-chat', 'openai-chat', openaiChat],
     ['openai', 'openai', openai],
-    ['openaiResponses', 'openai-responses', openaiResponses],
   ] as const)('cachePrompt sends the same key in all turns to %s', async (_, provider, create) => {
     const server = await serve(10);
     const model = create('gpt-6.1-terra', { baseUrl: server.urlFor(provider), apiKey: 'none' });
@@ -111,7 +111,7 @@ describe('cachePrompt', () => {
     const messages = [systemMessage('Be brief.'), userMessage('Hi')];
     const tools = [toolDefinition(look)];
     const keyOf = (request: ModelRequest, options?: CachePromptOptions) =>
-      requestFor(request, options).providerOptions?.['openai']?.['prompt_cache_key'];
+      requestFor(request, options).providerOptions?.['openai-chat']?.['prompt_cache_key'];
     const key = keyOf({ messages, tools });
     expect(keyOf({ messages: [...messages, modelMessage('Hello'), userMessage('Bye')], tools })).toBe(key);
     expect(keyOf({ messages: [systemMessage('Be brief.'), userMessage('Ho')], tools })).not.toBe(key);
@@ -121,7 +121,7 @@ describe('cachePrompt', () => {
   });
 
   it('cachePrompt derives the same key in all processes and versions', () => {
-    const keyOf = (request: ModelRequest) => requestFor(request).providerOptions?.['openai']?.['prompt_cache_key'];
+    const keyOf = (request: ModelRequest) => requestFor(request).providerOptions?.['openai-chat']?.['prompt_cache_key'];
     // The first half is the well-known FNV-1a hash.
     expect(keyOf({ messages: [userMessage('a')] })).toBe('rivulet-e40c292c93ec655f');
     expect(keyOf({ messages: [userMessage('Hi 4')] })).toBe('rivulet-0f6467ae12cfffb3');
@@ -131,8 +131,8 @@ describe('cachePrompt', () => {
 
   it('cachePrompt asks for the short lifetime of each wire by default', () => {
     expect(requestFor({ messages: [userMessage('a')] }, {}, 'anthropic/claude-sonnet-5-5').providerOptions).toEqual({
+      'openai-chat': { prompt_cache_key: 'rivulet-e40c292c93ec655f' },
       openai: { prompt_cache_key: 'rivulet-e40c292c93ec655f' },
-      'openai-responses': { prompt_cache_key: 'rivulet-e40c292c93ec655f' },
       openrouter: { cache_control: { type: 'ephemeral' } },
     });
   });
@@ -181,12 +181,12 @@ describe('cachePrompt', () => {
   });
 
   it('cachePrompt asks for the long lifetime of each wire, and keeps the options of the request', () => {
-    const providerOptions = { openai: { prompt_cache_key: 'mine', service_tier: 'flex' } };
+    const providerOptions = { 'openai-chat': { prompt_cache_key: 'mine', service_tier: 'flex' } };
     const request = { messages: [userMessage('Hi')], providerOptions };
     const { messages, ...rest } = requestFor(request, { lifetime: 'long' }, 'anthropic/claude-sonnet-5-5');
     expect(rest.providerOptions).toMatchObject({
-      openai: { prompt_cache_key: 'mine', service_tier: 'flex', prompt_cache_options: { ttl: '12h' } },
-      'openai-responses': { prompt_cache_options: { ttl: '12h' } },
+      'openai-chat': { prompt_cache_key: 'mine', service_tier: 'flex', prompt_cache_options: { ttl: '12h' } },
+      openai: { prompt_cache_options: { ttl: '12h' } },
       openrouter: { cache_control: { type: 'ephemeral', ttl: '1h' } },
     });
     expect(messages[0]?.providerOptions).toEqual({ anthropic: { cache_control: { type: 'ephemeral', ttl: '1h' } } });
@@ -201,9 +201,9 @@ describe('cachePrompt', () => {
     expect(cached.messages.map(isMarked)).toEqual([true, false, false, true, false, true, false]);
     expect(cached.tools?.[0]).toHaveProperty('providerOptions.anthropic.cache_control', { type: 'ephemeral' });
     expect(cached.tools?.[1]).toBe(deferred);
-    const strict = { ...toolDefinition(look), providerOptions: { openai: { strict: true } } };
+    const strict = { ...toolDefinition(look), providerOptions: { 'openai-chat': { strict: true } } };
     expect(requestFor({ ...request, tools: [strict] }).tools?.[0]?.providerOptions).toEqual({
-      openai: { strict: true },
+      'openai-chat': { strict: true },
       anthropic: { cache_control: { type: 'ephemeral' } },
     });
     expect(request.messages.some(isMarked)).toBe(false);

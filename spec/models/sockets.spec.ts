@@ -22,7 +22,7 @@ describe('models made of models over real sockets', () => {
   };
   afterEach(() => Promise.all(servers.splice(0).map((server) => server.close())));
 
-  const modelOn = (server: LoopbackServer, provider = 'openai') =>
+  const modelOn = (server: LoopbackServer, provider = 'openai-chat') =>
     modelByName(provider, { apiKey: 'sk-secret', baseUrl: server.urlFor(provider), retry: false });
   const endOf = (server: LoopbackServer, request = 0) =>
     firstValueFrom(
@@ -109,19 +109,15 @@ describe('models made of models over real sockets', () => {
     });
     const second = await serve([[toolCall('f')]]);
     const f = tool({ name: 'f', description: '', execute: () => 1 });
-    const model = fallback([modelOn(first, 'openai-responses'), modelOn(second, 'google')]);
+    const model = fallback([modelOn(first, 'openai'), modelOn(second, 'google')]);
     const agent = createAgent({ model, tools: [f] });
     const events = await lastValueFrom(agent.stream('Go.').pipe(toArray()));
 
     const answers = events.flatMap((event) => (event.type === 'turn' ? [event.metadata?.['answeredBy']] : []));
-    expect(answers).toMatchObject([
-      { provider: 'openai-responses' },
-      { provider: 'google' },
-      { provider: 'openai-responses' },
-    ]);
+    expect(answers).toMatchObject([{ provider: 'openai' }, { provider: 'google' }, { provider: 'openai' }]);
     const [toSecond] = second.requests.map(({ body }) => JSON.stringify(body));
     const [message] = events.flatMap((event) => (event.type === 'message' ? [event.message] : []));
-    const responseId = message && providerDataOf(message, 'openai-responses').at(-1)?.['id'];
+    const responseId = message && providerDataOf(message, 'openai').at(-1)?.['id'];
     if (typeof responseId !== 'string') throw new Error('the first provider has sent no id');
     expect(responseId).not.toBe('');
     // The history of the first provider is in the request of the second one, and its data is not.

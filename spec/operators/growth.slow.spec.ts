@@ -716,7 +716,7 @@ const rows: readonly Row[] = [
       const unanswered = [{ type: 'local_shell_call', id: 's', call_id: 'c' }];
       const messages = list(n, (at): Message[] => [
         userMessage(`question ${at}`),
-        { ...modelMessage([]), metadata: { 'openai-responses': { responseId: `r${at}`, output: unanswered } } },
+        { ...modelMessage([]), metadata: { openai: { responseId: `r${at}`, output: unanswered } } },
       ]);
       return () => findSession(messages.flat());
     },
@@ -727,8 +727,7 @@ const rows: readonly Row[] = [
     (n) => {
       const calls = callsHistory(n)[1]?.parts ?? [];
       const output = list(n, (at) => ({ type: 'function_call', id: `i${at}`, call_id: `call ${n - at}` }));
-      return () =>
-        encodeInput([{ role: 'model', parts: calls, metadata: { 'openai-responses': { output } } }], { stored: true });
+      return () => encodeInput([{ role: 'model', parts: calls, metadata: { openai: { output } } }], { stored: true });
     },
   ],
 ];

@@ -8,14 +8,14 @@ import { cohere } from '../../lib/providers/cohere/cohere.js';
 import { google } from '../../lib/providers/google/google.js';
 import { mistral } from '../../lib/providers/mistral.js';
 import { ollama } from '../../lib/providers/ollama/ollama.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { openai } from '../../lib/providers/openai.js';
-import { openaiResponses } from '../../lib/providers/openaiResponses/openaiResponses.js';
 import { providerError } from '../../lib/protocol/errorDetails.js';
 
-const wires = { anthropic, cohere, google, mistral, ollama, openai, openaiResponses };
+const wires = { anthropic, cohere, google, mistral, ollama, openaiChat, openai };
 
 /** Sends a request to a server that always answers the same, and returns the number of requests and the error. */
-async function ask(create: typeof openai, status: number, body: unknown, headers: Record<string, string> = {}) {
+async function ask(create: typeof openaiChat, status: number, body: unknown, headers: Record<string, string> = {}) {
   let requests = 0;
   const fetch = (async () => {
     requests++;
@@ -94,7 +94,7 @@ describe('permanentAdvice', () => {
     ['true', 400, 3],
     ['maybe', 503, 3],
   ])('obeys x-should-retry: %s after %i', async (header, status, requests) => {
-    expect((await ask(openai, status, error('No', 'no'), { 'x-should-retry': header })).requests).toBe(requests);
+    expect((await ask(openaiChat, status, error('No', 'no'), { 'x-should-retry': header })).requests).toBe(requests);
   });
 
   it('is asked about errors inside a stream, too', () => {
@@ -109,7 +109,7 @@ describe('permanentAdvice', () => {
     [503, '<?xml version="1.0"?><Error><Code>SlowDown</Code></Error>', /503: SlowDown\./],
     [504, '<html><style>p { color: red }', /504: no explanation/],
   ])('the error of status %i quotes a page without markup (%#)', async (status, body, message) => {
-    const said = (await ask(openai, status, body)).message;
+    const said = (await ask(openaiChat, status, body)).message;
     expect(said).toMatch(message);
     expect(said).not.toMatch(/[<>]|color/);
   });

@@ -79,9 +79,9 @@ const ollamaError = { error: 'prompt too long; exceeded max context length by 10
 const ollamaInputError = { error: 'the input length exceeds the context length' };
 
 const reports: readonly Report[] = [
-  { provider: 'openai', body: openaiError, frame: sse(openaiError), limit: 128_000, tokens: 204_308 },
+  { provider: 'openai-chat', body: openaiError, frame: sse(openaiError), limit: 128_000, tokens: 204_308 },
   {
-    provider: 'openai-responses',
+    provider: 'openai',
     body: { error: responsesError },
     frame: sse({ type: 'error', sequence_number: 2, error: responsesError }, 'error'),
   },
@@ -168,7 +168,7 @@ describe('a run with a context that is too long', () => {
         error: { message: `${chatMessage} You wrote: A long question of mine.`, code: 'context_length_exceeded' },
       },
     });
-    const model = modelByName('openai', { baseUrl: server.url, apiKey: 'none' });
+    const model = modelByName('openai-chat', { baseUrl: server.url, apiKey: 'none' });
     const { error } = await outcome(createAgent({ model }).stream('A long question of mine.'));
     await server.close();
     expect(error).toMatchObject({ code: 'context_length', limit: 128_000 });

@@ -7,7 +7,7 @@ import { anthropic } from '../../lib/providers/anthropic/anthropic.js';
 import { google } from '../../lib/providers/google/google.js';
 import type { ModelOptions } from '../../lib/providers/httpModel.js';
 import { ollama } from '../../lib/providers/ollama/ollama.js';
-import { openai } from '../../lib/providers/openai.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { openTool } from '../checks/conformance/case.js';
 
 const nested = (levels: number) => '{"a":'.repeat(levels) + '1' + '}'.repeat(levels);
@@ -41,8 +41,8 @@ const responses: readonly (readonly [string, typeof ollama, (args: string) => st
       ),
   ],
   [
-    'openai',
-    openai,
+    'openai-chat',
+    openaiChat,
     (args) =>
       events(
         `{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f","arguments":${args}}}]}}]}`,

@@ -71,7 +71,7 @@ const ownTools: Readonly<Record<string, readonly (readonly Step[])[]>> = {
     [found('srvtoolu_2'), think],
     [think, search('srvtoolu_3')],
   ],
-  'openai-responses': [[webSearch('ws_1')], [webSearch('ws_2')], []],
+  openai: [[webSearch('ws_1')], [webSearch('ws_2')], []],
 };
 
 /** The turns of a run: thinking, texts, calls, and what the provider's own tools do. */

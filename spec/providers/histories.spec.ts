@@ -13,8 +13,8 @@ import { serveModel } from '../../lib/testing/server/index.js';
 import type { LoopbackServer } from '../../lib/testing/server/index.js';
 
 const providers = [
+  'openai-chat',
   'openai',
-  'openai-responses',
   'anthropic',
   'google',
   'google-interactions',
@@ -74,7 +74,7 @@ describe('a history of one provider that another one continues', () => {
   it.each(providers)('%s: each provider accepts it, and only the first one receives its data', async (from) => {
     const history = await historyOf(from);
     const secrets = secretsIn(history);
-    expect(secrets.length > 0).toBe(from !== 'openai'); // Chat Completions of OpenAI has nothing to send back
+    expect(secrets.length > 0).toBe(from !== 'openai-chat'); // Chat Completions of OpenAI has nothing to send back
     for (const to of providers) {
       const { server, model } = await open(to, ['Yes.']);
       const { text } = await lastValueFrom(createAgent({ model, tools: [look] }).run('Sure?', { history }));

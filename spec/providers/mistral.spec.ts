@@ -169,7 +169,7 @@ describe('mistral: requests', () => {
   });
 
   it('mistral sends the provider options of messages, parts, files and tools', () => {
-    const providerOptions = { mistral: { extra: 1 }, openai: { other: 2 } };
+    const providerOptions = { mistral: { extra: 1 }, 'openai-chat': { other: 2 } };
     const text = { type: 'text', text: 'Hi', providerOptions } as const;
     const file = { ...filePart(new URL('https://example.org/a.png'), 'image/png'), providerOptions };
     const tools = [{ name: 'f', description: '', parameters: { type: 'object' }, providerOptions }];

@@ -1,154 +1,186 @@
 import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
-import type { JsonObject } from '../../lib/core/json/json.js';
 import { userMessage } from '../../lib/core/message.js';
+import type { RequestSettings } from '../../lib/core/model.js';
 import { openai } from '../../lib/providers/openai.js';
-import { responsesTools } from '../../lib/providers/openaiResponses/serverTools.js';
-import { chatCompletions } from '../../lib/testing/server/dialects/chatCompletions/chatCompletions.js';
-import { serveModel } from '../../lib/testing/server/index.js';
-import { declaredTools, describeProviderContract, runTwoTurns } from '../support/providerContract.js';
+import { responses } from '../../lib/testing/server/dialects/responses/responses.js';
+import { describeProviderContract, runTwoTurns } from '../support/providerContract.js';
 import type { ProviderUnderTest } from '../support/providerContract.js';
 import { answering } from './answering.js';
-
-const messages = [userMessage('Name a river.')];
-
-describe('openai', () => {
-  it('openai streams a response of the Chat Completions API', async () => {
-    const { fetch, requests } = answering(
-      { id: 'c1', model: 'gpt-5', choices: [{ index: 0, delta: { content: 'Loire' }, finish_reason: 'stop' }] },
-      { choices: [], usage: { prompt_tokens: 5, completion_tokens: 1, total_tokens: 6 } },
-      '[DONE]',
-    );
-    const model = openai('gpt-5', { apiKey: 'k', fetch });
-    expect(await lastValueFrom(model.stream({ messages, maxOutputTokens: 9 }).pipe(toArray()))).toEqual([
-      { type: 'metadata', metadata: { responseId: 'c1', model: 'gpt-5' } },
-      { type: 'text', text: 'Loire' },
-      { type: 'finish', reason: 'stop', rawReason: 'stop', usage: { input: 5, output: 1, total: 6 } },
-    ]);
-    expect(requests).toHaveLength(1);
-    expect(requests[0]?.url).toBe('https://api.openai.com/v1/chat/completions');
-    expect(requests[0]?.headers.get('authorization')).toBe('Bearer k');
-    expect(requests[0]?.body).toEqual({
-      model: 'gpt-5',
-      messages: [{ role: 'user', content: 'Name a river.' }],
-      max_completion_tokens: 9,
-      stream: true,
-      stream_options: { include_usage: true },
-    });
-  });
-
-  it('openai merges its provider options into the body', async () => {
-    const { fetch, requests } = answering({ choices: [{ delta: { content: 'a' }, finish_reason: 'stop' }] });
-    const model = openai('gpt-5', { apiKey: 'k', fetch });
-    await lastValueFrom(
-      model.stream({ messages, providerOptions: { openai: { service_tier: 'flex' }, other: { x: 1 } } }),
-    );
-    expect(requests[0]?.body).toMatchObject({ service_tier: 'flex' });
-    expect(requests[0]?.body).not.toHaveProperty('x');
-  });
-
-  it('openai has a provider, a name and capabilities', () => {
-    expect(openai('gpt-5')).toMatchObject({
-      provider: 'openai',
-      name: 'gpt-5',
-      capabilities: { tools: true, typedOutputWithTools: true, vision: true },
-    });
-  });
-
-  it('openai reports an unsupported setting before it sends a request', async () => {
-    const { fetch, requests } = answering();
-    for (const thinking of [{ budget: 5 }, { effort: 'xhigh' }] as const) {
-      const stream = openai('gpt-5', { apiKey: 'k', fetch }).stream({ messages, thinking });
-      await expect(lastValueFrom(stream)).rejects.toMatchObject({ code: 'configuration', subject: 'options' });
-    }
-    expect(requests).toEqual([]);
-  });
-});
+import { completed, created, itemDone } from './openaiResponses/frames.js';
+import { own } from './openaiResponses/conversation.js';
 
 const provider: ProviderUnderTest = {
   name: 'openai',
   make: (baseUrl, options) => openai('gpt-5', { ...options, baseUrl }),
-  dialect: chatCompletions,
+  dialect: responses,
   transientCode: 'rate_limit_exceeded',
 };
 
 describeProviderContract(provider);
 
-describe('openai in a run with tools', () => {
-  it('openai sends the calls unchanged, the text besides them, and a result for each call', async () => {
-    const { bodies } = await runTwoTurns(provider);
-    const call = (id: string, name: string, args: string) => ({
-      id,
+describe('openai: the second request of a run', () => {
+  const tools = [
+    {
       type: 'function',
-      function: { name, arguments: args },
+      name: 'temperature',
+      description: 'The temperature of a city.',
+      parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+      strict: false,
+    },
+    {
+      type: 'function',
+      name: 'season',
+      description: 'The season now.',
+      parameters: { type: 'object', properties: {}, additionalProperties: false },
+      strict: false,
+    },
+  ];
+  const question = {
+    type: 'message',
+    role: 'user',
+    content: [{ type: 'input_text', text: 'How warm is it in Oslo and in Lisbon?' }],
+  };
+  const shared = {
+    model: 'gpt-5',
+    instructions: 'Be brief.',
+    tools,
+    reasoning: { summary: 'auto' },
+    include: ['reasoning.encrypted_content'],
+    stream: true,
+  };
+
+  const results = [
+    { type: 'function_call_output', call_id: 'call_1_1', output: '{"city":"Oslo","celsius":-3}' },
+    { type: 'function_call_output', call_id: 'call_1_2', output: '{"error":"no calendar"}' },
+  ];
+
+  it('openai sends only the results and the id of the first response', async () => {
+    const { bodies } = await runTwoTurns(provider);
+    expect(bodies).toEqual([
+      { ...shared, input: [question] },
+      { ...shared, previous_response_id: 'resp_1', input: results },
+    ]);
+  });
+
+  it('openai without a session sends back each item with its id, in its order, then the results', async () => {
+    const { bodies, paths } = await runTwoTurns({
+      ...provider,
+      make: (baseUrl, options) => openai('gpt-5', { ...options, baseUrl, session: false }),
+    });
+    expect(paths).toEqual(['/v1/responses', '/v1/responses']);
+    expect(bodies[0]).toEqual({ ...shared, input: [question] });
+    const call = (id: string, callId: string, name: string, args: string) => ({
+      id,
+      type: 'function_call',
+      call_id: callId,
+      name,
+      arguments: args,
     });
     expect(bodies[1]).toEqual({
-      model: 'gpt-5',
-      messages: [
-        { role: 'system', content: 'Be brief.' },
-        { role: 'user', content: 'How warm is it in Oslo and in Lisbon?' },
+      ...shared,
+      input: [
+        question,
         {
-          role: 'assistant',
-          content: 'Let me look.',
-          tool_calls: [call('call_1_1', 'temperature', '{"city":"Oslo"}'), call('call_1_2', 'season', '{}')],
+          id: 'rs_1_1',
+          type: 'reasoning',
+          summary: [{ type: 'summary_text', text: 'Two look-ups are needed.' }],
+          encrypted_content: 'encrypted_1_1',
         },
-        { role: 'tool', tool_call_id: 'call_1_1', content: '{"city":"Oslo","celsius":-3}' },
-        { role: 'tool', tool_call_id: 'call_1_2', content: '{"error":"no calendar"}' },
+        {
+          id: 'msg_1_2',
+          type: 'message',
+          role: 'assistant',
+          status: 'completed',
+          content: [{ type: 'output_text', text: 'Let me look.', annotations: [] }],
+        },
+        call('fc_1_3', 'call_1_1', 'temperature', '{"city":"Oslo"}'),
+        call('fc_1_4', 'call_1_2', 'season', '{}'),
+        ...results,
       ],
-      tools: declaredTools,
-      stream: true,
-      stream_options: { include_usage: true },
     });
+  });
+
+  it('openai with store: false says so in each request and sends encrypted reasoning', async () => {
+    const { bodies, messages } = await runTwoTurns({
+      ...provider,
+      make: (baseUrl, options) => openai('gpt-5', { ...options, baseUrl, store: false }),
+    });
+    expect(bodies.map(({ store }) => store)).toEqual([false, false]);
+    expect(bodies[1]?.['input']).toMatchObject([
+      {},
+      { type: 'reasoning', encrypted_content: 'encrypted_1_1' },
+      {},
+      {},
+      {},
+      {},
+      {},
+    ]);
+    expect(messages[0]?.parts.at(-1)).toMatchObject({ data: { type: 'response', id: 'resp_1', stored: false } });
   });
 });
 
-describe('openai over HTTP', () => {
-  it('openai executes a free-form tool and sends its call back', async () => {
-    const inputs: string[] = [];
-    const sql = responsesTools.custom({
-      name: 'run_sql',
-      description: 'Runs a query.',
-      format: { syntax: 'regex', definition: 'SELECT .+' },
-      execute: (input) => {
-        inputs.push(input);
-        return '1 row';
-      },
-    });
-    const input = 'SELECT "a\\b" -- 😀 and more';
-    const call = {
-      type: 'toolCallFragment',
-      id: 'call_1',
-      name: 'run_sql',
-      arguments: { input },
-      providerData: { openai: { type: 'custom' } },
-    } as const;
-    const server = await serveModel([[call], 'Done.']);
-    const model = openai('gpt-5.6-sol', { apiKey: 'k', baseUrl: server.url });
-    const agent = createAgent({ model, tools: [sql], toolChoice: { name: 'run_sql' } });
-    const { text } = await lastValueFrom(agent.run('Go.'));
-    await server.close();
-    expect(text).toBe('Done.');
-    expect(inputs).toEqual([input]);
-    const [first, second] = server.requests.map(({ body }) => body as JsonObject);
-    const grammar = { syntax: 'regex', definition: 'SELECT .+' };
-    expect(first).toMatchObject({
-      tools: [
-        {
-          type: 'custom',
-          custom: { name: 'run_sql', description: 'Runs a query.', format: { type: 'grammar', grammar } },
-        },
-      ],
-      tool_choice: { type: 'custom', custom: { name: 'run_sql' } },
-    });
-    expect(second?.['messages']).toEqual([
-      { role: 'user', content: 'Go.' },
+describe('openai', () => {
+  const messages = [userMessage('Name a river.')];
+
+  it('openai streams a response', async () => {
+    const { fetch, requests } = answering(
+      { type: 'response.created', response: { id: 'resp_1', model: 'gpt-5' } },
+      { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 0, content_index: 0, delta: 'Loire' },
       {
-        role: 'assistant',
-        content: null,
-        tool_calls: [{ id: 'call_1', type: 'custom', custom: { name: 'run_sql', input } }],
+        type: 'response.completed',
+        response: { id: 'resp_1', status: 'completed', usage: { input_tokens: 5, output_tokens: 1 } },
       },
-      { role: 'tool', tool_call_id: 'call_1', content: '1 row' },
+    );
+    const model = openai('gpt-5', { apiKey: 'k', fetch });
+    expect(await lastValueFrom(model.stream({ messages }).pipe(toArray()))).toEqual([
+      { type: 'metadata', metadata: { responseId: 'resp_1', model: 'gpt-5' } },
+      own({ type: 'message', id: 'msg_1' }),
+      { type: 'text', text: 'Loire' },
+      own({ type: 'response', id: 'resp_1', textLength: 5 }),
+      { type: 'finish', reason: 'stop', rawReason: 'completed', usage: { input: 5, output: 1, total: 6 } },
     ]);
+    expect(requests[0]?.url).toBe('https://api.openai.com/v1/responses');
+    expect(requests[0]?.headers.get('authorization')).toBe('Bearer k');
+  });
+
+  it('openai emits no empty text to the readers of an agent, and stores an approval request', async () => {
+    const request = { type: 'mcp_approval_request', id: 'mcpr_1', server_label: 's', name: 'add', arguments: '{}' };
+    const { fetch } = answering(created, itemDone(request), completed([request]));
+    const agent = createAgent({ model: openai('gpt-5', { apiKey: 'k', fetch }) });
+    const events = await lastValueFrom(agent.stream(messages).pipe(toArray()));
+    expect(events.filter(({ type }) => type === 'text' || type === 'thinking')).toEqual([]);
+    const message = events.find((event) => event.type === 'message')?.message;
+    expect(message?.parts).toEqual([own(request), own({ type: 'response', id: 'resp_1', textLength: 0 })]);
+  });
+
+  it('openai derives its capabilities from the name of the model', () => {
+    expect(openai('gpt-5')).toMatchObject({
+      provider: 'openai',
+      name: 'gpt-5',
+      capabilities: { thinking: true, vision: true },
+    });
+    expect(openai('gpt-4o').capabilities).toMatchObject({ tools: true, thinking: false });
+    expect(openai('our-deployment').capabilities).not.toHaveProperty('thinking');
+  });
+
+  it('openai requests encrypted reasoning if the user says that the model thinks', async () => {
+    const { fetch, requests } = answering({ type: 'response.completed', response: { status: 'completed' } });
+    const model = openai('our-deployment', { apiKey: 'k', fetch, capabilities: { thinking: true } });
+    await lastValueFrom(model.stream({ messages }));
+    expect(requests[0]?.body).toMatchObject({ include: ['reasoning.encrypted_content'] });
+  });
+
+  const unsupported: readonly (readonly [string, RequestSettings])[] = [
+    ['stop sequences', { stopSequences: ['END'] }],
+    ['a seed', { seed: 7 }],
+    ['a budget for thinking', { thinking: { budget: 1000 } }],
+  ];
+  it.each(unsupported)('openai refuses %s, which the API does not support, before any request', async (_, settings) => {
+    const { fetch, requests } = answering();
+    const stream = openai('gpt-5', { apiKey: 'k', fetch }).stream({ messages, ...settings });
+    await expect(lastValueFrom(stream)).rejects.toMatchObject({ code: 'configuration', subject: 'options' });
+    expect(requests).toEqual([]);
   });
 });

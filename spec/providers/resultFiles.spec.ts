@@ -64,25 +64,28 @@ describe('a tool that returns a file, over HTTP', () => {
     ]);
   });
 
-  it.each(['openai', 'together'])('%s receives an image in a message of the user after the result', async (name) => {
-    const reference = 'See\n[File 1: image/png. It is in the next message.]';
-    expect(await secondRequest(name, image)).toMatchObject([
-      {},
-      {},
-      { role: 'tool', content: reference },
-      {
-        role: 'user',
-        content: [
-          { type: 'text', text: 'File 1, from the result of the tool "look":' },
-          { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw==' } },
-        ],
-      },
-    ]);
-  });
+  it.each(['openai-chat', 'together'])(
+    '%s receives an image in a message of the user after the result',
+    async (name) => {
+      const reference = 'See\n[File 1: image/png. It is in the next message.]';
+      expect(await secondRequest(name, image)).toMatchObject([
+        {},
+        {},
+        { role: 'tool', content: reference },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'File 1, from the result of the tool "look":' },
+            { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw==' } },
+          ],
+        },
+      ]);
+    },
+  );
 
   it.each([
     ['cohere', image, 'See\n[File: image/png. It cannot be shown to this model.]'],
-    ['openai', video, 'See\n[File: clip.mp4 (video/mp4). It cannot be shown to this model.]'],
+    ['openai-chat', video, 'See\n[File: clip.mp4 (video/mp4). It cannot be shown to this model.]'],
     ['ollama', remote, 'See\n[File: image/png. It cannot be shown to this model. Its URL: https://a.example/b.png]'],
     ['together', pdf, 'See\n[File: application/pdf. It cannot be shown to this model.]'],
   ])('%s is told that a file cannot be shown', async (name, file, content) => {
@@ -92,7 +95,11 @@ describe('a tool that returns a file, over HTTP', () => {
   it('a model without vision is told that an image cannot be shown', async () => {
     const content = 'See\n[File: image/png. It cannot be shown to this model.]';
     const capabilities = { vision: false };
-    expect(await secondRequest('openai', image, { capabilities })).toMatchObject([{}, {}, { role: 'tool', content }]);
+    expect(await secondRequest('openai-chat', image, { capabilities })).toMatchObject([
+      {},
+      {},
+      { role: 'tool', content },
+    ]);
   });
 
   it.each(registeredProviders().map(({ name }) => name))('%s ends no run because of such a file', async (name) => {

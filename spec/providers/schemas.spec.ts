@@ -12,15 +12,15 @@ import { google } from '../../lib/providers/google/google.js';
 import { googleInteractions } from '../../lib/providers/googleInteractions/googleInteractions.js';
 import { mistral } from '../../lib/providers/mistral.js';
 import { ollama } from '../../lib/providers/ollama/ollama.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { openai } from '../../lib/providers/openai.js';
-import { openaiResponses } from '../../lib/providers/openaiResponses/openaiResponses.js';
 
 interface Json {
   readonly [key: string]: Json;
 }
 
-const sonnet: typeof openai = (_, options) => anthropic('claude-sonnet-5-5', options);
-const toolWires = { anthropic: sonnet, cohere, google, googleInteractions, mistral, ollama, openai, openaiResponses };
+const sonnet: typeof openaiChat = (_, options) => anthropic('claude-sonnet-5-5', options);
+const toolWires = { anthropic: sonnet, cohere, google, googleInteractions, mistral, ollama, openaiChat, openai };
 
 const shape = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('circle'), radius: z.number(), unit: z.string() }),
@@ -57,7 +57,7 @@ const schemas: Record<string, Schema> = {
 };
 
 /** Sends one request, and returns its body, or the error before it. */
-async function send(create: typeof openai, agent: object): Promise<{ body?: Json; error?: Error }> {
+async function send(create: typeof openaiChat, agent: object): Promise<{ body?: Json; error?: Error }> {
   const bodies: Json[] = [];
   const fetch = (async (_: unknown, init?: RequestInit) => {
     bodies.push(JSON.parse(init?.body as string) as Json);
@@ -113,7 +113,7 @@ function googleProblems(schema: unknown): readonly string[] {
   ]);
 }
 
-const outputs: Record<string, [typeof openai, (body: Json) => unknown, (schema: unknown) => readonly string[]]> = {
+const outputs: Record<string, [typeof openaiChat, (body: Json) => unknown, (schema: unknown) => readonly string[]]> = {
   anthropic: [sonnet, (body) => body['output_config']?.['format']?.['schema'], anthropicProblems],
   google: [google, (body) => body['generationConfig']?.['responseJsonSchema'], googleProblems],
   googleInteractions: [googleInteractions, (body) => body['response_format']?.['schema'], googleProblems],
@@ -121,7 +121,7 @@ const outputs: Record<string, [typeof openai, (body: Json) => unknown, (schema: 
 
 describe('the schemas of a request', () => {
   it.each(Object.keys(outputs))('%s: an output has the keywords that the API accepts', async (wire) => {
-    const [create, read, problems] = outputs[wire] ?? [openai, () => undefined, () => []];
+    const [create, read, problems] = outputs[wire] ?? [openaiChat, () => undefined, () => []];
     for (const [name, schema] of Object.entries(schemas)) {
       const { body, error } = await send(create, { output: typed(schema) });
       const sent = body && read(body);

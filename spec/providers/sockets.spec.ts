@@ -5,7 +5,7 @@ import type { Chunk } from '../../lib/core/chunk.js';
 import { userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import type { ToolContext } from '../../lib/core/tool.js';
-import { openai } from '../../lib/providers/openai.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { toolCall } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import type { LoopbackServer } from '../../lib/testing/server/index.js';
@@ -23,7 +23,7 @@ describe('over real sockets', () => {
   });
 
   const model = (server: LoopbackServer) =>
-    openai('gpt-test', { apiKey: 'sk-secret', baseUrl: server.url, retry: false });
+    openaiChat('gpt-test', { apiKey: 'sk-secret', baseUrl: server.url, retry: false });
   const happened = (server: LoopbackServer, type: string, request: number) =>
     firstValueFrom(server.events.pipe(filter((event) => event.type === type && event.request === request)));
 
@@ -123,7 +123,7 @@ describe('over real sockets', () => {
     const f = tool({ name: 'f', description: '', execute: () => 1 });
     const busy = { status: 429, headers: { 'retry-after': '0' } };
     const server = await serve([[toolCall('f')], 'done'], { forRequest: [busy, undefined, busy, busy] });
-    const retrying = openai('gpt-test', { apiKey: 'sk-secret', baseUrl: server.url });
+    const retrying = openaiChat('gpt-test', { apiKey: 'sk-secret', baseUrl: server.url });
     const events = await lastValueFrom(
       createAgent({ model: retrying, tools: [f] })
         .stream('go')

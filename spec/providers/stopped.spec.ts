@@ -10,7 +10,7 @@ import { tool } from '../../lib/core/tool.js';
 import { stopResponse } from '../../lib/core/response.js';
 import { anthropic } from '../../lib/providers/anthropic/anthropic.js';
 import { google } from '../../lib/providers/google/google.js';
-import { openai } from '../../lib/providers/openai.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { openaiCompatible } from '../../lib/providers/openaiCompatible.js';
 import { serveModel } from '../../lib/testing/server/index.js';
 import { acme } from './aiSdk/acme.js';
@@ -76,7 +76,7 @@ describe('a response that is stopped', () => {
           usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 },
         },
       ],
-      (options) => openai('any', options),
+      (options) => openaiChat('any', options),
       { input: 3, output: 1, total: 4 },
     ],
   ])('has the usage that was reported: %s', async (_, frames, create, usage) => {
@@ -88,7 +88,7 @@ describe('a response that is stopped', () => {
 
   it('has no usage where none was reported', async () => {
     const { fetch } = open({ choices: [{ delta: { content: 'Once' } }] });
-    expect(await stopAtText(openai('any', { apiKey: 'any', fetch }))).toEqual([
+    expect(await stopAtText(openaiChat('any', { apiKey: 'any', fetch }))).toEqual([
       text,
       { type: 'finish', reason: 'stopped' },
     ]);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { catchError, lastValueFrom, of, toArray } from 'rxjs';
 import { userMessage } from '../../lib/core/message.js';
 import { openaiCompatible } from '../../lib/providers/openaiCompatible.js';
-import { openaiResponses } from '../../lib/providers/openaiResponses/openaiResponses.js';
+import { openai } from '../../lib/providers/openai.js';
 
 const acme = openaiCompatible({ name: 'acme', baseUrl: 'https://acme.example' });
 const sse = (...frames: unknown[]) =>
@@ -18,7 +18,7 @@ const noBalance = { id: 'x', choices: null, base_resp: { status_code: 1008, stat
 const empty = { choices: [], base_resp: { status_code: 0, status_msg: 'success' } };
 
 /** What a response with status 200 ends with. */
-async function end(create: typeof openaiResponses, body: string, type = 'text/event-stream') {
+async function end(create: typeof openai, body: string, type = 'text/event-stream') {
   const fetch = async () => new Response(body, { headers: { 'content-type': type } });
   const chunks = create('m', { apiKey: 'k', fetch, retry: false }).stream({ messages: [userMessage('Hi')] });
   const failure = chunks.pipe(
@@ -33,8 +33,8 @@ describe('a response with status 200', () => {
     ["Groq's x_groq.error", acme, sse(half, { choices: [], x_groq: { error: 'over capacity' } }, '[DONE]'), 'over cap'],
     ['x_groq.error beside a choice', acme, sse({ ...half, x_groq: { error: { message: 'Boom' } } }), 'Boom'],
     ["MiniMax's base_resp", acme, sse(half, noBalance), 'insufficient balance'],
-    ['[DONE] before the end of a response', openaiResponses, sse(...halfResponse, '[DONE]'), 'ended'],
-    ['the end before that of a response', openaiResponses, sse(...halfResponse), 'ended'],
+    ['[DONE] before the end of a response', openai, sse(...halfResponse, '[DONE]'), 'ended'],
+    ['the end before that of a response', openai, sse(...halfResponse), 'ended'],
   ])('fails for %s', async (_, create, body, message) => {
     const last = await end(create, body);
     expect(last).toMatchObject({ code: expect.stringMatching(/^provider|stream_interrupted$/) });

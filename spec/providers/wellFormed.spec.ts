@@ -10,10 +10,10 @@ import { google } from '../../lib/providers/google/google.js';
 import { googleInteractions } from '../../lib/providers/googleInteractions/googleInteractions.js';
 import { mistral } from '../../lib/providers/mistral.js';
 import { ollama } from '../../lib/providers/ollama/ollama.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { openai } from '../../lib/providers/openai.js';
-import { openaiResponses } from '../../lib/providers/openaiResponses/openaiResponses.js';
 
-const wires = { anthropic, cohere, google, googleInteractions, mistral, ollama, openai, openaiResponses };
+const wires = { anthropic, cohere, google, googleInteractions, mistral, ollama, openaiChat, openai };
 
 /** An escape of half a surrogate pair, at any depth of JSON within JSON. */
 const half = /\\ud[89a-f]/i;

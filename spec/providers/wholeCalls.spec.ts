@@ -5,7 +5,7 @@ import { tool } from '../../lib/core/tool.js';
 import { google } from '../../lib/providers/google/google.js';
 import { mistral } from '../../lib/providers/mistral.js';
 import { ollama } from '../../lib/providers/ollama/ollama.js';
-import { openai } from '../../lib/providers/openai.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 
 const sse = (...frames: unknown[]) =>
   frames.map((frame) => `data: ${typeof frame === 'string' ? frame : JSON.stringify(frame)}\n\n`).join('');
@@ -19,11 +19,11 @@ const chat = (...calls: object[]) => sse(...calls, delta({ content: 'I look.' })
 const gemini = (part: object, finish = {}) => ({ candidates: [{ content: { parts: [part] }, ...finish }] });
 const message = (fields: object) => JSON.stringify({ message: { role: 'assistant', content: '', ...fields } });
 
-const bodies: Record<string, [create: typeof openai, body: string, type: string, isEager: boolean]> = {
+const bodies: Record<string, [create: typeof openaiChat, body: string, type: string, isEager: boolean]> = {
   mistral: [mistral, chat(call('{"a":1}')), 'text/event-stream', true],
   'mistral, in pieces': [mistral, chat(call('{"a":'), more('1}')), 'text/event-stream', false],
   'mistral, after a placeholder': [mistral, chat(call('{}'), more('{"a":1}')), 'text/event-stream', false],
-  openai: [openai, chat(call('{"a":1}')), 'text/event-stream', false],
+  'openai-chat': [openaiChat, chat(call('{"a":1}')), 'text/event-stream', false],
   google: [
     google,
     sse(
@@ -47,7 +47,7 @@ const bodies: Record<string, [create: typeof openai, body: string, type: string,
 
 describe('calls that arrive complete', () => {
   it.each(Object.keys(bodies))('%s: an eager tool starts when its call is complete, and once', async (name) => {
-    const [create, body, type, isEager] = bodies[name] ?? [openai, '', '', false];
+    const [create, body, type, isEager] = bodies[name] ?? [openaiChat, '', '', false];
     const fetch = async () => new Response(body, { headers: { 'content-type': type } });
     const received: unknown[] = [];
     const parameters = { type: 'object', properties: { a: { type: 'number' } } } as const;

@@ -4,7 +4,7 @@ import { createAgent } from '../../lib/agent/createAgent.js';
 import { userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { retryModel } from '../../lib/models/retryModel.js';
-import { openai } from '../../lib/providers/openai.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { publicEvents } from '../../lib/service/publicEvents.js';
 import type { HandledAgent } from '../../lib/service/handledAgent.js';
@@ -46,7 +46,7 @@ async function gateway(...bodies: readonly (string | { readonly status: number }
       response.end(isStream ? body : providerError);
     });
   });
-  return { model: openai('gpt-6.1-terra', { baseUrl: `${url}/v1`, apiKey: 'none', retry: false }), received };
+  return { model: openaiChat('gpt-6.1-terra', { baseUrl: `${url}/v1`, apiKey: 'none', retry: false }), received };
 }
 
 const query = tool({
@@ -180,7 +180,7 @@ describe('publicEvents', () => {
   const secret = { type: 'provider', provider: 'p', data: { signature: 'LEAK' } };
   const hi = { type: 'text', text: 'Hi' };
   it.each([
-    ['metadata of a provider', { type: 'metadata', metadata: { openai: 'LEAK' } }, []],
+    ['metadata of a provider', { type: 'metadata', metadata: { 'openai-chat': 'LEAK' } }, []],
     ['known metadata', { type: 'metadata', metadata }, [{ type: 'metadata', metadata: { cost: 1 } }]],
     [
       'the model that answered',
@@ -344,7 +344,7 @@ describe('publicEvents', () => {
   });
 
   it('sends nothing for progress of which a browser may read nothing', () => {
-    expect(publish(progress({ type: 'metadata', metadata: { openai: 'LEAK' } }))).toEqual([]);
+    expect(publish(progress({ type: 'metadata', metadata: { 'openai-chat': 'LEAK' } }))).toEqual([]);
   });
 
   it('lets a client read the error that it has sent for its own call, and no other', () => {
@@ -362,7 +362,7 @@ describe('publicEvents', () => {
   });
 
   it('copies the fields of a result that a browser may read', () => {
-    const prompt = { ...userMessage('Hurry.'), metadata: { openai: 'LEAK' } };
+    const prompt = { ...userMessage('Hurry.'), metadata: { 'openai-chat': 'LEAK' } };
     const result = {
       text: 'a',
       answer: 'a',
@@ -403,7 +403,7 @@ describe('publicEvents', () => {
   });
 
   it('keeps the identity of a message, so that the result does not repeat it', () => {
-    const message = { ...userMessage('Hi'), metadata: { openai: 'LEAK' } };
+    const message = { ...userMessage('Hi'), metadata: { 'openai-chat': 'LEAK' } };
     const result = {
       text: '',
       thinking: '',

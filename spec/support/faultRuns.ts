@@ -6,7 +6,7 @@ import type { TimeoutError } from '../../lib/core/timeoutError.js';
 import { fallback } from '../../lib/models/fallback.js';
 import { retryModel } from '../../lib/models/retryModel.js';
 import type { ModelOptions } from '../../lib/providers/httpModel.js';
-import { openai } from '../../lib/providers/openai.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 import { completeResponse, faults, finishOffset, key, respondAtLength, respondWell, serveFaults } from './faults.js';
 import type { Fault } from './faults.js';
 
@@ -27,7 +27,7 @@ interface Outcome {
 
 const timeout = { connect: 1500, first: 2000, body: 1500, each: 1500, turn: 4000 };
 const modelOf = (url: string, options: ModelOptions = {}) =>
-  openai('any', { apiKey: key, baseUrl: url, retry: false, timeout, maxEventLength: 1 << 20, ...options });
+  openaiChat('any', { apiKey: key, baseUrl: url, retry: false, timeout, maxEventLength: 1 << 20, ...options });
 const question = { messages: [userMessage('Hi')] };
 
 function outcomeOf(source: Observable<Chunk>): Promise<Outcome> {

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { createOpenAI } from '@ai-sdk/openai';
 import { catchError, lastValueFrom, map, of } from 'rxjs';
 import { fromAiSdk } from '../../lib/providers/aiSdk/aiSdk.js';
-import { openai } from '../../lib/providers/openai.js';
+import { openaiChat } from '../../lib/providers/openaiChat.js';
 
 /**
  * A program for a child process: each model meets each faulty server, and the error codes are printed as JSON, together
@@ -44,7 +44,7 @@ for (const [name, respond] of Object.entries(faults)) {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const baseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
   const models = [
-    openai('gpt-test', { apiKey: 'none', baseUrl: baseURL, retry: false }),
+    openaiChat('gpt-test', { apiKey: 'none', baseUrl: baseURL, retry: false }),
     fromAiSdk(createOpenAI({ apiKey: 'none', baseURL }).chat('gpt-test'), { retry: false }),
   ];
   const codes = models.map((model) =>

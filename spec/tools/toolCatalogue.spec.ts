@@ -162,7 +162,7 @@ describe('toolCatalogue', () => {
     expect(() => toolCatalogue([weather], { name: 'get_weather' })).toThrow(rejected);
   });
 
-  it.each(['openai', 'openai-responses', 'anthropic', 'google', 'ollama'])(
+  it.each(['openai-chat', 'openai', 'anthropic', 'google', 'ollama'])(
     'toolCatalogue finds one of 3,000 tools over HTTP: %s',
     async (provider) => {
       const many = Array.from({ length: 3000 }, (_, at) =>

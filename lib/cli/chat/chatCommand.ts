@@ -116,7 +116,8 @@ async function readHistory(shell: Shell, file: string): Promise<string[]> {
  * set. Another server with the API of the provider needs no key.
  */
 function openModel(name: string | undefined, baseUrl: string | undefined, env: Shell['env']): Model {
-  const found = name ?? env['RIVULET_MODEL'] ?? providerWithKey(env) ?? (baseUrl === undefined ? undefined : 'openai');
+  const found =
+    name ?? env['RIVULET_MODEL'] ?? providerWithKey(env) ?? (baseUrl === undefined ? undefined : 'openai-chat');
   if (found === undefined) throw new UsageError(noModel());
   const provider = registeredProviders().find(({ name: each, aliases }) =>
     [each, ...aliases].includes(found.split(/[:/]/)[0]?.trim().toLowerCase() ?? ''),

@@ -42,7 +42,7 @@ export function customTool<const Name extends string, Output>(
     parameters: objectSchema({ input: { type: 'string' } }),
     providerOptions: {
       [provider]: { type: 'custom', ...(format ? { format: { type: 'grammar', ...format } } : {}), ...options },
-      openai: { type: 'custom', ...(chatFormat ? { custom: { format: chatFormat } } : {}) },
+      'openai-chat': { type: 'custom', ...(chatFormat ? { custom: { format: chatFormat } } : {}) },
     },
     execute: ({ input }: { readonly input: string }, context) => execute(input, context),
   }) as never; // `ResultOf` and `ProgressOf` follow the definition of `ToolOutput`, but TypeScript cannot infer this

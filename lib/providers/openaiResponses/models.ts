@@ -1,4 +1,4 @@
-export const provider = 'openai-responses';
+export const provider = 'openai';
 
 // Patterns of model names, from OpenAI's page "Models" and from `AllModels` in the SDK openai 7.57.
 const nonReasoningModels = /^(gpt-3|gpt-4|chatgpt-|gpt-audio|gpt-5(\.\d+)?-chat)/;

@@ -27,7 +27,7 @@ export interface ResponsesTool {
  * Some tools run on OpenAI's servers. Pass them to the model:
  *
  * ```ts
- * const model = openaiResponses('gpt-6.1-terra', {
+ * const model = openai('gpt-6.1-terra', {
  *   serverTools: [responsesTools.webSearch({ contextSize: 'low' }), responsesTools.codeInterpreter()],
  * });
  * ```
@@ -53,7 +53,7 @@ export const responsesTools = {
   toolSearch: toolSearchTool,
 
   /**
-   * Searches the request's own tools that have `providerOptions: { 'openai-responses': { defer_loading: true } }`: the
+   * Searches the request's own tools that have `providerOptions: { openai: { defer_loading: true } }`: the
    * model sees these only after it has found them.
    */
   hostedToolSearch(): ResponsesTool {

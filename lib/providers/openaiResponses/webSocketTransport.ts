@@ -27,7 +27,7 @@ export interface WebSocketTransportOptions {
   readonly fetch?: typeof fetch | undefined;
 }
 
-/** A transport of the Responses API, for the option `fetch` of `openaiResponses`. */
+/** A transport of the Responses API, for the option `fetch` of `openai`. */
 export interface WebSocketTransport {
   /** Sends a request over a WebSocket, and returns its events as the body of a response. */
   readonly fetch: typeof fetch;
@@ -44,7 +44,7 @@ export interface WebSocketTransport {
 }
 
 /**
- * Sends the requests of `openaiResponses` over WebSockets that stay open between the turns of a run.
+ * Sends the requests of `openai` over WebSockets that stay open between the turns of a run.
  *
  * A connection has one response at a time: concurrent requests open several. The next turn prefers the connection that
  * has its previous response. Errors, retries and timeouts are those of HTTP: a connection that breaks is a request that
@@ -56,7 +56,7 @@ export interface WebSocketTransport {
  * import WebSocket from 'ws'; // or the global one of Node 22, Bun or Deno
  *
  * const sockets = webSocketTransport(WebSocket);
- * const model = openaiResponses('gpt-6.1-terra', { fetch: sockets.fetch });
+ * const model = openai('gpt-6.1-terra', { fetch: sockets.fetch });
  * ```
  *
  * Source: OpenAI's guide "WebSocket Mode", and the types of its SDK (7.57).

@@ -3,8 +3,8 @@ import { cohere } from '../cohere/cohere.js';
 import { google } from '../google/google.js';
 import { mistral } from '../mistral.js';
 import { ollama } from '../ollama/ollama.js';
+import { openaiChat } from '../openaiChat.js';
 import { openai } from '../openai.js';
-import { openaiResponses } from '../openaiResponses/openaiResponses.js';
 import { openrouter } from '../openrouter.js';
 import { together } from '../together.js';
 import type { Model } from '../../core/model.js';
@@ -16,12 +16,8 @@ export { createRegistry };
 export type { ModelFactory, ProviderOptions, RegisteredProvider, Registry };
 
 const builtInProviders: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
-  ['openai', openai, { defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
-  [
-    'openai-responses',
-    openaiResponses,
-    { aliases: ['responses'], defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' },
-  ],
+  ['openai-chat', openaiChat, { defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
+  ['openai', openai, { aliases: ['responses'], defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
   [
     'openrouter',
     openrouter,

@@ -37,7 +37,7 @@ const families: readonly EffortFamily[] = [
 export function checkOpenAiEffort(provider: string, model: string, effort: ThinkingEffort): ThinkingEffort {
   const family = findFamily(model);
   if (!family) return effort;
-  const levels = family.efforts.filter((level) => level !== 'max' || provider !== 'openai');
+  const levels = family.efforts.filter((level) => level !== 'max' || provider !== 'openai-chat');
   return lookUpEffort(`${provider}:${model}`, effort, Object.fromEntries(levels.map((level) => [level, level])));
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
-import { createAgent, openai } from 'rivulet';
+import { createAgent, openaiChat } from 'rivulet';
 import type { Agent, Tool } from 'rivulet';
 import { serveModel } from 'rivulet/testing/server';
 import type { LoopbackServer, ServedTurn, ServeOptions } from 'rivulet/testing/server';
@@ -95,7 +95,7 @@ export async function onStage(
   act: (stage: Stage) => Promise<void>,
 ): Promise<void> {
   const provider = await serveModel(settings.script, { apiKey: secret, ...settings.provider });
-  const model = openai('gpt-6.1-terra', { apiKey: secret, baseUrl: provider.url, retry: false });
+  const model = openaiChat('gpt-6.1-terra', { apiKey: secret, baseUrl: provider.url, retry: false });
   const agent = createAgent({ model, tools: settings.tools ?? [] });
   const service = await example.serve(agent);
   const proxy = await openProxy(service.url);

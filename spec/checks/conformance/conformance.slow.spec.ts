@@ -23,7 +23,7 @@ import { TestScheduler } from 'rxjs/testing';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import { StreamInterruptedError } from '../../../lib/core/errors.js';
 import type { Model } from '../../../lib/core/model.js';
-import { openai } from '../../../lib/providers/openai.js';
+import { openaiChat } from '../../../lib/providers/openaiChat.js';
 import { openaiCompatible } from '../../../lib/providers/openaiCompatible.js';
 import { isUnreadable } from './case.js';
 import type { Body, Case } from './case.js';
@@ -93,7 +93,7 @@ const fields = ({ differences: found }: Outcome) => found.map(({ field }) => fie
 const withChunks =
   (change: MonoTypeOperatorFunction<Chunk>): ModelFactory =>
   (name, options) => {
-    const model = openai(name, options);
+    const model = openaiChat(name, options);
     return { ...model, stream: (request) => model.stream(request).pipe(change) };
   };
 
@@ -101,7 +101,7 @@ const withChunks =
 const withBytes =
   (change: (chunk: Uint8Array) => Uint8Array): ModelFactory =>
   (name, options) =>
-    openai(name, {
+    openaiChat(name, {
       ...options,
       fetch: async (...to) => {
         const { body, headers } = await (options.fetch ?? fetch)(...to);
@@ -114,7 +114,7 @@ const withBytes =
 
 describe('runCase', () => {
   it('runCase passes a case whose output is as expected, in every framing and cut', async () => {
-    const outcome = await runCase(quirk(), openai);
+    const outcome = await runCase(quirk(), openaiChat);
     expect(outcome).toMatchObject({
       id: 'tide',
       wire: 'openai-chat',
@@ -148,7 +148,7 @@ describe('runCase', () => {
     ['files', { files: [{ mediaType: 'image/png' }] }, 'files'],
     ['sources', { sources: [{ url: 'https://example.org' }] }, 'sources'],
   ])('runCase fails a case with another expectation: %s', async (_, wrong, field) => {
-    const outcome = await runCase(quirk({ expected: { ...expected, ...wrong } }), openai, first);
+    const outcome = await runCase(quirk({ expected: { ...expected, ...wrong } }), openaiChat, first);
     expect(outcome.passed).toBe(false);
     expect(fields(outcome)).toContain(field);
     expect(linesOf(outcome)).toContain(`        ${field}`);
@@ -156,17 +156,17 @@ describe('runCase', () => {
   });
 
   it('runCase does not compare fields that are absent from the expectation', async () => {
-    expect((await runCase(quirk({ expected: {} }), openai, first)).passed).toBe(true);
+    expect((await runCase(quirk({ expected: {} }), openaiChat, first)).passed).toBe(true);
     expect(
-      (await runCase(quirk({ expected: { toolCallsAnyOf: [[], expected.toolCalls] } }), openai, first)).passed,
+      (await runCase(quirk({ expected: { toolCallsAnyOf: [[], expected.toolCalls] } }), openaiChat, first)).passed,
     ).toBe(true);
     const anyId = [{ ...expected.toolCalls[0], id: 'any' }];
-    expect((await runCase(quirk({ expected: { toolCalls: anyId } }), openai, first)).passed).toBe(true);
+    expect((await runCase(quirk({ expected: { toolCalls: anyId } }), openaiChat, first)).passed).toBe(true);
   });
 
   it('runCase accepts an interruption as the finish reasons error and unspecified only', async () => {
     const outcome = (finishReason: unknown) =>
-      runCase(quirk({ ...cut, expected: { ...cut.expected, finishReason } }), openai, first);
+      runCase(quirk({ ...cut, expected: { ...cut.expected, finishReason } }), openaiChat, first);
     expect((await outcome('error')).passed).toBe(true);
     expect((await outcome('unspecified')).passed).toBe(true);
     expect(fields(await outcome('stop'))).toEqual(['finishReason']);
@@ -177,9 +177,9 @@ describe('runCase', () => {
       frames: [...frames.slice(0, 4), { end: 'reset' }],
       expected: { text: expected.text, error: true },
     });
-    expect((await runCase(broken, openai, first)).passed).toBe(true);
+    expect((await runCase(broken, openaiChat, first)).passed).toBe(true);
     const clean = { ...broken, expected: { text: expected.text, error: false } };
-    expect(fields(await runCase(clean, openai, first))).toEqual(['error']);
+    expect(fields(await runCase(clean, openaiChat, first))).toEqual(['error']);
   });
 
   it('runCase extracts thinking from <think> tags if the case has the option', async () => {
@@ -413,14 +413,14 @@ describe('recording', () => {
   };
 
   it('recording translates the names of a recording', async () => {
-    const outcome = await runCase(recorded(), openai, first);
+    const outcome = await runCase(recorded(), openaiChat, first);
     expect(outcome).toMatchObject({ id: 'openai-chat/tide', wire: 'openai-chat', passed: true });
     expect(
-      (await runCase(recorded({ finishReason: 'stop', finishReasonAlsoAccepted: ['tool-calls'] }), openai, first))
+      (await runCase(recorded({ finishReason: 'stop', finishReasonAlsoAccepted: ['tool-calls'] }), openaiChat, first))
         .passed,
     ).toBe(true);
     expect(
-      (await runCase(recorded({ toolCalls: [{ ...expectation.toolCalls[0], id: null }] }), openai, first)).passed,
+      (await runCase(recorded({ toolCalls: [{ ...expectation.toolCalls[0], id: null }] }), openaiChat, first)).passed,
     ).toBe(true);
   });
 
@@ -433,7 +433,7 @@ describe('recording', () => {
     [{ usage: { cacheWrite: 3 } }, 'usage.cacheWriteInput'],
     [{ error: { message: 'overloaded' } }, 'error'],
   ])('recording reads the expectation %j', async (wrong, field) => {
-    expect(fields(await runCase(recorded(wrong), openai, first))).toContain(field);
+    expect(fields(await runCase(recorded(wrong), openaiChat, first))).toContain(field);
   });
 
   it('recording reads the framing, and makes [DONE] optional after a finish reason', () => {
@@ -560,7 +560,7 @@ describe('conform', () => {
         frames: [data({ error: { message: 'Overloaded', code: 'busy' } })],
         expected: { error: 'overloaded', finishReason: 'error' },
       }),
-      openai,
+      openaiChat,
     );
     expect(documentOf([outcome]).cases[0]).toMatchObject({
       passed: true,
@@ -581,10 +581,13 @@ const cases = (await Promise.all(shared.map(find)))
   .filter(({ wire }) => wire === 'openai-chat' || wire === 'openai-compatible');
 
 describe('conformance of Chat Completions', () => {
-  it.each(cases.map((found) => [found.id, found] as const))('openai and openaiCompatible pass %s', async (_, found) => {
-    if (isUnreadable(found)) throw new Error(found.problem);
-    expect(linesOf(await runCase(found, await factoryOf(wireOf(found)), fewer))).toEqual([
-      expect.stringMatching(/^passed/),
-    ]);
-  });
+  it.each(cases.map((found) => [found.id, found] as const))(
+    'openaiChat and openaiCompatible pass %s',
+    async (_, found) => {
+      if (isUnreadable(found)) throw new Error(found.problem);
+      expect(linesOf(await runCase(found, await factoryOf(wireOf(found)), fewer))).toEqual([
+        expect.stringMatching(/^passed/),
+      ]);
+    },
+  );
 });

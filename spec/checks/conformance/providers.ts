@@ -21,7 +21,7 @@ interface Row {
 
 /** The provider of each wire. */
 const wires: Readonly<Record<string, Row>> = {
-  'openai-chat': { provider: 'openai', model: 'gpt-5' },
+  'openai-chat': { provider: 'openai-chat', model: 'gpt-5' },
   'openai-compatible': {
     provider: 'openaiCompatible',
     model: 'model',
@@ -30,7 +30,7 @@ const wires: Readonly<Record<string, Row>> = {
       (model, { baseUrl = '', ...options }) =>
         (exported as (server: CompatibleServer) => ModelFactory)({ name: 'compatible', baseUrl })(model, options),
   },
-  'openai-responses': { provider: 'openaiResponses', model: 'gpt-5' },
+  'openai-responses': { provider: 'openai', model: 'gpt-5' },
   openrouter: { provider: 'openrouter', model: 'anthropic/claude-sonnet-4.5' },
   together: { provider: 'together', model: 'meta-llama/Llama-3.3-70B-Instruct-Turbo' },
   anthropic: { provider: 'anthropic', model: 'claude-sonnet-4-5' },

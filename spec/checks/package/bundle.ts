@@ -22,7 +22,7 @@ const budgets: readonly Budget[] = [
   },
   { code: "export { openai } from 'rivulet';", most: 82_200, gzipped: 30_880 },
   { code: "export { createAgent, openai, tool } from 'rivulet';", most: 146_500, gzipped: 52_470 },
-  { code: "export { createAgent, openaiResponses, tool } from 'rivulet';", most: 163_000, gzipped: 57_720 },
+  { code: "export { createAgent, openai, tool } from 'rivulet';", most: 163_000, gzipped: 57_720 },
   { code: "export { createAgent, openai, tool, typed } from 'rivulet';", most: 157_900, gzipped: 56_500 },
   { code: "export * from 'rivulet';", most: 309_400 },
   { code: "export { remoteChats } from 'rivulet/chat';", most: 12_000 },

@@ -5,9 +5,9 @@ import { google } from '../../../lib/providers/google/google.js';
 import type { ModelOptions } from '../../../lib/providers/httpModel.js';
 import { mistral } from '../../../lib/providers/mistral.js';
 import { ollama } from '../../../lib/providers/ollama/ollama.js';
-import { openai } from '../../../lib/providers/openai.js';
+import { openaiChat } from '../../../lib/providers/openaiChat.js';
 import { openaiCompatible } from '../../../lib/providers/openaiCompatible.js';
-import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
+import { openai } from '../../../lib/providers/openai.js';
 import { openrouter } from '../../../lib/providers/openrouter.js';
 import { together } from '../../../lib/providers/together.js';
 import { anthropic as anthropicDialect } from '../../../lib/testing/server/dialects/anthropic/anthropic.js';
@@ -36,8 +36,8 @@ const groq = openaiCompatible({ name: 'groq', baseUrl: 'https://api.groq.example
 const all = { interleaved: true, ids: true, tags: true } as const;
 
 export const providers: readonly StreamProvider[] = [
-  { name: 'openai', make: openai, dialect: chatCompletions, ...all },
-  { name: 'openai-responses', make: openaiResponses, dialect: responsesDialect, ...all },
+  { name: 'openai-chat', make: openaiChat, dialect: chatCompletions, ...all },
+  { name: 'openai', make: openai, dialect: responsesDialect, ...all },
   { name: 'openrouter', make: openrouter, dialect: openrouterDialect, ...all },
   { name: 'together', make: together, dialect: chatCompletions, ...all, tags: false },
   { name: 'groq', make: groq, dialect: chatCompletions, ...all, ids: false },

@@ -39,7 +39,7 @@ describe('traceAgent over real sockets', () => {
       recorded.options,
     );
 
-  it.each(['openai', 'anthropic', 'google', 'mistral', 'cohere', 'ollama'])(
+  it.each(['openai-chat', 'anthropic', 'google', 'mistral', 'cohere', 'ollama'])(
     'traceAgent traces a run over the wire of %s, without its key and its content',
     async (provider) => {
       const usage = { input: 10, output: 2 };
@@ -70,7 +70,7 @@ describe('traceAgent over real sockets', () => {
   it('traceAgent records the retries of a request, its response and its model', async () => {
     await serve(['Hi.'], { failFirst: { status: 503, times: 2 } });
     const recorded = record();
-    await lastValueFrom(tracedAgent('openai', recorded, { initialDelay: 1 }).run('Go.'));
+    await lastValueFrom(tracedAgent('openai-chat', recorded, { initialDelay: 1 }).run('Go.'));
     const chat = recorded.ended().find(({ name }) => name.startsWith('chat'));
     expect(chat?.events.map(({ name, attributes }) => [name, attributes?.['rivulet.retry.attempt']])).toEqual([
       ['rivulet.retry', 1],
@@ -85,7 +85,7 @@ describe('traceAgent over real sockets', () => {
   it('traceAgent sends each request in the context of its span, also when it is sent again', async () => {
     await serve(['Hi.'], { failFirst: { status: 503 } });
     const recorded = record();
-    const model = modelByName('openai', {
+    const model = modelByName('openai-chat', {
       apiKey: 'sk-secret',
       baseUrl: server.url,
       retry: { initialDelay: 1 },
@@ -104,7 +104,7 @@ describe('traceAgent over real sockets', () => {
   it('traceAgent records a refused request, without the key', async () => {
     await serve(['Hi.'], { apiKey: 'sk-other' });
     const recorded = record();
-    await expect(lastValueFrom(tracedAgent('openai', recorded).run('SECRET-prompt'))).rejects.toMatchObject({
+    await expect(lastValueFrom(tracedAgent('openai-chat', recorded).run('SECRET-prompt'))).rejects.toMatchObject({
       status: 401,
     });
     expect(recorded.tree().map((line) => line.replace(/.*!/, '!'))).toEqual(
@@ -117,7 +117,7 @@ describe('traceAgent over real sockets', () => {
   it('traceAgent ends all spans when a response is left', async () => {
     await serve([['a', 'b', 'c']], { silent: 2 });
     const recorded = record();
-    await lastValueFrom(tracedAgent('openai', recorded).stream('Go.').pipe(take(1)));
+    await lastValueFrom(tracedAgent('openai-chat', recorded).stream('Go.').pipe(take(1)));
     expect(recorded.tree().map((line) => line.replace(/.*!/, '!'))).toEqual(['!cancelled', '!cancelled', '!cancelled']);
     expect(recorded.open()).toEqual([]);
   });

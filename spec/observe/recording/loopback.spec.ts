@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { delay, firstValueFrom, lastValueFrom, ReplaySubject, Subject, takeUntil, tap, timer, toArray } from 'rxjs';
-import { createAgent, openai, retryModel, tool } from 'rivulet';
+import { createAgent, openaiChat, retryModel, tool } from 'rivulet';
 import type { Agent, RunEvent } from 'rivulet';
 import { drawRun, readRecording, recordFetch, recordRun, replayRun, writeSpec } from 'rivulet/recording';
 import { inVirtualTime, toolCall } from 'rivulet/testing';
@@ -33,8 +33,8 @@ async function recordOverHttp() {
   const lines: string[] = [];
   const sink = (line: string) => void lines.push(line);
   const recorder = recordFetch({ sink });
-  const model = openai('gpt-6.1-terra', {
-    baseUrl: server.urlFor('openai'),
+  const model = openaiChat('gpt-6.1-terra', {
+    baseUrl: server.urlFor('openai-chat'),
     apiKey: 'sk-live-0123456789abcdef',
     fetch: recorder.fetch,
   });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { filter, firstValueFrom, lastValueFrom, materialize, take, toArray } from 'rxjs';
-import { anthropic, google, openai, userMessage } from 'rivulet';
+import { anthropic, google, openaiChat, userMessage } from 'rivulet';
 import type { Model, ModelOptions } from 'rivulet';
 import { readRecording, recordFetch } from 'rivulet/recording';
 import { toolCall } from 'rivulet/testing';
@@ -22,7 +22,7 @@ const serving = async (promise: Promise<LoopbackServer>) => {
 afterEach(() => Promise.all(servers.splice(0).map((server) => server.close())));
 
 const makers: Readonly<Record<string, (options: ModelOptions) => Model>> = {
-  openai: (options) => openai('gpt-6.1-terra', options),
+  'openai-chat': (options) => openaiChat('gpt-6.1-terra', options),
   anthropic: (options) => anthropic('claude-sonnet-5-5', options),
   google: (options) => google('gemini-3.8-flash', options),
 };
@@ -148,7 +148,7 @@ describe('recordFetch', () => {
     );
     const recorder = recordFetch();
     const model = (server: LoopbackServer, options = {}) =>
-      openai('gpt-6.1-terra', { baseUrl: server.url, apiKey: 'none', retry: { count: 1 }, ...options });
+      openaiChat('gpt-6.1-terra', { baseUrl: server.url, apiKey: 'none', retry: { count: 1 }, ...options });
     const recorded = model(live, { fetch: recorder.fetch });
     const broken = await notifications(recorded);
     await firstValueFrom(
@@ -214,7 +214,11 @@ describe('recordFetch with a sink', () => {
     const lines: string[] = [];
     const server = await serving(serveModel(['Hello', 'Bye']));
     const recorder = recordFetch({ sink: (line) => lines.push(line) });
-    const model = openai('gpt-6.1-terra', { baseUrl: server.urlFor('openai'), apiKey: key, fetch: recorder.fetch });
+    const model = openaiChat('gpt-6.1-terra', {
+      baseUrl: server.urlFor('openai-chat'),
+      apiKey: key,
+      fetch: recorder.fetch,
+    });
     await notifications(model);
     await firstValueFrom(model.stream(request).pipe(filter((chunk) => chunk.type === 'text')));
     const { wire, exchanges } = readRecording(lines);
@@ -229,9 +233,9 @@ describe('recordFetch with a sink', () => {
     const lines: string[] = [];
     const server = await serving(serveModel(['Hello']));
     const recorder = recordFetch({ sink: (line) => lines.push(line) });
-    const make = (baseUrl: string) => openai('gpt-6.1-terra', { baseUrl, apiKey: key, fetch: recorder.fetch });
-    const first = await notifications(make(server.urlFor('openai')));
+    const make = (baseUrl: string) => openaiChat('gpt-6.1-terra', { baseUrl, apiKey: key, fetch: recorder.fetch });
+    const first = await notifications(make(server.urlFor('openai-chat')));
     const replayed = await serving(serveRecording(readRecording(lines)));
-    expect(await notifications(make(replayed.urlFor('openai')))).toEqual(first);
+    expect(await notifications(make(replayed.urlFor('openai-chat')))).toEqual(first);
   });
 });

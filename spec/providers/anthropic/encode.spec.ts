@@ -70,7 +70,7 @@ describe('encodeAnthropic', () => {
   it('encodeAnthropic merges the options of a tool into its definition', () => {
     const providerOptions = {
       anthropic: { strict: true, defer_loading: true, cache_control: { type: 'ephemeral' } },
-      openai: { strict: false },
+      'openai-chat': { strict: false },
     };
     expect(body({ tools: [{ ...add, providerOptions }, add] })['tools']).toEqual([
       {

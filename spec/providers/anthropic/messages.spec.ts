@@ -67,7 +67,7 @@ describe('encodeMessages', () => {
   });
 
   it('encodeMessages sends valid ids for the calls of another provider, and none of its data', () => {
-    const foreign = { openai: { reasoning_content: 'x' }, google: { thoughtSignature: 's' } };
+    const foreign = { 'openai-chat': { reasoning_content: 'x' }, google: { thoughtSignature: 's' } };
     const ids = ['call.1', 'call_1', 'call 1', ''];
     const history: Message[] = [
       {
@@ -168,7 +168,7 @@ describe('encodeMessages', () => {
 });
 
 describe('encodeMessages: provider options', () => {
-  const providerOptions = { anthropic: { cache_control: { type: 'ephemeral' } }, openai: { name: 'x' } };
+  const providerOptions = { anthropic: { cache_control: { type: 'ephemeral' } }, 'openai-chat': { name: 'x' } };
   const cache_control = { type: 'ephemeral' };
 
   it('encodeMessages merges the options of a part into its block', () => {

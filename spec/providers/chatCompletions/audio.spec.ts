@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { base64, userMessage } from '../../../lib/core/message.js';
-import { openai } from '../../../lib/providers/openai.js';
+import { openaiChat } from '../../../lib/providers/openaiChat.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import { delta, frame, read } from './reading.js';
 
@@ -50,7 +50,7 @@ describe('AudioCollector', () => {
   it('AudioCollector reads audio that a server sends', async () => {
     const file = { type: 'file', mediaType: 'audio/pcm', data: base64(bytes) } as const;
     const server = await serveModel([[{ type: 'file', file }]]);
-    const model = openai('gpt-audio-mini', { apiKey: 'k', baseUrl: server.url });
+    const model = openaiChat('gpt-audio-mini', { apiKey: 'k', baseUrl: server.url });
     const chunks = await lastValueFrom(model.stream({ messages: [userMessage('Say hello.')] }).pipe(toArray()));
     await server.close();
     expect(chunks).toContainEqual({ type: 'file', file });

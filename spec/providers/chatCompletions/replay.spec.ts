@@ -91,16 +91,16 @@ describe('replay', () => {
 
   it('a dialect without `replay` stores nothing and sends nothing back', () => {
     const types: string[] = [];
-    const decoder = decodeChatCompletions({ provider: 'openai' }, ({ type }) => types.push(type));
+    const decoder = decodeChatCompletions({ provider: 'openai-chat' }, ({ type }) => types.push(type));
     decoder.next(delta({ reasoning_content: 'Hm', content: '4' }));
     decoder.next(frame({ message: { reasoning_content: 'Hm', content: '42' }, finish_reason: 'stop' }));
     decoder.end(true);
     expect(types).toEqual(['thinking', 'text', 'text', 'finish']);
     const stored = modelMessage([
       { type: 'text', text: '42' },
-      { type: 'provider', provider: 'openai', data: { reasoning_content: 'Hm' } },
+      { type: 'provider', provider: 'openai-chat', data: { reasoning_content: 'Hm' } },
     ]);
-    expect(encodeMessage(stored, { provider: 'openai' })).toEqual([{ role: 'assistant', content: '42' }]);
+    expect(encodeMessage(stored, { provider: 'openai-chat' })).toEqual([{ role: 'assistant', content: '42' }]);
   });
 
   it('ReplayCollector stores reasoning only with a message that has calls; a signature is stored with its call', () => {

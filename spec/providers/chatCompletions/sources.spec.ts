@@ -30,7 +30,7 @@ describe('sources of chat completions', () => {
 
   it('a dialect without `otherContent` reads annotations, and ignores files, search results and costs', () => {
     const chunks: Chunk[] = [];
-    const decoder = decodeChatCompletions({ provider: 'openai' }, (chunk) => chunks.push(chunk));
+    const decoder = decodeChatCompletions({ provider: 'openai-chat' }, (chunk) => chunks.push(chunk));
     const annotations = [{ type: 'url_citation', url_citation: { url: 'https://a.test' } }];
     const images = [{ image_url: { url: 'https://a.test/i.png' } }];
     decoder.next({ ...delta({ content: 'Hi', images, annotations }, 'stop'), citations: ['https://b.test'] });

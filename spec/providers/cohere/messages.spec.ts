@@ -43,7 +43,7 @@ describe('encodeMessages of cohere', () => {
         role: 'model',
         parts: [
           { type: 'provider', provider: 'cohere', data: { tool_plan: 'I will look.', thinking: 'hm' } },
-          { type: 'provider', provider: 'openai', data: { thinking: 'no' } },
+          { type: 'provider', provider: 'openai-chat', data: { thinking: 'no' } },
           call,
         ],
       },
@@ -87,7 +87,7 @@ describe('encodeMessages of cohere', () => {
   });
 
   it('encodeMessages sends the provider options of messages, parts and tools', () => {
-    const providerOptions = { cohere: { extra: 1 }, openai: { other: 2 } };
+    const providerOptions = { cohere: { extra: 1 }, 'openai-chat': { other: 2 } };
     const text = { type: 'text', text: 'Hi', providerOptions } as const;
     const image = { ...filePart(new URL('https://x.y/z.png'), 'image/png') };
     const detail = { cohere: { image_url: { detail: 'low' } } };

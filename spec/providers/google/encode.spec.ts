@@ -87,7 +87,7 @@ describe('encodeGoogle', () => {
   });
 
   it('encodeGoogle merges the options of a tool into its declaration', () => {
-    const providerOptions = { google: { responseJsonSchema: { type: 'string' } }, openai: { strict: true } };
+    const providerOptions = { google: { responseJsonSchema: { type: 'string' } }, 'openai-chat': { strict: true } };
     expect(body({ tools: tools.map((tool) => ({ ...tool, providerOptions })) })['tools']).toEqual([
       {
         functionDeclarations: [

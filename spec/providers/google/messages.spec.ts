@@ -42,7 +42,7 @@ describe('encodeContents', () => {
       id,
       name,
       arguments: { a: 1 },
-      providerData: { anthropic: { signature: 'no' }, openai: { id } },
+      providerData: { anthropic: { signature: 'no' }, 'openai-chat': { id } },
     }) as const;
   const result = (id: string, name = 'f') => ({ type: 'toolResult', id, name, result: [1] }) as const;
 
@@ -155,7 +155,10 @@ describe('encodeContents', () => {
   });
 
   it('encodeContents merges the options of a part, and those of a message into its last part', () => {
-    const resolution = { google: { mediaResolution: { level: 'MEDIA_RESOLUTION_HIGH' } }, openai: { detail: 'low' } };
+    const resolution = {
+      google: { mediaResolution: { level: 'MEDIA_RESOLUTION_HIGH' } },
+      'openai-chat': { detail: 'low' },
+    };
     const metadata = { google: { partMetadata: { page: 1 } } };
     const file = { type: 'file', mediaType: 'image/png', data: 'AAAA', providerOptions: resolution } as const;
     const system: Message = { ...systemMessage('Be brief.'), providerOptions: metadata };

@@ -42,7 +42,7 @@ describe('encodeOllama', () => {
   });
 
   it('encodeOllama sends the provider options of messages and tools, and throws for those of a part', () => {
-    const providerOptions = { ollama: { extra: 1 }, openai: { other: 2 } };
+    const providerOptions = { ollama: { extra: 1 }, 'openai-chat': { other: 2 } };
     const part = { type: 'text', text: 'Hi', providerOptions } as const;
     expect(
       body({
@@ -54,7 +54,9 @@ describe('encodeOllama', () => {
       tools: [{ type: 'function', function: { name: 'f', extra: 1 } }],
     });
     expect(() => body({ messages: [userMessage([part])] })).toThrow(/options of a part.*of the message/);
-    expect(() => body({ messages: [userMessage([{ ...part, providerOptions: { openai: {} } }])] })).not.toThrow();
+    expect(() =>
+      body({ messages: [userMessage([{ ...part, providerOptions: { 'openai-chat': {} } }])] }),
+    ).not.toThrow();
   });
 
   it('encodeOllama sends the tools, unless the tool choice is none', () => {

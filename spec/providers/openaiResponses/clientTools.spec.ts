@@ -8,8 +8,8 @@ import type { ToolCallPart } from '../../../lib/core/message.js';
 import { tool } from '../../../lib/core/tool.js';
 import type { Tool } from '../../../lib/core/tool.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
-import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
-import type { ResponsesOptions } from '../../../lib/providers/openaiResponses/openaiResponses.js';
+import { openai } from '../../../lib/providers/openai.js';
+import type { ResponsesOptions } from '../../../lib/providers/openai.js';
 import { responsesTools } from '../../../lib/providers/openaiResponses/serverTools.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer } from '../../../lib/testing/server/index.js';
@@ -27,11 +27,11 @@ async function play(own: Tool, args: JsonObject, data: JsonObject, options: Part
     name: own.name,
     arguments: args,
     done: true,
-    providerData: { 'openai-responses': data },
+    providerData: { openai: data },
   } as const;
   const server = await serveModel([[call], 'Done.']);
   servers.push(server);
-  const model = openaiResponses('gpt-5.6-sol', { apiKey: 'k', baseUrl: server.url, ...options });
+  const model = openai('gpt-5.6-sol', { apiKey: 'k', baseUrl: server.url, ...options });
   const run = createAgent({ model, tools: [own] }).stream('Go.');
   const events = await lastValueFrom(run.pipe(toArray()));
   const [first, second] = server.requests.map(({ body }) => body as JsonObject);
@@ -105,10 +105,10 @@ describe('responsesTools that the client answers, over HTTP', () => {
     expect(input[1]).toMatchObject({ type: 'custom_tool_call', namespace: 'crm', async: true, caller });
     expect(input[2]).toEqual({ type: 'custom_tool_call_output', call_id: 'call_1', caller, output: 'noted' });
     const edited = events.flatMap((event) => (event.type === 'message' ? [event.message] : []))[0];
-    expect(edited?.parts[0]).toMatchObject({ providerData: { 'openai-responses': { namespace: 'crm', caller } } });
+    expect(edited?.parts[0]).toMatchObject({ providerData: { openai: { namespace: 'crm', caller } } });
   });
 
-  it('openaiResponses keeps the namespace, the caller and the mode of a function call', async () => {
+  it('openai keeps the namespace, the caller and the mode of a function call', async () => {
     const own = tool({ name: 'note', description: 'Notes.', execute: () => 'noted' });
     const caller = { type: 'program', caller_id: 'call_p' };
     const { input } = await play(own, {}, { namespace: 'crm', async: true, caller }, { store: false });
@@ -224,7 +224,7 @@ describe('responsesTools that the client answers, over HTTP', () => {
     const found = tool({
       name: 'weather',
       description: 'Weather.',
-      providerOptions: { 'openai-responses': { defer_loading: true } },
+      providerOptions: { openai: { defer_loading: true } },
       execute: () => 'sunny',
     });
     const search = responsesTools.toolSearch({ description: 'Finds tools.', execute: () => [found] });
@@ -252,7 +252,7 @@ describe('responsesTools that the client answers, over HTTP', () => {
     const choose = async (own: Tool) => {
       const server = await serveModel(['Done.']);
       servers.push(server);
-      const model = openaiResponses('gpt-5.6-sol', { apiKey: 'k', baseUrl: server.url });
+      const model = openai('gpt-5.6-sol', { apiKey: 'k', baseUrl: server.url });
       await lastValueFrom(createAgent({ model, tools: [own], toolChoice: { name: own.name } }).stream('Go.'));
       return (server.requests[0]?.body as JsonObject)['tool_choice'];
     };
@@ -264,8 +264,8 @@ describe('responsesTools that the client answers, over HTTP', () => {
   });
 });
 
-describe('openaiResponses over HTTP', () => {
-  it('openaiResponses sends the files of a tool result, and the loopback server reads them', async () => {
+describe('openai over HTTP', () => {
+  it('openai sends the files of a tool result, and the loopback server reads them', async () => {
     const chart = filePart(new Uint8Array([1, 2, 3]), 'image/png');
     const draw = tool({ name: 'draw', description: 'Draws.', execute: () => ['See:', chart] });
     const heard: unknown[] = [];
@@ -274,7 +274,7 @@ describe('openaiResponses over HTTP', () => {
       return turn === 1 ? [{ type: 'toolCallFragment', id: 'call_1', name: 'draw', arguments: {} }] : 'A chart.';
     });
     servers.push(server);
-    const model = openaiResponses('gpt-5.6-sol', { apiKey: 'k', baseUrl: server.url });
+    const model = openai('gpt-5.6-sol', { apiKey: 'k', baseUrl: server.url });
     const { text } = await lastValueFrom(createAgent({ model, tools: [draw] }).run('Draw.'));
     expect(text).toBe('A chart.');
     expect(server.requests[1]?.body).toMatchObject({
@@ -291,14 +291,14 @@ describe('openaiResponses over HTTP', () => {
     expect(heard[1]).toMatchObject([{ type: 'toolResult', id: 'call_1', result: [{ text: 'See:' }, chart] }]);
   });
 
-  it('openaiResponses sends each type of call of an edited message, without the id of its item', () => {
+  it('openai sends each type of call of an edited message, without the id of its item', () => {
     const calls = ['custom_tool_call', 'shell_call', 'apply_patch_call', 'computer_call', 'tool_search_call'];
     const parts = calls.map((type, at): ToolCallPart => ({
       type: 'toolCall',
       id: `c${at}`,
       name: 'tool',
       arguments: { input: 'x' },
-      providerData: { 'openai-responses': { type, id: `item_${at}` } },
+      providerData: { openai: { type, id: `item_${at}` } },
     }));
     const results = parts.map(({ id, name }) => ({ type: 'toolResult', id, name, result: null }) as const);
     const messages = [

@@ -33,11 +33,11 @@ export const call = (id: string, itemId?: string, fields: JsonObject = {}): Part
   id,
   name: 'look',
   arguments: { at: 'sky' },
-  ...(itemId === undefined ? {} : { providerData: { 'openai-responses': { id: itemId, ...fields } } }),
+  ...(itemId === undefined ? {} : { providerData: { openai: { id: itemId, ...fields } } }),
 });
 export const result = (id: string): Message => userMessage([{ type: 'toolResult', id, name: 'look', result: 'blue' }]);
 /** A part for this provider: an item, or the beginning of a message. */
-export const own = (data: JsonObject): Part => ({ type: 'provider', provider: 'openai-responses', data });
+export const own = (data: JsonObject): Part => ({ type: 'provider', provider: 'openai', data });
 
 /** The parts of a text of this provider. */
 export const written = (id: string, content: string, fields: JsonObject = {}): readonly Part[] => [
@@ -53,7 +53,7 @@ export function response(parts: readonly Part[], id = 'resp_1', end: JsonObject 
 
 /** What a message of this provider has for it, without the end of the response. */
 export const itemsOf = (message: Message | undefined): readonly JsonObject[] =>
-  message ? providerDataOf(message, 'openai-responses').filter(({ type }) => type !== 'response') : [];
+  message ? providerDataOf(message, 'openai').filter(({ type }) => type !== 'response') : [];
 
 export const reasoning = (id: string, encrypted?: string): JsonObject => ({
   type: 'reasoning',

@@ -51,7 +51,7 @@ describe('encodeResponses', () => {
 
   it('encodeResponses merges the provider options of a tool into its definition', () => {
     const parameters = { type: 'object', properties: { a: { type: 'string' } } };
-    const providerOptions = { 'openai-responses': { strict: true, defer_loading: true }, other: { x: 1 } };
+    const providerOptions = { openai: { strict: true, defer_loading: true }, other: { x: 1 } };
     expect(body({ tools: [{ name: 't', description: 'd', parameters, providerOptions }] })['tools']).toEqual([
       { type: 'function', name: 't', description: 'd', parameters, strict: true, defer_loading: true },
     ]);

@@ -93,7 +93,7 @@ describe('createResponseError', () => {
     expect(finish).toBeUndefined();
     expect(error).toMatchObject({
       code: 'provider',
-      provider: 'openai-responses',
+      provider: 'openai',
       retryable,
       message: expect.stringContaining(errorText) as unknown,
     });

@@ -23,7 +23,7 @@ describe('Items', () => {
       { id: 'call_1', name: 'add', arguments: { a: 1 } },
       { id: 'call_2', name: 'sub', arguments: { b: 2 } },
     ]);
-    expect(calls).toMatchObject(['fc_1', 'fc_2'].map((id) => ({ providerData: { 'openai-responses': { id } } })));
+    expect(calls).toMatchObject(['fc_1', 'fc_2'].map((id) => ({ providerData: { openai: { id } } })));
   });
 
   it('Items separates two calls with one item id and different call ids', async () => {

@@ -50,7 +50,7 @@ describe('encodeInput: files in tool results', () => {
 
   it('encodeInput sends the files of a tool result as contents of its output', () => {
     const pdf = { type: 'file', mediaType: 'application/pdf', url: 'https://a.example/a.pdf' };
-    const detail = { ...image, providerOptions: { 'openai-responses': { detail: 'low' } } };
+    const detail = { ...image, providerOptions: { openai: { detail: 'low' } } };
     expect(output([{ type: 'text', text: 'Blue:' }, image, { a: 1 }, pdf, detail])).toEqual({
       type: 'function_call_output',
       call_id: 'a',
@@ -78,7 +78,7 @@ describe('encodeInput: files in tool results', () => {
 });
 
 describe('encodeInput: providerOptions', () => {
-  const options = (fields: JsonObject) => ({ providerOptions: { 'openai-responses': fields, other: { x: 1 } } });
+  const options = (fields: JsonObject) => ({ providerOptions: { openai: fields, other: { x: 1 } } });
 
   it('encodeInput merges the provider options of parts and messages into their encodings', () => {
     const message: Message = {

@@ -183,7 +183,7 @@ describe('OutputDecoder: calls', () => {
     id: 'call_1',
     name: 'add',
     arguments: { a: 1 },
-    providerData: { 'openai-responses': { id: 'fc_1' } },
+    providerData: { openai: { id: 'fc_1' } },
   };
   const open = callItem({ arguments: '', status: 'in_progress' });
   const argsDone = {
@@ -259,7 +259,7 @@ describe('OutputDecoder: calls', () => {
         type: 'toolCallFragment',
         index: 'fc_1',
         done: true,
-        providerData: { 'openai-responses': { type: 'function_call', id: 'fc_1', call_id: 'call_1' } },
+        providerData: { openai: { type: 'function_call', id: 'fc_1', call_id: 'call_1' } },
       },
     ]);
   });

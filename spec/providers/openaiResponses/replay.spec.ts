@@ -14,7 +14,7 @@ describe('encodeModelMessage', () => {
     { type: 'source', url: 'https://a.example' },
     text('it'),
     own(search),
-    { type: 'file', mediaType: 'image/png', data: 'AQID', providerData: { 'openai-responses': image } },
+    { type: 'file', mediaType: 'image/png', data: 'AQID', providerData: { openai: image } },
     own(reasoning('rs_2', 'secret 2')),
     call('a', 'fc_1', { namespace: 'n', call_id: 'a' }),
     ...written('msg_2', 'There.'),
@@ -108,7 +108,7 @@ describe('encodeModelMessage', () => {
       { type: 'function_call', id: 'fc_1', call_id: 'a', name: 'look', arguments: '{"at":"sky"}' },
       { type: 'function_call_output', call_id: 'a', output: 'blue' },
     ]);
-    expect(body({ messages: sent, providerOptions: { 'openai-responses': { store: false } } })['input']).toEqual(
+    expect(body({ messages: sent, providerOptions: { openai: { store: false } } })['input']).toEqual(
       input(sent, false),
     );
     expect(input(sent)).toHaveLength(6);

@@ -3,7 +3,7 @@ import { lastValueFrom, toArray } from 'rxjs';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
-import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
+import { openai } from '../../../lib/providers/openai.js';
 import { toolCall } from '../../../lib/testing/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, ServeOptions } from '../../../lib/testing/server/index.js';
@@ -65,8 +65,8 @@ describe('a background response over a real socket', () => {
   const run = async (options: ServeOptions, background = true) => {
     const server = await serveModel([turn], options);
     servers.push(server);
-    const model = openaiResponses('gpt-6.1-terra', { apiKey: 'key', baseUrl: server.url, retry: { initialDelay: 1 } });
-    const providerOptions = { 'openai-responses': { background } };
+    const model = openai('gpt-6.1-terra', { apiKey: 'key', baseUrl: server.url, retry: { initialDelay: 1 } });
+    const providerOptions = { openai: { background } };
     const chunks = await lastValueFrom(
       model.stream({ messages: [userMessage('Hi')], providerOptions }).pipe(toArray()),
     );

@@ -234,7 +234,7 @@ describe('ServerItemReporter: recordings', () => {
         { type: 'file', mediaType: 'image/png', data: 'AQID' },
         { type: 'file', mediaType: 'image/png', url: 'https://files.example/plot.png' },
       ]);
-      const inContainer = { providerData: { 'openai-responses': { container_id: 'cntr_1' } } };
+      const inContainer = { providerData: { openai: { container_id: 'cntr_1' } } };
       expect(sources(answer)).toEqual([
         { type: 'source', id: 'cfile_1', title: 'plot.png', start: 22, end: 30, ...inContainer },
         { type: 'source', id: 'cfile_2', title: 'table.csv', start: 35, end: 44, ...inContainer },

@@ -9,7 +9,7 @@ import { serverToolChunk } from '../../../lib/core/metadata.js';
 import type { ServerTool } from '../../../lib/core/metadata.js';
 import type { ModelRequest } from '../../../lib/core/model.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
-import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
+import { openai } from '../../../lib/providers/openai.js';
 import { mcpApproval, responsesTools } from '../../../lib/providers/openaiResponses/serverTools.js';
 import type { ResponsesTool } from '../../../lib/providers/openaiResponses/serverTools.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
@@ -269,7 +269,7 @@ describe('responsesTools over HTTP', () => {
   };
   it('mcpApproval answers a request for approval, which is reported once', async () => {
     const server = await serve([[toolOf(request)], 'Done.']);
-    const model = openaiResponses('gpt-4o', { apiKey: 'k', baseUrl: server.url });
+    const model = openai('gpt-4o', { apiKey: 'k', baseUrl: server.url });
     const agent = createAgent({ model });
     const events = await lastValueFrom(agent.stream('Add.').pipe(toArray()));
     const changes = toolChanges(events as readonly Chunk[]).filter(({ raw }) =>
@@ -309,7 +309,7 @@ describe('responsesTools over HTTP', () => {
       toolOf({ type: 'image_generation_call', id: 'ig_1', status: 'completed' }, 'completed'),
     ];
     const server = await serve([[...steps, 'Three.'], 'And.']);
-    const model = openaiResponses('gpt-4o', {
+    const model = openai('gpt-4o', {
       apiKey: 'k',
       baseUrl: server.url,
       serverTools: [responsesTools.codeInterpreter()],
@@ -351,7 +351,7 @@ describe('responsesTools over HTTP', () => {
         headers: { 'x-key': 'k3y-of-mcp' },
       },
     });
-    const model = openaiResponses('gpt-4o', { apiKey: 'k', baseUrl: server.url, retry: false, serverTools: [mcp] });
+    const model = openai('gpt-4o', { apiKey: 'k', baseUrl: server.url, retry: false, serverTools: [mcp] });
     const error: unknown = await lastValueFrom(model.stream({ messages: [userMessage('Hi')] })).catch(
       (thrown: unknown) => thrown,
     );

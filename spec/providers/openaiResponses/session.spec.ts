@@ -7,8 +7,8 @@ import { modelMessage, providerDataOf, systemMessage, userMessage } from '../../
 import type { Message, Part } from '../../../lib/core/message.js';
 import type { Model, ModelRequest } from '../../../lib/core/model.js';
 import { tool } from '../../../lib/core/tool.js';
-import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
-import type { ResponsesOptions } from '../../../lib/providers/openaiResponses/openaiResponses.js';
+import { openai } from '../../../lib/providers/openai.js';
+import type { ResponsesOptions } from '../../../lib/providers/openai.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import type { Script } from '../../../lib/testing/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
@@ -19,7 +19,7 @@ import { own, response, text, written } from './conversation.js';
 const user = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] });
 const call = (id: string, apiId = id): Part => ({
   ...{ type: 'toolCall', id, name: 'look', arguments: {} },
-  providerData: { 'openai-responses': { id: `fc_${apiId}`, call_id: apiId } },
+  providerData: { openai: { id: `fc_${apiId}`, call_id: apiId } },
 });
 const result = (id: string): Part => ({ type: 'toolResult', id, name: 'look', result: 'blue' });
 const loire = response(written('msg_1', 'Loire'));
@@ -36,7 +36,7 @@ async function bodyFor(messages: readonly Message[], options: ResponsesOptions =
     type: 'response.completed',
     response: { id: 'resp_9', status: 'completed', output: [] },
   });
-  const model = openaiResponses('gpt-4o', { apiKey: 'k', fetch, ...options });
+  const model = openai('gpt-4o', { apiKey: 'k', fetch, ...options });
   await lastValueFrom(model.stream({ messages, ...rest }).pipe(toArray()));
   expect(requests).toHaveLength(1);
   return requests[0]?.body ?? {};
@@ -104,12 +104,15 @@ describe('findSession', () => {
   it.each<[string, Message, ResponsesOptions, Partial<ModelRequest>]>([
     ['the response was not stored', response(written('msg_1', 'Hi'), 'resp_1', { stored: false }), {}, {}],
     ['the model stores nothing', loire, { store: false }, {}],
-    ['the request is not stored', loire, {}, { providerOptions: { 'openai-responses': { store: false } } }],
+    ['the request is not stored', loire, {}, { providerOptions: { openai: { store: false } } }],
     ['sessions are switched off', loire, { session: false }, {}],
     ['the text was edited since', edited(loire), {}, {}],
     [
       'another provider made it',
-      modelMessage([text('Hi'), { type: 'provider', provider: 'openai', data: { type: 'response', id: 'resp_1' } }]),
+      modelMessage([
+        text('Hi'),
+        { type: 'provider', provider: 'openai-chat', data: { type: 'response', id: 'resp_1' } },
+      ]),
       {},
       {},
     ],
@@ -126,7 +129,7 @@ describe('findSession', () => {
       { previous_response_id: null },
       { previous_response_id: 'resp_0' },
     ]) {
-      const body = await bodyFor(history, {}, { providerOptions: { 'openai-responses': extra } });
+      const body = await bodyFor(history, {}, { providerOptions: { openai: extra } });
       expect(body).toMatchObject({ ...extra, input: completeInput });
     }
   });
@@ -153,7 +156,7 @@ describe('a session over HTTP', () => {
   const sentBy = (server: LoopbackServer) =>
     bodies(server).map(({ previous_response_id: id, input }) => [id ?? null, (input as readonly JsonObject[]).length]);
   const at = (server: LoopbackServer, options: ResponsesOptions = {}) =>
-    openaiResponses('gpt-5', { apiKey: 'k', baseUrl: server.url, retry: false, ...options });
+    openai('gpt-5', { apiKey: 'k', baseUrl: server.url, retry: false, ...options });
   const turn = async (model: Model, history: readonly Message[], question: string) => {
     const { messages } = await firstValueFrom(createAgent({ model }).run(question, { history: history }));
     return [...history, userMessage(question), ...messages.filter(({ role }) => role === 'model')];
@@ -172,7 +175,7 @@ describe('a session over HTTP', () => {
       ['resp_1', 5],
       ['resp_2', 1],
     ]);
-    expect(history.map((message) => providerDataOf(message, 'openai-responses').length > 0)).toEqual([
+    expect(history.map((message) => providerDataOf(message, 'openai').length > 0)).toEqual([
       ...[false, true, false, false, false, false, false, true, false, true],
     ]);
     expect(elsewhere.requests).toHaveLength(2);

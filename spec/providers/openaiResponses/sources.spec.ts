@@ -37,7 +37,7 @@ describe('readCitedSources and readCreatedFiles', () => {
           title: 'plot.png',
           start: 0,
           end: 1,
-          providerData: { 'openai-responses': { container_id: 'cntr_1' } },
+          providerData: { openai: { container_id: 'cntr_1' } },
         },
       },
     ]);
@@ -93,7 +93,7 @@ describe('readCitedSources and readCreatedFiles', () => {
       type: 'file',
       mediaType: 'image/webp',
       data: 'AQID',
-      providerData: { 'openai-responses': { ...item, result: undefined } },
+      providerData: { openai: { ...item, result: undefined } },
     };
     expect(chunks.filter(({ type }) => type === 'file')).toEqual([{ type: 'file', file: image }]);
     expect(message?.parts.filter(({ type }) => type !== 'provider')).toEqual([image]);

@@ -3,7 +3,7 @@ import { filter, lastValueFrom, reduce } from 'rxjs';
 import { isText } from '../../../lib/core/eventGuards.js';
 import { userMessage } from '../../../lib/core/message.js';
 import type { Model } from '../../../lib/core/model.js';
-import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
+import { openai } from '../../../lib/providers/openai.js';
 import { webSocketTransport } from '../../../lib/providers/openaiResponses/webSocketTransport.js';
 import type { WebSocketLike } from '../../../lib/providers/openaiResponses/webSocketConnection.js';
 import { observe } from '../../support/observe.js';
@@ -98,7 +98,7 @@ afterEach(() => {
 function modelOf(socket: new () => WebSocketLike, timeout = {}) {
   const sockets = webSocketTransport(socket);
   opened.push(sockets);
-  return openaiResponses('m', { apiKey: 'none', retry: false, fetch: sockets.fetch, timeout });
+  return openai('m', { apiKey: 'none', retry: false, fetch: sockets.fetch, timeout });
 }
 
 const textOf = (model: Model, who: string) =>

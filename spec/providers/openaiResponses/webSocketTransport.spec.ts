@@ -21,8 +21,8 @@ import { objectOrEmpty } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { tool } from '../../../lib/core/tool.js';
 import { retryModel } from '../../../lib/models/retryModel.js';
-import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
-import type { ResponsesOptions } from '../../../lib/providers/openaiResponses/openaiResponses.js';
+import { openai } from '../../../lib/providers/openai.js';
+import type { ResponsesOptions } from '../../../lib/providers/openai.js';
 import { webSocketTransport } from '../../../lib/providers/openaiResponses/webSocketTransport.js';
 import type { WebSocketTransport } from '../../../lib/providers/openaiResponses/webSocketTransport.js';
 import { toolCall } from '../../../lib/testing/index.js';
@@ -42,9 +42,9 @@ afterAll(async () => {
 });
 
 describeProviderContract({
-  name: 'openai-responses',
+  name: 'openai',
   make: (baseUrl, options) =>
-    openaiResponses('gpt-6.1-terra', { baseUrl, ...options, fetch: options.fetch ?? contractTransport.fetch }),
+    openai('gpt-6.1-terra', { baseUrl, ...options, fetch: options.fetch ?? contractTransport.fetch }),
   dialect: responses,
   isHttp: false,
 });
@@ -67,8 +67,8 @@ describe('webSocketTransport', () => {
       () => gateway.close(),
       () => server.close(),
     );
-    const model = openaiResponses('gpt-6.1-terra', {
-      baseUrl: server.urlFor('openai-responses'),
+    const model = openai('gpt-6.1-terra', {
+      baseUrl: server.urlFor('openai'),
       apiKey: 'none',
       fetch: sockets.fetch,
       ...settings,
@@ -151,7 +151,7 @@ describe('webSocketTransport', () => {
 
   it('webSocketTransport sends a background response, and the request for its rest, over HTTP', async () => {
     const opened = await open(['Hello.']);
-    const request = { ...ask, providerOptions: { 'openai-responses': { background: true } } };
+    const request = { ...ask, providerOptions: { openai: { background: true } } };
     const chunks = await lastValueFrom(opened.model.stream(request).pipe(toArray()));
     expect(chunks.at(-1)).toMatchObject({ type: 'finish', reason: 'stop' });
     expect(opened.gateway.connections).toEqual([]);
@@ -160,7 +160,7 @@ describe('webSocketTransport', () => {
   it('webSocketTransport closes the connection of a body that is cancelled, and reads no more of it', async () => {
     const { sockets, server } = await open(['Hello.'], { delay: 5, silent: 6 });
     const body = JSON.stringify({ model: 'm', input: 'Hi', stream: true });
-    const url = `${server.urlFor('openai-responses')}/responses`;
+    const url = `${server.urlFor('openai')}/responses`;
     const response = await sockets.fetch(url, { method: 'POST', body });
     const closed = firstValueFrom(server.events.pipe(filter(({ type }) => type === 'closed')));
     await response.body?.cancel();
@@ -183,7 +183,7 @@ describe('webSocketTransport', () => {
     const gateway = await openGateway();
     await gateway.close();
     const sockets = webSocketTransport(gateway.webSocket);
-    const model = openaiResponses('m', { baseUrl: server.url, apiKey: 'none', fetch: sockets.fetch, retry: false });
+    const model = openai('m', { baseUrl: server.url, apiKey: 'none', fetch: sockets.fetch, retry: false });
     const error = await lastValueFrom(model.stream(ask)).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'connection', retryable: true });
   });

@@ -26,15 +26,15 @@ describe('modelByName', () => {
     ['anthropic:claude-sonnet-5-5', 'anthropic claude-sonnet-5-5'],
     ['openrouter:google/gemini-3.8-flash', 'openrouter google/gemini-3.8-flash'],
     ['ollama:qwen3:8b', 'ollama qwen3:8b'],
-    ['OpenAI:gpt-6.1-terra', 'openai gpt-6.1-terra'],
-    ['openai-responses:gpt-6.1-terra', 'openai-responses gpt-6.1-terra'],
+    ['OpenAI:gpt-6.1-terra', 'openaiChat gpt-6.1-terra'],
+    ['openai:gpt-6.1-terra', 'openai gpt-6.1-terra'],
     ['google/gemini-3.8-flash', 'google gemini-3.8-flash'],
     ['claude:claude-opus-4-5', 'anthropic claude-opus-4-5'],
     ['gemini', 'google gemini-3.8-flash'],
     ['googleai:', 'google gemini-3.8-flash'],
     ['mistralai', 'mistral mistral-small-latest'],
     ['cohere', 'cohere command-a-plus-05-2026'],
-    [' openai:gpt-6.1-terra\n', 'openai gpt-6.1-terra'],
+    [' openai:gpt-6.1-terra\n', 'openaiChat gpt-6.1-terra'],
   ])('modelByName(%j) makes the model %s', (name, expected) => {
     expect(named(modelByName(name))).toBe(expected);
   });

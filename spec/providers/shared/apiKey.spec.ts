@@ -8,9 +8,9 @@ import { googleInteractions } from '../../../lib/providers/googleInteractions/go
 import type { ModelOptions } from '../../../lib/providers/httpModel.js';
 import { mistral } from '../../../lib/providers/mistral.js';
 import { ollama } from '../../../lib/providers/ollama/ollama.js';
-import { openai } from '../../../lib/providers/openai.js';
+import { openaiChat } from '../../../lib/providers/openaiChat.js';
 import { openaiCompatible } from '../../../lib/providers/openaiCompatible.js';
-import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
+import { openai } from '../../../lib/providers/openai.js';
 import { openrouter } from '../../../lib/providers/openrouter.js';
 import { together } from '../../../lib/providers/together.js';
 
@@ -22,8 +22,8 @@ const providers = {
   google,
   googleInteractions,
   mistral,
+  openaiChat,
   openai,
-  openaiResponses,
   openrouter,
   together,
 };
@@ -41,7 +41,7 @@ function server(...statuses: number[]) {
   return { sent, fetch: fetch as typeof globalThis.fetch };
 }
 
-const failure = (model: ReturnType<typeof openai>) =>
+const failure = (model: ReturnType<typeof openaiChat>) =>
   lastValueFrom(
     model.stream({ messages: [userMessage('Hi')] }).pipe(
       catchError((error: unknown) => of(error as Error)),
@@ -50,7 +50,7 @@ const failure = (model: ReturnType<typeof openai>) =>
   ).then((all) => all.at(-1) as Error);
 
 /** Which sources of credentials a request contains. */
-async function sources(create: typeof openai, options: ModelOptions): Promise<string> {
+async function sources(create: typeof openaiChat, options: ModelOptions): Promise<string> {
   const { sent, fetch } = server();
   await failure(create('m', { ...options, fetch, retry: false }));
   expect(sent).toHaveLength(1);
@@ -109,8 +109,8 @@ describe('withCredentials', () => {
   });
 
   it.each([
-    [openai, 'https://eu.api.openai.com/v1'],
-    [openai, 'https://API.OPENAI.COM/v1/'],
+    [openaiChat, 'https://eu.api.openai.com/v1'],
+    [openaiChat, 'https://API.OPENAI.COM/v1/'],
     [openrouter, 'https://eu.openrouter.ai/api/v1'],
     [mistral, 'https://api.eu.mistral.ai/v1'],
     [together, 'https://api.together.ai/v1'],
@@ -130,7 +130,7 @@ describe('withCredentials', () => {
     const { sent, fetch } = server(503, 429, 400);
     const apiKey = () => new BehaviorSubject(`token-${sent.length + 1}`);
     const headers = () => ({ 'x-attempt': String(sent.length) });
-    await failure(openai('m', { apiKey, headers, fetch, retry: { count: 2, initialDelay: 0 } }));
+    await failure(openaiChat('m', { apiKey, headers, fetch, retry: { count: 2, initialDelay: 0 } }));
     expect(sent.map((each) => [each['authorization'], each['x-attempt']])).toEqual([
       ['Bearer token-1', '0'],
       ['Bearer token-2', '1'],
@@ -154,18 +154,18 @@ describe('withCredentials', () => {
     'fails before the request if the function returns no key (%#)',
     async (apiKey) => {
       const { sent, fetch } = server();
-      expect(await failure(openai('m', { apiKey, fetch }))).toMatchObject({ subject: 'apiKey' });
+      expect(await failure(openaiChat('m', { apiKey, fetch }))).toMatchObject({ subject: 'apiKey' });
       expect(sent).toEqual([]);
     },
   );
 
   it('says that no key was sent if another server refuses a request without one', async () => {
-    const ask = async (create: typeof openai, options: ModelOptions) =>
+    const ask = async (create: typeof openaiChat, options: ModelOptions) =>
       (await failure(create('m', { ...options, fetch: server(401).fetch }))).message;
-    expect(await ask(openai, { baseUrl: 'https://gateway.example' })).toMatch(
+    expect(await ask(openaiChat, { baseUrl: 'https://gateway.example' })).toMatch(
       /No key was sent, since OPENAI_API_KEY is only sent to the vendor: pass \{ apiKey: process\.env\.OPENAI_API_KEY \}/,
     );
     expect(await ask(ollama, {})).toMatch(/No key was sent: pass \{ apiKey \}/);
-    expect(await ask(openai, {})).toMatch(/Check the API key/);
+    expect(await ask(openaiChat, {})).toMatch(/Check the API key/);
   });
 });

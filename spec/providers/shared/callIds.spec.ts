@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
 import { userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
-import { openai } from '../../../lib/providers/openai.js';
+import { openaiChat } from '../../../lib/providers/openaiChat.js';
 import { openrouter } from '../../../lib/providers/openrouter.js';
 import { shortCallId } from '../../../lib/providers/shared/callIds.js';
 import { answering } from '../answering.js';
@@ -17,7 +17,7 @@ describe('shortCallId', () => {
   });
 
   it.each([
-    ['openai', openai],
+    ['openai-chat', openaiChat],
     ['openrouter', openrouter],
   ])(
     'shortCallId makes the long id of another provider valid for %s, in the call and in its result',

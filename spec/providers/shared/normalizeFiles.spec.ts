@@ -8,11 +8,11 @@ import { google } from '../../../lib/providers/google/google.js';
 import { googleInteractions } from '../../../lib/providers/googleInteractions/googleInteractions.js';
 import { mistral } from '../../../lib/providers/mistral.js';
 import { ollama } from '../../../lib/providers/ollama/ollama.js';
+import { openaiChat } from '../../../lib/providers/openaiChat.js';
 import { openai } from '../../../lib/providers/openai.js';
-import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
 import { normalizeFiles } from '../../../lib/providers/shared/normalizeFiles.js';
 
-const wires = { anthropic, cohere, google, googleInteractions, mistral, ollama, openai, openaiResponses };
+const wires = { anthropic, cohere, google, googleInteractions, mistral, ollama, openaiChat, openai };
 const names: Partial<Record<keyof typeof wires, string>> = { cohere: 'command-a-vision', google: 'gemini-3.8-flash' };
 
 // 4 x 3 + 2 bytes, with both characters that the URL alphabet replaces.

@@ -5,7 +5,7 @@ import { checkOpenAiEffort, checkOpenAiNoThinking } from '../../../lib/providers
 const all: readonly ThinkingEffort[] = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'];
 
 /** The levels that a model accepts. */
-const accepted = (model: string, provider = 'openai-responses') =>
+const accepted = (model: string, provider = 'openai') =>
   all.filter((effort) => {
     try {
       return checkOpenAiEffort(provider, model, effort) === effort;
@@ -38,18 +38,20 @@ describe('checkOpenAiEffort', () => {
 
   it('checkOpenAiEffort accepts max only for the Responses API', () => {
     for (const model of ['gpt-6-astra', 'gpt-6-luna', 'gpt-6.1-terra', 'gpt-5.6-sol'])
-      expect(accepted(model, 'openai').join(' ')).toBe('low medium high xhigh');
+      expect(accepted(model, 'openai-chat').join(' ')).toBe('low medium high xhigh');
   });
 
   it('checkOpenAiNoThinking throws for a model that always thinks', () => {
     for (const model of ['gpt-6-astra', 'openai/gpt-6.1-sol'])
-      expect(() => checkOpenAiNoThinking('openai', model)).toThrow(expect.objectContaining({ subject: 'capability' }));
+      expect(() => checkOpenAiNoThinking('openai-chat', model)).toThrow(
+        expect.objectContaining({ subject: 'capability' }),
+      );
     for (const model of ['gpt-6.1-terra', 'gpt-6-luna', 'ours'])
-      expect(() => checkOpenAiNoThinking('openai', model)).not.toThrow();
+      expect(() => checkOpenAiNoThinking('openai-chat', model)).not.toThrow();
   });
 
   it('checkOpenAiEffort names the levels that the model has', () => {
-    expect(() => checkOpenAiEffort('openai', 'gpt-5.1', 'max')).toThrow(
+    expect(() => checkOpenAiEffort('openai-chat', 'gpt-5.1', 'max')).toThrow(
       expect.objectContaining({
         subject: 'options',
         message: expect.stringMatching(/openai:gpt-5\.1 has no thinking effort "max".*low, medium, high/s) as unknown,

@@ -150,7 +150,7 @@ describe('Chat Completions dialect of the loopback server', () => {
   });
 
   it("the writer reports an error as a frame with the provider's code", () => {
-    const error = new ProviderError('openai', 'Overloaded', { retryable: true, providerCode: 'overloaded' });
+    const error = new ProviderError('openai-chat', 'Overloaded', { retryable: true, providerCode: 'overloaded' });
     const frames = chatCompletions.writer({ turn: 1, path: '', body }).error(error);
     expect(frames.map(({ data }) => JSON.parse(data) as unknown)).toEqual([
       { error: { message: 'Overloaded', type: 'server_error', param: null, code: 'overloaded' } },

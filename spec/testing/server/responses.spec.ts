@@ -3,7 +3,7 @@ import { from, lastValueFrom, toArray } from 'rxjs';
 import { serverToolChunk } from '../../../lib/core/metadata.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
-import { openaiResponses } from '../../../lib/providers/openaiResponses/openaiResponses.js';
+import { openai } from '../../../lib/providers/openai.js';
 import { responses } from '../../../lib/testing/server/dialects/responses/responses.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, ServedTurn } from '../../../lib/testing/server/index.js';
@@ -17,11 +17,11 @@ describe('Responses dialect of the loopback server', () => {
   const ask = async (script: Script<ServedTurn>) => {
     const server = await serveModel(script);
     servers.push(server);
-    const model = openaiResponses('gpt-5', { apiKey: 'k', baseUrl: server.url, retry: false });
+    const model = openai('gpt-5', { apiKey: 'k', baseUrl: server.url, retry: false });
     return lastValueFrom(model.stream({ messages: [userMessage('Hi')] }).pipe(toArray()));
   };
 
-  it('the writer sends text, sources, images, call fragments and usage that openaiResponses reads back', async () => {
+  it('the writer sends text, sources, images, call fragments and usage that openai reads back', async () => {
     const chunks = await ask([
       [
         'Look',

@@ -27,15 +27,15 @@ async function ask(model: string, settings: Partial<ModelRequest>): Promise<unkn
 describe('the settings that the loopback server refuses', () => {
   it.each<[string, Partial<ModelRequest>, RegExp]>([
     [
-      'openai:gpt-4o',
-      hot('openai', { temperature: 'hot' }),
+      'openai-chat:gpt-4o',
+      hot('openai-chat', { temperature: 'hot' }),
       /Invalid type for 'temperature': expected a decimal, but got a string/,
     ],
-    ['openai:gpt-4o', { temperature: 2.5 }, /decimal above maximum value\. Expected a value <= 2, but got 2\.5/],
-    ['openai:gpt-4o', { temperature: -1 }, /decimal below minimum value\. Expected a value >= 0, but got -1/],
-    ['openai:gpt-4o', { tools: tools('my tool') }, /'tools\[0\]\.function\.name': string does not match pattern/],
-    ['openai-responses:gpt-4o', { tools: tools('my.tool') }, /'tools\[0\]\.name': string does not match pattern/],
-    ['openai-responses:gpt-4o', { temperature: 3 }, /Expected a value <= 2, but got 3/],
+    ['openai-chat:gpt-4o', { temperature: 2.5 }, /decimal above maximum value\. Expected a value <= 2, but got 2\.5/],
+    ['openai-chat:gpt-4o', { temperature: -1 }, /decimal below minimum value\. Expected a value >= 0, but got -1/],
+    ['openai-chat:gpt-4o', { tools: tools('my tool') }, /'tools\[0\]\.function\.name': string does not match pattern/],
+    ['openai:gpt-4o', { tools: tools('my.tool') }, /'tools\[0\]\.name': string does not match pattern/],
+    ['openai:gpt-4o', { temperature: 3 }, /Expected a value <= 2, but got 3/],
     ['together:m', { tools: tools('x'.repeat(65)) }, /string does not match pattern/],
     [
       'anthropic:claude-haiku-4-5',
@@ -60,7 +60,7 @@ describe('the settings that the loopback server refuses', () => {
     });
   });
 
-  it.each(['openai:gpt-4o', 'openai-responses:gpt-4o', 'anthropic:claude-haiku-4-5', 'google:gemini-2.5-flash'])(
+  it.each(['openai-chat:gpt-4o', 'openai:gpt-4o', 'anthropic:claude-haiku-4-5', 'google:gemini-2.5-flash'])(
     'the server accepts valid settings for %s',
     async (model) => {
       const settings = { temperature: 1, tools: tools('my_tool-2') };

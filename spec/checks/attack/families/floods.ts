@@ -51,8 +51,8 @@ const call = (at: number): JsonObject => ({ index: at, id: `c${at}`, function: {
 
 /** What a server can send without end. */
 const table: Readonly<Record<string, Flood>> = {
-  'empty deltas': { wire: 'openai', body: (count) => chat(repeated(count, () => ({ content: '' }))) },
-  'blank deltas': { wire: 'openai', body: (count) => chat(repeated(count, () => ({ content: ' ' }))) },
+  'empty deltas': { wire: 'openai-chat', body: (count) => chat(repeated(count, () => ({ content: '' }))) },
+  'blank deltas': { wire: 'openai-chat', body: (count) => chat(repeated(count, () => ({ content: ' ' }))) },
   'blank deltas with thinkTags': {
     wire: 'openrouter',
     options: think,
@@ -73,9 +73,9 @@ const table: Readonly<Record<string, Flood>> = {
     options: think,
     body: (count) => chat(repeated(count, () => ({ content: '<thin' }))),
   },
-  'line feeds in one delta': { wire: 'openai', body: (count) => chat([{ content: '\n'.repeat(10 * count) }]) },
+  'line feeds in one delta': { wire: 'openai-chat', body: (count) => chat([{ content: '\n'.repeat(10 * count) }]) },
   'citations of Chat Completions': {
-    wire: 'openai',
+    wire: 'openai-chat',
     body: (count) =>
       chat(
         repeated(count, (at) => ({
@@ -106,10 +106,13 @@ const table: Readonly<Record<string, Flood>> = {
     wire: 'anthropic',
     body: (count) => anthropicText(repeated(count, (at) => ({ type: 'signature_delta', signature: `${at}` }))),
   },
-  'complete calls': { wire: 'openai', body: (count) => chat(repeated(count, (at) => ({ tool_calls: [call(at)] }))) },
-  'calls in one delta': { wire: 'openai', body: (count) => chat([{ tool_calls: repeated(count, call) }]) },
+  'complete calls': {
+    wire: 'openai-chat',
+    body: (count) => chat(repeated(count, (at) => ({ tool_calls: [call(at)] }))),
+  },
+  'calls in one delta': { wire: 'openai-chat', body: (count) => chat([{ tool_calls: repeated(count, call) }]) },
   'fragments of one call': {
-    wire: 'openai',
+    wire: 'openai-chat',
     body: (count) =>
       chat([
         { tool_calls: [call(0)] },
@@ -117,7 +120,7 @@ const table: Readonly<Record<string, Flood>> = {
       ]),
   },
   'object fragments without a name': {
-    wire: 'openai',
+    wire: 'openai-chat',
     body: (count) =>
       chat([
         { tool_calls: [call(0)] },
@@ -125,7 +128,7 @@ const table: Readonly<Record<string, Flood>> = {
       ]),
   },
   'repeated ids': {
-    wire: 'openai',
+    wire: 'openai-chat',
     body: (count) => chat(repeated(count, () => ({ tool_calls: [{ ...call(0), index: 0 }] }))),
   },
   'function calls of Google': {
@@ -146,17 +149,20 @@ const table: Readonly<Record<string, Flood>> = {
     contentType: ndjson,
     body: (count) => ollama(repeated(count, () => ({ content: '' }))),
   },
-  comments: { wire: 'openai', body: (count) => ': keep-alive\n\n'.repeat(count) + chat([{ content: 'a' }]) },
+  comments: { wire: 'openai-chat', body: (count) => ': keep-alive\n\n'.repeat(count) + chat([{ content: 'a' }]) },
   'blanks after event': {
-    wire: 'openai',
+    wire: 'openai-chat',
     body: (count) => `event:${' '.repeat(10 * count)}x\n${chat([{ content: 'a' }])}`,
   },
   'blanks after data': {
-    wire: 'openai',
+    wire: 'openai-chat',
     body: (count) => `data:${' '.repeat(10 * count)}\n\n${chat([{ content: 'a' }])}`,
   },
-  'lines of one event': { wire: 'openai', body: (count) => `${'data:\n'.repeat(count)}${chat([{ content: 'a' }])}` },
-  'carriage returns': { wire: 'openai', body: (count) => '\r'.repeat(10 * count) + chat([{ content: 'a' }]) },
+  'lines of one event': {
+    wire: 'openai-chat',
+    body: (count) => `${'data:\n'.repeat(count)}${chat([{ content: 'a' }])}`,
+  },
+  'carriage returns': { wire: 'openai-chat', body: (count) => '\r'.repeat(10 * count) + chat([{ content: 'a' }]) },
   metadata: {
     wire: 'openrouter',
     body: (count) =>
@@ -170,7 +176,7 @@ const table: Readonly<Record<string, Flood>> = {
 };
 
 /** The same number of ordinary deltas. */
-const baseline: Flood = { wire: 'openai', body: (count) => chat(repeated(count, () => ({ content: 'word ' }))) };
+const baseline: Flood = { wire: 'openai-chat', body: (count) => chat(repeated(count, () => ({ content: 'word ' }))) };
 
 /** A flood may take this many times as long as the ordinary deltas. Quadratic ones took a hundred times as long. */
 const maxRatio = 30;

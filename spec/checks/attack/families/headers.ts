@@ -65,7 +65,7 @@ const table: Readonly<Record<string, string>> = {
 export const headers: Family = {
   name: 'headers',
   async run(check, { isShort }) {
-    for (const wire of isShort ? ['openai', 'ollama'] : wires) {
+    for (const wire of isShort ? ['openai-chat', 'ollama'] : wires) {
       const { bytes } = await bodyOf(wire);
       for (const [name, head] of Object.entries(table))
         for (const end of ['end', 'resetAndDestroy'] as const)

@@ -126,7 +126,7 @@ export const testing: Family = {
     for (const bytes of garbage)
       await check(`the bytes ${JSON.stringify(bytes.slice(0, 60))}`, () => sendBytes(server.port, bytes));
     await check('the server still answers, and ends', async () => {
-      const model = modelByName('openai', { baseUrl: server.url, apiKey: key, retry: false });
+      const model = modelByName('openai-chat', { baseUrl: server.url, apiKey: key, retry: false });
       const { error } = await outcome(model.stream(request));
       assert.equal(error, undefined, describe(error));
       await server.close();

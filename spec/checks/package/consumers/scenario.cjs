@@ -2,7 +2,7 @@
 const assert = require('node:assert/strict');
 
 module.exports = async function scenario({ rxjs, z, rivulet, registry, mcp, testing, server }) {
-  const { createAgent, openai, tool } = rivulet;
+  const { createAgent, openaiChat, tool } = rivulet;
   const { scriptedModel, toolCall } = testing;
   const { firstValueFrom, lastValueFrom, of, toArray } = rxjs;
 
@@ -47,7 +47,7 @@ module.exports = async function scenario({ rxjs, z, rivulet, registry, mcp, test
   await runs(scriptedModel(script));
 
   const loopback = await server.serveModel(script, { apiKey: 'the-key' });
-  const at = (apiKey) => openai('gpt-5', { baseUrl: loopback.url, apiKey });
+  const at = (apiKey) => openaiChat('gpt-5', { baseUrl: loopback.url, apiKey });
   try {
     await runs(at('the-key'));
     assert.equal(loopback.requests.length, 2);

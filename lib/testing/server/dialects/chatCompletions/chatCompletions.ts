@@ -23,7 +23,7 @@ import { historyRules, textResultRules } from './historyRules.js';
 export const chatCompletions: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream; charset=utf-8',
-  bases: { openai: '/v1', together: '/v1' },
+  bases: { 'openai-chat': '/v1', together: '/v1' },
   serves: (path) => path.endsWith('/chat/completions'),
   refusal: (body) => refusalOf(body, [...historyRules, ...textResultRules]),
   promptOf: (body) => implicitPrompt(body, ['tools', 'messages']),

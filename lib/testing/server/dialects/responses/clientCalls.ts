@@ -8,7 +8,7 @@ export interface CallFields {
 }
 
 export function callFieldsOf({ providerData }: ToolCallFragment): CallFields {
-  const data = providerData?.['openai-responses'];
+  const data = providerData?.['openai'];
   const { type, namespace, async, caller } = isJsonObject(data) ? data : ({} as JsonObject);
   return { type: nonEmptyString(type) ?? 'function_call', fields: omitUndefined({ namespace, async, caller }) };
 }

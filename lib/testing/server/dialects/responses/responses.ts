@@ -21,7 +21,7 @@ import { createServerItemsWriter } from './serverItems.js';
 export const responses: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream; charset=utf-8',
-  bases: { 'openai-responses': '/v1' },
+  bases: { openai: '/v1' },
   serves: (path) => path.endsWith('/responses'),
   refusal: refusalOf,
   messages: (body) => (Array.isArray(body['input']) ? body['input'].filter(isJsonObject) : []),

@@ -5,7 +5,7 @@ import type { DialectFrame } from '../dialect.js';
 import type { MakeFrame } from './items.js';
 
 /**
- * From metadata as `openaiResponses` emits it: `serverTools`, whose `raw` is an event or an item, or an `unknown` item.
+ * From metadata as `openai` emits it: `serverTools`, whose `raw` is an event or an item, or an `unknown` item.
  */
 export interface ServerItemsWriter {
   write(chunk: Chunk): readonly DialectFrame[] | undefined;
