@@ -201,6 +201,7 @@ describe('the public names', () => {
       'RunTakenError',
       'agentHandler',
       'createRuns',
+      'createService',
       'joinRun',
       'keepChats',
       'memoryLog',

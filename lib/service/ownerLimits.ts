@@ -32,18 +32,12 @@ export interface OwnerLimitOptions {
   readonly budget?: OwnerBudget | undefined;
 }
 
-/** The default of `maxRunsPerOwner`. */
 const DEFAULT_MAX_RUNS = 100;
 
 const DAY = 86_400_000;
 
-/** Counts what the owners use. */
 export interface OwnerLimits {
-  /**
-   * Does the work that starts a run, which counts as a run.
-   *
-   * @returns The result of the work. It fails with a RequestError 429 if the owner has reached a limit.
-   */
+  /** Does the work that starts a run, and counts as one. It fails with 429 if the owner has reached a limit. */
   admit<T>(owner: string, work: Observable<T>): Observable<T>;
   /** Counts a run from its subscription to its end, and what its turns use. */
   count(owner: string): MonoTypeOperatorFunction<StreamEvent>;
@@ -55,7 +49,6 @@ interface Spending {
   cost: number;
 }
 
-/** Creates the limits of a service, which has them for all of its owners. */
 export function createOwnerLimits({ maxRunsPerOwner = DEFAULT_MAX_RUNS, budget = {} }: OwnerLimitOptions): OwnerLimits {
   const { tokens: maxTokens = Infinity, cost: maxCost = Infinity, prices, window = DAY } = budget;
   requireNumber('maxRunsPerOwner', maxRunsPerOwner, 1);
