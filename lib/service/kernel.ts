@@ -15,8 +15,6 @@ import { elsewhere, lateStore, leaving, RequestError } from './http/requestError
 import { memoryStoreNotice, reportOnce } from './notices.js';
 import { createOwnerData } from './ownerData.js';
 import type { OwnerData } from './ownerData.js';
-import { createOwnerBytes } from './ownerBytes.js';
-import type { OwnerBytes } from './ownerBytes.js';
 import { createOwnerLimits } from './ownerLimits.js';
 import { guardLog, guardStore } from './ports/guardPorts.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
@@ -79,7 +77,6 @@ export class Kernel<C> implements OwnerData {
   readonly deleteRun: (id: string, owner: string) => Observable<never>;
 
   private readonly limits;
-  private readonly held: OwnerBytes;
   private readonly send: SendMessage;
   private readonly gate;
   readonly registry: Runs;
@@ -109,8 +106,7 @@ export class Kernel<C> implements OwnerData {
     this.checkpoints = checkpoints && !this.durable;
     this.access = new RunAccess(this.store, options, this.onError, maxHistoryBytes);
     this.limits = createOwnerLimits(limits);
-    this.held = createOwnerBytes(limits);
-    this.send = createSender(this.log, this.held, limits);
+    this.send = createSender(this.log, this.limits, limits);
     if (!options.store) options.onNotice?.(memoryStoreNotice);
     this.gate = createGate(browser);
     this.registry = createRegistry(this.log, options);
@@ -194,15 +190,14 @@ export class Kernel<C> implements OwnerData {
     });
     return this.limits.admit(
       owner,
-      this.held.admit(owner, bytes, begin).pipe(
+      begin.pipe(
         map((events) => {
           const isStopped = this.locks.isStopped(lockId);
           const { run } = this.registry.start(
             // These operators come after the record is written, so it has what they remove.
             (stop, cancel, prompts, opened) =>
               events({ stop: isStopped ? of(undefined) : stop, cancel, prompts }, opened, inbox).pipe(
-                this.limits.count(owner),
-                this.held.count(owner, () => bytes + inbox.bytes),
+                this.limits.count(owner, () => bytes + inbox.bytes),
                 tap((event) => isResult(event) && this.reportResult(event.result, context as C)),
                 tap({ error: this.onError }),
                 publicEvents(this.browser, clientErrors),
@@ -214,6 +209,7 @@ export class Kernel<C> implements OwnerData {
           return run;
         }),
       ),
+      bytes,
     );
   }
 

@@ -6,7 +6,6 @@ import type { HandledAgent } from './handledAgent.js';
 import type { EditOptions, FileUrlOptions } from './http/requestRules.js';
 import type { GateOptions } from './http/gate.js';
 import type { NoticeOptions } from './notices.js';
-import type { OwnerBytesOptions } from './ownerBytes.js';
 import type { OwnerLimitOptions } from './ownerLimits.js';
 import type { RunStore } from './ports/runStore.js';
 import type { PublicEventsOptions } from './publicEvents.js';
@@ -23,7 +22,7 @@ export type BrowserOptions = GateOptions &
   Pick<ServerSentEventsOptions, 'describeError'>;
 
 /** What clients may use of a service. */
-export interface LimitOptions extends OwnerLimitOptions, OwnerBytesOptions {
+export interface LimitOptions extends OwnerLimitOptions {
   /** The size of a request that is answered with 413, in bytes. Default: 1 MB; 4 MiB for a request of `useChat`. */
   readonly maxBodyBytes?: number | undefined;
   /** The size of the stored conversation before a run, in bytes. A longer one is refused with 413. Default: 4 MiB. */

@@ -2,7 +2,7 @@ import { catchError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { requireNumber } from '../../core/options.js';
 import { RequestError } from '../http/requestError.js';
-import type { OwnerBytes } from '../ownerBytes.js';
+import type { OwnerLimits } from '../ownerLimits.js';
 import type { LimitOptions } from '../serviceOptions.js';
 import { RunFullError } from './runErrors.js';
 import type { RunLog, RunMessage } from '../ports/runLog.js';
@@ -20,14 +20,14 @@ export type SendMessage = (id: string, owner: string, message: RunMessage, taken
 
 export function createSender(
   log: RunLog,
-  held: OwnerBytes,
+  limits: OwnerLimits,
   { maxWaitingPrompts: count = DEFAULT_WAITING_PROMPTS, maxBodyBytes: bytes = DEFAULT_BYTES }: LimitOptions,
 ): SendMessage {
   requireNumber('maxWaitingPrompts', count, 0);
   return (id, owner, message, taken = '0') => {
     if (message.type === 'stop') return log.send(id, message);
     const sent = log.send(id, message, { after: taken, count, bytes });
-    return held.admit(owner, estimateSize(message), sent).pipe(
+    return limits.hold(owner, sent, estimateSize(message)).pipe(
       catchError((thrown: unknown) => {
         throw thrown instanceof RunFullError ? tooManyPrompts(count, bytes) : thrown;
       }),
