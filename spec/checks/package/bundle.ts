@@ -27,7 +27,7 @@ const budgets: readonly Budget[] = [
   { code: "export * from 'rivulet';", most: 309_400 },
   { code: "export { remoteChats } from 'rivulet/chat';", most: 12_000 },
   { code: "export * from 'rivulet/chat';", most: 71_100 },
-  { code: "export { agentHandler } from 'rivulet/service';", most: 63_800 },
+  { code: "export { agentHandler } from 'rivulet/service';", most: 64_000 },
   { code: "export * from 'rivulet/service';", most: 71_700 },
   { code: "export * from 'rivulet/registry';", most: 189_500 },
   { code: "export * from 'rivulet/ai-sdk';", most: 56_750 },
@@ -38,7 +38,7 @@ const budgets: readonly Budget[] = [
   { code: "export * from 'rivulet/ag-ui';", most: 105_000 },
   { code: "export * from 'rivulet/provider';", most: 70_600 },
   { code: "export { inspectRuns, recordRun } from 'rivulet/recording';", most: 37_000 },
-  { code: "export * from 'rivulet/recording';", most: 163_800 },
+  { code: "export * from 'rivulet/recording';", most: 164_000 },
   { code: "export * from 'rivulet/testing';", most: 139_000 }, // runAgent has the agent
 ];
 
