@@ -6,6 +6,5 @@ export { clientTools, historyOf, readAgUiRequest } from './service/agUi/request.
 export { runAgUi } from './service/agUi/runAgUi.js';
 export { agUiResponse } from './service/agUi/agUiResponse.js';
 export { toAgUi } from './service/agUi/toAgUi.js';
-export type { AgUiHandler } from './service/agUi/agUiHandler.js';
 export type { AgUiRun } from './service/agUi/encoder.js';
 export type { AgUiChunk, AgUiEvent, AgUiMessage, AgUiOtherEvent, RunAgentInput } from './transport/agUi/protocol.js';

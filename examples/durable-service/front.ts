@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import { DBOSClient } from '@dbos-inc/dbos-sdk';
 import { durableAgent } from 'rivulet/dbos';
-import { agentHandler, keepChats, nodeListener } from 'rivulet/service';
+import { agentHandler, createService, keepChats, nodeListener } from 'rivulet/service';
 import { builtPage } from '../angular-chat/server/page.js';
 import { pageFiles } from '../page/files.js';
 import { headersOf } from '../page/pageFile.js';
@@ -12,15 +12,16 @@ import { databaseUrl, openStorage } from './storage.js';
 
 const { store, log, chats, close } = await openStorage(5);
 const client = await DBOSClient.create({ systemDatabaseUrl: databaseUrl() });
-const chat = agentHandler(durableAgent<User>({ client, store, log }), {
+const service = createService<User>({
+  agent: durableAgent<User>({ client, store, log }),
   store,
   log,
   context: userOf,
   owner: ({ id }) => id,
   chats: keepChats(chats),
-  allowedHosts: ['127.0.0.1', 'localhost'], // the names of your service
+  browser: { allowedHosts: ['127.0.0.1', 'localhost'] }, // the names of your service
 });
-const answer = nodeListener(chat);
+const answer = nodeListener(agentHandler(service));
 const files = await (process.env['PAGE'] === 'angular' ? builtPage() : pageFiles());
 
 const server = createServer((request, response) => {
@@ -39,7 +40,7 @@ server.listen(Number(process.env['PORT'] ?? 3000), process.env['HOST'] ?? '127.0
 /** Closes the connections of the pages, which come back to another front. The runs go on. */
 async function leave(): Promise<void> {
   server.close();
-  await chat.shutdown('abandon').forEach(() => undefined); // requests that are being answered
+  await service.shutdown('abandon').forEach(() => undefined); // requests that are being answered
   server.closeAllConnections();
   await client.destroy();
   await close();

@@ -21,7 +21,7 @@ const agent = createAgent({ model, system: 'Answer briefly, in plain text.', too
 const chat = {
   context: ({ headers }: Request) => userOf(headers.get('cookie')),
   owner: ({ id }: User) => id,
-  allowedHosts: ['127.0.0.1', '[::1]', 'localhost'], // the names of your service
+  browser: { allowedHosts: ['127.0.0.1', '[::1]', 'localhost'] }, // the names of your service
   onNotice: ({ message }: { readonly message: string }) => console.log(message),
 };
 @Module({ imports: [ChatModule.register(agent, chat)] })

@@ -1,13 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Agent } from 'rivulet';
-import { agentHandler, keepChats, memoryStore, nodeListener } from 'rivulet/service';
-import type { AgentHandlerOptions } from 'rivulet/service';
+import { agentHandler, createService, keepChats, memoryStore, nodeListener } from 'rivulet/service';
+import type { ServiceOptions } from 'rivulet/service';
 import { headersOf } from '../page/pageFile.js';
 import type { PageFile } from '../page/pageFile.js';
 
-/** Options of `serve`. Those of `agentHandler` may be passed, too. */
-export interface ServeOptions extends AgentHandlerOptions {
+/** Options of `serve`. Those of `createService` may be passed, too. */
+export interface ServeOptions extends ServiceOptions {
   /** The port of 127.0.0.1. Default: any free one. */
   readonly port?: number;
   /** Returns the files of the page by their paths. */
@@ -20,10 +20,10 @@ export interface ServeOptions extends AgentHandlerOptions {
  * @returns The URL, and a function that stops the runs, and the service when their readers know it.
  */
 export async function serve(agent: Agent, { port = 0, page, ...options }: ServeOptions) {
-  const allowedHosts = ['127.0.0.1', 'localhost']; // no name of a stranger leads here
+  const browser = { allowedHosts: ['127.0.0.1', 'localhost'] }; // no name of a stranger leads here
   const chats = keepChats(memoryStore()); // for all devices of a user, until the service ends
-  const chat = agentHandler(agent, { allowedHosts, chats, ...options });
-  const answer = nodeListener(chat);
+  const service = createService({ agent, browser, chats, ...options });
+  const answer = nodeListener(agentHandler(service));
   const files = await page();
   const server = createServer((request, response) => {
     const path = request.url?.split('?', 1)[0] ?? '/';
@@ -35,7 +35,7 @@ export async function serve(agent: Agent, { port = 0, page, ...options }: ServeO
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));
   const close = async () => {
     server.keepAliveTimeout = 1; // a connection ends after its response
-    await chat.shutdown().forEach(() => undefined);
+    await service.shutdown().forEach(() => undefined);
     await new Promise((closed) => server.close(closed).closeIdleConnections());
   };
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, close };

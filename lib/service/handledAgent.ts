@@ -25,12 +25,10 @@ interface DurableRuns<C = unknown> {
   readonly enqueue?: ((id: string, context: C) => Observable<never>) | undefined;
 }
 
-/** The options of a run that a service starts. */
 interface HandledRunOptions<C = unknown> {
   readonly stop?: Observable<void> | undefined;
   /** The ids of the calls to cancel. */
   readonly cancel?: Observable<string> | undefined;
-  /** The messages that join the run. */
   readonly prompts?: ObservableInput<Message> | undefined;
   readonly fragments: true;
   readonly checkpoints?: boolean | undefined;

@@ -1,8 +1,10 @@
 // The entry point `rivulet/service`: everything of the server's side. The handler, runs that are shared and joined, the
 // chats of a user, the ports behind which a service keeps them, and stores in memory. What a page needs is in
 // rivulet/chat.
+export { createService } from './service.js';
+export type { AgentHandler, Service } from './service.js';
 export { agentHandler } from './http/agentHandler.js';
-export type { AgentHandler, AgentHandlerOptions } from './http/agentHandler.js';
+export type { AgentHandlerOptions } from './http/agentHandler.js';
 export { nodeListener } from './http/nodeListener.js';
 export type { ListenedRequest, ListenedResponse } from './http/nodeListener.js';
 export { runResponse } from './http/runResponse.js';
@@ -23,7 +25,7 @@ export { keepChats } from './chats/keepChats.js';
 export type { ChatRecord, ServiceChats } from './chats/chatStore.js';
 export type { ChatPage, ChatSummary } from '../transport/chatSummary.js';
 
-export { RunNotFoundError, RunTakenError } from './ports/runLog.js';
+export { RunFullError, RunNotFoundError, RunTakenError } from './runs/runErrors.js';
 export type { RunLog, RunMessage, SentMessage } from './ports/runLog.js';
 export type { ListedRecord, RecordStore, StorableRecord } from './ports/recordStore.js';
 export type { RunRecord } from './ports/runStore.js';

@@ -1,11 +1,6 @@
-import { tap } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
-import type { RunResult, StreamEvent } from '../core/event.js';
-import { isResult } from '../core/eventGuards.js';
+import type { RunResult } from '../core/event.js';
 import { RequestError } from './http/requestError.js';
-import { RunNotFoundError, RunTakenError } from './ports/runLog.js';
-import type { RunStore } from './ports/runStore.js';
-import { ExecutorLostError } from './runs/runErrors.js';
+import { ExecutorLostError, RunNotFoundError, RunTakenError } from './runs/runErrors.js';
 import { descriptionOf } from './runs/trustedDescription.js';
 
 /** Something that the operator of a service should know: print it, or log it. */
@@ -15,7 +10,6 @@ interface ServiceNotice {
   readonly message: string;
 }
 
-/** Options with which a service reports what happens. */
 export interface NoticeOptions<C> {
   /** Called with what you should know about the service, for its log. Default: nothing is called. */
   readonly onNotice?: ((notice: ServiceNotice) => void) | undefined;
@@ -27,35 +21,13 @@ export interface NoticeOptions<C> {
   readonly onResult?: ((result: RunResult, context: C) => void) | undefined;
 }
 
-/** What a service reports of its runs. */
-export interface Reports<C> {
-  /** Passes the result of a run to `onResult`. */
-  reportResult(context: C): MonoTypeOperatorFunction<StreamEvent>;
-}
-
-/** Creates the reports of a service. The notice about its store is sent at once. */
-export function createReports<C>(
-  { onNotice, onResult, store }: NoticeOptions<C> & { readonly store?: RunStore | undefined },
-  onError: (thrown: unknown) => void,
-): Reports<C> {
-  if (!store)
-    onNotice?.({
-      code: 'memory_store',
-      message:
-        'Runs are stored in memory: after a restart, the service does not know the earlier conversations. ' +
-        'Pass `store` to keep them.',
-    });
-  return {
-    reportResult: (context) =>
-      tap((event) => {
-        try {
-          if (isResult(event)) onResult?.(event.result, context);
-        } catch (thrown) {
-          onError(thrown);
-        }
-      }),
-  };
-}
+/** Sent at once by a service without a store of its own. */
+export const memoryStoreNotice: ServiceNotice = {
+  code: 'memory_store',
+  message:
+    'Runs are stored in memory: after a restart, the service does not know the earlier conversations. ' +
+    'Pass `store` to keep them.',
+};
 
 /**
  * Reports each error once, whoever sees it: the port, the run, its readers. One that says where the run is now, or that

@@ -1,11 +1,10 @@
-import { concat, concatMap, count, defer, EMPTY, filter, ignoreElements, map, mergeMap, take, tap } from 'rxjs';
+import { concat, concatMap, count, defer, EMPTY, filter, ignoreElements, map, mergeMap, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { allPages } from './runs/allPages.js';
 import type { ChatRecord, ChatStore } from './chats/chatStore.js';
 import type { RecordStore, StorableRecord, Stored } from './ports/recordStore.js';
 import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
 
-/** A record of an owner. */
 type OwnerRecord =
   | { readonly type: 'run'; readonly record: RunRecord }
   | { readonly type: 'chat'; readonly record: ChatRecord };
@@ -28,15 +27,12 @@ export interface OwnerData {
   deleteData(owner: string): Observable<never>;
 }
 
-/** How many records are deleted at a time. */
 const DELETES_AT_ONCE = 16;
 /** How many times the list is read again, for runs that began meanwhile or were written when they were deleted. */
 const MAX_ROUNDS = 10;
 
-/** Stops a run, and emits whether there is one. */
 type StopRun = (id: string, owner: string) => Observable<unknown>;
 
-/** Creates what exports and deletes the data of owners. */
 export function createOwnerData(store: RunStore, chats: ChatStore | undefined, stop: StopRun) {
   const deletions = (owner: string): Observable<unknown> =>
     concat(
@@ -56,18 +52,14 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
         return deleteAll(owner, rounds - 1);
       }),
     );
-  const ownerData: OwnerData = {
-    exportData: (owner) =>
-      concat(
-        allRecordsOf(store, owner).pipe(map(({ record }) => ({ type: 'run', record }) as const)),
-        chats ? allRecordsOf(chats, owner).pipe(map(({ record }) => ({ type: 'chat', record }) as const)) : EMPTY,
-      ),
-    deleteData: (owner) => deleteAll(owner, MAX_ROUNDS),
-  };
+  const exportData: OwnerData['exportData'] = (owner) =>
+    concat(
+      allRecordsOf(store, owner).pipe(map(({ record }) => ({ type: 'run', record }) as const)),
+      chats ? allRecordsOf(chats, owner).pipe(map(({ record }) => ({ type: 'chat', record }) as const)) : EMPTY,
+    );
 
   const deleteRun = (id: string, owner: string, attemptsLeft = MAX_ROUNDS): Observable<never> =>
-    defer(() => store.get(id)).pipe(
-      take(1),
+    store.get(id).pipe(
       concatMap((stored) => {
         if (stored?.record.owner !== owner) return EMPTY;
         const { resumes } = stored.record;
@@ -81,7 +73,8 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
       }),
     );
   return {
-    ownerData,
+    exportData,
+    deleteData: (owner: string) => deleteAll(owner, MAX_ROUNDS),
     /** Stops and deletes a run of an owner, and the runs that it resumed. Emits nothing. */
     deleteRun: (id: string, owner: string) => deleteRun(id, owner),
   };
@@ -97,7 +90,7 @@ const recordsOf = <R extends StorableRecord>(
     concatMap(({ records }) => records),
     filter(({ id }) => !seen.has(id)),
     tap(({ id }) => seen.add(id)),
-    concatMap(({ id }) => store.get(id).pipe(take(1))),
+    concatMap(({ id }) => store.get(id)),
     filter((stored) => stored !== undefined),
   );
 
@@ -118,5 +111,4 @@ const deleteStored = (
   store: RunStore,
   { record: { id, owner }, version }: StoredRun,
   stop: StopRun,
-): Observable<boolean> =>
-  concat(stop(id, owner).pipe(ignoreElements()), defer(() => store.delete(id, version)).pipe(take(1)));
+): Observable<boolean> => concat(stop(id, owner).pipe(ignoreElements()), store.delete(id, version));

@@ -9,7 +9,6 @@ import type { Message, Metadata, Part } from '../core/message.js';
 import { addUsage } from '../core/usage.js';
 import { describeErrorJson, publicToolError } from '../transport/publicError.js';
 
-/** Options that say what a browser receives of a run. */
 export interface PublicEventsOptions {
   /**
    * Whether the browser receives the texts of the errors of tools. An exception may name a host, a path or a table.
@@ -23,7 +22,6 @@ export interface PublicEventsOptions {
   readonly exposeMetadata?: readonly string[] | undefined;
 }
 
-/** Who reads a run. */
 export interface RunAudience {
   /** The context of the request, for `onResult`. */
   readonly context?: unknown;
@@ -31,7 +29,6 @@ export interface RunAudience {
   readonly clientErrors?: Readonly<Record<string, string>> | undefined;
 }
 
-/** Removes everything from the events of a run that is not meant for a browser. */
 export function publicEvents<E extends StreamEvent>(
   options: PublicEventsOptions,
   clientErrors?: Readonly<Record<string, string>>,
@@ -210,7 +207,6 @@ function publicPart<P extends Part>(part: P): P {
 const publicReason = (reason: string | undefined): string | undefined =>
   reason !== undefined && /^[\w.:-]{1,64}$/.test(reason) ? reason : undefined;
 
-/** The metadata that a browser reads, with its types. */
 const metadataFields: readonly (readonly [
   key: string,
   read: (value: JsonValue, exposeToolErrors: boolean) => JsonValue | undefined,

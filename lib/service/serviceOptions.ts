@@ -1,45 +1,67 @@
-import type { EditOptions } from './http/argumentEdits.js';
-import type { FileUrlOptions } from './http/fileUrls.js';
+import type { ObservableInput } from 'rxjs';
+import type { Tool } from '../core/tool.js';
+import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
+import type { ServiceChats } from './chats/chatStore.js';
+import type { HandledAgent } from './handledAgent.js';
+import type { EditOptions, FileUrlOptions } from './http/requestRules.js';
 import type { GateOptions } from './http/gate.js';
 import type { NoticeOptions } from './notices.js';
-import type { OwnerBytesOptions } from './ownerBytes.js';
 import type { OwnerLimitOptions } from './ownerLimits.js';
-import type { PublicEventsOptions } from './publicEvents.js';
 import type { RunStore } from './ports/runStore.js';
+import type { PublicEventsOptions } from './publicEvents.js';
 import type { RunsOptions } from './runs/createRuns.js';
-import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
 
-/** Options that all services have. `C` is the type of the user's own value for tools. */
-export interface ServiceOptions<C>
-  extends
-    Pick<ServerSentEventsOptions, 'heartbeat' | 'onError'>,
-    PublicEventsOptions,
-    GateOptions,
-    FileUrlOptions,
-    OwnerLimitOptions,
-    OwnerBytesOptions,
-    EditOptions,
-    NoticeOptions<C>,
-    RunsOptions {
-  /** Where runs are stored. Default: in memory (64 MiB, 24 hours), until the process ends. */
-  readonly store?: RunStore | undefined;
-  /**
-   * Returns the owner of a run from the context of the request that starts it: the id of a user, or of a team. Nobody
-   * else can join, read, stop or answer it. Required with `context`. Default: all users are one owner.
-   */
-  readonly owner?: ((context: C) => string) | undefined;
-  /** The size of a request that is answered with 413, in bytes. */
+/** The agent of a service, or a function that creates it with the tools that the client of a request executes. */
+export type ServedAgent<C> = HandledAgent<C> | ((tools: readonly Tool[]) => HandledAgent<C>);
+
+/** What browsers and other clients may do with a service, and what they receive of it. */
+export type BrowserOptions = GateOptions &
+  FileUrlOptions &
+  EditOptions &
+  PublicEventsOptions &
+  Pick<ServerSentEventsOptions, 'describeError'>;
+
+/** What clients may use of a service. */
+export interface LimitOptions extends OwnerLimitOptions {
+  /** The size of a request that is answered with 413, in bytes. Default: 1 MB; 4 MiB for a request of `useChat`. */
   readonly maxBodyBytes?: number | undefined;
   /** The size of the stored conversation before a run, in bytes. A longer one is refused with 413. Default: 4 MiB. */
   readonly maxHistoryBytes?: number | undefined;
 }
 
-/** The limits that all handlers have. */
-export type LimitOptions = keyof OwnerLimitOptions | 'maxOwnerBytes' | 'maxBodyBytes' | 'maxHistoryBytes';
-
-/** The options with which all handlers say who may use them, and what leaves them. */
-export type EdgeOptions =
-  | keyof PublicEventsOptions
-  | keyof GateOptions
-  | keyof FileUrlOptions
-  | keyof NoticeOptions<unknown>;
+/** Options of a service. `C` is the type of the user's own value for tools. */
+export interface ServiceOptions<C = unknown>
+  extends NoticeOptions<C>, RunsOptions, Pick<ServerSentEventsOptions, 'onError'> {
+  /** Where runs are stored. Default: in memory (64 MiB, 24 hours), until the process ends. */
+  readonly store?: RunStore | undefined;
+  /**
+   * Keeps the chats of each user, so that another device can list and open them: `keepChats` of `rivulet/service`.
+   * Default: none, and only the browser keeps them.
+   */
+  readonly chats?: ServiceChats<NoInfer<C>> | undefined;
+  /**
+   * Identifies the client: returns the option `context` of the run. If it throws, or emits nothing, the request is
+   * answered with 403. Default: every request is allowed, and the context is undefined.
+   *
+   * @param request The request.
+   * @param chat The id of the chat in a request of `useChat`, which the browser has chosen: check here whether the user
+   * may use it. Empty in other protocols.
+   */
+  readonly context?: ((request: Request, chat: string) => C | ObservableInput<C>) | undefined;
+  /**
+   * Returns the owner of a run from the context of the request that starts it: the id of a user, or of a team. Nobody
+   * else can join, read, stop or answer it. Required with `context`. Default: all users are one owner.
+   */
+  readonly owner?: ((context: C) => string) | undefined;
+  /**
+   * Whether the store receives a checkpoint after each turn and each tool result. A run whose process ended is then
+   * resumed when its page comes back: no turn is repeated, and no tool whose result is stored. A call that had begun
+   * is executed again with the same `idempotencyKey`, unless its tool is `atMostOnce`: then it is answered with
+   * `outcome_unknown`. A run of `useChat` or of AG-UI is not resumed. Default: false, such a run is lost.
+   */
+  readonly checkpoints?: boolean | undefined;
+  /** What clients may use. Default: see each limit. */
+  readonly limits?: LimitOptions | undefined;
+  /** What clients may do, and what they receive. Default: see each option. */
+  readonly browser?: BrowserOptions | undefined;
+}

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { firstValueFrom, lastValueFrom, of, Subject, Subscription } from 'rxjs';
 import { chatCopies, remoteChats } from '../../lib/chat/index.js';
-import type { AgentHandler } from '../../lib/service/http/agentHandler.js';
+import type { AgentHandler } from '../../lib/service/service.js';
 import { createChatService } from '../support/chats.js';
 import { shutDown } from '../support/services.js';
 

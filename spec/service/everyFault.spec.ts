@@ -103,7 +103,10 @@ const agentOf = (needsApproval: boolean) =>
   });
 
 type Handler = ((request: Request) => Promise<Response>) & { readonly shutdown?: () => Observable<never> };
-type Options = Ports & { readonly onError: (thrown: unknown) => void; readonly maxRunsPerOwner: number };
+type Options = Ports & {
+  readonly onError: (thrown: unknown) => void;
+  readonly limits: { readonly maxRunsPerOwner: number };
+};
 interface Front {
   readonly points: readonly Point[];
   readonly create: (options: Options) => Handler;
@@ -175,7 +178,7 @@ async function walk(front: Front, point: Point, fault: Fault): Promise<readonly 
   const store = mapStore();
   const { ports, seen } = withFault({ store, log: { ...memoryLog(), isShared: true } }, point, fault);
   const errors: unknown[] = [];
-  const handler = front.create({ ...ports, onError: (thrown) => errors.push(thrown), maxRunsPerOwner: 1 });
+  const handler = front.create({ ...ports, onError: (thrown) => errors.push(thrown), limits: { maxRunsPerOwner: 1 } });
   const key = crypto.randomUUID();
   const first = visit(handler, front, front.start(key), key);
   await after(1500, undefined);

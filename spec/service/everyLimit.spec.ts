@@ -65,25 +65,25 @@ interface Row {
 }
 const rows: Readonly<Record<string, Row>> = {
   maxBodyBytes: {
-    options: { maxBodyBytes: 1000 },
+    options: { limits: { maxBodyBytes: 1000 } },
     lengths: [10, 2000],
     statuses: [200, 413],
     sentence: /at most 1000/,
   },
   maxRunsPerOwner: {
-    options: { maxRunsPerOwner: 2 },
+    options: { limits: { maxRunsPerOwner: 2 } },
     lengths: [10, 10, 10],
     statuses: [200, 200, 429],
     sentence: /At most 2 runs/,
   },
   'maxOwnerBytes, one request': {
-    options: { maxOwnerBytes: 5000 },
+    options: { limits: { maxOwnerBytes: 5000 } },
     lengths: [10, 6000],
     statuses: [200, 413],
     sentence: /at most 5000 bytes/,
   },
   'maxOwnerBytes, several requests': {
-    options: { maxOwnerBytes: 5000 },
+    options: { limits: { maxOwnerBytes: 5000 } },
     lengths: [2000, 2000, 2000, 10],
     statuses: [200, 200, 429, 200],
     sentence: /at most 5000 bytes/,
@@ -130,9 +130,19 @@ const send = (handler: Handler, method: string, run: string, body: unknown) =>
 
 describe('the prompts that wait for a run of agentHandler', () => {
   const limits: Readonly<Record<string, { options: SharedOptions; length: number; room: number; sentence: RegExp }>> = {
-    maxWaitingPrompts: { options: { maxWaitingPrompts: 3 }, length: 5, room: 3, sentence: /At most 3 prompts/ },
-    bytes: { options: { maxBodyBytes: 1000 }, length: 300, room: 2, sentence: /and 1000 bytes, wait/ },
-    maxOwnerBytes: { options: { maxOwnerBytes: 1500 }, length: 500, room: 2, sentence: /at most 1500 bytes/ },
+    maxWaitingPrompts: {
+      options: { limits: { maxWaitingPrompts: 3 } },
+      length: 5,
+      room: 3,
+      sentence: /At most 3 prompts/,
+    },
+    bytes: { options: { limits: { maxBodyBytes: 1000 } }, length: 300, room: 2, sentence: /and 1000 bytes, wait/ },
+    maxOwnerBytes: {
+      options: { limits: { maxOwnerBytes: 1500 } },
+      length: 500,
+      room: 2,
+      sentence: /at most 1500 bytes/,
+    },
   };
   const cases = Object.keys(limits).flatMap((limit) =>
     ['this process', 'another process', 'taken over']
@@ -164,7 +174,7 @@ describe('the prompts that wait for a run of agentHandler', () => {
   });
 
   it('is refused alone if it has more bytes than a request may have', async () => {
-    const { open } = openProcesses({ maxBodyBytes: 1000 });
+    const { open } = openProcesses({ limits: { maxBodyBytes: 1000 } });
     const { handler } = open();
     const run = crypto.randomUUID();
     void (await send(handler, 'POST', run, { input: 'Hi' }));

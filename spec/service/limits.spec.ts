@@ -41,7 +41,7 @@ const uiMessage = (id: string, role: string) => ({ id, role, parts: [{ type: 'te
 const withUsage = (usage: object): Observable<Chunk> =>
   of({ type: 'text', text: 'Hi' } as Chunk, { type: 'finish', reason: 'stop', usage } as Chunk);
 
-type Options = OwnerLimitOptions & typeof owned;
+type Options = { readonly limits: OwnerLimitOptions } & typeof owned;
 type Model = ReturnType<typeof scriptedModel>;
 const handlers: Readonly<Record<string, (model: Model, options: Options) => (user: string) => Promise<Response>>> = {
   agentHandler(model, options) {
@@ -64,7 +64,7 @@ describe.each(Object.entries(handlers))('%s', (_, create) => {
     const chunks = new Subject<Chunk>();
     const ask = create(
       scriptedModel(() => chunks),
-      { ...owned, maxRunsPerOwner: 2 },
+      { ...owned, limits: { maxRunsPerOwner: 2 } },
     );
     const answered = await Promise.all([ask('ann'), ask('ann'), ask('ann')]);
     expect(answered.map(({ status }) => status).sort()).toEqual([200, 200, 429]);
@@ -80,7 +80,7 @@ describe.each(Object.entries(handlers))('%s', (_, create) => {
 
   it('refuses a run of an owner whose budget is used up', async () => {
     const model = scriptedModel(() => withUsage({ input: 8, output: 2 }));
-    const ask = create(model, { ...owned, budget: { tokens: 15, window: 60_000 } });
+    const ask = create(model, { ...owned, limits: { budget: { tokens: 15, window: 60_000 } } });
     const statuses = [];
     for (let n = 0; n < 3; n++) {
       const response = await ask('ann');
@@ -195,7 +195,7 @@ describe('a long conversation', () => {
 
   it('is refused with 413 if the store has more of it than allowed, before the model is asked', async () => {
     const model = scriptedModel(() => ['x'.repeat(600)]);
-    const handler = ending(agentHandler(createAgent({ model }), { maxHistoryBytes: 2000 }));
+    const handler = ending(agentHandler(createAgent({ model }), { limits: { maxHistoryBytes: 2000 } }));
     const ids = [newId(), newId(), newId()];
     for (const id of ids) await (await post(handler, { input: 'Hi' }, { 'x-run-id': id })).text();
     const history = ids.map((id) => ({ id, input: [] }));

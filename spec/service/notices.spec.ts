@@ -77,7 +77,7 @@ describe('a client that changes the arguments of a call', () => {
     [false, 400, []],
   ])('agentHandler with allowEdits %s answers %i', async (allowEdits, status, expected) => {
     const { headers } = protocols.agentHandler;
-    const url = await serve(agentHandler(agent(), { allowEdits }));
+    const url = await serve(agentHandler(agent(), { browser: { allowEdits } }));
     const resume = crypto.randomUUID();
     await (await send(url, { input: 'Pay.' }, { ...headers(), 'x-run-id': resume })).text();
     const decide = (decision: object) => send(url, { resume, decisions: { c1: decision } }, headers());
@@ -91,7 +91,7 @@ describe('a client that changes the arguments of a call', () => {
 
   it('agentHandler with allowEdits false refuses all decisions if one changes its call', async () => {
     const { headers } = protocols.agentHandler;
-    const url = await serve(agentHandler(agent(), { allowEdits: false }));
+    const url = await serve(agentHandler(agent(), { browser: { allowEdits: false } }));
     const resume = crypto.randomUUID();
     await (await send(url, { input: 'Pay.' }, { ...headers(), 'x-run-id': resume })).text();
     const decisions = { c1: { approve: true, arguments: { amount: 900 } }, c2: { approve: true } };
@@ -104,7 +104,7 @@ describe('a client that changes the arguments of a call', () => {
     [false, 400, []],
   ])('agUiHandler with allowEdits %s answers %i', async (allowEdits, status, expected) => {
     const { headers } = protocols.agUiHandler;
-    const url = await serve(agUiHandler(agent, { allowEdits }));
+    const url = await serve(agUiHandler(agent, { browser: { allowEdits } }));
     const request = { threadId: 't', runId: 'r', messages: [{ id: 'm', role: 'user', content: 'Pay.' }] };
     const first = await (await send(url, request, headers())).text();
     expect(first.includes('editedArgs')).toBe(allowEdits !== false);

@@ -90,7 +90,7 @@ describe('the data of an owner', () => {
         next: asked % 2 ? 'n' : undefined,
       });
     };
-    const { ownerData } = createOwnerData({ ...store, list }, undefined, () => EMPTY);
+    const ownerData = createOwnerData({ ...store, list }, undefined, () => EMPTY);
     const exports = ownerData.exportData('ann');
     for (let times = 0; times < 2; times++) {
       asked = 0;
@@ -155,7 +155,7 @@ describe('the data of an owner: chats', () => {
   it('are exported after the runs, and deleted; those of others stay', () => {
     const [store, chats] = [mapStore(), createChats()];
     observe(store.put({ id: 'r', owner: 'ann', state: 'ended', updated: 0, attempt: 1, input: [] }, 0));
-    const { ownerData } = createOwnerData(store, chats, never);
+    const ownerData = createOwnerData(store, chats, never);
     const entries = observe(ownerData.exportData('ann')).values.map(({ type, record }) => `${type} ${record.id}`);
     expect([entries[0], ...entries.slice(1).sort()]).toEqual(['run r', 'chat a', 'chat c']);
     expect(observe(ownerData.deleteData('ann'))).toMatchObject({ values: [], error: undefined, completed: true });
@@ -166,14 +166,14 @@ describe('the data of an owner: chats', () => {
   it('that are deleted while they are read are omitted', () => {
     const chats = createChats();
     const get: ChatStore['get'] = (id) => (id === 'a' ? of(undefined) : chats.get(id));
-    const { ownerData } = createOwnerData(mapStore(), { ...chats, get }, never);
+    const ownerData = createOwnerData(mapStore(), { ...chats, get }, never);
     expect(observe(ownerData.exportData('ann')).values).toEqual([{ type: 'chat', record: chat('c', 'ann') }]);
   });
 
   it('that return again and again are reported', () => {
     let rounds = 0;
     const list: ChatStore['list'] = () => of({ records: [{ ...chat('a', 'ann'), version: ++rounds }] });
-    const { ownerData } = createOwnerData(mapStore(), { ...createChats(), list, delete: () => of(true) }, never);
+    const ownerData = createOwnerData(mapStore(), { ...createChats(), list, delete: () => of(true) }, never);
     expect(String(observe(ownerData.deleteData('ann')).error)).toContain('new data after 10 rounds');
     expect(rounds).toBe(11);
   });

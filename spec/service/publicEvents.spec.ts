@@ -73,7 +73,7 @@ describe.each(protocolNames)('%s with a hostile gateway', (name) => {
   it('sends the texts of the errors of tools if `exposeToolErrors` says so', async () => {
     const { model } = await gateway(calling, answering);
     const agent = createAgent({ model, tools: [query] });
-    const url = await serve(protocol.handler(agent, { exposeToolErrors: true }));
+    const url = await serve(protocol.handler(agent, { browser: { exposeToolErrors: true } }));
     expect(await (await ask(url, protocol)).text()).toContain('postgres://admin:LEAK');
   });
 
@@ -129,7 +129,7 @@ describe('agentHandler, which sends a run again from its record', () => {
   it('describes the failure in the replay as in the run', async () => {
     const { model } = await gateway(frame({ content: 'Half' }) + `data: ${providerError}\n\n`);
     const describeError = () => ({ code: 'own', message: 'Own words.', ticket: 7 });
-    const bodies = await replayed(agentHandler(createAgent({ model }), { keep: 0, describeError }));
+    const bodies = await replayed(agentHandler(createAgent({ model }), { keep: 0, browser: { describeError } }));
     for (const body of bodies) expect(body).toContain('{"code":"own","message":"Own words.","ticket":7}');
   });
 });

@@ -92,7 +92,7 @@ function openService(seed: number) {
     checkpoints: true,
     context: (request) => request.headers.get('x-user') ?? '',
     owner: (user) => user,
-    maxRunsPerOwner: 1,
+    limits: { maxRunsPerOwner: 1 },
   });
   return { handler, records: records.records, paid, faults };
 }

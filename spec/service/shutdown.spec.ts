@@ -3,9 +3,11 @@ import { defer, delay, dematerialize, map, materialize, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { tool } from '../../lib/core/tool.js';
-import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import { createService } from '../../lib/service/service.js';
 import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { protocolNames, protocols, startRequest } from '../support/services.js';
+import type { ServiceProtocol } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
 import { inVirtualTime } from '../support/virtualTime.js';
 
@@ -34,7 +36,9 @@ const tools = [
   tool({ name: 'pay', description: 'P.', needsApproval: true, execute: () => 'ok' }),
 ];
 
-async function walk(how: 'finish' | 'stop' | 'abandon', isShared: boolean, state: State): Promise<readonly string[]> {
+type How = 'finish' | 'stop' | 'abandon';
+
+async function walk(how: How, isShared: boolean, state: State, protocol: ServiceProtocol): Promise<readonly string[]> {
   const seen = { isClosed: false, late: new Set<string>() };
   const slow = (port: object, times: Record<string, number | undefined>) =>
     Object.fromEntries(
@@ -51,28 +55,23 @@ async function walk(how: 'finish' | 'stop' | 'abandon', isShared: boolean, state
       ]),
     );
   const { put, read, append, script, isEarly = false } = state;
-  const handler = agentHandler(
-    createAgent({ tools, model: scriptedModel(({ messages }) => (messages.length > 1 ? ['Done.'] : [...script])) }),
-    {
-      store: { ...mapStore(), ...slow(mapStore(), { put }) },
-      log: { ...memoryLog(), ...slow(memoryLog(), { read, append, end: append }), isShared },
-      checkpoints: true,
-    },
-  );
-  const post = (id: string, input: string) =>
-    handler(
-      new Request('http://service.test/', {
-        method: 'POST',
-        headers: { 'x-run-id': id, 'content-type': 'application/json' },
-        body: JSON.stringify({ input }),
-      }),
-    );
-  const opening = post(crypto.randomUUID(), 'Hi');
+  const service = createService({
+    agent: createAgent({
+      tools,
+      model: scriptedModel(({ messages }) => (messages.length > 1 ? ['Done.'] : [...script])),
+    }),
+    store: { ...mapStore(), ...slow(mapStore(), { put }) },
+    log: { ...memoryLog(), ...slow(memoryLog(), { read, append, end: append }), isShared },
+    checkpoints: true,
+  });
+  const handler = protocol.over(service);
+  const post = () => handler(startRequest(protocol));
+  const opening = post();
   await after(isEarly ? 1000 : (put ?? 0) + 1000, undefined);
   const ended = new Promise<string>((resolve) =>
-    handler.shutdown(how).subscribe({ complete: () => resolve('complete'), error: () => resolve('failed') }),
+    service.shutdown(how).subscribe({ complete: () => resolve('complete'), error: () => resolve('failed') }),
   );
-  const prompt = await Promise.race([post(crypto.randomUUID(), 'Late'), after(40_000, undefined)]);
+  const prompt = await Promise.race([post(), after(40_000, undefined)]);
   const reading = { isOver: false };
   const text = opening.then((response) => response.text()).then(() => (reading.isOver = true));
   const end = await Promise.race([ended, after(30_000, 'hangs')]);
@@ -89,14 +88,22 @@ async function walk(how: 'finish' | 'stop' | 'abandon', isShared: boolean, state
 }
 
 describe('shutdown x every state of a run', () => {
-  it.each(['finish', 'stop', 'abandon'] as const)(
-    '%s refuses prompts, ends the readers, then completes, and calls no port after that',
-    async (how) => {
+  const cases = protocolNames.flatMap((name) =>
+    (['finish', 'stop', 'abandon'] as const).map((how) => [name, how] as const),
+  );
+
+  it.each(cases)(
+    '%s: %s refuses prompts, ends the readers, then completes, and calls no port after that',
+    async (protocol, how) => {
       const rows = Object.entries(states).flatMap(([name, state]) =>
         [true, false].map((isShared) => ({ name: `${name}, shared log: ${isShared}`, isShared, state })),
       );
       const walked = await inVirtualTime(() =>
-        Promise.all(rows.map(async ({ name, isShared, state }) => [name, await walk(how, isShared, state)] as const)),
+        Promise.all(
+          rows.map(
+            async ({ name, isShared, state }) => [name, await walk(how, isShared, state, protocols[protocol])] as const,
+          ),
+        ),
       );
       expect(walked.filter(([, wrong]) => wrong.length > 0)).toEqual([]);
     },

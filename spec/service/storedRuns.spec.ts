@@ -175,7 +175,7 @@ describe('agentHandler: messages to runs', () => {
   });
 
   it.each(['maxBodyBytes', 'maxHistoryBytes'])('a negative `%s` is reported with its name', (name) => {
-    expect(() => serve([], { [name]: -1 })).toThrow(name);
+    expect(() => serve([], { limits: { [name]: -1 } })).toThrow(name);
   });
 });
 

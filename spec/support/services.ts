@@ -7,12 +7,13 @@ import type { Tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import type { HandledAgent } from '../../lib/service/handledAgent.js';
 import { nodeListener } from '../../lib/service/http/nodeListener.js';
+import type { Service } from '../../lib/service/service.js';
 import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
 
 export type Handler = (request: Request) => Promise<Response>;
 
 /** The options that the three handlers share. */
-export type SharedOptions = Omit<ServiceOptions<unknown>, 'owner'> & {
+export type SharedOptions = Omit<ServiceOptions, 'owner' | 'context'> & {
   readonly context?: (request: Request) => unknown;
   readonly owner?: (context: unknown) => string;
   /** The tools of the agent, for `uiChatHandler`. */
@@ -21,6 +22,8 @@ export type SharedOptions = Omit<ServiceOptions<unknown>, 'owner'> & {
 
 /** One of the protocols of a service: how to create its handler, and a request that starts a run. */
 export interface ServiceProtocol {
+  /** The handler of a service that has other protocols too. */
+  readonly over: <C>(service: Service<C>) => Handler;
   readonly handler: (agent: HandledAgent, options?: SharedOptions) => Handler;
   readonly body: (text: string) => unknown;
   readonly headers: () => Readonly<Record<string, string>>;
@@ -30,16 +33,19 @@ const json = { 'content-type': 'application/json' };
 
 const all = {
   agentHandler: {
+    over: (service) => agentHandler(service),
     handler: (agent, options) => agentHandler(agent, options),
     body: (input) => ({ input }),
     headers: () => ({ ...json, 'x-run-id': crypto.randomUUID() }),
   },
   agUiHandler: {
+    over: (service) => agUiHandler(service),
     handler: (agent, options) => agUiHandler(() => agent, options),
     body: (content) => ({ threadId: 't', runId: 'r', messages: [{ id: 'm', role: 'user', content }] }),
     headers: () => json,
   },
   uiChatHandler: {
+    over: (service) => uiChatHandler(service, { grace: 60_000 }),
     handler: (agent, options) => uiChatHandler(agent as HandledAgent<undefined>, options as object),
     body: (text) => ({ id: 'chat', messages: [{ id: 'm', role: 'user', parts: [{ type: 'text', text }] }] }),
     headers: () => json,
@@ -82,6 +88,18 @@ export function shutDown(handler: object): void {
   const { shutdown } = handler as Partial<ReturnType<typeof agentHandler>>;
   shutdown?.('abandon').subscribe();
 }
+
+/** A request that starts a run. */
+export const startRequest = (
+  { body, headers }: ServiceProtocol,
+  more: Readonly<Record<string, string>> = {},
+  text = 'Hi',
+): Request =>
+  new Request('http://service.test/api/chat', {
+    method: 'POST',
+    headers: { ...headers(), ...more },
+    body: JSON.stringify(body(text)),
+  });
 
 /** Sends a request that starts a run. */
 export const ask = (

@@ -1,39 +1,33 @@
-import { catchError, concatMap, defer, map, NEVER, of, tap, throwError } from 'rxjs';
-import type { Observable, ObservableInput } from 'rxjs';
+import { catchError, concatMap, map, of, tap, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { tryParseJson } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
-import type { OwnerData } from '../ownerData.js';
-import { RequestError, requireJson, requireName } from '../http/requestError.js';
-import { publicEvents } from '../publicEvents.js';
-import { createService } from '../service.js';
+import type { RunAgentInput } from '../../transport/agUi/protocol.js';
+import { randomId } from '../../transport/randomId.js';
 import type { HandledAgent } from '../handledAgent.js';
+import { RequestError, requireJson, requireName } from '../http/requestError.js';
+import { Kernel, kernelOf } from '../kernel.js';
 import { estimateSize } from '../runs/estimateSize.js';
 import type { Client } from '../runs/runAccess.js';
-import type { EdgeOptions, LimitOptions, ServiceOptions } from '../serviceOptions.js';
+import type { AgentHandler, Service } from '../service.js';
+import type { ServiceOptions } from '../serviceOptions.js';
 import { agUiResponse } from './agUiResponse.js';
 import type { AgUiResponseOptions } from './agUiResponse.js';
-import type { RunAgentInput } from '../../transport/agUi/protocol.js';
 import { AgUiRequestError, clientTools, readAgUiRequest } from './request.js';
-import { agUiRun } from './runAgUi.js';
-import type { AgUiRunOptions } from './runAgUi.js';
+import type { HistoryOptions } from './request.js';
+import { agUiRun, threadRecordId } from './runAgUi.js';
 
-/** A handler of the requests of AG-UI clients. */
-export interface AgUiHandler extends OwnerData {
-  (request: Request): Promise<Response>;
-}
+export interface AgUiProtocolOptions
+  extends Pick<AgUiResponseOptions, 'clientTools' | 'describeCall' | 'headers' | 'heartbeat'>, HistoryOptions {}
 
-/** Options of `agUiHandler`. `C` is the type of the user's own value for tools. */
-export interface AgUiHandlerOptions<C = unknown>
-  extends
-    AgUiResponseOptions,
-    AgUiRunOptions,
-    Pick<ServiceOptions<C>, 'store' | 'owner' | LimitOptions | 'heartbeat' | 'onError' | EdgeOptions> {
-  /**
-   * Identifies the client: returns the option `context` of the run. If it throws, the request is answered with 403.
-   * Default: every request is allowed, and the context is undefined.
-   */
-  readonly context?: ((request: Request) => C | ObservableInput<C>) | undefined;
-}
+/** Options of `agUiHandler` in its short form. `C` is the type of the user's own value for tools. */
+export interface AgUiHandlerOptions<C = unknown> extends ServiceOptions<C>, AgUiProtocolOptions {}
+
+type AgentFor<C> = (tools: readonly Tool[], request: RunAgentInput) => HandledAgent<C>;
+
+const MAX_BODY_BYTES = 1_000_000;
+/** A client cannot join a run again, so closing the connection stops it. */
+const UNJOINED = { grace: 0, keep: 0 };
 
 /**
  * Creates the service of an AG-UI client (CopilotKit, `HttpAgent`): a function from a web `Request` to a `Response`
@@ -42,76 +36,72 @@ export interface AgUiHandlerOptions<C = unknown>
  * <span class="informal">An agent at a URL, for every front end that speaks AG-UI.</span>
  *
  * Each request is a run. It has the tools of its client, so the agent is created per request, which costs nothing: an
- * agent has no state. Closing the connection (`HttpAgent.abortRun`) aborts the model's request and the running tools. A
- * run that waits for an approval, or for a tool of the client, is stored with its checkpoint, and the request with the
- * answers resumes it. The client chooses the id of its thread. The threads of different owners are separate.
+ * agent has no state. Closing the connection (`HttpAgent.abortRun`) stops the run: it aborts the model's request and
+ * the running tools. A run that waits for an approval, or for a tool of the client, is stored with its checkpoint, and
+ * the request with the answers resumes it. The client chooses the id of its thread. The threads of different owners are
+ * separate.
  *
  * ```ts
- * const handler = agUiHandler((tools) => createAgent({ model, tools: [...ownTools, ...tools] }));
+ * const service = createService({ agent: (tools) => createAgent({ model, tools: [...ownTools, ...tools] }) });
+ * const handler = agUiHandler(service);
  * ```
  *
- * @param agentFor Creates the agent of a request, with the tools that its client executes. The state and the properties
- * in the request are not trusted: the client writes them.
- * @param options `context` and `owner` (default: every request is allowed, and all users are one owner), `store`
- * (default: in memory), `allowedHosts` and `allowedOrigins` (default: any), `allowFileUrl` (default: https),
- * `instructions` (default: `user`), `clientTools` (default: none), `maxBodyBytes` (default: 1000000), `heartbeat` in
- * milliseconds (default: 15000), `headers`, `describeCall`, `describeError`, `onError`.
- * `maxRunsPerOwner` is 100 by default, and `budget` of an owner unlimited.
+ * @param service What `createService` returns; its agent is a function, if it is to have the tools of its client. The
+ * short form takes such a function, which also receives the request: its state and its properties are not trusted,
+ * since the client writes them.
+ * @param options `instructions` (default: `user`), `clientTools` (default: none), `describeCall`, `heartbeat` in
+ * milliseconds (default: 15000), `headers`; in the short form also those of `createService`.
  * @returns The handler. It answers 400, 403, 405, 408, 413, 415, 421, 429 or 503 if the request is not valid or cannot
  * be served; the Promise does not reject.
  */
-export function agUiHandler<C = unknown>(
-  agentFor: (tools: readonly Tool[], request: RunAgentInput) => HandledAgent<C>,
-  given: AgUiHandlerOptions<C> = {},
-): AgUiHandler {
-  const service = createService<C>(given, 1_000_000);
-  const options = { ...given, onError: service.onError };
-
-  const run = (input: RunAgentInput, client: Client<C>): Observable<Response> => {
-    const events = defer(() => agUiRun(service, agentFor(clientTools(input), input), input, client, options));
-    const { owner, context } = client;
-    const size = estimateSize(input);
-    return service.admit(owner, service.held.admit(owner, size, events)).pipe(
-      map((start) => {
-        const shown = start({ stop: NEVER, cancel: NEVER, prompts: NEVER }).pipe(
-          service.count(owner),
-          service.held.count(owner, () => size),
-          service.reportResult(context),
-          publicEvents(options),
-        );
-        return agUiResponse(shown, input, options);
-      }),
-      catchError((thrown: unknown) => {
-        if (thrown instanceof RequestError) throw thrown;
-        return of(
-          agUiResponse(
-            throwError(() => thrown),
-            input,
-            options,
-          ),
-        ); // a failed run, for AG-UI
-      }),
-    );
-  };
-  const answer = (request: Request): Observable<Response> => {
+export function agUiHandler<C = undefined>(service: Service<C>, options?: AgUiProtocolOptions): AgentHandler;
+export function agUiHandler<C = unknown>(agentFor: AgentFor<C>, options?: AgUiHandlerOptions<C>): AgentHandler;
+export function agUiHandler<C>(given: Service<C> | AgentFor<C>, options: AgUiHandlerOptions<C> = {}): AgentHandler {
+  const isShort = typeof given === 'function';
+  const kernel = isShort ? new Kernel(options) : kernelOf(given, options);
+  const agentFor: AgentFor<C> = isShort ? given : (tools) => kernel.agentFor(tools);
+  return kernel.handler((request) => {
     if (request.method !== 'POST') throw new RequestError(405, 'Send POST.', { allow: 'POST' });
     requireJson(request);
-    return service.authorize(options.context && (() => options.context?.(request) as C)).pipe(
+    return kernel.access.authorize(request).pipe(
       concatMap((client) =>
-        service.readBody(request).pipe(
+        kernel.readBody(request, MAX_BODY_BYTES).pipe(
           map((body) => readAgUiRequest(tryParseJson(body))),
           tap(({ threadId, runId }) => [threadId, runId].forEach(requireName)),
-          concatMap((input) => run(input, client)),
+          concatMap((input) => answerRun(kernel, agentFor, input, client, options)),
         ),
       ),
     );
-  };
-  /** An incomplete body makes the request invalid. */
-  const fail = (thrown: unknown): Response => {
-    const { status = 400, headers = {} } = thrown instanceof RequestError ? thrown : {};
-    const isOurs = thrown instanceof RequestError || thrown instanceof AgUiRequestError;
-    const message = isOurs ? thrown.message : 'The request could not be read.';
-    return Response.json({ error: { message } }, { status, headers });
-  };
-  return Object.assign(service.handler(answer, fail), service.ownerData);
+  }, fail);
+}
+
+function answerRun<C>(
+  kernel: Kernel<C>,
+  agentFor: AgentFor<C>,
+  input: RunAgentInput,
+  client: Client<C>,
+  protocol: AgUiProtocolOptions,
+): Observable<Response> {
+  const { browser, onError } = kernel;
+  const options = { ...browser, ...protocol, onError };
+  const lockId = threadRecordId(client.owner, input.threadId);
+  return kernel
+    .register({ ...client, ...UNJOINED, id: randomId(), lockId, bytes: estimateSize(input) }, () =>
+      agUiRun(kernel, agentFor(clientTools(input), input), input, client, options),
+    )
+    .pipe(
+      catchError((thrown: unknown) => {
+        if (thrown instanceof RequestError) throw thrown;
+        return of(throwError(() => thrown)); // a failed run, for AG-UI
+      }),
+      map((run) => agUiResponse(run, input, options)),
+    );
+}
+
+/** An incomplete body makes the request invalid. */
+function fail(thrown: unknown): Response {
+  const { status = 400, headers = {} } = thrown instanceof RequestError ? thrown : {};
+  const isOurs = thrown instanceof RequestError || thrown instanceof AgUiRequestError;
+  const message = isOurs ? thrown.message : 'The request could not be read.';
+  return Response.json({ error: { message } }, { status, headers });
 }

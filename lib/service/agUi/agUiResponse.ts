@@ -7,7 +7,6 @@ import { AgUiEncoder } from './encoder.js';
 import type { AgUiRun, ToAgUiOptions } from './encoder.js';
 import type { AgUiEvent } from '../../transport/agUi/protocol.js';
 
-/** Options of `agUiResponse`. */
 export interface AgUiResponseOptions extends ToAgUiOptions, Pick<ServerSentEventsOptions, 'heartbeat'> {
   /** More headers of the response. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;

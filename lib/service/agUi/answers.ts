@@ -5,7 +5,6 @@ import { fromToolMessage } from '../../transport/agUi/messages.js';
 import type { AgUiResume, RunAgentInput } from '../../transport/agUi/protocol.js';
 import { AgUiRequestError } from './request.js';
 
-/** Reads the answers of a request to the calls that wait. */
 export function readAnswers(
   { messages, resume = [] }: Pick<RunAgentInput, 'messages' | 'resume'>,
   waiting: readonly WaitingCall[],

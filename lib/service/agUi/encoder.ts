@@ -16,7 +16,6 @@ import { Subagents } from './subagents.js';
 import { AG_UI_VERSION, turnsMark } from '../../transport/agUi/marks.js';
 import type { AgUiEvent, RunAgentInput } from '../../transport/agUi/protocol.js';
 
-/** Options of `toAgUi`. */
 export interface ToAgUiOptions extends OutcomeOptions, Pick<ServerSentEventsOptions, 'describeError' | 'onError'> {}
 
 /** The fields of a request that `toAgUi` needs. */
@@ -26,7 +25,6 @@ export type AgUiRun = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
 /** Converts the events of one run. Each method returns the AG-UI events to send. */
 export class AgUiEncoder {
   private readonly messages: MessageEncoder;
-  /** The arguments of the calls of this run. */
   private readonly callArguments = new Map<string, JsonObject>();
   private readonly subagents = new Subagents();
   private hasFinished = false;

@@ -8,7 +8,6 @@ import { argumentsText, parseArguments, resultContent, resultMetadata } from '..
 import type { AgUiEvent, AgUiMessage } from '../../transport/agUi/protocol.js';
 import { Transcript } from './transcript.js';
 
-/** A call whose arguments are still arriving. */
 interface ArrivingCall {
   id?: string | undefined;
   name?: string | undefined;
@@ -21,12 +20,9 @@ interface ArrivingCall {
 export class MessageEncoder {
   private sent: AgUiEvent[] = [];
   private messageCount = 0;
-  /** The ids of the open text and of the open reasoning. */
   private text: string | undefined;
   private reasoning: string | undefined;
-  /** The assistant message to which calls belong. */
   private parent: string | undefined;
-  /** The calls whose arguments are still arriving, by their index in the turn. */
   private arriving = new Map<number | string, ArrivingCall>();
   /** The calls of this run that have no result. A client assumes that it has to answer them. */
   private readonly unanswered = new Set<string>();
@@ -107,7 +103,6 @@ export class MessageEncoder {
     this.send({ type: 'TOOL_CALL_RESULT', messageId, toolCallId: part.id, content, ...resultMetadata(part) });
   }
 
-  /** Adds a message that the user sent during the run. */
   addPrompt(delta: string): void {
     const messageId = this.newId();
     this.send({ type: 'TEXT_MESSAGE_START', messageId, role: 'user' });
@@ -153,7 +148,6 @@ export class MessageEncoder {
     this.sent.push(event);
   }
 
-  /** Returns the events that were sent since the last call. */
   takeSent(): readonly AgUiEvent[] {
     const { sent } = this;
     this.sent = [];

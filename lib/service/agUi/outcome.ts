@@ -3,7 +3,7 @@ import type { RunResult } from '../../core/event.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
-import type { EditOptions } from '../http/argumentEdits.js';
+import type { EditOptions } from '../http/requestRules.js';
 import type {
   AgUiInterrupt,
   AgUiUsage,
@@ -12,7 +12,6 @@ import type {
   RunOutcome,
 } from '../../transport/agUi/protocol.js';
 
-/** Options that describe a run that waits. */
 export interface OutcomeOptions extends EditOptions {
   /**
    * The names of the agent's own tools without `execute`. The client answers their calls, like calls of the tools in
@@ -26,7 +25,6 @@ export interface OutcomeOptions extends EditOptions {
   readonly describeCall?: ((call: WaitingCall) => Partial<Omit<AgUiInterrupt, 'id' | 'toolCallId'>>) | undefined;
 }
 
-/** Creates the event for the end of a run. */
 export function finishedEvent(
   { threadId, runId, tools = [] }: Pick<RunAgentInput, 'threadId' | 'runId'> & Partial<Pick<RunAgentInput, 'tools'>>,
   result: RunResult,

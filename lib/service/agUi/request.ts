@@ -110,7 +110,6 @@ const isEmpty = (schema: JsonObject | undefined): schema is undefined =>
 /** Omits the fields by which Rivulet would take the client's JSON for a schema library or a validation function. */
 const plainSchema = (schema: JsonObject): JsonObject => ({ type: 'object', ...omit(schema, '~standard', 'validate') });
 
-/** Options of `historyOf`. */
 export interface HistoryOptions {
   /**
    * The role of the client's instructions: messages with the role `system` or `developer`, and `context`. `user`: the

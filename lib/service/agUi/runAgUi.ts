@@ -1,21 +1,19 @@
-import { asyncScheduler, concat, concatMap, defer, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
+import { asyncScheduler, concat, concatMap, defer, EMPTY, filter, ignoreElements, NEVER, of, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isMessage, isResult } from '../../core/eventGuards.js';
 import { asArray } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
-import type { RunControls } from '../runs/createRuns.js';
+import type { ExecutedRun } from '../runs/executeRun.js';
 import { writeFirst } from '../runs/writeFirst.js';
-import { rejectForbiddenEdits } from '../http/argumentEdits.js';
-import { requireFileUrls } from '../http/fileUrls.js';
-import type { FileUrlOptions } from '../http/fileUrls.js';
+import { rejectForbiddenEdits, requireFileUrls } from '../http/requestRules.js';
+import type { FileUrlOptions } from '../http/requestRules.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { namedId, RequestError } from '../http/requestError.js';
-import { createService } from '../service.js';
+import { Kernel } from '../kernel.js';
 import type { HandledAgent } from '../handledAgent.js';
 import type { Client } from '../runs/runAccess.js';
-import type { Service } from '../service.js';
 import { readAnswers } from './answers.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
 import type { OutcomeOptions } from './outcome.js';
@@ -23,11 +21,9 @@ import type { AgUiMessage, RunAgentInput } from '../../transport/agUi/protocol.j
 import { AgUiRequestError, historyOf } from './request.js';
 import type { HistoryOptions } from './request.js';
 
-/** Options of a run for an AG-UI client. */
 export interface AgUiRunOptions
   extends Pick<OutcomeOptions, 'clientTools' | 'allowEdits'>, HistoryOptions, FileUrlOptions {}
 
-/** Options of `runAgUi`. */
 export interface RunAgUiOptions<C = unknown> extends AgUiRunOptions {
   /** Where the runs that wait for an approval or a result are stored. Default: no run can be resumed. */
   readonly store?: RunStore | undefined;
@@ -63,32 +59,33 @@ export function runAgUi<C>(
   request: RunAgentInput,
   { store, owner = '', context, stop = NEVER, ...options }: RunAgUiOptions<C> = {},
 ): Observable<StreamEvent> {
-  return defer(() =>
-    agUiRun(createService<C>({ store }, 0), agent, request, { owner, context: context as C }, options),
-  ).pipe(concatMap((events) => events({ stop, cancel: NEVER, prompts: NEVER })));
+  return defer(() => agUiRun(new Kernel<C>({ store }), agent, request, { owner, context: context as C }, options)).pipe(
+    concatMap((events) => events({ stop, cancel: NEVER, prompts: NEVER })),
+  );
 }
+
+export const threadRecordId = (owner: string, threadId: string): string => namedId('thread', owner, threadId);
 
 /** Starts or resumes the run of a request. Emits a function that returns its events, after taking the checkpoint. */
 export function agUiRun<C>(
-  service: Service<C>,
+  kernel: Kernel<C>,
   agent: HandledAgent<C>,
   request: RunAgentInput,
   client: Client<C>,
   options: AgUiRunOptions,
-): Observable<(controls: RunControls) => Observable<StreamEvent>> {
+): Observable<ExecutedRun> {
   const { owner, context } = client;
   const history = historyOf(request, options);
   requireFileUrls(history, options);
-  const id = namedId('thread', owner, request.threadId);
+  const id = threadRecordId(owner, request.threadId);
   const clientTools = new Set([...request.tools.map(({ name }) => name), ...(options.clientTools ?? [])]);
   const prompts = request.messages.filter(({ role, id }) => role === 'user' && id !== '');
   const protocol = { clientTools: [...clientTools], prompts: prompts.map((prompt) => prompt.id) };
 
-  /** Writes the record of the thread, with the checkpoint of a run that waits. */
   const save = (checkpoint: Checkpoint | undefined): Observable<never> =>
-    service
+    kernel.access
       .update(id, owner, (record): RunRecord | undefined => {
-        if (record && service.executor.locate(record) !== 'nowhere') return undefined; // a run that was resumed
+        if (record && kernel.executor.locate(record) !== 'nowhere') return undefined; // a run that was resumed
         const before = record ?? { id, owner, attempt: 1, input: [] };
         const state = checkpoint ? 'waiting' : 'ended';
         return { ...before, state, updated: asyncScheduler.now(), executor: undefined, checkpoint, protocol };
@@ -99,8 +96,11 @@ export function agUiRun<C>(
         }),
         ignoreElements(),
       );
-  const start = (controls: RunControls) =>
-    agent.stream([], { fragments: true, context, ...controls, history }).pipe(
+  const start: ExecutedRun = (controls, opened = EMPTY) =>
+    concat(
+      opened,
+      defer(() => agent.stream([], { fragments: true, context, ...controls, history })),
+    ).pipe(
       // The checkpoint is written first: the client may answer as soon as it receives the end of the run.
       writeFirst((event) => (isResult(event) && event.result.checkpoint ? save(event.result.checkpoint) : undefined)),
     );
@@ -112,9 +112,10 @@ export function agUiRun<C>(
     requireFileUrls(answers?.results, options);
     if (!answers) return concat(save(undefined), of(start));
     const prompts = newPrompts(request, asArray(stored.record.protocol?.['prompts']));
-    return service.executor.execute({
+    return kernel.executor.execute({
       record: { ...stored.record, checkpoint: undefined },
       stored,
+      checkpoints: false,
       restores: true,
       ended: () => ({ result: undefined, protocol }), // the client has it
       events: (controls) =>
@@ -130,12 +131,12 @@ export function agUiRun<C>(
     });
   };
 
-  return service.locked(id, client, () =>
-    service.find(id, owner).pipe(
+  return kernel.locked(id, client, () =>
+    kernel.access.find(id, owner).pipe(
       concatMap((stored) => {
         const { state, checkpoint } = stored?.record ?? {};
         if (stored && state === 'waiting' && checkpoint) return resume(stored, checkpoint);
-        const place = stored ? service.executor.locate(stored.record) : 'nowhere';
+        const place = stored ? kernel.executor.locate(stored.record) : 'nowhere';
         const isAnswer = request.resume !== undefined && request.resume.length > 0;
         if (place === 'elsewhere' || (place === 'here' && !isAnswer)) throw threadIsBusy();
         if (!isAnswer) return of(start);

@@ -12,14 +12,12 @@ export class Subagents {
   /** The ids of the runs that have not ended, outer ones first. */
   private readonly open = new Set<string>();
 
-  /** Returns what a nested event begins or ends. */
   addNested({ id, name, event }: NestedEvent, parent?: string): readonly SubagentEvent[] {
     const subagentRunId = parent === undefined ? id : nestedId(parent, id);
     const started = this.start(subagentRunId, name, id, parent);
     return [...started, ...this.inner(event, subagentRunId)];
   }
 
-  /** Returns the end of the sub-agent of a call. */
   addResult({ id, error }: ToolResultEvent, parent?: string): readonly SubagentEvent[] {
     const subagentRunId = parent === undefined ? id : nestedId(parent, id);
     if (!this.open.delete(subagentRunId)) return [];

@@ -24,7 +24,6 @@ export class Transcript {
       .map((message) => ({ message, turn: 0, calls: new Map() }));
   }
 
-  /** Applies an event to the messages, as the client does. */
   apply(event: AgUiEvent): void {
     switch (event.type) {
       case 'TEXT_MESSAGE_START':
@@ -53,12 +52,10 @@ export class Transcript {
     }
   }
 
-  /** The arguments of a call so far. */
   argumentsOf(callId: string): string {
     return this.entryWithCall(callId)?.calls.get(callId)?.text.toString() ?? '';
   }
 
-  /** Replaces the name and the arguments of a call. */
   setCall(callId: string, name: string, args: string): void {
     const text = new StringBuilder();
     text.add(args);
@@ -82,7 +79,6 @@ export class Transcript {
     this.entries = kept;
   }
 
-  /** Returns all messages, complete. */
   snapshot(): readonly AgUiMessage[] {
     return this.entries.map(({ message, text, calls }) => {
       if (message.role === 'assistant' && calls.size > 0) {
@@ -123,6 +119,5 @@ export class Transcript {
   }
 }
 
-/** Whether a message has a call: one of this run, or of the request. */
 const hasCall = ({ message, calls }: Entry, id: string): boolean =>
   calls.has(id) || (message.role === 'assistant' && (message.toolCalls?.some((call) => call.id === id) ?? false));

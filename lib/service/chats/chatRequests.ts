@@ -3,12 +3,9 @@ import type { JsonObject } from '../../core/json/json.js';
 import { RequestError } from '../http/requestError.js';
 import { isUnguessable } from '../../transport/randomId.js';
 
-/** The longest title, in characters. */
 const MAX_TITLE_LENGTH = 200;
-/** The longest title that is made of a prompt, in characters. */
 const DEFAULT_TITLE_LENGTH = 80;
 
-/** @throws RequestError 400 if it is not a saved conversation. */
 export function readSave(text: string): { readonly version: number; readonly saved: JsonObject } {
   const { version, saved } = objectOrEmpty(tryParseJson(text));
   const isVersion = typeof version === 'number' && Number.isSafeInteger(version) && version >= 0;
@@ -20,7 +17,6 @@ export function readSave(text: string): { readonly version: number; readonly sav
   return { version, saved };
 }
 
-/** @throws RequestError 400 if there is no title. */
 export function readTitle(text: string): string {
   const { title } = objectOrEmpty(tryParseJson(text));
   const read = typeof title === 'string' ? titleFrom(title) : '';
@@ -31,10 +27,8 @@ export function readTitle(text: string): string {
 /** A title as it is kept: one line without control characters. Empty if there is nothing to show. */
 export const titleFrom = (text: string): string => shorten(text, MAX_TITLE_LENGTH);
 
-/** The title of a chat that nobody has named. */
 export const defaultTitle = (prompt: string): string => shorten(prompt, DEFAULT_TITLE_LENGTH) || 'A new chat';
 
-/** The first line of a text that is not empty, with at most this number of characters. */
 function shorten(text: string, length: number): string {
   const line = text.trim().split(/[\r\n]/, 1)[0] ?? '';
   const characters = Array.from(line.replaceAll(/\p{Cc}/gu, ' ').trim()); // no half of a pair of surrogates
@@ -55,7 +49,6 @@ export function promptOf({ exchanges }: JsonObject): string {
     .join('\n');
 }
 
-/** The ids of the runs of a chat. */
 export const runsOf = ({ exchanges }: JsonObject): readonly string[] =>
   (Array.isArray(exchanges) ? exchanges : []).flatMap((exchange) => {
     const { run } = objectOrEmpty(exchange);

@@ -14,21 +14,19 @@ export interface ChatRecord extends Omit<ChatSummary, 'version'> {
 
 export type StoredChat = Stored<ChatRecord>;
 
-/** Stores the chats of a service. */
 export type ChatStore = RecordStore<ChatRecord>;
 
-/** What the chats use of their service. */
 export interface ChatService {
-  /** Reads the body of a request. It fails with a RequestError 413 if it is too large. */
-  readBody(request: Request, maxBytes: number): Observable<string>;
+  readonly store: ChatStore;
   /** Stops and deletes a run of an owner, and the runs that it resumed. */
-  deleteRun(id: string, owner: string): Observable<never>;
+  readonly deleteRun: (id: string, owner: string) => Observable<never>;
   /** Reports an error that the client does not see. */
   readonly onError: (thrown: unknown) => void;
 }
 
 /** The chats of the users of a service: what `keepChats` of `rivulet/service` returns. */
 export interface ServiceChats<C = unknown> {
+  /** Where they are. The service guards it. */
   readonly store: ChatStore;
   /** Answers a request for chats. A RequestError is the answer, too. */
   readonly answer: (request: Request, client: Client<C>, service: ChatService) => Observable<Response>;

@@ -8,27 +8,22 @@ import { isUnguessable } from '../../transport/randomId.js';
 import { RequestError } from './requestError.js';
 import type { RunMessage } from '../ports/runLog.js';
 
-/** Starts a run. */
 export interface StartRequest {
   readonly input: readonly Message[];
   readonly resume?: undefined;
-  /** The runs before it, oldest first. */
   readonly history: readonly EarlierRun[];
 }
 
-/** Joins a run. */
 interface JoinRequest {
   readonly resume?: undefined;
   readonly input?: undefined;
 }
 
-/** Resumes a run that waits. */
 export interface ResumeRequest {
   readonly resume: string;
   readonly answers: CallAnswers;
 }
 
-/** A request of `remoteAgent`. */
 export type AgentRequest = StartRequest | ResumeRequest | JoinRequest;
 
 /**
@@ -53,7 +48,6 @@ function toRequest(body: unknown): AgentRequest {
   return { input: toUserMessages(input), history: toEarlierRuns(history) };
 }
 
-/** Whether a request is for the chats of a user. */
 export const isForChats = ({ method, url }: Request): boolean =>
   ['GET', 'PUT'].includes(method) || new URL(url).searchParams.has('chat');
 

@@ -1,7 +1,8 @@
+import { catchError, defer, firstValueFrom, map, of } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { RequestError } from './requestError.js';
 
-/** Options that say which pages may use a service. */
 export interface GateOptions {
   /**
    * The names of the hosts at which the service can be reached, without ports: `['chat.example.org']`. A request with
@@ -17,17 +18,12 @@ export interface GateOptions {
   readonly allowedOrigins?: readonly string[] | undefined;
 }
 
-/** Which requests are answered at all. */
-export interface Gate {
-  /**
-   * Answers a preflight; undefined for any other request.
-   *
-   * @throws RequestError 421 or 403 if the host or the origin is not allowed.
-   */
-  check(request: Request): Response | undefined;
-  /** Adds the CORS headers for a page of another origin. */
-  admit(request: Request, response: Response): Response;
-}
+/** Answers the requests that may be answered: with what `answer` emits, or what `fail` returns for a thrown value. */
+export type Gate = (
+  request: Request,
+  answer: () => Observable<Response>,
+  fail: (thrown: unknown) => Response,
+) => Promise<Response>;
 
 /**
  * Creates the check of `Host` and `Origin`.
@@ -38,31 +34,41 @@ export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate 
   const hosts = allowedHosts && new Set(allowedHosts.map((name) => name.toLowerCase()));
   const origins = new Set(allowedOrigins?.map(requireOrigin));
   const isChecked = allowedHosts !== undefined || allowedOrigins !== undefined;
-  return {
-    check(request) {
-      const host = hostOf(request);
-      if (hosts && !hosts.has(hostName(host))) throw new RequestError(421, 'This service does not have that name.');
-      const origin = request.headers.get('origin');
-      if (origin === null) return undefined;
-      const isAllowed = origins.has(origin);
-      if (isChecked && !isAllowed && !isOwn(origin, host))
-        throw new RequestError(403, 'Pages of this origin may not use the service.');
-      const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method');
-      return isPreflight && isAllowed
-        ? new Response(null, { status: 204, headers: preflightHeaders(request) })
-        : undefined;
-    },
-    admit(request, response) {
-      if (origins.size === 0) return response;
-      response.headers.append('vary', 'origin');
-      const origin = request.headers.get('origin');
-      if (origin === null || !origins.has(origin)) return response;
-      response.headers.set('access-control-allow-origin', origin);
-      response.headers.set('access-control-allow-credentials', 'true');
-      response.headers.set('access-control-expose-headers', 'retry-after, x-vercel-ai-ui-message-stream');
-      return response;
-    },
+  /** Returns the answer to a preflight; undefined for any other request. */
+  const check = (request: Request): Response | undefined => {
+    const host = hostOf(request);
+    if (hosts && !hosts.has(hostName(host))) throw new RequestError(421, 'This service does not have that name.');
+    const origin = request.headers.get('origin');
+    if (origin === null) return undefined;
+    const isAllowed = origins.has(origin);
+    if (isChecked && !isAllowed && !isOwn(origin, host))
+      throw new RequestError(403, 'Pages of this origin may not use the service.');
+    const isPreflight = request.method === 'OPTIONS' && request.headers.has('access-control-request-method');
+    return isPreflight && isAllowed
+      ? new Response(null, { status: 204, headers: preflightHeaders(request) })
+      : undefined;
   };
+  const admit = ({ headers }: Request, response: Response): Response => {
+    if (origins.size === 0) return response;
+    response.headers.append('vary', 'origin');
+    const origin = headers.get('origin');
+    if (origin === null || !origins.has(origin)) return response;
+    response.headers.set('access-control-allow-origin', origin);
+    response.headers.set('access-control-allow-credentials', 'true');
+    response.headers.set('access-control-expose-headers', 'retry-after, x-vercel-ai-ui-message-stream');
+    return response;
+  };
+  return (request, answer, fail) =>
+    firstValueFrom(
+      defer(() => {
+        const preflight = check(request);
+        return preflight ? of(preflight) : answer();
+      }).pipe(
+        catchError((thrown: unknown) => of(fail(thrown))),
+        map((response) => admit(request, response)),
+      ),
+      { defaultValue: new Response(null, { status: 500 }) }, // a store has emitted nothing
+    );
 }
 
 /** The origin is allowed, so it may send the headers that it asks for: tokens have any name. */
@@ -75,7 +81,6 @@ const preflightHeaders = ({ headers }: Request): Readonly<Record<string, string>
 /** A browser always sends `Host`. A server that has none puts it into the URL. */
 const hostOf = ({ headers, url }: Request): string => (headers.get('host') ?? new URL(url).host).toLowerCase();
 
-/** The name in `name:port`. */
 const hostName = (host: string): string => host.replace(/:\d*$/, '');
 
 /** Whether a page was loaded from the service. A page without an origin (`null`) was not. */

@@ -5,7 +5,6 @@ import { lateBody, RequestError } from './requestError.js';
 /** How long the identification of a client, and the body of a request, may take, in milliseconds. */
 const WORK_TIME = 30_000;
 
-/** Fails with an error if the source emits nothing in time. */
 export const inTime = <T>(late: () => RequestError): MonoTypeOperatorFunction<T> =>
   timeout({ first: WORK_TIME, with: () => throwError(() => late()) });
 

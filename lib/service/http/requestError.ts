@@ -16,15 +16,12 @@ export const elsewhere = () =>
 /** The answer of a process that leaves its runs to another one. */
 export const leaving = () => new RequestError(503, 'This process ends. Ask again.', { 'retry-after': '1' });
 
-/** The answer if the store is late. The client asks again. */
 export const lateStore = () =>
   new RequestError(503, 'The store of the service does not answer. Ask again.', { 'retry-after': '5' });
 
-/** The answer if `context` is late. */
 export const lateContext = () =>
   new RequestError(503, 'The service could not identify the client in time. Ask again.', { 'retry-after': '5' });
 
-/** The answer if the body of a request is late. */
 export const lateBody = () => new RequestError(408, 'The body of the request did not arrive in time. Send it again.');
 
 /** The longest name that a client may choose for a thread, a chat or a message. */

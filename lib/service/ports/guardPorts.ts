@@ -14,7 +14,7 @@ import {
 import { ConfigurationError, RivuletError } from '../../core/errors.js';
 import { isSameJson } from '../../core/json/equal.js';
 import type { RecordStore, StorableRecord } from './recordStore.js';
-import { RunNotFoundError } from './runLog.js';
+import { RunNotFoundError } from '../runs/runErrors.js';
 import type { RunLog } from './runLog.js';
 
 /** How a port is guarded. */
@@ -108,7 +108,7 @@ export function guardStore<R extends StorableRecord>(
 const asJson = (record: StorableRecord): unknown => JSON.parse(JSON.stringify(record));
 
 /** Guards a log, whose `state` shows whether a write whose answer was lost was done. Streams have no time limit. */
-export function guardLog(log: RunLog, options: GuardOptions): RunLog {
+export function guardLog(log: RunLog, options: GuardOptions = {}): RunLog {
   const guard = createGuard(options);
   const report = (thrown: unknown) => {
     if (!(thrown instanceof RivuletError)) options.onError?.(thrown);

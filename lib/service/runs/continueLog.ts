@@ -17,15 +17,9 @@ interface LoggedRun {
 }
 
 /**
- * Continues the log of a run whose process has ended. A record is written before the events that lead to it, so the log
- * may be behind.
- *
- * The turn that was interrupted is voided by a `retract` event. It has the number of the attempt, which tells where the
- * events of the earlier attempts end.
- *
- * @param log A log that the processes share. The run is open for the next attempt.
- * @param record The record before this attempt.
- * @param replay Returns the events that the log does not have.
+ * Continues the log of a run whose process has ended: a record is written before the events that lead to it, so the log
+ * may be behind. A `retract` voids the turn that was interrupted. It has the number of the attempt, which tells where
+ * the events of the earlier ones end.
  */
 export function continueLog(
   log: RunLog,

@@ -7,14 +7,21 @@ import { requireNumber } from '../../core/options.js';
 import { randomId } from '../../transport/randomId.js';
 import type { Envelope } from './lateReader.js';
 import { memoryLog } from '../stores/memory/memoryLog.js';
-import { RunNotFoundError } from '../ports/runLog.js';
+import { RunNotFoundError } from './runErrors.js';
+import { guardLog } from '../ports/guardPorts.js';
 import type { RunLog } from '../ports/runLog.js';
 import { PromptInbox } from './promptInbox.js';
 import { RunLife } from './runLife.js';
 import type { LoggedRun } from './runLife.js';
 
 /** Options of `createRuns`. */
-export interface RunsOptions {
+export interface RunsOptions extends Pick<RunTimes, 'grace' | 'keep'> {
+  /** Where the events of the runs, and the messages to them, are stored. Default: in memory. */
+  readonly log?: RunLog | undefined;
+}
+
+/** How long a run lives. */
+export interface RunTimes {
   /**
    * How long a run continues without a subscriber, in milliseconds. Then it is stopped, and ends with its result; if it
    * ignores `stop`, it is unsubscribed after the same time again. Default: 60000.
@@ -22,8 +29,12 @@ export interface RunsOptions {
   readonly grace?: number | undefined;
   /** How long a run can be joined after its end, in milliseconds. Default: 60000. */
   readonly keep?: number | undefined;
-  /** Where the events of the runs, and the messages to them, are stored. Default: in memory. */
-  readonly log?: RunLog | undefined;
+  /** The number of its executor, for a log that other processes share. Default: 1. */
+  readonly attempt?: number | undefined;
+  /** Whose run it is: a log in memory is shared fairly. Default: of nobody. */
+  readonly owner?: string | undefined;
+  /** What has taken the messages of earlier executors. Default: one that has taken none. */
+  readonly inbox?: PromptInbox | undefined;
 }
 
 /** A run of a registry. */
@@ -50,14 +61,6 @@ type CreateRun<E extends StreamEvent> = (
   opened: Observable<never>,
 ) => Observable<E>;
 
-/** What a service knows of a run that it starts. */
-interface RunDetails {
-  /** Whose run it is: a log in memory is shared fairly. Default: of nobody. */
-  readonly owner?: string | undefined;
-  /** What has taken the messages of earlier executors. Default: one that has taken none. */
-  readonly inbox?: PromptInbox | undefined;
-}
-
 /** The runs of a service, by their ids. */
 export interface Runs {
   /**
@@ -66,14 +69,9 @@ export interface Runs {
    * @param create Creates the run. It receives the notifiers that `stop` and `cancel` trigger, and the prompts that
    * arrive as messages of the log: pass them as the run's options `stop`, `cancel` and `prompts`.
    * @param id The id of the run. Default: a random one.
-   * @param attempt The number of its executor, for a log that other processes share. Default: 1.
+   * @param times `grace` and `keep` (default: those of the registry), `attempt` (default: 1), `owner`, `inbox`.
    */
-  start<E extends StreamEvent>(
-    create: CreateRun<E>,
-    id?: string,
-    attempt?: number,
-    details?: RunDetails,
-  ): RegisteredRun<E>;
+  start<E extends StreamEvent>(create: CreateRun<E>, id?: string, times?: RunTimes): RegisteredRun<E>;
   /** The run with this id; undefined if there is none, or if it ended longer than `keep` ago. */
   get(id: string): LoggedRun | undefined;
   /**
@@ -128,7 +126,11 @@ interface Entry {
  * @param options `grace` and `keep` in milliseconds (default: 60000 each), `log` (default: in memory).
  * @returns The registry. It has the runs of this process.
  */
-export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }: RunsOptions = {}): Runs {
+export const createRuns = ({ log = memoryLog(), ...times }: RunsOptions = {}): Runs =>
+  createRegistry(guardLog(log), times);
+
+/** `createRuns` for a log that is guarded. */
+export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: Pick<RunTimes, 'grace' | 'keep'>): Runs {
   requireNumber('keep', keep, 0);
   requireNumber('grace', grace, 0);
   const entries = new Map<string, Entry>();
@@ -136,33 +138,31 @@ export function createRuns({ grace = 60_000, keep = 60_000, log = memoryLog() }:
   const ended = new Set<string>();
   let isClosing = false;
 
+  const removeExpired = (id: string): boolean => {
+    if ((entries.get(id)?.expires ?? Infinity) > asyncScheduler.now()) return false;
+    ended.delete(id);
+    return entries.delete(id);
+  };
   const find = (id: string): Entry | undefined => {
-    for (const each of ended) {
-      if ((entries.get(each)?.expires ?? 0) > asyncScheduler.now()) break;
-      ended.delete(each);
-      entries.delete(each);
-    }
+    for (const each of ended) if (!removeExpired(each)) break;
+    removeExpired(id); // it may be kept for a shorter time than those before it
     return entries.get(id);
   };
-  const start = <E extends StreamEvent>(
-    create: CreateRun<E>,
-    id = randomId(),
-    attempt?: number,
-    { owner, inbox = new PromptInbox() }: RunDetails = {},
-  ) => {
+  const start = <E extends StreamEvent>(create: CreateRun<E>, id = randomId(), own: RunTimes = {}) => {
     const known = find(id);
     if (known) return { id, run: known.run as LoggedRun<E> };
+    const { keep: kept = keep, inbox = new PromptInbox() } = own;
     const stop = new ReplaySubject<void>(1); // a run may subscribe to it late, after its store has written
     const cancel = new Subject<string>();
     const run: LoggedRun<E> = new RunLife<E>(listeningSource(create, { log, id, stop, cancel, inbox }), {
-      ...{ log, id, attempt, grace, owner, keep: keep + READING_TIME },
+      ...{ log, id, owner: own.owner, attempt: own.attempt, grace: own.grace ?? grace, keep: kept + READING_TIME },
       stop: () => stop.next(),
     });
     const entry: Entry = { run, stop, cancel };
     entries.set(id, entry);
     run.settled.subscribe({
       complete() {
-        entry.expires = asyncScheduler.now() + keep;
+        entry.expires = asyncScheduler.now() + kept;
         ended.add(id);
       },
       // Another process has it, or its record tells what there is.

@@ -14,8 +14,7 @@ import type { PromptInbox } from './promptInbox.js';
 import type { WrapTurn } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
-import { RunTakenError } from '../ports/runLog.js';
-import { ExecutorLostError, RunAbandonedError } from './runErrors.js';
+import { ExecutorLostError, RunAbandonedError, RunTakenError } from './runErrors.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { writeFirst } from './writeFirst.js';
 
@@ -35,6 +34,8 @@ export interface RunPlan extends RunAudience {
   readonly state?: RunRecord['state'] | undefined;
   /** About how many bytes the run has besides its record: the conversation before it. Default: none. */
   readonly bytes?: number | undefined;
+  /** `false`: nobody resumes the run, so its record has no checkpoints. Default: as the service decides. */
+  readonly checkpoints?: false | undefined;
   /** The events of the run. Cold. With checkpoints, `wrapTurn` is an option of the run. */
   readonly events: (controls: RunControls, wrapTurn: WrapTurn | undefined) => Observable<StreamEvent>;
   /** Subscribed after the record is written, before the run begins. If it fails, the record is deleted. */
@@ -48,7 +49,11 @@ export interface RunPlan extends RunAudience {
 }
 
 /** The events of a run, for its notifiers. If `opened` fails, the run begins nothing, and its record says so. */
-type ExecutedRun = (controls: RunControls, opened?: Observable<never>, inbox?: PromptInbox) => Observable<StreamEvent>;
+export type ExecutedRun = (
+  controls: RunControls,
+  opened?: Observable<never>,
+  inbox?: PromptInbox,
+) => Observable<StreamEvent>;
 
 /** Executes runs, and writes their records. */
 export interface Executor {
@@ -137,9 +142,10 @@ interface Recording extends ExecutorOptions {
 function runRecorded(
   plan: RunPlan,
   record: HeldRecord,
-  { checkpoints, describe, onError, lease, finish, release }: Recording,
+  { describe, onError, lease, finish, release, ...recording }: Recording,
   ...[controls, opened = EMPTY, inbox]: Parameters<ExecutedRun>
 ): Observable<StreamEvent> {
+  const { checkpoints = recording.checkpoints } = plan;
   const hasLeft = new Subject<void>();
   let hasBegun = false;
   let hasEnded = false;

@@ -6,15 +6,13 @@ import { asKnownEvent } from '../../core/eventGuards.js';
 import { continueLog } from './continueLog.js';
 import type { RunPlan } from './executeRun.js';
 import { replayCheckpoint } from './replayRecord.js';
-import { RunTakenError } from '../ports/runLog.js';
+import { RunTakenError } from './runErrors.js';
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
 
 /**
  * Hands a run over to the processes that execute runs: writes its record, opens its log, and enqueues it. A run that
  * has a record is only enqueued, in case that the process that wrote it has ended before that.
- *
- * @param enqueue Enqueues the run, unless it was enqueued before.
  */
 export function handOver(
   { store, log }: { readonly store: RunStore; readonly log: RunLog },
@@ -34,11 +32,7 @@ export function handOver(
   return concat(written, begin.pipe(catchError(undone)), log.append(id, 1, []), enqueue);
 }
 
-/**
- * Skips the first turns of a run that is executed again from its start.
- *
- * @param last The number of the last turn that is skipped. Default: none is.
- */
+/** Skips the turns up to this one, in a run that is executed again from its start. */
 const skipTurns = (last: number): MonoTypeOperatorFunction<StreamEvent> => {
   if (last === 0) return (source) => source;
   return (source) =>
@@ -65,10 +59,7 @@ export const recordOf = (store: RunStore, id: string) =>
 
 /**
  * The rest of a run, after what its log does not have if its process has ended. A durable run is executed again from
- * its start: the engine has its steps, and the log its complete turns.
- *
- * @param record The record before this attempt.
- * @param rest The run: from its start if it is durable, otherwise from its checkpoint.
+ * its start: the engine has its steps, and the log its complete turns. Any other goes on from its checkpoint.
  */
 export function continueRun(
   log: RunLog,

@@ -2,7 +2,7 @@ import { throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import type { Runs } from './createRuns.js';
-import { RunNotFoundError } from '../ports/runLog.js';
+import { RunNotFoundError } from './runErrors.js';
 import { RUN_ID_HEADER } from '../../transport/fromServerSentEvents.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import { shareRun } from './shareRun.js';

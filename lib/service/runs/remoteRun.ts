@@ -3,10 +3,9 @@ import { retry, take, takeUntil, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
 import { keepDescription } from './trustedDescription.js';
-import { RunNotFoundError } from '../ports/runLog.js';
+import { ExecutorLostError, RunNotFoundError } from './runErrors.js';
 import type { Receiver, RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
-import { ExecutorLostError } from './runErrors.js';
 import type { SharedRun } from './sharedRun.js';
 
 /** How often a record is read, in milliseconds. */

@@ -11,7 +11,7 @@ import { addUsage } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { prefixAfterTools } from '../../operators/prefixAfterTools.js';
 import { describedError } from './trustedDescription.js';
-import { RunNotFoundError } from '../ports/runLog.js';
+import { RunNotFoundError } from './runErrors.js';
 import type { RunRecord } from '../ports/runStore.js';
 
 /** Returns the messages of a run, for the history of the next one. */

@@ -1,32 +1,32 @@
-import { catchError, concatMap, defaultIfEmpty, defer, endWith, from, ignoreElements, map, mergeMap, of } from 'rxjs';
+import {
+  asyncScheduler,
+  catchError,
+  concatMap,
+  defaultIfEmpty,
+  defer,
+  endWith,
+  from,
+  ignoreElements,
+  map,
+  mergeMap,
+  of,
+} from 'rxjs';
 import { take, tap, throwIfEmpty } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { estimateSize } from './estimateSize.js';
-import { RequestError } from '../http/requestError.js';
+import { inTime } from '../http/readBody.js';
+import { lateContext, RequestError } from '../http/requestError.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { settled } from '../../core/settled.js';
+import type { ServiceOptions } from '../serviceOptions.js';
+import { RunTakenError } from './runErrors.js';
 
 /** The client that sends a request. */
 export interface Client<C> {
   readonly context: C;
   readonly owner: string;
-}
-
-/** Who may read and change which runs. */
-export interface RunAccess<C> {
-  /** Identifies the client with the option `context`. It fails with a RequestError 403. */
-  authorize(context: (() => C | ObservableInput<C>) | undefined): Observable<Client<C>>;
-  /** The record with an id; undefined if there is none, or if another owner has it. */
-  find(id: string, owner: string): Observable<StoredRun | undefined>;
-  /** The records with these ids. It fails with a RequestError 413 if they have more than the allowed bytes. */
-  findAll(ids: readonly string[], owner: string): Observable<ReadonlyMap<string, StoredRun>>;
-  /** Changes a record, or creates it, unless `change` returns undefined. Emits whether it was changed. */
-  update(
-    id: string,
-    owner: string,
-    change: (record: RunRecord | undefined) => RunRecord | undefined,
-  ): Observable<boolean>;
 }
 
 /** How many records are read at a time for one request. */
@@ -59,61 +59,96 @@ function requireOwner(owner: unknown): string {
   );
 }
 
-/** Creates the access to the records of a store: an owner sees only its own records. */
-export function createRunAccess<C>(
-  store: RunStore,
-  ownerOf: ((context: C) => string) | undefined,
-  onError: (thrown: unknown) => void,
-  maxHistoryBytes: number,
-): RunAccess<C> {
-  const find = (id: string, owner: string) =>
-    defer(() => store.get(id)).pipe(
+/** Who asks, and which runs of a guarded store this owner may read and change: only its own. */
+export class RunAccess<C> {
+  constructor(
+    private readonly store: RunStore,
+    private readonly options: Pick<ServiceOptions<C>, 'context' | 'owner'>,
+    private readonly onError: (thrown: unknown) => void,
+    private readonly maxHistoryBytes: number,
+  ) {}
+
+  clientOf(context: C): Client<C> {
+    const { owner } = this.options;
+    return { context, owner: owner ? requireOwner(owner(context)) : '' };
+  }
+
+  /** Identifies the client of a request. It fails with a RequestError 403 or 503. */
+  authorize(request: Request, chat = ''): Observable<Client<C>> {
+    return defer(() => settled(this.options.context?.(request, chat) as C | ObservableInput<C>)).pipe(
       take(1),
+      throwIfEmpty(),
+      map((context) => this.clientOf(context)),
+      catchError((thrown: unknown) => {
+        this.onError(thrown);
+        throw new RequestError(403, 'You may not use this agent.');
+      }),
+      inTime(lateContext),
+    );
+  }
+
+  /** The record with an id; undefined if there is none, or if another owner has it. */
+  find(id: string, owner: string): Observable<StoredRun | undefined> {
+    return this.store.get(id).pipe(
       map((stored) => (stored?.record.owner === owner ? stored : undefined)),
       defaultIfEmpty(undefined),
     );
-  const update: RunAccess<C>['update'] = (id, owner, change) => {
-    const attempt = (retriesLeft: number): Observable<boolean> =>
-      find(id, owner).pipe(
-        concatMap((stored) => {
-          const record = change(stored?.record);
-          if (!record) return of(false);
-          return store.put(record, stored?.version ?? 0).pipe(
-            take(1),
-            concatMap((isDone) => (isDone || retriesLeft === 0 ? of(isDone) : attempt(retriesLeft - 1))),
-          );
+  }
+
+  /** The records with these ids. It fails with a RequestError 413 if they have more than the allowed bytes. */
+  findAll(ids: readonly string[], owner: string): Observable<ReadonlyMap<string, StoredRun>> {
+    return defer(() => {
+      const all = new Map<string, StoredRun>();
+      let size = 0;
+      return from(new Set(ids)).pipe(
+        mergeMap((id) => this.find(id, owner), READS_AT_ONCE),
+        tap((stored) => {
+          if (!stored) return;
+          size += sizeOfHistory(stored.record);
+          if (size > this.maxHistoryBytes) throw tooLong(this.maxHistoryBytes);
+          all.set(stored.record.id, stored);
         }),
+        ignoreElements(),
+        endWith(all),
       );
-    return attempt(MAX_RETRIES);
-  };
-  return {
-    find,
-    update,
-    findAll: (ids, owner) =>
-      defer(() => {
-        const all = new Map<string, StoredRun>();
-        let size = 0;
-        return from(new Set(ids)).pipe(
-          mergeMap((id) => find(id, owner), READS_AT_ONCE),
-          tap((stored) => {
-            if (!stored) return;
-            size += sizeOfHistory(stored.record);
-            if (size > maxHistoryBytes) throw tooLong(maxHistoryBytes);
-            all.set(stored.record.id, stored);
-          }),
-          ignoreElements(),
-          endWith(all),
-        );
+    });
+  }
+
+  /** Changes a record, or creates it, unless `change` returns undefined. Emits whether it was changed. */
+  update(
+    id: string,
+    owner: string,
+    change: (record: RunRecord | undefined) => RunRecord | undefined,
+    retriesLeft = MAX_RETRIES,
+  ): Observable<boolean> {
+    return this.find(id, owner).pipe(
+      concatMap((stored) => {
+        const record = change(stored?.record);
+        if (!record) return of(false);
+        const again = () => this.update(id, owner, change, retriesLeft - 1);
+        const written = this.store.put(record, stored?.version ?? 0);
+        return written.pipe(concatMap((isDone) => (isDone || retriesLeft === 0 ? of(isDone) : again())));
       }),
-    authorize: (context) =>
-      defer(() => settled(context?.() as C | ObservableInput<C>)).pipe(
-        take(1),
-        throwIfEmpty(),
-        map((value) => ({ context: value, owner: ownerOf ? requireOwner(ownerOf(value)) : '' })),
-        catchError((thrown: unknown) => {
-          onError(thrown);
-          throw new RequestError(403, 'You may not use this agent.');
-        }),
-      ),
-  };
+    );
+  }
+
+  /** Says in the record of a run that nobody executes, and nobody can resume, that it is lost. Emits the record. */
+  settleLost({ record: before, version }: StoredRun, error: JsonObject): Observable<StoredRun> {
+    const ended = { state: 'ended', updated: asyncScheduler.now(), executor: undefined } as const;
+    const record: RunRecord = { ...before, ...ended, failure: { messages: [], error } };
+    return this.store.put(record, version).pipe(
+      map((isDone) => {
+        if (!isDone) throw new RunTakenError();
+        return { record, version: version + 1 };
+      }),
+    );
+  }
 }
+
+/** The error for a `context` without an `owner`. */
+export const ownerIsMissing = () =>
+  new ConfigurationError(
+    'options',
+    'The service has a `context`, but no `owner`: every user could read and continue the runs of any other.',
+    'Pass `owner: (context) => context.userId`, or `() => ""` if all users share their runs.',
+  );

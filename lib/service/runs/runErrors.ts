@@ -22,3 +22,38 @@ export class ExecutorLostError extends RivuletError {
     super('The process that executed the run has ended. Join the run again.');
   }
 }
+
+/** There is no run with this id: it never existed, or its events were removed. */
+export class RunNotFoundError extends RivuletError {
+  override readonly name = 'RunNotFoundError';
+  readonly code = 'run_not_found';
+  override readonly isPublic = true;
+
+  constructor() {
+    super('The run is not known: it ended some time ago, or the service has restarted. Ask again.');
+  }
+}
+
+/** Another process has taken the run over, since this one was presumed dead. Its writes are rejected. */
+export class RunTakenError extends RivuletError {
+  override readonly name = 'RunTakenError';
+  readonly code = 'run_taken';
+  override readonly retryable = true;
+  override readonly isPublic = true;
+
+  constructor() {
+    super('Another process executes this run. Join it there.');
+  }
+}
+
+/** As many messages as are allowed wait for the run. */
+export class RunFullError extends RivuletError {
+  override readonly name = 'RunFullError';
+  readonly code = 'run_full';
+  override readonly retryable = true;
+  override readonly isPublic = true;
+
+  constructor() {
+    super('Too many messages wait for this run. Send this one again when the run has taken some of them.');
+  }
+}

@@ -8,10 +8,9 @@ import { createCompactor } from '../../transport/compactEvents.js';
 import type { CompactEvent } from '../../transport/compactEvents.js';
 import { describeError } from '../../transport/publicError.js';
 import { randomId } from '../../transport/randomId.js';
-import { RunTakenError } from '../ports/runLog.js';
+import { ExecutorLostError, RunAbandonedError, RunTakenError } from './runErrors.js';
 import type { Receiver, RunLog } from '../ports/runLog.js';
 import type { Envelope } from './lateReader.js';
-import { ExecutorLostError, RunAbandonedError } from './runErrors.js';
 import type { ShareRunOptions, SharedRun, SharedRunStatus } from './sharedRun.js';
 
 /** How long a stopped run may take to write its result, in milliseconds. */

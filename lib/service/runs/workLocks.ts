@@ -12,49 +12,47 @@ interface Lock {
 }
 
 /** Does the work for an id after earlier work for it, in this process. */
-export interface WorkLocks {
-  locked<T>(id: string, owner: string): MonoTypeOperatorFunction<T>;
-  has(id: string): boolean;
-  /** Stops the run that the work for an id begins. Returns whether there is such work of this owner. */
-  stop(id: string, owner: string): boolean;
-  isStopped(id: string): boolean;
+export class WorkLocks {
+  private readonly locks = new Map<string, Lock>();
+  private readonly unlocked = new Subject<void>();
   /** Completes when there is no work. */
-  readonly idle: Observable<never>;
-}
+  readonly idle: Observable<never> = this.unlocked.pipe(
+    startWith(undefined),
+    filter(() => this.locks.size === 0),
+    take(1),
+    ignoreElements(),
+  );
 
-export function createWorkLocks(): WorkLocks {
-  const locks = new Map<string, Lock>();
-  const unlocked = new Subject<void>();
-  return {
-    locked: (id, owner) => (work) =>
+  locked<T>(id: string, owner: string): MonoTypeOperatorFunction<T> {
+    return (work) =>
       defer(() => {
-        const lock = locks.get(id) ?? { queue: createSemaphore(1), owner, users: 0, isStopped: false };
-        locks.set(id, lock);
+        const lock = this.locks.get(id) ?? { queue: createSemaphore(1), owner, users: 0, isStopped: false };
+        this.locks.set(id, lock);
         lock.users += 1;
         return work.pipe(
           lock.queue.limit(),
           finalize(() => {
             lock.users -= 1;
-            if (lock.users === 0) locks.delete(id);
-            unlocked.next();
+            if (lock.users === 0) this.locks.delete(id);
+            this.unlocked.next();
           }),
         );
-      }),
-    has: (id) => locks.has(id),
-    stop(id, owner) {
-      const lock = locks.get(id);
-      if (lock?.owner !== owner) return false;
-      lock.isStopped = true;
-      return true;
-    },
-    isStopped: (id) => locks.get(id)?.isStopped ?? false,
-    idle: defer(() =>
-      unlocked.pipe(
-        startWith(undefined),
-        filter(() => locks.size === 0),
-        take(1),
-        ignoreElements(),
-      ),
-    ),
-  };
+      });
+  }
+
+  has(id: string): boolean {
+    return this.locks.has(id);
+  }
+
+  /** Stops the run that the work for an id begins. Returns whether there is such work of this owner. */
+  stop(id: string, owner: string): boolean {
+    const lock = this.locks.get(id);
+    if (lock?.owner !== owner) return false;
+    lock.isStopped = true;
+    return true;
+  }
+
+  isStopped(id: string): boolean {
+    return this.locks.get(id)?.isStopped ?? false;
+  }
 }

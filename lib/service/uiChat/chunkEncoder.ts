@@ -21,7 +21,6 @@ export class ChunkEncoder {
   private readonly nested: NestedRuns;
   /** Whether the browser reads `reset-step`, `tool-approval-response`, `steering-message`: AI SDK 6 fails on them. */
   private readonly hasVersion7Chunks: boolean;
-  /** Whether this run has emitted an event. */
   private hasRunEvents = false;
   private hasEnded = false;
   private isStepOpen = false;
@@ -31,7 +30,6 @@ export class ChunkEncoder {
   private blockCount = 0;
   private sourceCount = 0;
   private promptCount = 0;
-  /** The prompts that have joined the run in this turn. */
   private prompts: Message[] = [];
 
   constructor(

@@ -45,7 +45,6 @@ export type UiMessageChunk =
   | { readonly type: 'abort'; readonly reason?: string }
   | { readonly type: 'error'; readonly errorText: string };
 
-/** A part of a prompt. */
 export type UiPromptPart = { readonly type: 'text'; readonly text: string } | UiFileChunk;
 
 /** A file, as a chunk and as a part. */
@@ -55,7 +54,6 @@ export interface UiFileChunk {
   readonly mediaType: string;
 }
 
-/** A chunk about a tool call. */
 export type UiToolChunk =
   | {
       readonly type: 'tool-input-start';

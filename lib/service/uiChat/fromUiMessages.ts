@@ -86,7 +86,6 @@ export const isUiMessage = (value: unknown): value is UiMessage =>
   Array.isArray(value['parts']) &&
   value['parts'].every((part) => isRecord(part) && typeof part['type'] === 'string');
 
-/** A part of a message, unchecked. */
 type UnknownPart = Readonly<Record<string, unknown>>;
 
 const uncheckedParts = ({ parts }: UiMessage) => parts as readonly UnknownPart[];
@@ -113,7 +112,6 @@ function toFilePart({ url, mediaType, filename }: UnknownPart): FilePart {
   throw invalid(`A file has the URL "${url.slice(0, 40)}".`, 'Send a valid data URL, or an http(s) URL.');
 }
 
-/** Reads the bytes of a data URL, in base64; undefined for any other URL. */
 function readDataUrl(url: string): string | undefined {
   const [, encoding, data] = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url) ?? [];
   if (data === undefined || encoding) return data;
@@ -124,7 +122,6 @@ function readDataUrl(url: string): string | undefined {
   }
 }
 
-/** A call in a message, unchecked. */
 interface UiToolPart {
   readonly id: string;
   readonly name: string;

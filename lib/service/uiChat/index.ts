@@ -4,4 +4,3 @@ export { toUiMessageStream } from './toUiMessageStream.js';
 export { uiChatHandler } from './uiChatHandler.js';
 export type { UiMessage, UiMessageChunk } from './chunks.js';
 export type { UiConversation } from './fromUiMessages.js';
-export type { UiChatHandler } from './uiChatHandler.js';

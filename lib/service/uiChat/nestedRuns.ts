@@ -17,13 +17,11 @@ const deltas: ReadonlySet<string> = new Set(['text', 'thinking', 'metadata']);
  * answer it.
  */
 export class NestedRuns {
-  /** The views of the inner runs, by the ids of their calls. */
   private readonly folds = new Map<string, ViewFold>();
   private readonly views = new Map<string, JsonValue>();
 
   constructor(private readonly tools: ToolChunks) {}
 
-  /** Returns the view of the inner run, if it is to be sent. */
   add({ id, event }: NestedEvent): JsonValue | undefined {
     const fold = this.folds.get(id) ?? createViewFold(emptyView, id);
     this.folds.set(id, fold);

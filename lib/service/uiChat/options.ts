@@ -2,7 +2,6 @@ import type { StreamEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
 
-/** Options of `toUiMessageStream`. */
 export interface UiMessageStreamOptions {
   /** The id of the message. Default: the browser creates one. */
   readonly messageId?: string | undefined;

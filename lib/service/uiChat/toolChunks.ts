@@ -16,7 +16,6 @@ interface ArrivingCall {
   readonly isStarted: boolean;
 }
 
-/** A call without an outcome. */
 interface OpenCall {
   readonly name: string;
   readonly input: JsonValue;
@@ -26,28 +25,20 @@ interface OpenCall {
   readonly isAsking?: boolean;
 }
 
-/** A call of a tool that the provider runs. */
 interface ServerCall {
-  /** The turn in which it began. */
   readonly turn: number;
   readonly hasInput: boolean;
   readonly hasEnded: boolean;
 }
 
-/** Where chunks are written. */
 export interface ToolChunkOutput {
-  /** Writes a chunk that adds a part to the message. */
   add(chunk: UiMessageChunk): void;
-  /** Writes a chunk that changes a part. */
   change(chunk: UiMessageChunk): void;
 }
 
-/** Translates the events about tool calls. */
 export class ToolChunks {
-  /** The calls whose arguments are still arriving, by their index in the turn. */
   private readonly arriving = new Map<number | string, ArrivingCall>();
   private readonly open = new Map<string, OpenCall>();
-  /** The tools that the provider runs, by the id of the call. */
   private readonly server = new Map<string, ServerCall>();
   private turn = 0;
 
@@ -137,7 +128,6 @@ export class ToolChunks {
     this.turn++;
   }
 
-  /** Closes all calls that have no outcome. */
   closeAll(errorText: string): void {
     this.closeTurn(errorText);
     for (const [toolCallId, { hasEnded }] of this.server)
@@ -166,7 +156,6 @@ export class ToolChunks {
     for (const [id, { isAsking: _, ...call }] of this.open) this.open.set(id, call);
   }
 
-  /** Whether a call is shown without an outcome. */
   isOpen(id: string): boolean {
     return this.open.has(id);
   }

@@ -6,7 +6,6 @@ import type { RunFormat } from '../http/runResponse.js';
 import { ChunkEncoder } from './chunkEncoder.js';
 import type { UiMessageStreamOptions } from './options.js';
 
-/** Options of `uiMessageResponse`. */
 export interface UiMessageResponseOptions extends UiMessageStreamOptions {
   /** More headers of the response. Default: none. */
   readonly headers?: Readonly<Record<string, string>> | undefined;

@@ -24,7 +24,6 @@ export const fileChunk = ({ mediaType, data, url }: FilePart): UiFileChunk => ({
   url: url ?? `data:${mediaType};base64,${data}`,
 });
 
-/** Converts a prompt that has joined the run. */
 export const promptChunk = ({ parts }: Message, id: string): UiMessageChunk => ({
   type: 'steering-message',
   id,
@@ -59,7 +58,6 @@ export function resultChunk(result: ToolResultPart, isClientTool: boolean): UiTo
 export const outputText = (output: JsonValue | undefined): string =>
   typeof output === 'string' ? output : JSON.stringify(output ?? 'The call failed.');
 
-/** The default of `messageMetadata`: the outcome of the run. */
 export const resultMetadata = (event: StreamEvent): JsonObject | undefined =>
   isResult(event) ? describeOutcome(event) : undefined;
 

@@ -106,7 +106,7 @@ const handler = agentHandler<string>(agent, {
   checkpoints: true,
   context: (request) => request.headers.get('x-user') ?? '',
   owner: (user) => user,
-  maxRunsPerOwner: MAX_RUNS,
+  limits: { maxRunsPerOwner: MAX_RUNS },
   onError(thrown) {
     if (!String(thrown).includes('The store: ')) process.stderr.write(`${inspect(thrown)}\n`);
   },

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { EMPTY, of } from 'rxjs';
+import { EMPTY, firstValueFrom, of, timer } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { agUiHandler } from '../../../lib/agUi.js';
@@ -106,7 +106,7 @@ describe('agUiHandler', () => {
       throw new Error('Who are you?');
     };
     const options = { onError: (thrown: unknown) => errors.push(thrown) };
-    expect((await serve([], [], { maxBodyBytes: 10 }).post(request())).status).toBe(413);
+    expect((await serve([], [], { limits: { maxBodyBytes: 10 } }).post(request())).status).toBe(413);
     expect((await serve([], [], { ...options, context: denied, owner: String }).post(request())).status).toBe(403);
     expect((await serve([], [], { ...options, context: () => EMPTY, owner: String }).post(request())).status).toBe(403);
     expect(errors).toHaveLength(2);
@@ -327,6 +327,7 @@ describe('agUiHandler', () => {
     const reader = (await post(request())).body?.getReader();
     await reader?.read();
     await reader?.cancel();
+    await firstValueFrom(timer(0)); // the time of grace
     expect(aborted).toBe(true);
   });
 });

@@ -4,7 +4,7 @@ import { createAgent } from '../../../lib/agent/createAgent.js';
 import { memoryStore } from '../../../lib/service/stores/memory/memoryStore.js';
 import type { ChatRecord, ChatStore } from '../../../lib/service/chats/chatStore.js';
 import { agentHandler } from '../../../lib/service/http/agentHandler.js';
-import type { AgentHandler } from '../../../lib/service/http/agentHandler.js';
+import type { AgentHandler } from '../../../lib/service/service.js';
 import { scriptedModel } from '../../../lib/testing/index.js';
 import { createChatService, lateChats } from '../../support/chats.js';
 import type { ChatServiceOptions } from '../../support/chats.js';

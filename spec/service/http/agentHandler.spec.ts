@@ -12,7 +12,9 @@ import { messageText, userMessage } from '../../../lib/core/message.js';
 import { tool } from '../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import type { Script, ScriptedRequest, ScriptedTurn } from '../../../lib/testing/index.js';
-import { agentHandler, createAgentHandler } from '../../../lib/service/http/agentHandler.js';
+import { agentHandler } from '../../../lib/service/http/agentHandler.js';
+import { Kernel } from '../../../lib/service/kernel.js';
+import { executeStored } from '../../../lib/service/runs/openRun.js';
 import type { AgentHandlerOptions } from '../../../lib/service/http/agentHandler.js';
 import { conversation } from '../../../lib/chat/conversation.js';
 import { pageTools } from '../../../lib/chat/pageTools.js';
@@ -550,8 +552,8 @@ describe('agentHandler: requests', () => {
       },
       resume: () => NEVER,
     };
-    const handler = createAgentHandler<string>(durable, { store, checkpoints: true });
-    await firstValueFrom(handler.execute('r', 'context'), { defaultValue: undefined });
+    const kernel = new Kernel<string>({ agent: durable, store, checkpoints: true });
+    await firstValueFrom(executeStored(kernel, 'r', 'context'), { defaultValue: undefined });
     expect(seen).toEqual([[false, 'context']]);
     expect(store.records.get('r')?.record).toMatchObject({ owner: 'ann', state: 'ended', result: { text: 'Done.' } });
   });
@@ -743,7 +745,7 @@ describe('agentHandler: requests', () => {
     ['a text in a file', { input: { role: 'user', parts: [{ type: 'x', mediaType: 'a/b', data: '' }] } }, 400, 'Send'],
     ['a file without a type', { input: { role: 'user', parts: [{ type: 'file', data: '' }] } }, 400, 'Send `input`'],
   ])('%s is refused', async (_, body, status, message) => {
-    const response = await post(agentHandler(agent([]), { maxBodyBytes: 1000 }), body);
+    const response = await post(agentHandler(agent([]), { limits: { maxBodyBytes: 1000 } }), body);
     expect(response.status).toBe(status);
     expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining(message) as unknown } });
   });

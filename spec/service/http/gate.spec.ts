@@ -45,7 +45,7 @@ describe.each(protocolNames)('%s and the page that sends a request', (name) => {
   const app = 'https://app.example.org';
 
   it('answers 421 to a name that it does not have (DNS rebinding), and starts no run', async () => {
-    const { ask, model } = await start({ allowedHosts: ['LocalHost', '127.0.0.1'] });
+    const { ask, model } = await start({ browser: { allowedHosts: ['LocalHost', '127.0.0.1'] } });
     const refused = await ask({ host: 'rebound.example:3000', origin: 'http://rebound.example:3000' });
     expect([refused.status, model.requests.length]).toEqual([421, 0]);
     expect((await ask({})).body).toContain('Hello.');
@@ -59,18 +59,18 @@ describe.each(protocolNames)('%s and the page that sends a request', (name) => {
     ['its own page', {}, 200],
     ['an allowed origin', { origin: app }, 200],
   ])('is asked by %s', async (_, more, status) => {
-    const { ask, model } = await start({ allowedHosts: ['127.0.0.1'], allowedOrigins: [app] });
+    const { ask, model } = await start({ browser: { allowedHosts: ['127.0.0.1'], allowedOrigins: [app] } });
     expect((await ask(more)).status).toBe(status);
     expect(model.requests.length).toBe(status === 200 ? 1 : 0);
   });
 
   it('is asked by its own page', async () => {
-    const { ask, own } = await start({ allowedHosts: ['127.0.0.1'] });
+    const { ask, own } = await start({ browser: { allowedHosts: ['127.0.0.1'] } });
     expect((await ask({ origin: own })).body).toContain('Hello.');
   });
 
   it('answers the preflight of an allowed origin, and lets its page read', async () => {
-    const { ask, url } = await start({ allowedOrigins: [app] });
+    const { ask, url } = await start({ browser: { allowedOrigins: [app] } });
     const preflight = (origin: string) =>
       send(
         url,
@@ -102,7 +102,7 @@ describe.each(protocolNames)('%s and the page that sends a request', (name) => {
 
   it.each(['https://app.example.org/', 'app.example.org', '*'])('does not accept %s as an origin', (origin) => {
     const agent = createAgent({ model: scriptedModel([]) });
-    expect(() => handler(agent, { allowedOrigins: [origin] })).toThrow(`contains "${origin}"`);
+    expect(() => handler(agent, { browser: { allowedOrigins: [origin] } })).toThrow(`contains "${origin}"`);
   });
 });
 
@@ -122,7 +122,7 @@ describe('agentHandler and the headers of a request', () => {
   const preflight = { origin: app, 'access-control-request-method': 'POST' };
 
   it('says which of the host and the origin is wrong', async () => {
-    const options = { allowedHosts: ['service.test'] };
+    const options = { browser: { allowedHosts: ['service.test'] } };
     expect(await messageFor(options, { host: 'rebound.example' })).toBe('This service does not have that name.');
     expect(await messageFor(options, { origin: app })).toBe('Pages of this origin may not use the service.');
   });
@@ -135,17 +135,17 @@ describe('agentHandler and the headers of a request', () => {
     ['a.example', 'a.example:', true],
     ['a.example', 'a.example.evil:80', false],
   ])('with the allowed host %s, answers %s: %s', async (allowed, host, isAllowed) => {
-    const { status } = await answerOf({ allowedHosts: [allowed] }, { host });
+    const { status } = await answerOf({ browser: { allowedHosts: [allowed] } }, { host });
     expect(status).toBe(isAllowed ? 400 : 421);
   });
 
   it('takes the name of the URL for the host of a request that names none', async () => {
-    expect((await answerOf({ allowedHosts: ['service.test'] }, {})).status).toBe(400);
-    expect((await answerOf({ allowedHosts: ['other.test'] }, {})).status).toBe(421);
+    expect((await answerOf({ browser: { allowedHosts: ['service.test'] } }, {})).status).toBe(400);
+    expect((await answerOf({ browser: { allowedHosts: ['other.test'] } }, {})).status).toBe(421);
   });
 
   it('answers a preflight for 10 minutes, and allows the type of the content if no header is named', async () => {
-    const { status, headers } = await answerOf({ allowedOrigins: [app] }, preflight, 'OPTIONS');
+    const { status, headers } = await answerOf({ browser: { allowedOrigins: [app] } }, preflight, 'OPTIONS');
     expect([status, headers.get('access-control-max-age'), headers.get('access-control-allow-headers')]).toEqual([
       204,
       '600',
@@ -158,7 +158,7 @@ describe('agentHandler and the headers of a request', () => {
     ['an OPTIONS request other than a preflight', { origin: app }, 'OPTIONS', 405],
     ['another request with the headers of a preflight', preflight, 'DELETE', 400],
   ])('passes on %s', async (_, headers, method, status) => {
-    expect((await answerOf({ allowedOrigins: [app] }, headers, method)).status).toBe(status);
+    expect((await answerOf({ browser: { allowedOrigins: [app] } }, headers, method)).status).toBe(status);
   });
 
   it('answers no preflight without allowed origins, and does not vary', async () => {
@@ -167,7 +167,8 @@ describe('agentHandler and the headers of a request', () => {
   });
 
   it('explains what an origin is', () => {
-    const create = () => agentHandler(createAgent({ model: scriptedModel([]) }), { allowedOrigins: ['app.example'] });
+    const create = () =>
+      agentHandler(createAgent({ model: scriptedModel([]) }), { browser: { allowedOrigins: ['app.example'] } });
     expect(create).toThrow(
       expect.objectContaining({ subject: 'options', message: expect.stringContaining('Write the scheme') as unknown }),
     );
@@ -177,7 +178,7 @@ describe('agentHandler and the headers of a request', () => {
 describe('nodeListener over HTTP/2', () => {
   it('passes on the name of the host', async () => {
     const agent = createAgent({ model: scriptedModel(['Hello.']) });
-    const listener = nodeListener(agentHandler(agent, { allowedHosts: ['127.0.0.1'] }));
+    const listener = nodeListener(agentHandler(agent, { browser: { allowedHosts: ['127.0.0.1'] } }));
     const server = createHttp2Server((request, response) => listener(request, response as never));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const session = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);

@@ -5,7 +5,7 @@ import type { StreamEvent } from '../../../lib/core/event.js';
 import type { RunPlan } from '../../../lib/service/runs/executeRun.js';
 import { continueRun, handOver, recordOf } from '../../../lib/service/runs/handOver.js';
 import { memoryLog } from '../../../lib/service/stores/memory/memoryLog.js';
-import { RunNotFoundError, RunTakenError } from '../../../lib/service/ports/runLog.js';
+import { RunNotFoundError, RunTakenError } from '../../../lib/service/runs/runErrors.js';
 import { observe } from '../../support/observe.js';
 import { mapStore } from '../../support/stores.js';
 

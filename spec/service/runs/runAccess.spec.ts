@@ -1,19 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { defer, of } from 'rxjs';
-import { createRunAccess } from '../../../lib/service/runs/runAccess.js';
+import { RunAccess } from '../../../lib/service/runs/runAccess.js';
 import type { RunRecord, RunStore } from '../../../lib/service/ports/runStore.js';
-import { returnCheckpoint, takeCheckpoint } from '../../../lib/service/runs/takeCheckpoint.js';
+import { returnCheckpoint, takeCheckpoint } from '../../../lib/service/runs/openRun.js';
 import { observe } from '../../support/observe.js';
 import { mapStore } from '../../support/stores.js';
 
 const record: RunRecord = { id: 'r', owner: 'ann', state: 'waiting', updated: 0, attempt: 1, input: [] };
 const accessTo = (store: RunStore, maxBytes = Infinity) =>
-  createRunAccess(
-    store,
-    () => 'ann',
-    () => undefined,
-    maxBytes,
-  );
+  new RunAccess(store, { owner: () => 'ann' }, () => undefined, maxBytes);
 function storeOf(fields: Partial<RunRecord> = {}) {
   const store = mapStore();
   observe(store.put({ ...record, ...fields }, 0));
@@ -57,13 +52,9 @@ describe('a conversation', () => {
 describe('a client whose owner is not a text', () => {
   it('is rejected, and the service reports that the option is wrong', () => {
     const errors: unknown[] = [];
-    const access = createRunAccess<string>(
-      mapStore(),
-      () => undefined as unknown as string,
-      (thrown) => errors.push(thrown),
-      Infinity,
-    );
-    expect(observe(access.authorize(() => 'ann')).error).toMatchObject({ status: 403 });
+    const options = { context: () => 'ann', owner: () => undefined as unknown as string };
+    const access = new RunAccess(mapStore(), options, (thrown) => errors.push(thrown), Infinity);
+    expect(observe(access.authorize(new Request('http://service.test'))).error).toMatchObject({ status: 403 });
     expect(errors).toMatchObject([{ code: 'configuration', subject: 'options' }]);
   });
 });

@@ -21,9 +21,8 @@ import {
 import { TestScheduler } from 'rxjs/testing';
 import type { StreamEvent } from '../../../lib/core/event.js';
 import { memoryLog } from '../../../lib/service/stores/memory/memoryLog.js';
-import { RunTakenError } from '../../../lib/service/ports/runLog.js';
+import { RunAbandonedError, RunTakenError } from '../../../lib/service/runs/runErrors.js';
 import type { RunLog } from '../../../lib/service/ports/runLog.js';
-import { RunAbandonedError } from '../../../lib/service/runs/runErrors.js';
 import { RunLife } from '../../../lib/service/runs/runLife.js';
 import type { RunLifeOptions } from '../../../lib/service/runs/runLife.js';
 import { shareRun } from '../../../lib/service/runs/shareRun.js';

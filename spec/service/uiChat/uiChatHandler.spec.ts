@@ -3,7 +3,8 @@ import { concat, EMPTY, firstValueFrom, of, Subject, tap, throwError } from 'rxj
 import * as z from 'zod';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { uiChatHandler } from '../../../lib/service/uiChat/index.js';
-import type { UiChatHandler, UiMessage, UiMessageChunk } from '../../../lib/service/uiChat/index.js';
+import type { UiMessage, UiMessageChunk } from '../../../lib/service/uiChat/index.js';
+import type { AgentHandler } from '../../../lib/service/service.js';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import { repairHistory } from '../../../lib/core/history.js';
 import { modelMessage } from '../../../lib/core/message.js';
@@ -20,7 +21,7 @@ const json = { 'content-type': 'application/json' };
 const api = 'http://localhost/api/chat';
 const user = (text: string): UiMessage => ({ id: text, role: 'user', parts: [{ type: 'text', text } as never] });
 
-const post = (handler: UiChatHandler, messages: readonly unknown[], id = 'chat'): Promise<Response> =>
+const post = (handler: AgentHandler, messages: readonly unknown[], id = 'chat'): Promise<Response> =>
   handler(
     new Request(api, {
       method: 'POST',
@@ -28,8 +29,8 @@ const post = (handler: UiChatHandler, messages: readonly unknown[], id = 'chat')
       headers: json,
     }),
   );
-const join = (handler: UiChatHandler, id = 'chat') => handler(new Request(`${api}/${encodeURIComponent(id)}/stream`));
-const remove = (handler: UiChatHandler, id = 'chat') =>
+const join = (handler: AgentHandler, id = 'chat') => handler(new Request(`${api}/${encodeURIComponent(id)}/stream`));
+const remove = (handler: AgentHandler, id = 'chat') =>
   handler(new Request(`${api}/${id}/stream`, { method: 'DELETE' }));
 
 /** The chunks of a response. */
@@ -372,7 +373,7 @@ describe('uiChatHandler and requests that it refuses', () => {
     ['no messages', '', { method: 'POST', body: '{"id":"c"}' }, {}, 400, /not a request of useChat/],
     ['nothing to say', '', { method: 'POST', body: '{"id":"c","messages":[]}' }, {}, 400, /nothing to answer/],
     ['a message of another form', '', { method: 'POST', body: '{"id":"c","messages":[null]}' }, {}, 400, /Message 0/],
-    ['a large body', '', { method: 'POST', body }, { maxBodyBytes: 20 }, 413, /at most 20 bytes/],
+    ['a large body', '', { method: 'POST', body }, { limits: { maxBodyBytes: 20 } }, 413, /at most 20 bytes/],
     [
       'a user who may not',
       '',

@@ -1,9 +1,10 @@
 import { concat, defer, EMPTY, exhaustMap, from, ignoreElements, interval, merge, throwError } from 'rxjs';
 import { Observable, of, retry, Subject, takeUntil, tap, timer } from 'rxjs';
 import type { StreamEvent } from '../../../core/event.js';
-import { createAgentHandler } from '../../http/agentHandler.js';
-import type { AgentHandlerOptions } from '../../http/agentHandler.js';
 import type { HandledAgent } from '../../handledAgent.js';
+import { Kernel } from '../../kernel.js';
+import { executeStored } from '../../runs/openRun.js';
+import type { ServiceOptions } from '../../serviceOptions.js';
 import { recordOf } from '../../runs/handOver.js';
 import type { RunLog } from '../../ports/runLog.js';
 import type { RunStore } from '../../ports/runStore.js';
@@ -18,10 +19,7 @@ import type { LockClient } from './workerLock.js';
 import { requireNumber } from '../../../core/options.js';
 
 /** Options of `durableWorker`. */
-export interface DurableWorkerOptions
-  extends
-    DurableNames,
-    Pick<AgentHandlerOptions, 'exposeToolErrors' | 'exposeMetadata' | 'onError' | 'onResult' | 'describeError'> {
+export interface DurableWorkerOptions extends DurableNames, Pick<ServiceOptions, 'browser' | 'onError' | 'onResult'> {
   /** The class `DBOS` of `@dbos-inc/dbos-sdk`. A process has one worker. */
   readonly dbos: DurableEngine;
   /** The URL of the PostgreSQL database in which DBOS keeps its workflows. */
@@ -89,8 +87,8 @@ const START_RETRIES = 5;
  * again: `prepareTurn` may not depend on the time or on chance.
  * @param options `dbos`, `databaseUrl`, `connect`, `store`, `log`; `queue` (default: `rivulet`), `version` (default:
  * `1`), `concurrency` (default: 50), `dbosConnections` (default: 10), and in milliseconds `recoveryInterval` (default:
- * 1000), `pollInterval` (default: 100) and `keep` (default: 3600000); `exposeToolErrors`, `exposeMetadata`, `onError`,
- * `onResult`, `describeError`.
+ * 1000), `pollInterval` (default: 100) and `keep` (default: 3600000); `browser` (what the pages of the fronts receive),
+ * `onError`, `onResult`.
  */
 export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerOptions): DurableWorker {
   const { dbos, databaseUrl, store, log, queue = DEFAULT_QUEUE, version = DEFAULT_VERSION } = options;
@@ -143,11 +141,11 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
     stream: (input, given) => durably(given, (own) => agent.stream(input, own)),
     resume: (checkpoint, given) => durably(given, (own) => agent.resume(checkpoint, own)),
   };
-  const { exposeToolErrors, exposeMetadata, onError, onResult, describeError } = options;
-  const handler = createAgentHandler<C>(durable, {
-    ...{ store, log, keep, exposeToolErrors, exposeMetadata, onError, onResult, describeError },
+  const { browser, onError, onResult } = options;
+  const limits = { maxRunsPerOwner: Infinity };
+  const kernel = new Kernel<C>({
+    ...{ agent: durable, store, log, keep, limits, browser, onError, onResult },
     grace: Infinity,
-    maxRunsPerOwner: Infinity,
   });
 
   /** The function of the workflow. It settles only if the run has ended: DBOS would not resume it otherwise. */
@@ -164,7 +162,7 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
         tap(({ record }) => record.attempt === 0 && steps.replayed()),
         ignoreElements(),
       );
-      concat(isNew, handler.execute(run, context as C))
+      concat(isNew, executeStored(kernel, run, context as C))
         .pipe(
           retry({
             count: START_RETRIES,
@@ -220,7 +218,7 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
       defer(() => {
         isLeaving = true;
         return concat(
-          handler.shutdown('abandon'),
+          kernel.shutdown('abandon'),
           defer(() => from(dbos.shutdown())).pipe(ignoreElements()),
           defer(() => {
             left.next();

@@ -13,7 +13,7 @@ import {
 import type { StreamEvent } from '../../../core/event.js';
 import { requireNumber } from '../../../core/options.js';
 import { remoteRunError } from '../../../transport/fromServerSentEvents.js';
-import { RunFullError, RunNotFoundError, RunTakenError } from '../../ports/runLog.js';
+import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { MessageRoom, RunLog, SentMessage } from '../../ports/runLog.js';
 import { estimateSize } from '../../runs/estimateSize.js';
 import { createEventLog, readLog } from '../../runs/eventLog.js';

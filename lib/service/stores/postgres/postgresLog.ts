@@ -2,7 +2,7 @@ import { asyncScheduler, concat, concatMap, defer, ignoreElements, map, of, tap,
 import type { Observable } from 'rxjs';
 import type { JsonObject } from '../../../core/json/json.js';
 import { requireNumber } from '../../../core/options.js';
-import { RunFullError, RunNotFoundError, RunTakenError } from '../../ports/runLog.js';
+import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { RunLog } from '../../ports/runLog.js';
 import { createRunReader, eventsOf, followTail, messageOf, requirePosition } from '../followRun.js';
 import type { Tail } from '../followRun.js';

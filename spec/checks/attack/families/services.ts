@@ -17,7 +17,7 @@ const collectGarbage = runInNewContext('gc') as () => void;
 
 const MEBIBYTE = 2 ** 20;
 /** The limits of a service that has little memory. */
-const limits = { maxBodyBytes: 64 * 1024, maxHistoryBytes: 128 * 1024, maxRunsPerOwner: 10, keep: 0 };
+const limits = { maxBodyBytes: 64 * 1024, maxHistoryBytes: 128 * 1024, maxRunsPerOwner: 10 };
 const storeBytes = 4 * MEBIBYTE;
 /** A request has texts of at most these sizes: JSON of ASCII text, and the fields around each message. */
 const largestRequest = 2 * (limits.maxBodyBytes + limits.maxHistoryBytes);
@@ -163,7 +163,8 @@ export const services: Family = {
       const counted = { ...pay, execute: () => `paid ${++executed}` };
       const model = createModel((characters) => (largest = Math.max(largest, characters)));
       const handler = create(createAgent({ model, tools: [counted] }), {
-        ...limits,
+        limits,
+        keep: 0,
         store: memoryStore({ maxBytes: storeBytes }),
         log: memoryLog({ maxBytes: storeBytes }),
         context: (incoming: Request) => incoming.headers.get('x-user') ?? '',

@@ -35,7 +35,7 @@ export interface Done {
 
 const [url] = process.argv.slice(2);
 async function createFront() {
-  if (url === undefined) return agentHandler(createPlannedAgent(), { maxRunsPerOwner: Infinity });
+  if (url === undefined) return agentHandler(createPlannedAgent(), { limits: { maxRunsPerOwner: Infinity } });
   const { store, log } = postgresPorts(url);
   const client = await DBOSClient.create({ systemDatabaseUrl: url });
   return agentHandler(durableAgent({ client, store, log }), { store, log });

@@ -3,7 +3,9 @@ import { defer, EMPTY } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../../../lib/agent/createAgent.js';
 import { tool } from '../../../../lib/core/tool.js';
-import { agentHandler, createAgentHandler } from '../../../../lib/service/http/agentHandler.js';
+import { agentHandler } from '../../../../lib/service/http/agentHandler.js';
+import { Kernel } from '../../../../lib/service/kernel.js';
+import { executeStored } from '../../../../lib/service/runs/openRun.js';
 import type { HandledAgent } from '../../../../lib/service/handledAgent.js';
 import { memoryLog } from '../../../../lib/service/stores/memory/memoryLog.js';
 import { scriptedModel, toolCall } from '../../../../lib/testing/index.js';
@@ -46,7 +48,7 @@ function startService(script: readonly ScriptedTurn[], store = mapStore()) {
       return EMPTY;
     });
   const front = agentHandler<string>({ ...agent, durable: { enqueue } }, { ...shared, context: () => 'Ann', owner });
-  const worker = createAgentHandler<string>({ ...agent, durable: {} }, { ...shared, owner });
+  const worker = new Kernel<string>({ agent: { ...agent, durable: {} }, ...shared, owner });
   handlers.push(front, worker);
   const send = (method: string, id: string, body?: unknown) =>
     front(
@@ -58,7 +60,7 @@ function startService(script: readonly ScriptedTurn[], store = mapStore()) {
     );
   const post = (id: string, body: unknown) => send('POST', id, body);
   const execute = async (id: string) => {
-    const execution = observe(worker.execute(id, 'Ann'));
+    const execution = observe(executeStored(worker, id, 'Ann'));
     await jest.advanceTimersByTimeAsync(5000);
     return execution;
   };

@@ -56,7 +56,7 @@ describe.each(protocolNames)('%s and the URL of a file in a request', (name) => 
   });
 
   it('asks `allowFileUrl`', async () => {
-    const { ask, model } = await start({ allowFileUrl: ({ hostname }) => hostname === 'files.example' });
+    const { ask, model } = await start({ browser: { allowFileUrl: ({ hostname }) => hostname === 'files.example' } });
     expect((await ask('https://example.org/a.pdf')).status).toBe(400);
     expect(await (await ask('http://files.example/a.pdf')).text()).toContain('Read.');
     expect(model.requests).toHaveLength(1);

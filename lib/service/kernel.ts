@@ -1,0 +1,300 @@
+import { AsyncSubject, catchError, concat, concatMap, defer, map, merge } from 'rxjs';
+import { of, retry, tap, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { ConfigurationError, RivuletError } from '../core/errors.js';
+import type { RunResult } from '../core/event.js';
+import { isResult } from '../core/eventGuards.js';
+import type { JsonObject } from '../core/json/json.js';
+import { requireNumber } from '../core/options.js';
+import type { Tool } from '../core/tool.js';
+import { describeError } from '../transport/publicError.js';
+import type { HandledAgent } from './handledAgent.js';
+import { createGate } from './http/gate.js';
+import { readBody } from './http/readBody.js';
+import { elsewhere, lateStore, leaving, RequestError } from './http/requestError.js';
+import { memoryStoreNotice, reportOnce } from './notices.js';
+import { createOwnerData } from './ownerData.js';
+import type { OwnerData } from './ownerData.js';
+import { createOwnerLimits } from './ownerLimits.js';
+import { guardLog, guardStore } from './ports/guardPorts.js';
+import type { RunLog, RunMessage } from './ports/runLog.js';
+import type { RunRecord, RunStore } from './ports/runStore.js';
+import { publicEvents } from './publicEvents.js';
+import type { RunAudience } from './publicEvents.js';
+import { createRegistry } from './runs/createRuns.js';
+import type { RunTimes, Runs } from './runs/createRuns.js';
+import { createExecutor } from './runs/executeRun.js';
+import type { ExecutedRun, Executor, RunPlan } from './runs/executeRun.js';
+import { estimateSize } from './runs/estimateSize.js';
+import { PromptInbox } from './runs/promptInbox.js';
+import { createSender } from './runs/sendMessage.js';
+import type { SendMessage } from './runs/sendMessage.js';
+import { remoteRun, watchExecutor } from './runs/remoteRun.js';
+import { ownerIsMissing, RunAccess } from './runs/runAccess.js';
+import type { Client } from './runs/runAccess.js';
+import { ExecutorLostError, RunAbandonedError, RunTakenError } from './runs/runErrors.js';
+import type { LoggedRun } from './runs/runLife.js';
+import type { SharedRun } from './runs/sharedRun.js';
+import { descriptionOf } from './runs/trustedDescription.js';
+import { WorkLocks } from './runs/workLocks.js';
+import type { AgentHandler, Service } from './service.js';
+import type { BrowserOptions, ServedAgent, ServiceOptions } from './serviceOptions.js';
+import { memoryLog } from './stores/memory/memoryLog.js';
+import { memoryStore } from './stores/memory/memoryStore.js';
+
+/** How often the work for a request is retried when another process changes its record. */
+const WORK_RETRIES = 5;
+
+const DEFAULT_HISTORY_BYTES = 4_194_304;
+
+export type KernelOptions<C> = ServiceOptions<C> & { readonly agent?: ServedAgent<C> | undefined };
+
+/** Who starts a run, and the id by which it is joined. */
+interface Start extends RunAudience, RunTimes {
+  readonly id: string;
+  readonly owner: string;
+  /** The id for which the work is done: `stop` with this id stops the run. */
+  readonly lockId: string;
+  /** About how many bytes the run has. */
+  readonly bytes: number;
+}
+
+/** What the protocols of a service use: it owns the guarded ports, the limits, and the runs of this process. */
+export class Kernel<C> implements OwnerData {
+  readonly browser: BrowserOptions;
+  readonly onError: (thrown: unknown) => void;
+  readonly store: RunStore;
+  readonly log: RunLog;
+  readonly chats: { readonly answer: (request: Request, client: Client<C>) => Observable<Response> } | undefined;
+  readonly access: RunAccess<C>;
+  readonly executor: Executor;
+  /** Who executes the runs, if another engine makes them durable: it resumes them. */
+  readonly durable: HandledAgent<C>['durable'];
+  readonly checkpoints: boolean;
+  readonly exportData: OwnerData['exportData'];
+  readonly deleteData: OwnerData['deleteData'];
+  /** Stops and deletes a run of an owner, and the runs that it resumed. */
+  readonly deleteRun: (id: string, owner: string) => Observable<never>;
+
+  private readonly limits;
+  private readonly send: SendMessage;
+  private readonly gate;
+  readonly registry: Runs;
+  readonly locks = new WorkLocks();
+  private readonly started = new WeakMap<SharedRun, { readonly owner: string; readonly inbox: PromptInbox }>();
+  /** Fails when this process leaves its readers to others: also those of runs that go on elsewhere. */
+  private readonly left = new AsyncSubject<never>();
+  /** Whether the runs were left to another process. */
+  private isLeaving = false;
+  /** Whether no run is started any more. */
+  private isClosing = false;
+
+  constructor(readonly options: KernelOptions<C>) {
+    const { agent, browser = {}, limits = {}, owner, checkpoints = false } = options;
+    const { maxHistoryBytes = DEFAULT_HISTORY_BYTES, maxBodyBytes = 0 } = limits;
+    requireNumber('maxHistoryBytes', maxHistoryBytes, 0);
+    requireNumber('maxBodyBytes', maxBodyBytes, 0);
+    if (options.context !== undefined && owner === undefined) throw ownerIsMissing();
+    this.browser = browser;
+    this.onError = reportOnce(options.onError);
+    const guard = { onError: this.onError };
+    this.store = guardStore(options.store ?? memoryStore(), guard);
+    this.log = guardLog(options.log ?? memoryLog(), guard);
+    const { chats } = options;
+    const chatStore = chats && guardStore(chats.store, guard);
+    this.durable = typeof agent === 'object' ? agent.durable : undefined;
+    this.checkpoints = checkpoints && !this.durable;
+    this.access = new RunAccess(this.store, options, this.onError, maxHistoryBytes);
+    this.limits = createOwnerLimits(limits);
+    this.send = createSender(this.log, this.limits, limits);
+    if (!options.store) options.onNotice?.(memoryStoreNotice);
+    this.gate = createGate(browser);
+    this.registry = createRegistry(this.log, options);
+    this.executor = createExecutor(this.store, {
+      checkpoints: this.durable ? 'calls' : checkpoints,
+      describe: (thrown) => this.describe(thrown),
+      onError: this.onError,
+    });
+    const data = createOwnerData(this.store, chatStore, (id, runOwner) => this.stopFor(id, runOwner));
+    ({ exportData: this.exportData, deleteData: this.deleteData, deleteRun: this.deleteRun } = data);
+    const forChats = chatStore && { store: chatStore, deleteRun: this.deleteRun, onError: this.onError };
+    this.chats = forChats && { answer: (request, client) => chats.answer(request, client, forChats) };
+  }
+
+  /** Whether a run whose process has ended is resumed. */
+  get isResumable(): boolean {
+    return this.checkpoints || this.durable !== undefined;
+  }
+
+  agentFor(tools: readonly Tool[] = []): HandledAgent<C> {
+    const { agent } = this.options;
+    if (!agent) throw new ConfigurationError('options', 'The service has no `agent`.', 'Pass it to `createService`.');
+    return typeof agent === 'function' ? agent(tools) : agent;
+  }
+
+  readonly shutdown: Runs['shutdown'] = (how) =>
+    defer(() => {
+      this.isClosing = true;
+      this.isLeaving ||= how === 'abandon';
+      this.left.error(new RunAbandonedError());
+      const { registry, locks, executor } = this;
+      // A request that is being answered may have begun to start a run, which is stopped at once.
+      return concat(merge(registry.shutdown(how), concat(locks.idle, registry.shutdown(how))), executor.released);
+    });
+
+  handler(answer: (request: Request) => Observable<Response>, fail: (thrown: unknown) => Response): AgentHandler {
+    const { shutdown, exportData, deleteData } = this;
+    const handle = (request: Request) =>
+      this.gate(request, () => (this.isLeaving ? throwError(() => leaving()) : answer(request)), fail);
+    return Object.assign(handle, { shutdown, exportData, deleteData });
+  }
+
+  /** Reads the body of a request. It fails with a RequestError 413 if it has more bytes than the service allows. */
+  readBody(request: Request, byDefault: number): Observable<string> {
+    return readBody(request, this.options.limits?.maxBodyBytes ?? byDefault);
+  }
+
+  /**
+   * Does the work for an id after earlier work for it: no two requests of this process change a record at once. If
+   * another process changes the record in the meantime, the work is done again. A store that fails is answered by 503.
+   */
+  locked<T>(id: string, { owner }: Client<C>, work: () => Observable<T>): Observable<T> {
+    return defer(work).pipe(
+      retry({
+        count: WORK_RETRIES,
+        delay: (thrown: unknown) => (thrown instanceof RunTakenError ? of(0) : throwError(() => thrown)),
+      }),
+      catchError((thrown: unknown) => this.storeFailed(thrown)),
+      this.locks.locked(id, owner),
+    );
+  }
+
+  /** Executes a run, and emits it when its record is written. Its id may differ from that of the record. */
+  launch(plan: RunPlan, times: Partial<Start> = {}): Observable<LoggedRun> {
+    const { id = plan.record.id } = times;
+    const { context, clientErrors, record, stored } = plan;
+    const { attempt = 0, checkpoint, taken } = stored?.record ?? {};
+    const bytes = estimateSize(record) + (plan.bytes ?? 0);
+    const inbox = new PromptInbox(this.log.isShared && checkpoint && !this.durable ? taken : undefined);
+    const start = { id, lockId: id, attempt: attempt + 1, context, clientErrors, owner: record.owner, bytes, inbox };
+    return this.register({ ...start, ...times }, () => this.executor.execute(plan));
+  }
+
+  /** Registers the run that the work emits: it counts for its owner, it can be joined, and a shutdown ends it. */
+  register(start: Start, work: () => Observable<ExecutedRun>): Observable<LoggedRun> {
+    const { id, owner, lockId, context, clientErrors, bytes, inbox = new PromptInbox() } = start;
+    const begin = defer(() => {
+      if (this.isClosing) throw leaving();
+      if (this.registry.get(id)) throw new RequestError(409, 'There is a run with this id.'); // of another owner
+      return work();
+    });
+    return this.limits.admit(
+      owner,
+      begin.pipe(
+        map((events) => {
+          const isStopped = this.locks.isStopped(lockId);
+          const { run } = this.registry.start(
+            // These operators come after the record is written, so it has what they remove.
+            (stop, cancel, prompts, opened) =>
+              events({ stop: isStopped ? of(undefined) : stop, cancel, prompts }, opened, inbox).pipe(
+                this.limits.count(owner, () => bytes + inbox.bytes),
+                tap((event) => isResult(event) && this.reportResult(event.result, context as C)),
+                tap({ error: this.onError }),
+                publicEvents(this.browser, clientErrors),
+              ),
+            id,
+            { ...start, inbox },
+          );
+          this.started.set(run, { owner, inbox });
+          return run;
+        }),
+      ),
+      bytes,
+    );
+  }
+
+  /** The run of this process with an id; undefined if there is none, or if another owner has it. */
+  runOf(id: string, owner: string): LoggedRun | undefined {
+    const run = this.registry.get(id);
+    return run && this.started.get(run)?.owner === owner ? run : undefined;
+  }
+
+  /** As `runOf`, but undefined too if the run has ended and the log has removed its events: its record has the answer. */
+  joinable(id: string, owner: string): Observable<LoggedRun | undefined> {
+    return defer(() => {
+      const run = this.runOf(id, owner);
+      if (!run || run.status === 'running') return of(run);
+      return this.log.state(id).pipe(map((state) => (state ? run : undefined)));
+    });
+  }
+
+  /** A run that another process executes. It throws a RequestError 503 if the log is not shared. */
+  runElsewhere(id: string): SharedRun {
+    if (!this.log.isShared) throw elsewhere();
+    if (this.isClosing) throw leaving();
+    const lost = watchExecutor(this.store, id, (record) => this.isExecuted(record));
+    return remoteRun(this.log, id, merge(lost, this.left));
+  }
+
+  /** Sends a message to a run, in whatever process it is. Emits whether there is such a run. */
+  tell(id: string, owner: string, message: RunMessage): Observable<boolean> {
+    return defer(() => {
+      const run = this.registry.get(id);
+      if (run) return this.runOf(id, owner) ? this.tellHere(id, owner, run, message) : of(false);
+      if (this.locks.has(id)) return of(message.type === 'stop' && this.locks.stop(id, owner));
+      return this.access.find(id, owner).pipe(
+        concatMap((stored) => {
+          if (!stored || !this.isExecuted(stored.record)) return of(false);
+          if (!this.log.isShared) throw elsewhere();
+          return this.send(id, owner, message, stored.record.taken);
+        }),
+      );
+    }).pipe(catchError((thrown: unknown) => this.storeFailed(thrown)));
+  }
+
+  describe(thrown: unknown): JsonObject {
+    return descriptionOf(thrown) ?? (this.browser.describeError ?? describeError)(thrown);
+  }
+
+  /** Whether an error says that a process has left a run to others: at its shutdown, or since it was too slow. */
+  hasLeft(thrown: unknown): boolean {
+    const isTaken = thrown instanceof ExecutorLostError || thrown instanceof RunTakenError;
+    return isTaken || (this.isClosing && thrown instanceof RunAbandonedError);
+  }
+
+  private tellHere(id: string, owner: string, run: SharedRun, message: RunMessage): Observable<boolean> {
+    if (message.type === 'prompt') return this.send(id, owner, message, this.started.get(run)?.inbox.taken);
+    return of(message.type === 'cancel' ? this.registry.cancel(id, message.id) : this.registry.stop(id));
+  }
+
+  private reportResult(result: RunResult, context: C): void {
+    try {
+      this.options.onResult?.(result, context);
+    } catch (thrown) {
+      this.onError(thrown);
+    }
+  }
+
+  /** Stops a run whose data is deleted: it may be executed where it cannot be reached. */
+  private stopFor(id: string, owner: string): Observable<boolean> {
+    return this.tell(id, owner, { type: 'stop' }).pipe(
+      catchError((thrown: unknown) => (thrown instanceof RequestError ? of(false) : throwError(() => thrown))),
+    );
+  }
+
+  /** Whether a process executes the run of a record, or will do so. */
+  private isExecuted(record: RunRecord): boolean {
+    return this.durable ? record.state === 'running' : this.executor.locate(record) !== 'nowhere';
+  }
+
+  /** The store has failed: the client asks again. */
+  private storeFailed(thrown: unknown): never {
+    if (thrown instanceof RequestError || thrown instanceof RivuletError) throw thrown;
+    this.onError(thrown);
+    throw lateStore();
+  }
+}
+
+/** The kernel of a service, or that of a new one for the agent of a handler's short form. */
+export const kernelOf = <C>(given: Service<C> | ServedAgent<C>, options: ServiceOptions<C>): Kernel<C> =>
+  given instanceof Kernel ? (given as Kernel<C>) : new Kernel({ ...options, agent: given as ServedAgent<C> });

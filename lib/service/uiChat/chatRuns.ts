@@ -1,0 +1,106 @@
+import { concatMap, defer, EMPTY, endWith, ignoreElements, map } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { StreamEvent } from '../../core/event.js';
+import { randomId } from '../../transport/randomId.js';
+import type { Kernel } from '../kernel.js';
+import { RunNotFoundError } from '../runs/runErrors.js';
+import type { RunPlan } from '../runs/executeRun.js';
+import type { Client } from '../runs/runAccess.js';
+import type { SharedRun } from '../runs/sharedRun.js';
+import { responseId } from './planResponse.js';
+
+interface ChatRun {
+  readonly runId: string;
+  readonly owner: string;
+  readonly messageId: string;
+  /** The events of the message before this run. */
+  readonly earlier: readonly StreamEvent[];
+}
+
+type FoundRun = ChatRun & { readonly run: SharedRun };
+
+/** The newest run of each chat of this process, by the key of the chat. */
+export class ChatRuns<C> {
+  private readonly chats = new Map<string, ChatRun>();
+
+  constructor(private readonly kernel: Kernel<C>) {}
+
+  start(
+    key: string,
+    { plan, messageId, earlier, ...times }: Omit<ChatRun, 'runId' | 'owner'> & Started,
+  ): Observable<SharedRun> {
+    return defer(() => {
+      const previous = this.current(key);
+      const { owner } = plan.record;
+      const runId = randomId();
+      return this.kernel.launch(plan, { ...times, id: runId, lockId: key }).pipe(
+        map((run) => {
+          if (previous) this.kernel.registry.stop(previous.runId);
+          this.removeEnded();
+          this.chats.delete(key);
+          this.chats.set(key, { runId, owner, messageId, earlier });
+          return run;
+        }),
+      );
+    });
+  }
+
+  /** Emits the run that can be joined, if there is one. Settles the record of one whose end could not be written. */
+  find(key: string, client: Client<C>): Observable<FoundRun | undefined> {
+    return defer(() => {
+      const current = this.current(key);
+      if (current) {
+        const joinable = this.kernel.joinable(current.runId, current.owner);
+        return joinable.pipe(map((run) => run && { ...current, run }));
+      }
+      return this.settleLost(key, client).pipe(ignoreElements(), endWith(undefined));
+    });
+  }
+
+  stop(key: string, owner: string): void {
+    this.kernel.locks.stop(key, owner);
+    const current = this.current(key);
+    if (current) this.kernel.registry.stop(current.runId);
+  }
+
+  private current(key: string): FoundRun | undefined {
+    const chat = this.chats.get(key);
+    const run = chat && this.kernel.runOf(chat.runId, chat.owner);
+    return run && { ...chat, run };
+  }
+
+  /** Removes chats whose run cannot be joined any more: two for each new one, so that a long run hides none of them. */
+  private removeEnded(): void {
+    for (const [key, chat] of oldest(this.chats, 2)) {
+      this.chats.delete(key);
+      if (this.kernel.runOf(chat.runId, chat.owner)) this.chats.set(key, chat);
+    }
+  }
+
+  private settleLost(key: string, client: Client<C>): Observable<unknown> {
+    const last = this.chats.get(key);
+    if (!last) return EMPTY;
+    const { access, executor } = this.kernel;
+    return this.kernel.locked(key, client, () =>
+      access.find(responseId(last.owner, last.messageId), client.owner).pipe(
+        concatMap((stored) => {
+          const isRunning = stored?.record.state === 'running' && executor.locate(stored.record) !== 'elsewhere';
+          if (!isRunning || this.current(key)) return EMPTY;
+          return access.settleLost(stored, this.kernel.describe(new RunNotFoundError()));
+        }),
+      ),
+    );
+  }
+}
+
+interface Started {
+  readonly plan: RunPlan;
+  readonly grace: number;
+  readonly keep: number;
+}
+
+function oldest<K, V>(map: ReadonlyMap<K, V>, count: number): (readonly [K, V])[] {
+  const entries: (readonly [K, V])[] = [];
+  for (const entry of map) if (entries.push(entry) === count) break;
+  return entries;
+}
