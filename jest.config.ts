@@ -46,8 +46,8 @@ const config: Config = {
   maxWorkers: '100%',
   // A busy machine takes its time to end a process without a leak.
   workerGracefulExitTimeout: 10_000,
-  // For a test that never ends. On a busy machine, the default of 5 seconds ends others.
-  testTimeout: 60_000,
+  // A guard against a test that never ends: no other test may take this long, also on a busy machine.
+  testTimeout: 300_000,
   projects: [
     // `npm run specs`: specs in virtual time or over loopback sockets. Those of a room share a process and their modules;
     // `*.alone.spec.ts` are for what would change others: mocks of modules, patches of global classes.

@@ -7,7 +7,7 @@ import { version } from '../lib/observe/opentelemetry/version.js';
 import * as rivulet from 'rivulet';
 import * as anthropic from 'rivulet/anthropic';
 import * as google from 'rivulet/google';
-import * as openaiChat from 'rivulet/openai';
+import * as openaiEntry from 'rivulet/openai';
 import * as aiSdkUi from 'rivulet/ai-sdk-ui';
 import * as mcp from 'rivulet/mcp';
 import * as agUi from 'rivulet/ag-ui';
@@ -73,9 +73,9 @@ describe('the public names', () => {
       'observeRun',
       'ofType',
       'ollama',
-      'openai-chat',
-      'openaiCompatible',
       'openai',
+      'openaiChat',
+      'openaiCompatible',
       'openrouter',
       'outputElements',
       'partialArguments',
@@ -120,18 +120,18 @@ describe('the public names', () => {
     ]);
   });
   it('the entry points of vendors export their models and their tools', () => {
-    expect(Object.keys(openaiChat).sort()).toEqual([
+    expect(Object.keys(openaiEntry).sort()).toEqual([
       'mcpApproval',
-      'openai-chat',
       'openai',
+      'openaiChat',
       'responsesTools',
       'webSocketTransport',
     ]);
     expect(Object.keys(anthropic).sort()).toEqual(['anthropic', 'anthropicTools']);
     expect(Object.keys(google).sort()).toEqual(['google', 'googleInteractions', 'googleTools']);
-    expect([openaiChat.openaiChat, openaiChat.openai, anthropic.anthropic, google.google]).toEqual([
-      rivulet.openaiChat,
+    expect([openaiEntry.openai, openaiEntry.openaiChat, anthropic.anthropic, google.google]).toEqual([
       rivulet.openai,
+      rivulet.openaiChat,
       rivulet.anthropic,
       rivulet.google,
     ]);
@@ -240,7 +240,7 @@ describe('the public names', () => {
     ]);
     expect(errors(service)).toEqual(['RunFullError', 'RunNotFoundError', 'RunTakenError']);
     const others = [
-      openaiChat,
+      openaiEntry,
       anthropic,
       google,
       aiSdkUi,
@@ -298,8 +298,8 @@ describe('the public names', () => {
   });
   it('the timeout of a model has a type without a name', () => {
     const timeout: rivulet.ModelOptions['timeout'] = { first: 1_000, each: 2_000, body: false };
-    const options: rivulet.OptionsOf<typeof rivulet.openaiChat> = { apiKey: 'key', timeout };
-    expect(rivulet.openaiChat('gpt-6.1-terra', options).provider).toBe('openai-chat');
+    const options: rivulet.OptionsOf<typeof rivulet.openai> = { apiKey: 'key', timeout };
+    expect(rivulet.openai('gpt-6.1-terra', options).provider).toBe('openai');
   });
 });
 

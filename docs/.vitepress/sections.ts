@@ -34,6 +34,7 @@ export const sections: readonly Section[] = [
     text: 'Models',
     pages: {
       providers: 'Providers',
+      'local-servers': 'Local servers',
       settings: 'Settings',
       'images-and-files': 'Images and files',
       'write-a-provider': 'Write a provider',
@@ -51,7 +52,9 @@ export const sections: readonly Section[] = [
       views: 'Views and chats',
       chats: 'Chats on every device',
       angular: 'Angular',
+      'other-frameworks': 'NgRx, React, Vue, Svelte',
       login: 'Login',
+      'each-user': 'A model, a key, data for each user',
       'node-services': 'Node and other servers',
       'ag-ui': 'AG-UI',
       'use-chat': 'useChat',

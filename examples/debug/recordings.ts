@@ -52,7 +52,7 @@ async function servePayloads(stem: string): Promise<Served> {
   const hasDone = !isNdjson && /^openai-(chat|compatible)$/.test(expected.protocol ?? wire);
   return {
     server: await serveBody([...framed, ...(hasDone ? ['data: [DONE]\n\n'] : [])]),
-    provider: wire.replace(/^openai-(chat|compatible)$/, 'openai'),
+    provider: wire.replace(/^openai-compatible$/, 'openai-chat').replace(/^openai-responses$/, 'openai'),
     answers: 1,
   };
 }
@@ -71,7 +71,7 @@ const paths: readonly (readonly [RegExp, string])[] = [
   [/openrouter|\/api\/v1\/chat\/completions/, 'openrouter'],
   [/mistral/, 'mistral'],
   [/together/, 'together'],
-  [/\/chat\/completions/, 'openai'],
+  [/\/chat\/completions/, 'openai-chat'],
 ];
 
 const providerOf = (url: string): string | undefined => paths.find(([path]) => path.test(url))?.[1];

@@ -28,7 +28,7 @@ const chat = {
 class AppModule {}
 
 const app = await NestFactory.create<NestExpressApplication>(AppModule, { logger: ['error', 'warn'] });
-app.useBodyParser('json', { limit: 1_000_000 }); // as much as the handler accepts: a history, or a file in base64
+app.useBodyParser('json', { limit: 20_971_520 }); // as much as the handler accepts: a history, or photos in base64
 const files = await pageFiles();
 app.use((request: IncomingMessage, response: ServerResponse, next: () => void) => {
   const file = files.get(request.url?.split('?', 1)[0] ?? '');

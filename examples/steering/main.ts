@@ -24,6 +24,7 @@ const gateway = await openGateway('interrupts');
 const sockets = webSocketTransport(isOnline ? WebSocket : gateway.webSocket);
 const model = openai('gpt-6-astra', {
   fetch: sockets.fetch,
+  session: true, // only a stored response can be steered
   ...(isOnline ? {} : { baseUrl: server.urlFor('openai'), apiKey: 'none' }),
 });
 

@@ -39,7 +39,7 @@ export const help = `An agent in the terminal, with four tools: weather, calcula
   npm start -- --web --data ./chats         the same; the chats are still there after a restart
 
 Options
-  --provider NAME   the provider (default: openai; openai with --base-url, which most servers speak)
+  --provider NAME   the provider (default: openai; openai-chat with --base-url, which most servers speak)
   --model NAME      the model (default: the provider's, see below)
   --fallback NAME   the provider that answers when the first one fails, with its default model
   --base-url URL    another server with the provider's API, for example http://localhost:11434/v1
@@ -90,7 +90,7 @@ export function parseOptions(args: readonly string[]): Options {
   const port = textOf(values.port);
   if ((data ?? port) !== undefined && !values.web) throw new Error('--data and --port belong to --web.');
   if (port !== undefined && !/^\d{1,5}$/.test(port)) throw new Error(`--port "${port}" is not a number like 3000.`);
-  const provider = findProvider(textOf(values.provider) ?? (baseUrl === undefined ? 'openai' : 'openai')).name;
+  const provider = findProvider(textOf(values.provider) ?? (baseUrl === undefined ? 'openai' : 'openai-chat')).name;
   return {
     prompt: textOf(positionals.join(' ')),
     provider,

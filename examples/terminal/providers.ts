@@ -93,9 +93,9 @@ const describeModel = (provider: string, model: string, baseUrl: string | undefi
 const howToConnect = (keyVariable: string | undefined) =>
   keyVariable === undefined ? 'pass --base-url http://localhost:11434' : `set ${keyVariable}`;
 
-/** A server with OpenAI's API may have any capabilities; a server with another API is taken for that provider. */
+/** A server with Chat Completions may have any capabilities; a server with another API is taken for that provider. */
 function modelWithoutKey({ name: provider, keyVariable }: RegisteredProvider, model: string, baseUrl: string): Model {
-  if (provider === 'openai') return openaiCompatible({ name: 'server', baseUrl, retry })(model);
+  if (provider === 'openai-chat') return openaiCompatible({ name: 'server', baseUrl, retry })(model);
   return modelByName(`${provider}:${model}`, {
     ...(keyVariable === undefined ? {} : { apiKey: 'none' }),
     baseUrl,

@@ -7,7 +7,6 @@ import type { Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
 import type { Model } from '../core/model.js';
 import { hasEmitted } from '../core/notifier.js';
-import { appendMessages } from '../core/usedIds.js';
 import { replaceTurnEvent } from '../operators/followUp.js';
 import { stoppedTurn } from './openTurn.js';
 import { interruptible } from './stopRun.js';
@@ -120,7 +119,7 @@ function stateWithPrompts(
   messages: readonly Message[],
   prompts: readonly Message[],
 ): RunState {
-  if (turn.next) return { ...turn.next, messages: appendMessages(turn.next.messages, prompts) };
+  if (turn.next) return { ...turn.next, messages: [...turn.next.messages, ...prompts] };
   const { memo, ...after } = stateAfter(state, turn, [...messages, ...prompts]);
   const isInterrupted = turn.finishReason === 'stopped';
   return isInterrupted && memo ? { ...after, memo } : after;

@@ -1,8 +1,26 @@
-import { asapScheduler, distinctUntilChanged, filter, finalize, map, observeOn, startWith, switchMap, tap } from 'rxjs';
+import {
+  asapScheduler,
+  connect,
+  defer,
+  EMPTY,
+  filter,
+  finalize,
+  map,
+  observeOn,
+  of,
+  ReplaySubject,
+  startWith,
+  switchMap,
+  tap,
+} from 'rxjs';
 import type { Observable } from 'rxjs';
+import { commonMarks, marksOf, mergeSaved } from './mergeSaved.js';
+import type { Marks } from './mergeSaved.js';
 import { isSavedConversation } from './savedConversation.js';
+import type { SavedConversation } from './savedConversation.js';
+import { storeSaved } from './smallerSaved.js';
 import { lockTab } from './tabLock.js';
-import { tryParseJson } from '../core/json/json.js';
+import { isRecord, tryParseJson } from '../core/json/json.js';
 import type { ChatSummary } from '../transport/chatSummary.js';
 import type { OpenedChat, RemoteChats } from './remoteChats.js';
 
@@ -11,22 +29,28 @@ export interface ChatCopies {
   /** The copy of a chat, for the option `saved` of `conversation`; null if there is none. */
   read(id: string): string | null;
   /**
-   * Whether the service has something that this browser does not have: there is no copy, or it is an older version
-   * that was written completely.
+   * Whether the service has something that this browser does not have: there is no copy, or it is an older version.
    *
    * @param chat The entry of the chat in the list.
    */
   isOld(chat: Pick<ChatSummary, 'id' | 'version'>): boolean;
-  /** Reads a chat from the service into its copy, and emits it. Create the conversation again then. */
+  /**
+   * Reads a chat from the service into its copy, and emits it. What the copy has and the service lacks stays in it.
+   * Create the conversation again then.
+   */
   fetch(id: string): Observable<OpenedChat>;
   /**
    * Writes the copy of a chat to the service: now, and whenever it has changed. One tab does this at a time, for the
-   * changes of all tabs; the next one goes on when that is closed. It emits and fails as `RemoteChats.keep` does.
+   * changes of all tabs; the next one goes on when that is closed. It emits and fails as `RemoteChats.keep` does: a
+   * chat that was deleted, by whatever device, is not written again, also after a reload.
    *
    * @param id The id of the chat.
-   * @param changed$ Emits when this tab or another one may have changed the copy.
+   * @param changed$ Emits when this tab or another one may have changed the copy. A value of `persist` is written also
+   * if the storage had no room for it.
    */
   keep(id: string, changed$: Observable<unknown>): Observable<OpenedChat>;
+  /** Creates a chat that was deleted again, from its copy, and emits it. Completes if there is none. */
+  restore(id: string): Observable<OpenedChat>;
   /** Removes a copy. */
   remove(id: string): void;
 }
@@ -49,7 +73,8 @@ export interface ChatCopies {
  *
  * @param chats What `remoteChats` returns.
  * @param storage `localStorage`, or an object with its methods.
- * @param keyOf Returns the key of the copy of a chat. Default: its id. With ` version`, it is the key of its version.
+ * @param keyOf Returns the key of the copy of a chat. Default: its id. With ` version`, it is the key of what
+ * the service has of it.
  * @returns The copies.
  */
 export function chatCopies(
@@ -59,53 +84,92 @@ export function chatCopies(
 ): ChatCopies {
   const versionKey = (id: string) => `${keyOf(id)} version`;
   const read = (id: string) => storage.getItem(keyOf(id));
-  /** The version at the service that equals the copy; undefined if the copy has changed since. */
-  const versionOf = (id: string): number | undefined => {
-    const version = storage.getItem(versionKey(id));
-    return version === null ? undefined : Number(version);
+  const baseOf = (id: string): Base | undefined => {
+    const base = tryParseJson(storage.getItem(versionKey(id)) ?? '');
+    return isRecord(base) && isRecord(base['marks']) ? (base as unknown as Base) : undefined;
   };
-  const savedOf = (id: string) => {
-    const copy = tryParseJson(read(id) ?? '');
+  const savedOf = (id: string): SavedConversation | undefined => {
+    const copy: unknown = tryParseJson(read(id) ?? '');
     return isSavedConversation(copy) ? copy : undefined;
   };
-  const write = (id: string, changed$: Observable<unknown>): Observable<OpenedChat> => {
-    const [version, saved] = [versionOf(id), savedOf(id)];
-    const saved$ = changed$.pipe(
-      startWith(undefined),
-      observeOn(asapScheduler), // after the write of this change
-      map(() => read(id)),
-      distinctUntilChanged(),
-      map((_, changes) => {
-        if (changes > 0) storage.removeItem(versionKey(id));
-        return savedOf(id);
-      }),
-      filter((copy) => copy !== undefined),
-    );
-    return chats.keep({ saved$ }, version !== undefined && saved ? { id, version, saved } : { id }).pipe(
-      tap((kept) => {
-        if (JSON.stringify(kept.saved) === read(id)) storage.setItem(versionKey(id), String(kept.version));
-      }),
-    );
+  /** Notes what the copy and the service have in common, after the service was written or read. */
+  const note = ({ id, version, saved }: OpenedChat): void => {
+    const copy = savedOf(id);
+    if (!copy) return;
+    const own = marksOf(copy);
+    const marks = commonMarks(baseOf(id)?.marks ?? {}, marksOf(saved), own);
+    const isBehind = !isSameMarks(marksOf(mergeSaved(saved, marks, copy)), own);
+    try {
+      storage.setItem(versionKey(id), JSON.stringify({ version, marks, isBehind } satisfies Base));
+    } catch {
+      // The storage is full. What they had in common before is still right, and compares more.
+    }
   };
+  /** Writes the changes that the service does not have. */
+  const write = (id: string, changed$: Observable<unknown>): Observable<OpenedChat> =>
+    defer(() => {
+      const [base, copy] = [baseOf(id), savedOf(id)];
+      const copy$ = changed$.pipe(
+        startWith(undefined),
+        observeOn(asapScheduler), // after the write of this change
+        map((changed) => (isSavedConversation(changed) ? changed : savedOf(id))),
+        filter((changed) => changed !== undefined),
+      );
+      if (!base) return chats.keep({ saved$: copy$ }, { id });
+      const { version, marks, isBehind } = base;
+      const isKnown = copy && !isBehind && isSameMarks(marks, marksOf(copy));
+      const known$: Observable<Known> = isKnown ? of({ id, version, saved: copy }) : chats.open(id);
+      const keepFrom = (known: Known, newest$: Observable<SavedConversation>) =>
+        chats.keep({ saved$: newest$.pipe(map((newest) => mergeSaved(known.saved, marks, newest))) }, known);
+      return copy$.pipe(
+        connect((newest$) => known$.pipe(switchMap((known) => keepFrom(known, newest$))), {
+          connector: () => new ReplaySubject(1), // the copy may change while the chat is read
+        }),
+      );
+    }).pipe(tap(note));
   return {
     read,
     isOld({ id, version }) {
       if (read(id) === null) return true;
-      const known = versionOf(id);
-      return known !== undefined && known < version;
+      const base = baseOf(id);
+      return base !== undefined && (base.isBehind || base.version < version);
     },
     fetch: (id) =>
       chats.open(id).pipe(
-        tap(({ saved, version }) => {
-          storage.setItem(keyOf(id), JSON.stringify(saved));
-          storage.setItem(versionKey(id), String(version));
+        map((opened) => {
+          const copy = savedOf(id);
+          const saved = copy ? mergeSaved(opened.saved, baseOf(id)?.marks ?? {}, copy) : opened.saved;
+          storeSaved(storage, keyOf(id), saved);
+          note(opened);
+          return { ...opened, saved };
         }),
       ),
     keep: (id, changed$) =>
       lockTab(id).pipe(switchMap((lock) => write(id, changed$).pipe(finalize(() => lock.release())))),
+    restore: (id) =>
+      defer(() => {
+        const copy = savedOf(id);
+        return copy ? chats.restore(id, copy) : EMPTY;
+      }).pipe(tap(note)),
     remove(id) {
       storage.removeItem(keyOf(id));
       storage.removeItem(versionKey(id));
     },
   };
 }
+
+type Known = Pick<OpenedChat, 'id' | 'version' | 'saved'>;
+
+/** What a copy and the service had in common last. It is stored, so that a reload knows what has changed where. */
+interface Base {
+  /** The version at the service. */
+  readonly version: number;
+  readonly marks: Marks;
+  /** Whether the service had something that the copy lacks. */
+  readonly isBehind: boolean;
+}
+
+const isSameMarks = (a: Marks, b: Marks): boolean => {
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => a[key] === b[key]);
+};

@@ -37,17 +37,32 @@ export interface QueuedPrompt {
 }
 
 export interface Command {
-  /** The prompt, if it is one of the user. Any other command stops the current run. */
-  readonly prompt: QueuedPrompt | undefined;
+  /** The prompt, if it is one of the user; `join` for a run that was lost. Any other command stops the current run. */
+  readonly prompt: QueuedPrompt | 'join' | undefined;
   readonly run$: Observable<unknown>;
+  readonly isStopped: boolean;
   stop(): void;
 }
 
 /** `start` receives the notifier that stops the run. */
-export function createCommand(start: (stop: Observable<void>) => Observable<unknown>, prompt?: QueuedPrompt): Command {
+export function createCommand(
+  start: (stop: Observable<void>) => Observable<unknown>,
+  prompt?: QueuedPrompt | 'join',
+): Command {
   const stopped = new ReplaySubject<void>(1);
-  return { prompt, run$: defer(() => start(stopped)), stop: () => stopped.next() };
+  const command = {
+    prompt,
+    run$: defer(() => start(stopped)),
+    isStopped: false,
+    stop() {
+      command.isStopped = true;
+      stopped.next();
+    },
+  };
+  return command;
 }
+
+const promptOf = ({ prompt }: Command): QueuedPrompt | undefined => (prompt === 'join' ? undefined : prompt);
 
 /**
  * Executes one command at a time. `early` commands wait from the start. For `merge`, `offer` offers a prompt to the
@@ -69,16 +84,18 @@ export function createCommandQueue(
   function accept(command: Command): boolean {
     const [current] = pending;
     const { prompt } = command;
-    if (current && prompt && whenBusy === 'exhaust') return false;
+    const isBusy = pending.some((other) => !other.isStopped && other.prompt !== 'join');
+    if (isBusy && prompt && whenBusy === 'exhaust') return false;
     if (!prompt) {
       pending.splice(1); // the prompts that wait continue the exchange that is replaced
       offered = 0;
     }
     pending.push(command);
-    if (current && (!prompt || whenBusy === 'switch')) current.stop();
+    if (!prompt || (prompt !== 'join' && whenBusy === 'switch')) current?.stop();
     // Prompts join in their order.
-    if (current && prompt && whenBusy === 'merge' && offered === pending.length - 2 && offer(prompt.input))
-      offered += 1;
+    const isNext = current && !current.isStopped && offered === pending.length - 2;
+    const ofUser = promptOf(command);
+    if (isNext && ofUser && whenBusy === 'merge' && offer(ofUser.input)) offered += 1;
     changed();
     return true;
   }
@@ -98,7 +115,9 @@ export function createCommandQueue(
 
   return {
     prompts: (): readonly QueuedPrompt[] =>
-      [...pending.slice(1), ...early].flatMap(({ prompt }) => (prompt ? [prompt] : [])),
+      [...pending.slice(1), ...early].flatMap((command) => promptOf(command) ?? []),
+
+    isIdle: (): boolean => state === 'running' && pending.length === 0,
 
     /** Announces that `run` will be subscribed: commands can be added. */
     connect(): void {
@@ -107,9 +126,7 @@ export function createCommandQueue(
 
     /** Removes the prompt that has joined the run with this message, if it is one of this conversation. */
     joined(message: Message): void {
-      const index = pending.findIndex(
-        ({ prompt }, at) => at > 0 && prompt && isSame(messagesOf(prompt.input), message),
-      );
+      const index = pending.findIndex((command, at) => at > 0 && asks(command, message));
       if (index < 0) return;
       pending.splice(index, 1);
       if (index <= offered) offered -= 1;
@@ -158,6 +175,11 @@ const notSubscribed = () =>
     'Nobody is subscribed to the conversation, or its prompts have completed.',
     'Subscribe to `view$` first. Pass prompts that do not complete, or none.',
   );
+
+function asks(command: Command, message: Message): boolean {
+  const prompt = promptOf(command);
+  return prompt !== undefined && isSame(messagesOf(prompt.input), message);
+}
 
 /** Whether a message is the last one of a prompt. A service keeps its texts and files, and no other fields. */
 const isSame = (prompt: readonly Message[], message: Message): boolean => {

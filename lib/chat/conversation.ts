@@ -3,6 +3,7 @@ import {
   defer,
   distinctUntilChanged,
   endWith,
+  ignoreElements,
   isObservable,
   map,
   merge,
@@ -10,6 +11,7 @@ import {
   ReplaySubject,
   share,
   takeWhile,
+  tap,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers, Decision } from '../core/approval.js';
@@ -24,8 +26,9 @@ import type { Command, QueuedPrompt, WhenBusy } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { createExchangeRuns } from './exchangeRuns.js';
 import type { ExchangeRunOptions } from './exchangeRuns.js';
-import { createExchanges } from './exchanges.js';
-import type { ExchangeView } from './exchanges.js';
+import { createExchanges, translate } from './exchanges.js';
+import { isLost } from './joinRuns.js';
+import type { ErrorSentences, ExchangeView } from './exchanges.js';
 import { readSaved, savedConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 import type { ToolCallView, ViewStatus } from '../operators/view/view.js';
@@ -43,6 +46,11 @@ export interface ConversationOptions extends ExchangeRunOptions {
    * value, the conversation starts empty, and its view has a `savedError`. Default: a new conversation.
    */
   readonly saved?: SavedConversation | string | null | undefined;
+  /**
+   * Translates the errors and notices of the view: sentences by `code`, or functions of the other fields of the error.
+   * `http_413` is for an error `http` with that `status`. Default: the English sentence of the service or the page.
+   */
+  readonly messages?: ErrorSentences | undefined;
 }
 
 /** A conversation as a UI shows it. */
@@ -76,8 +84,13 @@ export interface Conversation {
   readonly saved$: Observable<SavedConversation>;
   /** Sends a prompt, as `prompts$` does. */
   send(input: Input): void;
-  /** Ends the run with what it has, and drops the prompts that wait. */
+  /**
+   * Ends the run with what it has, at most a second later, and drops the prompts that wait. The service is told until
+   * it has received the stop, also after a reload; if that fails, the exchange has a `notice`.
+   */
   stop(): void;
+  /** Connects again at once, and joins the runs of the exchanges that are `isIncomplete`. */
+  reconnect(): void;
   /**
    * Asks for another answer to a prompt, as another version of the exchange. The current run is stopped, and prompts
    * that wait are dropped.
@@ -149,8 +162,8 @@ function createConversation(
   options: ConversationOptions,
 ): Conversation {
   const saved = readSaved(options.saved);
-  const savedError = omitUndefined({ savedError: saved.savedError });
-  const exchanges = createExchanges(saved.exchanges, saved.selected);
+  const savedError = omitUndefined({ savedError: translate(saved.savedError, options.messages) });
+  const exchanges = createExchanges(saved.exchanges, saved.selected, agent, options.messages);
   const savedPrompts = (saved.queued ?? []).map(promptCommand);
   const changed = (): void => emit();
   const queue = createCommandQueue(options.whenBusy ?? 'concat', changed, savedPrompts, (input) => runs.offer(input));
@@ -160,10 +173,9 @@ function createConversation(
 
   function currentView(): ConversationView {
     const branch = exchanges.view();
-    const last = branch.at(-1);
+    const status = branch.at(-1)?.status ?? 'idle';
     const waiting = exchanges.waiting().filter(({ name }) => !options.tools?.has(name)); // also of other branches
-    const queued = queue.prompts().map(({ input }) => input);
-    return { status: last?.status ?? 'idle', exchanges: branch, waiting, queued, ...savedError };
+    return { status, exchanges: branch, waiting, queued: queue.prompts().map(({ input }) => input), ...savedError };
   }
 
   function promptCommand(prompt: QueuedPrompt): Command {
@@ -186,26 +198,23 @@ function createConversation(
     runs.answer(callId, answer);
   }
 
-  const save = (): SavedConversation =>
-    savedConversation(exchanges.save(agent.join !== undefined), exchanges.selected(), queue.prompts());
+  const save = (): SavedConversation => savedConversation(exchanges.save(), exchanges.selected(), queue.prompts());
 
-  /** Executes the commands. Emits nothing, and completes when `prompts$` has completed and all runs have ended. */
-  const executed = defer(() =>
-    queue.run(prompts$.pipe(map(newPrompt)), exchanges.open()[0] && createCommand(runs.continueSaved)),
-  );
+  const joinLost = (id: string, isQuiet: boolean): void => {
+    if (!isQuiet || queue.isIdle()) queue.add(createCommand((stop) => runs.joinLost(id, stop, isQuiet), 'join'));
+  };
+
+  function executed(): Observable<never> {
+    queue.connect();
+    const commands = queue.run(prompts$.pipe(map(newPrompt)), exchanges.open()[0] && createCommand(runs.continueSaved));
+    return execute(commands, (end) => runs.settle(end, (id) => joinLost(id, true)));
+  }
 
   return {
     get view() {
       return currentView();
     },
-    view$: defer(() => {
-      queue.connect();
-      const shown = views.pipe(distinctUntilChanged<ConversationView>(isSameView)); // never completes
-      return merge(shown, executed.pipe(endWith(undefined)));
-    }).pipe(
-      takeWhile((view) => view !== undefined), // until `executed` has completed
-      share({ connector: () => new ReplaySubject(1) }),
-    ),
+    view$: viewsWhile(views, executed),
     saved$: views.pipe(
       map(() => [exchanges.revision(), ...queue.prompts()]),
       distinctUntilChanged(isSameList),
@@ -214,23 +223,47 @@ function createConversation(
     save,
     edit,
     send: (input) => queue.add(newPrompt(input)),
-    regenerate: (id = exchanges.selected() ?? '') => edit(id, exchanges.get(id).input),
+    regenerate: (id = exchanges.selected() ?? '') => edit(id, exchanges.inputOf(id)),
     decide: (callId, decision) => answerCall(callId, { decisions: { [callId]: decision } }),
     answer: (callId, result) => answerCall(callId, { results: { [callId]: result } }),
     cancel(callId) {
-      const isWaiting = exchanges.waiting().some(({ id }) => id === callId);
-      if (isWaiting) answerCall(callId, { decisions: { [callId]: { approve: false } } });
-      else runs.cancel(callId);
+      if (!exchanges.waiting().some(({ id }) => id === callId)) runs.cancel(callId);
+      else answerCall(callId, { decisions: { [callId]: { approve: false } } });
     },
     stop() {
       queue.stop();
       changed();
+    },
+    reconnect() {
+      for (const { id } of exchanges.path(exchanges.selected()).filter(isLost)) joinLost(id, false);
+      runs.reconnect();
     },
     select(id) {
       exchanges.select(id);
       changed();
     },
   };
+}
+
+/** The views, from the first subscriber on, until what they show has been executed. */
+function viewsWhile(views: Observable<ConversationView>, executed: () => Observable<never>) {
+  return defer(() => {
+    const execution = executed();
+    const shown = views.pipe(distinctUntilChanged<ConversationView>(isSameView)); // never completes
+    return merge(shown, execution.pipe(endWith(undefined)));
+  }).pipe(
+    takeWhile((view) => view !== undefined), // until the execution has completed
+    share({ connector: () => new ReplaySubject(1) }),
+  );
+}
+
+/**
+ * Executes the commands, and settles beside them what earlier ones have left. Emits nothing, and completes when both
+ * have ended: `prompts$` has completed, and all runs have ended.
+ */
+function execute(commands: Observable<never>, settle: (end: Observable<void>) => Observable<unknown>) {
+  const ended = new ReplaySubject<void>(1);
+  return merge(commands.pipe(tap({ complete: () => ended.next() })), settle(ended).pipe(ignoreElements()));
 }
 
 /** A change that a subscriber causes is emitted after the one before it: all subscribers see the same order. */

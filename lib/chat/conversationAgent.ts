@@ -1,10 +1,13 @@
 import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
+import { errorText } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
 import type { Input } from '../core/input.js';
+import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
+import type { RunFile } from '../transport/runFiles.js';
 
 /** Options that a conversation passes to its agent. A local agent needs `history`, and a remote one the ids. */
 export interface ConversationRunOptions {
@@ -20,6 +23,8 @@ export interface ConversationRunOptions {
   readonly cancel: Observable<string>;
   /** Prompts that join the run. Those that do not are sent after it. */
   readonly prompts?: Observable<Input> | undefined;
+  /** Ends a delay before the connection to the service is opened again. */
+  readonly reconnect?: Observable<unknown> | undefined;
   readonly fragments: true;
   /** The option `context` of the conversation. */
   readonly context: unknown;
@@ -43,6 +48,27 @@ export interface ConversationAgent {
    * Joins a run that does not end with the page, and emits its events from its start. Absent if runs end with the page.
    */
   join?(id: string, options: RunNotifiers): Observable<StreamEvent>;
+  /**
+   * Stops a run that does not end with the page, and completes when the service has received the stop or does not know
+   * the run. The conversation calls it for each stop, also after a reload; `stream`, `resume` and `join` may then
+   * ignore their notifier. Absent if that notifier is enough.
+   */
+  stop?(id: string): Observable<never>;
+  /** Returns the address at which the server has a file of a run. Absent if it has none: files are stored here. */
+  readonly fileAddress?: ((file: RunFile) => string) | undefined;
 }
 
-export type RunNotifiers = Pick<ConversationRunOptions, 'stop' | 'cancel' | 'prompts'>;
+export type RunNotifiers = Pick<ConversationRunOptions, 'stop' | 'cancel' | 'prompts' | 'reconnect'>;
+
+/** An event of a run for the person only: `notice` has `code`, `message`, and the fields of the error behind it. */
+export const NOTICE_EVENT = 'notice';
+
+const noticeTexts = {
+  not_stopped: 'The server could not be told that the answer was stopped. It is told again later.',
+  not_cancelled: 'The server could not be told that a call was cancelled.',
+} as const;
+
+export const noticeOf = (code: keyof typeof noticeTexts, thrown: unknown): JsonObject => ({
+  code,
+  message: `${noticeTexts[code]} ${errorText(thrown)}`,
+});

@@ -1,24 +1,17 @@
-import { concat, defer, EMPTY, merge, noop, Subject, tap } from 'rxjs';
-import type { Observable, OperatorFunction } from 'rxjs';
+import { concat, defer, EMPTY, merge, Subject } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
-import { isReconnecting } from '../core/connectionEvents.js';
-import { createOperator } from '../core/createOperator.js';
-import type { StreamEvent, TurnMessageEvent } from '../core/event.js';
-import { isMessage, isResult } from '../core/eventGuards.js';
-import { messagesOfFailed } from '../core/failedRun.js';
 import type { Input } from '../core/input.js';
-import { isRecord } from '../core/json/json.js';
-import { hasToolResults } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { earlierRun, historyOf } from './exchanges.js';
 import type { Exchange, Exchanges } from './exchanges.js';
+import { createFollow, stoppedChange } from './followRun.js';
+import { createJoins, isLost } from './joinRuns.js';
 import type { PageTools } from './pageTools.js';
+import { createUnsettledRuns } from './unsettledRuns.js';
 import { createWaitingRuns } from './waitingRuns.js';
-import type { Follow } from './waitingRuns.js';
-import { failView, shownMessages, viewOf, waitAgain } from '../operators/view/view.js';
-import type { View } from '../operators/view/view.js';
-import { createViewFold } from '../operators/view/viewFold.js';
+import { viewOf, waitAgain } from '../operators/view/view.js';
 
 /** The options for the runs of a conversation. */
 export interface ExchangeRunOptions {
@@ -41,52 +34,43 @@ export function createExchangeRuns(
 ) {
   const prompts = new Subject<Input>();
   const cancel = new Subject<string>();
-  const runOptions = { cancel, prompts, fragments: true as const, context };
+  const reconnect = new Subject<void>();
+  const runOptions = { cancel, prompts, reconnect, fragments: true as const, context };
+  const unsettled = createUnsettledRuns(agent, exchanges, update);
+  const follow = createFollow(
+    agent,
+    exchanges,
+    unsettled,
+    update,
+    joined,
+    (exchange, stop) => join(exchange, stop),
+    (id, stop) => waitingRuns.wait(id, stop),
+  );
   const waitingRuns = createWaitingRuns(agent, exchanges, tools, runOptions, update, follow);
+  const { join, joinLost } = createJoins(agent, exchanges, runOptions, update, follow, waitingRuns.resume);
 
   function start({ id, parent, run, input }: Exchange, stop: Observable<void>): Observable<unknown> {
     const base = viewOf(input);
-    const path = exchanges.path(parent);
-    const options = { ...runOptions, id: run, earlier: path.map(earlierRun), history: path.flatMap(historyOf), stop };
     update(id, { base, hasBegun: false, view: { ...base, status: 'sending' } });
-    return follow(id, run, base, stop, () => agent.stream(input, options));
-  }
-
-  /** Joins a run that does not end with this page. Of any other one, what was shown becomes a part of the history. */
-  function join({ id, run, base, view }: Exchange, stop: Observable<void>): Observable<unknown> {
-    if (!agent.join) {
-      exchanges.update(id, { view: failView(view), messages: shownMessages(view), base: undefined });
-      return EMPTY;
-    }
-    update(id, { view: { ...view, status: 'sending' } });
-    return follow(id, run, base ?? view, stop, () => agent.join?.(run, { stop, cancel, prompts }) ?? EMPTY);
-  }
-
-  function follow(...[id, run, base, stop, events, onBegin = noop]: Parameters<Follow>): Observable<unknown> {
-    const report = promptReporter(exchanges, id, joined);
-    return concat(
-      defer(events).pipe(
-        tap(report),
-        toChanges(base, () => exchanges.get(id).view),
-        tap((change) => {
-          // The answers were given to the run before this one.
-          const isNext = change.hasBegun && run !== exchanges.get(id).run;
-          update(id, { ...change, ...(isNext ? { run, answers: undefined, prompted: undefined } : {}) });
-          if (change.hasBegun) onBegin();
-        }),
-      ),
-      defer(() => {
-        const exchange = exchanges.get(id);
-        return exchange.base ? join(exchange, stop) : waitingRuns.wait(id, stop);
-      }),
-    );
+    const send = () => {
+      const path = exchanges.path(parent);
+      const options = { ...runOptions, id: run, earlier: path.map(earlierRun), history: path.flatMap(historyOf), stop };
+      return agent.stream(input, options);
+    };
+    // What the model reads is what the person sees: the rest of a lost answer arrives before the next prompt is sent.
+    const lost = exchanges.path(parent).filter(isLost);
+    return concat(...lost.map((exchange) => joinLost(exchange.id, stop, true)), follow(id, run, base, stop, send));
   }
 
   /** Continues an exchange of a saved conversation. A request that may not have arrived is sent again. */
   const continueExchange = (id: string, stop: Observable<void>): Observable<unknown> =>
     defer(() => {
       const exchange = exchanges.get(id);
-      const { base, hasBegun, view } = exchange;
+      const { base, hasBegun, view, run, stopping } = exchange;
+      if (base && stopping) {
+        update(id, { ...stoppedChange(view), lost: { run, base } });
+        return EMPTY;
+      }
       if (!base) {
         update(id, { view: waitAgain(view) });
         return waitingRuns.wait(id, stop);
@@ -118,71 +102,25 @@ export function createExchangeRuns(
 
     cancel: (callId: string): void => cancel.next(callId),
 
-    /** Continues the open exchanges of a saved conversation: those of a branch in order, and branches at once. */
-    continueSaved: (stop: Observable<void>): Observable<unknown> => {
-      const open = exchanges.open();
-      const firstOpen = ({ id }: Exchange) => exchanges.path(id).find((exchange) => open.includes(exchange));
-      const branches = open.map((first) => open.filter((exchange) => firstOpen(exchange) === first));
-      return merge(...branches.map((branch) => concat(...branch.map(({ id }) => continueExchange(id, stop)))));
+    joinLost,
+
+    /** Ends the delay before a connection is opened again. */
+    reconnect(): void {
+      reconnect.next();
+      unsettled.again();
     },
+
+    /** Tells the service of the stops that it has not received, and calls `joinAgain` when lost runs may be there. */
+    settle: unsettled.run,
+
+    /** Continues the open exchanges of a saved conversation: those of a branch in order, and branches at once. */
+    continueSaved: (stop: Observable<void>): Observable<unknown> =>
+      merge(...openBranches(exchanges).map((branch) => concat(...branch.map(({ id }) => continueExchange(id, stop))))),
   };
 }
 
-/** Reports the prompts that join a run, once: a run that is joined again emits its earlier prompts again. */
-function promptReporter(exchanges: Exchanges, id: string, joined: (message: Message) => void) {
-  let prompted = 0;
-  return (event: StreamEvent): void => {
-    if (!isPrompt(event) || ++prompted <= (exchanges.get(id).prompted ?? 0)) return;
-    exchanges.update(id, { prompted });
-    joined(event.message);
-  };
+function openBranches(exchanges: Exchanges): readonly (readonly Exchange[])[] {
+  const open = exchanges.open();
+  const firstOpen = ({ id }: Exchange) => exchanges.path(id).find((exchange) => open.includes(exchange));
+  return open.map((first) => open.filter((exchange) => firstOpen(exchange) === first));
 }
-
-/**
- * Converts the events of a run, which started from `base`, to changes of its exchange; it never fails. The last change
- * has all that the run has left. It is missing, so that the run is joined again, if the server cannot continue after
- * the last event: the page was suspended for too long. A run that fails before its first event leaves what is `shown`.
- */
-function toChanges(base: View, shown: () => View): OperatorFunction<StreamEvent, Partial<Exchange>> {
-  return createOperator<StreamEvent, Partial<Exchange>>((out) => {
-    const fold = createViewFold(base);
-    let view = fold.start;
-    let hasBegun = false;
-    let isOver = false;
-    const end = (change: Partial<Exchange>) => {
-      isOver = true;
-      out.next({ ...change, base: undefined });
-    };
-    return {
-      next(event) {
-        const before = view;
-        view = fold.add(event);
-        if (!hasBegun && !isReconnecting(event)) {
-          hasBegun = true;
-          out.next({ hasBegun });
-        }
-        if (isResult(event)) {
-          const { messages, checkpoint } = event.result;
-          end({ view, messages, checkpoint });
-        } else if (view !== before) out.next({ view });
-      },
-      error(thrown) {
-        if (!isOver && !(hasBegun && isRunNotFound(thrown))) {
-          view = fold.fail(thrown);
-          if (!hasBegun) view = failView(shown(), view.error);
-          end({ view, messages: messagesOfFailed(thrown) ?? shownMessages(view) });
-        }
-        out.complete();
-      },
-      complete() {
-        if (!isOver) end({ view: failView(shown()), messages: shownMessages(shown()) }); // it ended without a result
-        out.complete();
-      },
-    };
-  });
-}
-
-const isPrompt = (event: StreamEvent): event is TurnMessageEvent =>
-  isMessage(event) && event.message.role === 'user' && !hasToolResults(event.message);
-
-const isRunNotFound = (thrown: unknown): boolean => isRecord(thrown) && thrown['code'] === 'run_not_found';

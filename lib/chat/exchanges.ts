@@ -1,8 +1,12 @@
 import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
+import { omitUndefined } from '../core/json/json.js';
+import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
+import type { ConversationAgent } from './conversationAgent.js';
+import { packFiles } from './savedFiles.js';
 import type { ToolCallView, View, ViewStatus } from '../operators/view/view.js';
 import { callsOf, changeCall, textsOf, viewOf, waitingCalls } from '../operators/view/view.js';
 
@@ -23,6 +27,14 @@ export interface Exchange {
   readonly hasBegun?: boolean | undefined;
   /** How many messages of prompts have joined its last run. Absent if none has. */
   readonly prompted?: number | undefined;
+  /** A run that the page has left before its end, and the view from which it started. Absent if there is none. */
+  readonly lost?: { readonly run: string; readonly base: View } | undefined;
+  /** The id of the run that was stopped, if its service may not know it. */
+  readonly stopping?: string | undefined;
+  /** What the person should know beside the answer: `code` and `message`. */
+  readonly notice?: JsonObject | undefined;
+  /** Set if files, or the exchanges before it, are missing: a storage was full. */
+  readonly isReduced?: boolean | undefined;
   /** Where a waiting run continues. Absent if the server keeps it. */
   readonly checkpoint?: Checkpoint | undefined;
   /** The answers to waiting calls that were given, while others are missing. */
@@ -34,25 +46,71 @@ export interface ExchangeView extends View {
   readonly id: string;
   /** The ids of the exchanges that continue the same exchange, this one included, oldest first: "2 of 3". */
   readonly versions: readonly string[];
+  /**
+   * Set if the connection to a run was given up, so that the service may have more of the answer. The run is joined
+   * again when the page is online, visible or reloaded, with the next prompt, and by `reconnect`.
+   */
+  readonly isIncomplete?: true;
+  /** What the person should know beside the answer, `code` and `message`: the service could not be told of a stop. */
+  readonly notice?: JsonObject;
+}
+
+/** Sentences by the code of an error or a notice: a text, or a function of its fields (`status`, `retryAfter`). */
+export type ErrorSentences = Readonly<Record<string, string | ((params: JsonObject) => string)>>;
+
+/** Replaces the message of an error by that for its code; `http_413`, with a status, comes before `http`. */
+export function translate<T extends JsonObject | undefined>(error: T, sentences: ErrorSentences = {}): T {
+  const { code, status } = error ?? {};
+  if (typeof code !== 'string') return error;
+  const sentence = sentences[typeof status === 'number' ? `${code}_${status}` : code] ?? sentences[code];
+  if (!error || sentence === undefined) return error;
+  return { ...error, message: typeof sentence === 'string' ? sentence : sentence(error) };
 }
 
 export const historyOf = ({ input, messages }: Exchange): readonly Message[] => [...input, ...messages];
 
-/** A service that has received the prompt needs at most its texts, if its store was lost: files are not sent again. */
-export const earlierRun = ({ run, input, hasBegun }: Exchange): EarlierRun => ({
+/**
+ * A service that has received the prompt needs at most its texts, if its store was lost: files are not sent again.
+ * Nor are those that were too large: each later prompt would be.
+ */
+export const earlierRun = ({ run, input, hasBegun, view: { error } }: Exchange): EarlierRun => ({
   id: run,
-  input: hasBegun ? textsOf(input) : input,
+  input: hasBegun || error?.['status'] === 413 ? textsOf(input) : input,
   ...(hasBegun ? { hasBegun } : {}),
 });
 
 const openStatuses: readonly ViewStatus[] = ['sending', 'runningTools', 'waiting'];
 
+function exchangeView(
+  { id, view, lost, notice }: Exchange,
+  versions: readonly string[],
+  sentences: ErrorSentences,
+): ExchangeView {
+  return {
+    ...view,
+    id,
+    versions,
+    ...omitUndefined({
+      error: translate(view.error, sentences),
+      isIncomplete: lost && view.status === 'failed' ? (true as const) : undefined,
+      notice: translate(notice, sentences),
+    }),
+  };
+}
+
+const shownFields = ['view', 'lost', 'notice'] as const;
+
 export type Exchanges = ReturnType<typeof createExchanges>;
 
-export function createExchanges(saved: readonly Exchange[], last: string | undefined) {
+export function createExchanges(
+  saved: readonly Exchange[],
+  last: string | undefined,
+  agent: Pick<ConversationAgent, 'join' | 'fileAddress'> = {},
+  sentences: ErrorSentences = {},
+) {
   const byId = new Map(saved.map((exchange) => [exchange.id, exchange]));
   /** The emitted views, so that unchanged exchanges keep their identity. */
-  const shown = new Map<string, { readonly source: View; readonly view: ExchangeView }>();
+  const shown = new Map<string, { readonly source: Exchange; readonly view: ExchangeView }>();
   let revision = 0;
 
   function get(id: string): Exchange {
@@ -90,6 +148,8 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     update(id, { answers: mergeAnswers(answers, answer), ...pending });
   }
 
+  const pack = (exchange: Exchange): Exchange => packFiles(exchange, agent.fileAddress);
+
   return {
     get,
     update,
@@ -97,10 +157,16 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     open,
     addAnswer,
 
+    /** The exchanges of all branches that a run has left something to do for. */
+    unsettled: (): readonly Exchange[] => [...byId.values()].filter(({ lost, stopping }) => lost ?? stopping),
+
     /** Changes with everything but the growing view of a run. */
     revision: () => revision,
 
     selected: () => last,
+
+    /** The input of an exchange, to send it again: the files that the server has are not sent again. */
+    inputOf: (id: string): readonly Message[] => pack(get(id)).input,
 
     waiting: (): readonly ToolCallView[] =>
       open().flatMap((exchange) => openCalls(exchange).filter(({ id }) => ownerOf(id, open()) === exchange)),
@@ -125,11 +191,12 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     },
 
     view: (): readonly ExchangeView[] =>
-      path(last).map(({ id, parent, view: source }) => {
+      path(last).map((source) => {
+        const { id, parent } = source;
         const known = shown.get(id);
-        if (known?.source === source) return known.view;
-        const siblings = [...byId.values()].filter((other) => other.parent === parent);
-        const view = { ...source, id, versions: known?.view.versions ?? siblings.map((other) => other.id) };
+        if (known && shownFields.every((field) => known.source[field] === source[field])) return known.view;
+        const siblings = () => [...byId.values()].filter((other) => other.parent === parent).map((other) => other.id);
+        const view = exchangeView(source, known?.view.versions ?? siblings(), sentences);
         shown.set(id, { source, view });
         return view;
       }),
@@ -143,7 +210,8 @@ export function createExchanges(saved: readonly Exchange[], last: string | undef
     },
 
     /** A run that can be joined is saved as it was at its start: what is saved changes only if it starts or ends. */
-    save: (canJoin: boolean): readonly Exchange[] => [...byId.values()].map(canJoin ? withoutProgress : (all) => all),
+    save: (): readonly Exchange[] =>
+      [...byId.values()].map((exchange) => pack(agent.join ? withoutProgress(exchange) : exchange)),
   };
 }
 

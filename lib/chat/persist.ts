@@ -1,9 +1,12 @@
-import { map, pairwise, tap } from 'rxjs';
+import { defer, map, skip } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { tryParseJson } from '../core/json/json.js';
 import type { Conversation } from './conversation.js';
-import { isSavedConversation, mergeSaved } from './savedConversation.js';
+import { marksOf, mergeSaved } from './mergeSaved.js';
+import { isSavedConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
+import { storeSaved } from './smallerSaved.js';
+import type { ReportError } from './smallerSaved.js';
 
 /**
  * Keeps a conversation in a storage of the browser, for a reload of the page and for other tabs.
@@ -13,29 +16,38 @@ import type { SavedConversation } from './savedConversation.js';
  * A tab that was in the background knows an old state. It writes only its own changes: exchanges that it did not
  * change, and prompts that wait in another tab, stay as they are stored.
  *
+ * A storage that is full loses nothing else: it keeps the newest exchanges without their files, as far as they fit, and
+ * everything again when there is room.
+ *
  * ```ts
  * const chat = conversation(remoteAgent('/api/chat'), { saved: localStorage.getItem('chat') });
  * chat.view$.subscribe(render);
- * persist(chat, localStorage, 'chat').subscribe({ error: (error) => console.warn(error) });
+ * persist(chat, localStorage, 'chat', { onError: console.warn }).subscribe();
  * ```
  *
  * @param chat The conversation.
  * @param storage `localStorage`, or an object with its two methods.
  * @param key The key of the conversation.
- * @returns An Observable of the stored values. It stores as long as it is subscribed, and fails with what `setItem`
- * throws, for example because the storage is full.
+ * @param options `onError` for a storage without room (default: ignored).
+ * @returns An Observable of the values to store, also of one for which there was no room: the next change stores it,
+ * too. It stores as long as it is subscribed, and fails only if `getItem` throws: the browser forbids the storage.
  */
 export function persist(
   chat: Conversation,
   storage: Pick<Storage, 'getItem' | 'setItem'>,
   key: string,
+  { onError }: { readonly onError?: ReportError | undefined } = {},
 ): Observable<SavedConversation> {
-  return chat.saved$.pipe(
-    pairwise(), // the first one is the state at the start
-    map(([before, after]) => {
-      const stored = tryParseJson(storage.getItem(key) ?? '');
-      return isSavedConversation(stored) ? mergeSaved(stored, before, after) : after;
-    }),
-    tap((merged) => storage.setItem(key, JSON.stringify(merged))),
-  );
+  return defer(() => {
+    let written = marksOf(chat.save());
+    return chat.saved$.pipe(
+      skip(1), // the state at the start
+      map((after) => {
+        const stored = tryParseJson(storage.getItem(key) ?? '');
+        const merged = isSavedConversation(stored) ? mergeSaved(stored, written, after) : after;
+        if (storeSaved(storage, key, merged, onError)) written = marksOf(after);
+        return merged;
+      }),
+    );
+  });
 }

@@ -7,32 +7,50 @@ import {
   merge,
   mergeMap,
   NEVER,
+  of,
   repeat,
   retry,
   Subject,
-  take,
   takeUntil,
   takeWhile,
   tap,
   throwError,
+  timer,
 } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { errorText, StreamInterruptedError } from '../core/errors.js';
-import type { ReconnectingEvent, Reconnection } from '../core/connectionEvents.js';
+import { HttpError } from '../core/errors.js';
+import { CONNECTED_EVENT } from '../core/connectionEvents.js';
+import type { Reconnection } from '../core/connectionEvents.js';
 import type { StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
+import { NOTICE_EVENT, noticeOf } from './conversationAgent.js';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
 import { fromServerSentEvents, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
-import { createRetryDelay, pageRequest, requireReconnection, statusError } from '../transport/pageRequest.js';
+import { fileAddress, filesIn, MAX_PROMPT_BYTES } from '../transport/runFiles.js';
+import { textsOf } from '../operators/view/view.js';
+import { requireNumber } from '../core/options.js';
+import type { Message } from '../core/message.js';
+import { createRetryDelay, pageRequest, requireReconnection, SERVER, statusError } from '../transport/pageRequest.js';
 import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromServerSentEvents.js';
 
 /** Options of `remoteAgent`. */
 export interface RemoteAgentOptions
-  extends Omit<FromServerSentEventsOptions, 'onReconnect' | 'joins'>, Pick<RunRequest, 'headers'> {}
+  extends
+    Omit<FromServerSentEventsOptions, 'onReconnect' | 'onConnect' | 'joins' | 'reconnect'>,
+    Pick<RunRequest, 'headers'> {
+  /**
+   * The size of the files of a prompt, in base64, that is refused before it is sent: the `maxBodyBytes` of the service.
+   * Default: 20 MiB.
+   */
+  readonly maxBodyBytes?: number | undefined;
+}
 
-/** The interval at which `stop` asks again for a run that the server does not know yet, in milliseconds. */
-const STOP_INTERVAL = 250;
+/** The first delay before a server is told again about a run that it does not know yet, in milliseconds. It doubles. */
+const UNKNOWN_DELAY = 250;
+
+/** How many times a server is told. The request that starts the run may arrive within half a minute. */
+const UNKNOWN_COUNT = 8;
 
 /**
  * The agent of a server, for a conversation in a browser.
@@ -49,46 +67,47 @@ const STOP_INTERVAL = 250;
  *
  * @param url The URL of the handler, absolute or relative to the page.
  * @param options `headers` (default: none), `retries` (default: 5), `retryDelay` in milliseconds (default: 1000),
- * `fetch`.
+ * `maxBodyBytes` (default: 20 MiB), `fetch`.
  * @returns The agent.
  */
-export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOptions = {}): ConversationAgent {
+export function remoteAgent(
+  url: string,
+  { headers, maxBodyBytes = MAX_PROMPT_BYTES, ...options }: RemoteAgentOptions = {},
+): ConversationAgent {
   requireReconnection(options);
+  requireNumber('maxBodyBytes', maxBodyBytes, 0);
   const run = (
     id: string,
     body: RunRequest['body'],
-    { stop, cancel, prompts = NEVER }: RunNotifiers,
+    { cancel, prompts = NEVER, reconnect }: RunNotifiers,
   ): Observable<StreamEvent> =>
     defer(() => {
-      const notices = new Subject<ReconnectingEvent>();
+      const notices = new Subject<StreamEvent>();
       const ended = new Subject<void>();
       const onReconnect = (reconnection: Reconnection) => notices.next({ type: 'reconnecting', ...reconnection });
       const events = fromServerSentEvents<StreamEvent>(
         url,
         { id, body, headers },
-        { ...options, joins: true, onReconnect },
-      );
-      const stopped = stop.pipe(
-        take(1),
-        mergeMap(() => tell(id, url, { method: 'DELETE' })),
+        { ...options, joins: true, onReconnect, onConnect: () => notices.next({ type: CONNECTED_EVENT }), reconnect },
       );
       const cancelled = cancel.pipe(
         mergeMap((call) =>
           tell(id, `${url}${url.includes('?') ? '&' : '?'}call=${encodeURIComponent(call)}`, { method: 'DELETE' }),
         ),
+        catchError((thrown: unknown) => of({ type: NOTICE_EVENT, notice: noticeOf('not_cancelled', thrown) })),
       );
       const prompted = prompts.pipe(
         concatMap((input) => tell(id, url, { method: 'PATCH', body: JSON.stringify({ input: messagesOf(input) }) })),
         catchError(() => EMPTY), // the conversation sends a prompt that has not joined the run after it
       );
-      return merge(notices, events.pipe(tap({ complete: () => ended.next() })), stopped, cancelled, prompted).pipe(
+      return merge(notices, events.pipe(tap({ complete: () => ended.next() })), cancelled, prompted).pipe(
         takeUntil(ended),
       );
     });
   /**
-   * Asks the server to stop a run, to cancel a call of it, or to add a prompt. A request that fails is retried. As long
-   * as the server does not know the run (404), it is repeated: the request that starts the run may arrive later. Emits
-   * nothing; the events of the run show what it does.
+   * Asks the server to stop a run, to cancel a call of it, or to add a prompt. A request that fails is retried. If the
+   * server does not know the run (404), it is repeated for half a minute: the request that starts the run may arrive
+   * later. Emits nothing; the events of the run show what it does.
    */
   const tell = (
     id: string,
@@ -99,23 +118,38 @@ export function remoteAgent(url: string, { headers, ...options }: RemoteAgentOpt
       ...request,
       headers: { ...(request.body ? { 'content-type': 'application/json' } : {}), [RUN_ID_HEADER]: id },
     }).pipe(
-      tap(([response]) => {
-        if (!response.ok && response.status !== 404) throw statusError(response);
+      tap(([response, text]) => {
+        if (!response.ok && response.status !== 404) throw statusError(response, text);
       }),
       retry({ delay: createRetryDelay({ ...options, headers }) }),
-      repeat({ delay: STOP_INTERVAL }),
+      repeat({ count: UNKNOWN_COUNT, delay: (count) => timer(UNKNOWN_DELAY * 2 ** (count - 1)) }),
       takeWhile(([{ status }]) => status === 404),
       ignoreElements(),
-      catchError((thrown: unknown) => throwError(() => notStopped(errorText(thrown)))),
     );
   return {
-    stream: (input, { id, earlier, ...notifiers }) =>
-      run(id, { input: messagesOf(input), history: earlier.slice(-MAX_EARLIER_RUNS) }, notifiers),
+    stream(prompt, { id, earlier, ...notifiers }) {
+      const input = messagesOf(prompt);
+      const size = sizeOfFiles(input);
+      if (size > maxBodyBytes) return throwError(() => tooLarge(size, maxBodyBytes));
+      const history = earlier.slice(-MAX_EARLIER_RUNS);
+      // The files of prompts that have not arrived must not keep this one from the service.
+      const isLong = size + sizeOfFiles(history.flatMap((before) => before.input)) > maxBodyBytes;
+      const sent = isLong ? history.map((before) => ({ ...before, input: textsOf(before.input) })) : history;
+      return run(id, { input, history: sent }, notifiers);
+    },
     resume: (_, { id, earlier, decisions, results, errors, ...notifiers }) =>
       run(id, { resume: earlier.at(-1)?.id, decisions, results, errors }, notifiers),
     join: (id, notifiers) => run(id, {}, notifiers),
+    stop: (id) => tell(id, url, { method: 'DELETE' }),
+    fileAddress: (file) => fileAddress(url, file),
   };
 }
 
-const notStopped = (reason: string) =>
-  new StreamInterruptedError('the server', `The server could not be asked to stop the run, or a call of it. ${reason}`);
+const sizeOfFiles = (messages: readonly Message[]): number =>
+  filesIn(messages).reduce((sum, { data = '' }) => sum + data.length, 0);
+
+function tooLarge(size: number, max: number): HttpError {
+  const [all, most] = [size, max].map((bytes) => Math.ceil(bytes / 1e5) / 10);
+  const message = `The files of this message have ${all} MB, at most ${most} MB can be sent. Attach fewer or smaller.`;
+  return new HttpError(message, { provider: SERVER, status: 413, retryable: false });
+}

@@ -1,9 +1,12 @@
-import { concatMap, defer, EMPTY, ignoreElements, map, of, retry, tap } from 'rxjs';
+import { catchError, concatMap, defer, EMPTY, ignoreElements, map, of, retry, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Conversation } from './conversation.js';
-import { isSavedConversation, mergeSaved, unreadableConversation } from './savedConversation.js';
+import { marksOf, mergeSaved } from './mergeSaved.js';
+import { isSavedConversation, unreadableConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
-import { ConfigurationError } from '../core/errors.js';
+import { smallerSaved } from './smallerSaved.js';
+import type { ReportError } from './smallerSaved.js';
+import { ConfigurationError, HttpError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { ChatPage, ChatSummary } from '../transport/chatSummary.js';
 import { createRetryDelay, pageRequest, requireReconnection, statusError } from '../transport/pageRequest.js';
@@ -18,6 +21,11 @@ export interface RemoteChatsOptions extends Pick<RunRequest, 'headers'> {
    * out at random. Default: 1000.
    */
   readonly retryDelay?: number | undefined;
+  /**
+   * Called with the error of a chat that is too large for the service (413). `keep` then writes its newest exchanges
+   * without their files, as far as they fit. Default: nothing is called.
+   */
+  readonly onError?: ReportError | undefined;
   /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
 }
@@ -42,10 +50,14 @@ export interface RemoteChats {
   rename(id: string, title: string): Observable<ChatSummary>;
   /** Stops and deletes the runs of a chat, then the chat. Completes also if it was deleted before. */
   delete(id: string): Observable<never>;
+  /** Creates a chat that was deleted again. Emits it. Its runs are not restored: the model reads only the prompts. */
+  restore(id: string, saved: SavedConversation): Observable<OpenedChat>;
   /**
    * Writes each change of a conversation to the service, and emits the chat after each write, as it is there. A change
    * that another device has written meanwhile is merged, as `persist` merges those of other tabs. If writes are slow,
    * only the newest state is written.
+   *
+   * A chat that is too large for the service is written without its files, and then without its oldest exchanges.
    *
    * After an error, subscribe again (`retry`): it continues with what is not written yet. It fails with an HttpError
    * 404 if the chat was deleted.
@@ -84,7 +96,7 @@ const EMPTY_CONVERSATION: SavedConversation = { version: 1, exchanges: [] };
  *
  * @param url The URL of the handler, absolute or relative to the page.
  * @param options `headers` (default: none), `retries` (default: 5), `retryDelay` in milliseconds (default: 1000),
- * `fetch`.
+ * `onError` (default: nothing is called), `fetch`.
  * @returns The chats. An Observable fails with an HttpError, or a ConnectionError if the service cannot be reached.
  */
 export function remoteChats(url: string, options: RemoteChatsOptions = {}): RemoteChats {
@@ -95,7 +107,7 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
     query: Readonly<Record<string, string>>,
     body?: object,
     handled?: number,
-  ): Observable<{ readonly status: number; readonly value: unknown }> =>
+  ): Observable<Answer> =>
     pageRequest(options, addressOf(url, query), {
       method,
       ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
@@ -103,7 +115,7 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
       map(([response, text]) => {
         const { ok, status } = response;
         if (status === 405) throw noChats(url);
-        if (!ok && status !== handled) throw statusError(response);
+        if (!ok && status !== handled) throw statusError(response, text);
         return { status, value: tryParseJson(text) };
       }),
       retry({ delay: createRetryDelay(options) }),
@@ -122,23 +134,48 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
     open,
     rename: (id, title) => request('PATCH', { chat: id }, { title }).pipe(map(({ value }) => readSummary(value, url))),
     delete: (id) => request('DELETE', { chat: id }, undefined, 404).pipe(ignoreElements()),
+    restore: (id, saved) =>
+      request('PUT', { chat: id }, { version: 0, saved, restore: true }, 409).pipe(
+        map(({ status, value }) => (status === 409 ? readChat(value, url) : { ...readSummary(value, url), saved })),
+      ),
     keep(chat, { id, version = 0, saved: openedWith = EMPTY_CONVERSATION }) {
       let known: OpenedChat = { id, title: '', updated: 0, version, saved: openedWith };
       /** What this page knew when it was written last. */
       let before = known.saved;
 
+      /** The length of the shortest content that was too large. */
+      let tooLarge = Infinity;
+
+      /** Writes the first version that is not too large. */
+      function put(versions: Iterator<SavedConversation>): Observable<Answer & { readonly sent: SavedConversation }> {
+        const next = versions.next();
+        if (next.done) return EMPTY;
+        const sent = next.value;
+        const { length } = JSON.stringify(sent);
+        if (length >= tooLarge) return put(versions);
+        return request('PUT', { chat: id }, { version: known.version, saved: sent }, 409).pipe(
+          map((answer) => ({ ...answer, sent })),
+          catchError((thrown: unknown) => {
+            if (!(thrown instanceof HttpError) || thrown.status !== 413) throw thrown;
+            if (tooLarge === Infinity) options.onError?.(thrown);
+            tooLarge = length;
+            return put(versions);
+          }),
+        );
+      }
+
       const write = (after: SavedConversation, conflictsLeft: number): Observable<OpenedChat> =>
         defer(() => {
-          const saved = mergeSaved(known.saved, before, after);
-          return request('PUT', { chat: id }, { version: known.version, saved }, 409).pipe(
-            concatMap(({ status, value }) => {
+          const saved = mergeSaved(known.saved, marksOf(before), after);
+          return put(versionsOf(saved)).pipe(
+            concatMap(({ status, value, sent }) => {
               if (status === 409 && conflictsLeft > 0) {
                 known = readChat(value, url);
                 return write(after, conflictsLeft - 1);
               }
               known = { ...readSummary(value, url), saved };
               before = after;
-              return of(known);
+              return of({ ...known, saved: sent });
             }),
           );
         });
@@ -152,6 +189,16 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
       });
     },
   };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly value: unknown;
+}
+
+function* versionsOf(saved: SavedConversation): Generator<SavedConversation, undefined> {
+  yield saved;
+  yield* smallerSaved(saved);
 }
 
 const isSame = (a: SavedConversation, b: SavedConversation): boolean => JSON.stringify(a) === JSON.stringify(b);

@@ -3,6 +3,7 @@ import { isRecord, tryParseJson } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { QueuedPrompt } from './commandQueue.js';
 import type { Exchange } from './exchanges.js';
+import { unpackFiles } from './savedFiles.js';
 
 /** A conversation as plain JSON: it shows again what was seen, in this page or another one. */
 export interface SavedConversation {
@@ -32,7 +33,9 @@ export function readSaved(
 ): SavedConversation & { readonly savedError?: JsonObject } {
   const empty = savedConversation([]);
   const stored = typeof saved === 'string' ? tryParseJson(saved) : (saved ?? empty);
-  return isSavedConversation(stored) ? stored : { ...empty, savedError: unreadableConversation().toJSON() };
+  return isSavedConversation(stored)
+    ? { ...stored, exchanges: stored.exchanges.map(unpackFiles) }
+    : { ...empty, savedError: unreadableConversation().toJSON() };
 }
 
 /** Whether `save` returned a value. An exchange comes after the one that it continues, so there is no cycle. */
@@ -83,30 +86,3 @@ const isQueuedPrompt = (value: unknown): boolean =>
   isRecord(value) &&
   typeof value['id'] === 'string' &&
   (typeof value['input'] === 'string' || isListOf([value['input']].flat(), isMessage));
-
-/** Applies to what is stored the change that a page, a tab or a device made: from `before` to `after`. */
-export function mergeSaved(
-  stored: SavedConversation,
-  before: SavedConversation,
-  after: SavedConversation,
-): SavedConversation {
-  const exchanges = mergeById(stored.exchanges, before.exchanges, after.exchanges);
-  const queued = mergeById(stored.queued ?? [], before.queued ?? [], after.queued ?? []).filter(
-    ({ id }) => !exchanges.some((exchange) => exchange.id === id),
-  );
-  const selected = after.selected === before.selected ? stored.selected : after.selected;
-  return savedConversation(exchanges, selected, queued);
-}
-
-/** Elements that this page has added, changed or removed are as it knows them, and all others as they are stored. */
-function mergeById<T extends { readonly id: string }>(
-  stored: readonly T[],
-  before: readonly T[],
-  after: readonly T[],
-): readonly T[] {
-  const byId = (elements: readonly T[]) => new Map(elements.map((element) => [element.id, element]));
-  const [known, mine, theirs] = [byId(before), byId(after), byId(stored)];
-  const isChanged = ({ id }: T) => JSON.stringify(known.get(id)) !== JSON.stringify(mine.get(id));
-  const kept = stored.flatMap((element) => (isChanged(element) ? (mine.get(element.id) ?? []) : element));
-  return [...kept, ...after.filter((element) => !theirs.has(element.id) && isChanged(element))];
-}

@@ -1,7 +1,8 @@
 import { concat, concatAll, concatMap, defer, EMPTY, filter, finalize, map, merge, noop, of } from 'rxjs';
-import { startWith, Subject, take, takeUntil, tap } from 'rxjs';
+import { startWith, Subject, take, takeUntil, takeWhile, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
+import { isReconnecting } from '../core/connectionEvents.js';
 import type { StreamEvent, ToolResultEvent } from '../core/event.js';
 import { isToolResult } from '../core/eventGuards.js';
 import { toView } from '../operators/toView.js';
@@ -25,6 +26,8 @@ export type Follow = (
   events: () => Observable<StreamEvent>,
   onBegin?: () => void,
 ) => Observable<unknown>;
+
+export type WaitingRuns = ReturnType<typeof createWaitingRuns>;
 
 /** The time in which a run waits for results of this page and answers of the user, and the run that continues it. */
 export function createWaitingRuns(
@@ -55,15 +58,22 @@ export function createWaitingRuns(
     return concat(executed, merge(stopped, answered).pipe(take(1), concatAll())).pipe(finalize(() => lock.release()));
   }
 
-  function resume(exchange: Exchange, stop: Observable<void>, onBegin?: () => void): Observable<unknown> {
+  /** Sends the answers to the calls of an exchange. While `isQuiet`, once, and shown when it has worked. */
+  function resume(
+    exchange: Exchange,
+    stop: Observable<void>,
+    onBegin?: () => void,
+    isQuiet = false,
+  ): Observable<unknown> {
     const { id, parent, checkpoint } = exchange;
     const view = answeredView(exchange);
     const run = followingId(exchange.run);
     const earlier = [...exchanges.path(parent), exchange].map(earlierRun);
     const options = { ...runOptions, id: run, earlier, ...exchange.answers, stop };
     const base: View = { ...view, status: 'waiting' }; // so that the run continues the answer that waited
-    update(id, { base, hasBegun: false, view: { ...view, status: 'sending' } });
-    return follow(id, run, base, stop, () => agent.resume(checkpoint, options), onBegin);
+    if (!isQuiet) update(id, { base, hasBegun: false, view: { ...view, status: 'sending' } });
+    const send = () => agent.resume(checkpoint, options);
+    return follow(id, run, base, stop, () => (isQuiet ? untilBroken(send()) : send()), onBegin);
   }
 
   /** Waits until no other tab executes the calls of this page. A run that cannot be joined belongs to this one. */
@@ -99,6 +109,10 @@ export function createWaitingRuns(
 
   return { wait, resume, answers };
 }
+
+/** The events of a connection that is tried once: none if it breaks before the first one. */
+export const untilBroken = (events: Observable<StreamEvent>): Observable<StreamEvent> =>
+  events.pipe(takeWhile((event, index) => index > 0 || !isReconnecting(event)));
 
 const answerOf = ({ id, result, error }: ToolResultEvent): CallAnswers =>
   error === undefined ? { results: { [id]: result } } : { errors: { [id]: error } };

@@ -1,5 +1,6 @@
 import { ConfigurationError } from './errors.js';
-import type { FilePart } from './message.js';
+import { growing } from './growing.js';
+import type { FilePart, Message } from './message.js';
 import type { Capabilities, Model, ModelRequest } from './model.js';
 
 export type Capability = keyof Capabilities;
@@ -23,20 +24,25 @@ export function requiredCapabilities({
   parallelToolCalls,
 }: ModelRequest): readonly Capability[] {
   const withTools = tools.length > 0;
-  const files = messages.flatMap(({ role, parts }) =>
-    role === 'user' ? parts.filter((part) => part.type === 'file') : [],
-  );
+  const files = fileCapabilities(messages);
   const required: Readonly<Record<Capability, boolean>> = {
     tools: withTools,
     multiToolCalls: withTools && parallelToolCalls === true,
     typedOutput: output !== undefined,
     typedOutputWithTools: output !== undefined && withTools,
     thinking: thinking !== undefined && thinking !== false,
-    vision: files.some(isImage),
-    files: files.some(isDocument),
+    vision: files.includes('vision'),
+    files: files.includes('files'),
   };
   return (Object.keys(required) as Capability[]).filter((capability) => required[capability]);
 }
+
+/** The capabilities that the user's files require. */
+const fileCapabilities = /* @__PURE__ */ growing<Message, readonly Capability[]>([], (known, { role, parts }) => {
+  const files = role === 'user' ? parts.filter((part) => part.type === 'file') : [];
+  const added = files.map(fileCapability).filter((capability) => capability !== undefined);
+  return added.every((capability) => known.includes(capability)) ? known : [...new Set([...known, ...added])];
+});
 
 const isImage = ({ mediaType }: FilePart): boolean => /^image\//i.test(mediaType);
 

@@ -1,5 +1,6 @@
 import type { JsonObject } from './json/json.js';
-import type { Metadata, Part, ProviderData, ProviderPart } from './message.js';
+import type { Metadata, Part } from './message.js';
+import type { ProviderData, ProviderPart } from './providerPart.js';
 import type { Usage } from './usage.js';
 import type { OfType, Plain } from './typesOf.js';
 

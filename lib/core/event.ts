@@ -6,7 +6,6 @@ import type { Message, Metadata, ReadablePart, ToolCallPart, ToolResultPart } fr
 import type { RunState } from './runState.js';
 import { addUsage } from './usage.js';
 import type { Usage } from './usage.js';
-import { appendMessages } from './usedIds.js';
 import type { Plain } from './typesOf.js';
 
 export type { RunState } from './runState.js';
@@ -168,7 +167,7 @@ export function startState(messages: readonly Message[]): RunState {
 export function stateAfter(state: RunState, turn: TurnEvent, messages: readonly Message[]): RunState {
   const memo = turn.next?.memo ?? state.memo;
   const usage = addUsage(state.usage, turn.usage);
-  return { messages: appendMessages(state.messages, messages), turn: turn.turn, usage, ...(memo ? { memo } : {}) };
+  return { messages: [...state.messages, ...messages], turn: turn.turn, usage, ...(memo ? { memo } : {}) };
 }
 
 /** The `turn` events without `next` after which another turn starts. */

@@ -1,4 +1,5 @@
 import { ConfigurationError } from './errors.js';
+import { growing, SharedList } from './growing.js';
 import { JsonMerger } from './json/merge.js';
 import { toolCallsOf, unfinishedResult } from './message.js';
 import type { Message, Metadata, Part, ToolCallPart, ToolResultPart } from './message.js';
@@ -18,76 +19,91 @@ export function repairHistory(
   messages: readonly Message[],
   isSeparate: (message: Message) => boolean = () => false,
 ): readonly Message[] {
-  if (isValid(messages, isSeparate)) return messages;
-  const system = messages.filter(({ role }) => role === 'system');
-  const others = messages.filter(({ role, parts }) => role !== 'system' && parts.length > 0);
-  return [...mergeAdjacent(system, isSeparate), ...addMissingResults(mergeAdjacent(others, isSeparate))];
+  return createHistoryRepair(isSeparate)(messages);
 }
 
-/** The usual case: only the first turn may be invalid. It runs in each turn, so it allocates nothing. */
-function isValid(messages: readonly Message[], isSeparate: (message: Message) => boolean): boolean {
-  let previous: Message | undefined;
-  for (const message of messages) {
-    const { role, parts } = message;
-    if (role === 'system' ? previous !== undefined : parts.length === 0) return false;
-    if (role === previous?.role && !isSeparate(message) && !isSeparate(previous)) return false;
-    if (role === 'user' ? !hasExactResults(parts, modelParts(previous)) : hasCalls(modelParts(previous))) return false;
-    previous = message;
-  }
-  return !hasCalls(modelParts(previous));
+/** Creates `repairHistory` for a model. Of a history that has grown, the function reads only the new messages. */
+export function createHistoryRepair(
+  isSeparate: (message: Message) => boolean,
+): (messages: readonly Message[]) => readonly Message[] {
+  const start: RepairedHistory = {
+    isSame: true,
+    system: [],
+    ended: new SharedList(),
+    group: new SharedList(),
+    calls: [],
+  };
+  const repair = growing<Message, RepairedHistory>(start, (history, message, previous) => {
+    const { isSame } = history;
+    if (message.role === 'system')
+      return { ...history, isSame: isSame && !previous, system: mergeLast(history.system, message, isSeparate) };
+    if (message.parts.length === 0) return { ...history, isSame: false };
+    if (canMerge(history.last, message, isSeparate))
+      return { ...history, isSame: false, group: history.group.append([message]), last: message };
+    const group = new SharedList<Message>().append([message]);
+    const { messages, calls } = endGroup(history);
+    const ended = history.ended.append(messages);
+    return { ...history, isSame: isSame && messages[0] === history.last, ended, group, last: message, calls };
+  });
+  return (messages) => {
+    const history = repair(messages);
+    const { messages: last, calls } = endGroup(history);
+    if (history.isSame && last[0] === history.last && calls.length === 0) return messages;
+    const missing: readonly Message[] = calls.length > 0 ? [{ role: 'user', parts: calls.map(cancelledResult) }] : [];
+    return history.system.concat(history.ended.toArray(), last, missing);
+  };
 }
 
-const none: readonly Part[] = [];
-
-const modelParts = (message: Message | undefined): readonly Part[] =>
-  message?.role === 'model' ? message.parts : none;
-
-const hasCalls = (parts: readonly Part[]): boolean => parts.some(isCall);
-
-const isCall = ({ type }: Part): boolean => type === 'toolCall';
-
-/** Merges adjacent messages of a role: several APIs reject two user messages in a row. */
-function mergeAdjacent(messages: readonly Message[], isSeparate: (message: Message) => boolean): Message[] {
-  const groups: Message[][] = [];
-  let separate = false;
-  for (const message of messages) {
-    const group = groups.at(-1);
-    const previousIsSeparate = separate;
-    separate = isSeparate(message);
-    if (group?.[0]?.role === message.role && !previousIsSeparate && !separate) group.push(message);
-    else groups.push([message]);
-  }
-  return groups.flatMap(merge);
+interface RepairedHistory {
+  readonly isSame: boolean;
+  readonly system: readonly Message[];
+  /** The messages before the group. */
+  readonly ended: SharedList<Message>;
+  /** The last messages: adjacent ones of a role are merged, since several APIs reject two user messages in a row. */
+  readonly group: SharedList<Message>;
+  /** The last message of the group. */
+  readonly last?: Message;
+  /** The calls before the group that have no results yet. */
+  readonly calls: readonly ToolCallPart[];
 }
 
-function merge(messages: readonly Message[]): readonly Message[] {
+const canMerge = (previous: Message | undefined, message: Message, isSeparate: (message: Message) => boolean) =>
+  previous?.role === message.role && !isSeparate(previous) && !isSeparate(message);
+
+function mergeLast(messages: readonly Message[], added: Message, isSeparate: (message: Message) => boolean) {
+  const merged = canMerge(messages.at(-1), added, isSeparate) && merge([...messages.slice(-1), added]);
+  return merged ? [...messages.slice(0, -1), merged] : [...messages, added];
+}
+
+/** Merges the messages of the group, and puts the results of the calls before them into their places. */
+function endGroup({
+  ended,
+  group,
+  calls,
+}: RepairedHistory): Pick<RepairedHistory, 'calls'> & { messages: readonly Message[] } {
+  const message = merge(group.toArray());
+  if (!message) return { messages: [], calls };
+  if (message.role === 'model') return { messages: [message], calls: [...calls, ...toolCallsOf(message)] };
+  return { messages: [withResults(message, calls, ended.length)], calls: [] };
+}
+
+function merge(messages: readonly Message[]): Message | undefined {
   const [first] = messages;
-  if (!first || messages.length === 1) return messages;
+  if (!first || messages.length === 1) return first;
   const merger = new JsonMerger().add({});
   for (const { metadata = {} } of messages) merger.add(metadata);
   const metadata = merger.value as Metadata;
   const parts = messages.flatMap((message) => message.parts);
-  return [{ role: first.role, parts, ...(Object.keys(metadata).length > 0 ? { metadata } : {}) }];
+  return { role: first.role, parts, ...(Object.keys(metadata).length > 0 ? { metadata } : {}) };
 }
 
 const cancelledResult = (call: ToolCallPart): ToolResultPart => unfinishedResult(call, 'cancelled');
 
-function addMissingResults(messages: readonly Message[]): Message[] {
-  const repaired: Message[] = [];
-  let open: readonly ToolCallPart[] = [];
-  for (const message of messages) {
-    repaired.push(message.role === 'user' ? withResults(message, open, messages) : message);
-    open = message.role === 'model' ? [...open, ...toolCallsOf(message)] : [];
-  }
-  if (open.length > 0) repaired.push({ role: 'user', parts: open.map(cancelledResult) });
-  return repaired;
-}
-
-function withResults(message: Message, calls: readonly ToolCallPart[], history: readonly Message[]): Message {
+function withResults(message: Message, calls: readonly ToolCallPart[], index: number): Message {
   if (hasExactResults(message.parts, calls)) return message;
   const results = message.parts.filter((part) => part.type === 'toolResult');
   const open = new Map(calls.map((call) => [call.id, call]));
-  for (const { id, name } of results) if (!open.delete(id)) throw orphanError(history.indexOf(message), id, name);
+  for (const { id, name } of results) if (!open.delete(id)) throw orphanError(index, id, name);
   return {
     ...message,
     parts: [
@@ -99,15 +115,10 @@ function withResults(message: Message, calls: readonly ToolCallPart[], history: 
 }
 
 /** Whether no result has to be moved: `executeTools` emits such messages. */
-function hasExactResults(parts: readonly Part[], calls: readonly Part[]): boolean {
-  let answered = 0;
-  for (const call of calls) {
-    if (call.type !== 'toolCall') continue;
-    const result = parts[answered++];
-    if (result?.type !== 'toolResult' || result.id !== call.id) return false;
-  }
-  for (let at = answered; at < parts.length; at++) if (parts[at]?.type === 'toolResult') return false;
-  return true;
+function hasExactResults(parts: readonly Part[], calls: readonly ToolCallPart[]): boolean {
+  const count = parts.filter(({ type }) => type === 'toolResult').length;
+  if (count !== calls.length) return false;
+  return calls.every(({ id }, at) => parts[at]?.type === 'toolResult' && parts[at].id === id);
 }
 
 const orphanError = (index: number, id: string, name: string) =>

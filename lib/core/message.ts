@@ -1,8 +1,6 @@
 import type { JsonObject, JsonValue } from './json/json.js';
+import type { ProviderData, ProviderPart } from './providerPart.js';
 import type { Plain, OfType } from './typesOf.js';
-
-/** What a provider needs to read a part again, under its name: a call's signature, a file's id. Others ignore it. */
-export type ProviderData = JsonObject;
 
 /**
  * Fields for a provider's request, under the provider's name. They are merged into what Rivulet encodes, and override
@@ -45,17 +43,6 @@ export interface SourcePart {
   readonly providerData?: ProviderData;
 }
 
-/**
- * What only one provider can read, at its place among the parts: signed thinking, encrypted reasoning, the calls of
- * tools that the provider ran, the id of its response. It is sent back to that provider only, and shown to nobody.
- */
-export interface ProviderPart {
-  readonly type: 'provider';
-  readonly provider: string;
-  /** What the model's wire has put there, and reads again. */
-  readonly data: JsonObject;
-}
-
 /** A complete tool call. Arguments that were not valid JSON are `{ _raw, _error: 'invalid_json' }`. */
 export interface ToolCallPart<Name extends string = string, Arguments = JsonObject> {
   readonly type: 'toolCall';
@@ -95,8 +82,11 @@ export interface AnsweredCall<Name extends string, Result> {
   readonly id: string;
   readonly name: Name;
   readonly result: Result;
+  /** The arguments of the execution, if the person who approved the call has changed them. The model reads them. */
+  readonly arguments?: JsonObject;
   readonly error?: never;
   readonly code?: never;
+  readonly reason?: never;
   readonly data?: never;
 }
 
@@ -106,6 +96,10 @@ export interface UnansweredCall<Name extends string> {
   readonly name: Name;
   readonly error: string;
   readonly code?: ToolErrorCode;
+  /** What the person who denied the call has said. */
+  readonly reason?: string;
+  /** The arguments of the execution, if the person who approved the call has changed them. */
+  readonly arguments?: JsonObject;
   /** What the tool had done. Of an agent that has ended without an answer: its `finishReason` and its `text`. */
   readonly data?: JsonObject;
   readonly result?: never;
@@ -117,6 +111,10 @@ export const toolErrorTexts = {
   not_executed: 'The call was not executed.',
   denied: 'The user denied the call.',
 } as const satisfies Partial<Record<ToolErrorCode, string>>;
+
+/** What the model reads before the result of a call whose arguments a person has changed. */
+export const editedNote = ({ arguments: args }: Pick<ToolResultPart, 'arguments'>): string =>
+  args ? `The user changed the arguments to ${JSON.stringify(args)}.\n` : '';
 
 export function unfinishedResult(
   { id, name }: Pick<ToolCallPart, 'id' | 'name'>,
@@ -152,9 +150,6 @@ function message(role: Role, content: string | readonly Part[]): Message {
 
 export const readableParts = (parts: readonly Part[]): readonly ReadablePart[] =>
   parts.filter((part) => part.type !== 'provider');
-
-export const providerDataOf = ({ parts }: Pick<Message, 'parts'>, provider: string): readonly JsonObject[] =>
-  parts.flatMap((part) => (part.type === 'provider' && part.provider === provider ? [part.data] : []));
 
 /** Creates a user message. */
 export const userMessage = (content: string | readonly Part[]): Message => message('user', content);

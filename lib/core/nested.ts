@@ -37,6 +37,17 @@ export interface OuterRun {
 /** The id of an inner call in the outer run. Inner and outer runs choose their ids independently. */
 export const nestedId = (outer: string, inner: string): string => `${outer}/${inner}`;
 
+/** Agents are nested in fewer levels. The limit keeps the search in an id from elsewhere cheap. */
+const MAX_LEVELS = 16;
+
+/** The ids that the outer calls of an inner call may have: all parts of its id before a `/`. */
+export function outerIds(id: string): readonly string[] {
+  const outer: string[] = [];
+  for (let at = id.indexOf('/'); at >= 0 && outer.length < MAX_LEVELS; at = id.indexOf('/', at + 1))
+    outer.push(id.slice(0, at));
+  return outer;
+}
+
 export const asOuterCall = <Call extends WaitingCall>(outer: string, call: Call): Call => ({
   ...call,
   id: nestedId(outer, call.id),

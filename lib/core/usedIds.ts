@@ -1,28 +1,10 @@
+import { growing } from './growing.js';
+import { toolCallsOf } from './message.js';
 import type { Message } from './message.js';
 
 export interface UsedIds {
   has(id: string): boolean;
 }
-
-/**
- * Collected once per conversation; `appendMessages` adds only the new ids, so that a turn of a long run does not read
- * the complete history again.
- */
-export function usedToolCallIds(messages: readonly Message[]): UsedIds {
-  const index = indexes.get(messages) ?? IdIndex.empty().continueWith(messages);
-  indexes.set(messages, index);
-  return index;
-}
-
-/** If the used ids have been collected, those of the new messages are added to them. */
-export function appendMessages(messages: readonly Message[], added: readonly Message[]): readonly Message[] {
-  const all = messages.concat(added);
-  const index = indexes.get(messages)?.continueWith(added);
-  if (index) indexes.set(all, index);
-  return all;
-}
-
-const indexes = new WeakMap<readonly Message[], IdIndex>();
 
 interface SharedIds {
   /** For each id, the number of calls before the first call with this id. */
@@ -35,26 +17,22 @@ interface SharedIds {
  * continuation (a run repeated from a stored state) copies it: it would see the ids of the first.
  */
 class IdIndex implements UsedIds {
-  private constructor(
-    private readonly shared: SharedIds,
-    private readonly calls: number,
+  constructor(
+    private readonly shared: SharedIds = { positions: new Map(), calls: 0 },
+    private readonly calls = 0,
   ) {}
-
-  static empty(): IdIndex {
-    return new IdIndex({ positions: new Map(), calls: 0 }, 0);
-  }
 
   has(id: string): boolean {
     const position = this.shared.positions.get(id);
     return position !== undefined && position < this.calls;
   }
 
-  continueWith(messages: readonly Message[]): IdIndex {
-    const shared = this.shared.calls === this.calls ? this.shared : this.copy();
-    for (const { role, parts } of messages) {
-      if (role !== 'model') continue;
-      for (const part of parts) if (part.type === 'toolCall') use(shared, part.id);
-    }
+  continueWith(message: Message): IdIndex {
+    const calls = message.role === 'model' ? toolCallsOf(message) : [];
+    if (calls.length === 0) return this;
+    const isNewest = this.calls > 0 && this.calls === this.shared.calls;
+    const shared = isNewest ? this.shared : this.copy();
+    for (const { id } of calls) use(shared, id);
     return new IdIndex(shared, shared.calls);
   }
 
@@ -68,3 +46,9 @@ function use(shared: SharedIds, id: string): void {
   if (!shared.positions.has(id)) shared.positions.set(id, shared.calls);
   shared.calls++;
 }
+
+/** The ids of the calls of a conversation. */
+export const usedToolCallIds: (messages: readonly Message[]) => UsedIds = /* @__PURE__ */ growing<Message, IdIndex>(
+  /* @__PURE__ */ new IdIndex(),
+  (ids, message) => ids.continueWith(message),
+);

@@ -1,6 +1,8 @@
 import { deriveModel } from '../core/deriveModel.js';
 import { callModelWrapper } from '../core/callWrapper.js';
 import { ConfigurationError } from '../core/errors.js';
+import { growing } from '../core/growing.js';
+import { hash } from '../core/hash.js';
 import { isRecord } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import { messageText } from '../core/message.js';
@@ -95,36 +97,39 @@ function createBreakpoints(control: JsonObject): (request: ModelRequest) => Mode
     return copy;
   };
   return (request) => {
-    const { messages, tools = [] } = request;
-    const free = Math.max(maxBreakpoints - countBreakpoints(request), 0);
-    const owners = new Set([...placesIn(messages, tools)].filter((owner) => !hasBreakpoint(owner)).slice(0, free));
+    const { messages, tools = [], providerOptions } = request;
+    const { count, last, previous, system } = findPlaces(messages);
+    const free = Math.max(maxBreakpoints - count - [{ providerOptions }, ...tools].filter(isMarked).length, 0);
+    // A deferred tool is not in the prompt, so that it cannot end what is cached.
+    const tool = tools.findLast((one) => one.providerOptions?.['anthropic']?.['defer_loading'] !== true);
+    const places = [last, system, previous, tool && !isMarked(tool) ? tool : undefined]; // the most useful one first
+    const owners = new Set<unknown>(places.filter((place) => place !== undefined).slice(0, free));
     if (owners.size === 0) return request;
     const markOwner = <T extends Message | ToolDefinition>(owner: T): T => (owners.has(owner) ? mark(owner) : owner);
     return { ...request, messages: messages.map(markOwner), ...(request.tools && { tools: tools.map(markOwner) }) };
   };
 }
 
-/** Where breakpoints belong, the most useful place first. */
-function placesIn(messages: readonly Message[], tools: readonly ToolDefinition[]): Set<Message | ToolDefinition> {
-  const [last, previous] = messages.filter(({ role, parts }) => role === 'user' && parts.length > 0).reverse();
-  const system = messages.findLast((message) => message.role === 'system' && messageText(message).trim() !== '');
-  // A deferred tool is not in the prompt, so that it cannot end what is cached.
-  const tool = tools.findLast(({ providerOptions }) => providerOptions?.['anthropic']?.['defer_loading'] !== true);
-  return new Set([last, system, previous, tool].filter((place) => place !== undefined));
+/** Where breakpoints belong in a conversation, and those that it has. A place that has one is omitted. */
+interface Places {
+  readonly count: number;
+  readonly last?: Message | undefined;
+  readonly previous?: Message | undefined;
+  readonly system?: Message | undefined;
 }
 
-function countBreakpoints({ messages, tools = [], providerOptions }: ModelRequest): number {
-  const owners = [{ providerOptions }, ...tools, ...messages, ...messages.flatMap(({ parts }) => parts)];
-  return owners.filter(isMarked).length;
-}
+const findPlaces = /* @__PURE__ */ growing<Message, Places>({ count: 0 }, (places, message) => {
+  const marks = [message, ...message.parts].filter(isMarked).length;
+  const counted = { ...places, count: places.count + marks };
+  const place = marks === 0 ? message : undefined;
+  if (message.role === 'user' && message.parts.length > 0) return { ...counted, previous: places.last, last: place };
+  return message.role === 'system' && messageText(message).trim() !== '' ? { ...counted, system: place } : counted;
+});
 
 function isMarked(owner: object): boolean {
   const { providerOptions } = owner as { readonly providerOptions?: ProviderOptions };
   return isRecord(providerOptions?.['anthropic']?.['cache_control']);
 }
-
-const hasBreakpoint = (owner: Message | ToolDefinition): boolean =>
-  isMarked(owner) || ('parts' in owner && owner.parts.some(isMarked));
 
 /** The fields of both of OpenAI's APIs. */
 function openAiSettings(request: ModelRequest, { lifetime, key = keyOf }: CachePromptOptions): ProviderOptions {
@@ -143,20 +148,19 @@ function openRouterSettings({ name }: Model, { lifetime }: CachePromptOptions): 
 
 /** What is equal in all requests of a conversation: its instructions, its tools, and its first prompt. */
 function keyOf({ messages, tools = [] }: ModelRequest): string {
-  const first = messages.findIndex(({ role }) => role === 'user');
-  const begin = messages.slice(0, first + 1).map(messageText);
-  return `rivulet-${hash([...begin, ...tools.map(({ name }) => name)].join('\n'))}`;
+  const { texts, isComplete } = findBeginning(messages);
+  return `rivulet-${hash([...(isComplete ? texts : []), ...tools.map(({ name }) => name)].join('\n'))}`;
 }
 
-/** A hash of 64 bits (FNV-1a, with two offsets of 32 bits), in hexadecimal. */
-function hash(text: string): string {
-  const halves = [0x81_1c_9d_c5, 0xcb_f2_9c_e4].map((offset) => {
-    let bits = offset;
-    for (let index = 0; index < text.length; index++) bits = Math.imul(bits ^ text.charCodeAt(index), 0x01_00_01_93);
-    return (bits >>> 0).toString(16).padStart(8, '0');
-  });
-  return halves.join('');
-}
+/** The texts up to the first prompt. */
+const findBeginning = /* @__PURE__ */ growing<
+  Message,
+  { readonly texts: readonly string[]; readonly isComplete: boolean }
+>({ texts: [], isComplete: false }, (beginning, message) =>
+  beginning.isComplete
+    ? beginning
+    : { texts: [...beginning.texts, messageText(message)], isComplete: message.role === 'user' },
+);
 
 function mergeOptions(a: ProviderOptions = {}, b: ProviderOptions = {}): ProviderOptions {
   const providers = new Set([...Object.keys(a), ...Object.keys(b)]);

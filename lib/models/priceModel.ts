@@ -1,4 +1,5 @@
 import type { Chunk } from '../core/chunk.js';
+import { ConfigurationError } from '../core/errors.js';
 import { callModelWrapper } from '../core/callWrapper.js';
 import { createOperator } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
@@ -53,7 +54,7 @@ export function priceModel(...args: readonly unknown[]) {
 const isOfOneModel = (prices: Prices | Readonly<Record<string, Prices>>): prices is Prices =>
   !Object.values(prices).some(isRecord);
 
-const requirePrices = (owner: string, prices: Prices) =>
+function requirePrices(owner: string, prices: Partial<Prices>): void {
   requireOptions(owner, prices, {
     input: 'number',
     output: 'number',
@@ -61,6 +62,9 @@ const requirePrices = (owner: string, prices: Prices) =>
     cacheWriteInput: 'number',
     longCacheWriteInput: 'number',
   });
+  if (prices.input !== undefined && prices.output !== undefined) return;
+  throw new ConfigurationError('options', `${owner} have no \`input\` or no \`output\`.`, 'Pass both, in dollars.');
+}
 
 const addCosts = (model: ModelId, prices: Prices | Readonly<Record<string, Prices>>) =>
   createOperator<Chunk, Chunk>((out) => {

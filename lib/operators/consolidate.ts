@@ -20,7 +20,8 @@ import { joinHalves } from '../core/wholeCharacters.js';
  * provider can read, and the provider data of other parts, are kept in the message and not forwarded, and neither are
  * empty text and thinking chunks. All other events are forwarded unchanged. No message is emitted for a turn without
  * parts, or for a source that completes without a `finish`. Provider parts alone make a message only if the turn is
- * `paused`, or if one of them `standsAlone`. `retract` discards the collected content.
+ * `paused`, or if one of them `standsAlone`. `retract` discards the collected content. A character that a provider cut
+ * into two deltas is whole again.
  *
  * ```ts
  * model.stream(request).pipe(accumulateToolCalls(), consolidate()).subscribe((event) => {
@@ -40,7 +41,7 @@ export function consolidate(): OperatorFunction<StreamEvent, StreamEvent> {
 
 class Consolidation implements OperatorHandlers<StreamEvent> {
   private collector: MessageCollector | undefined;
-  /** Also a model that no wire decodes may cut a character. */
+  /** A provider may cut a character, as may a model that no wire decodes. Nothing before this joins it. */
   readonly next = joinHalves<StreamEvent>((event) => this.add(event));
 
   constructor(private readonly out: Subscriber<StreamEvent>) {}

@@ -13,7 +13,6 @@ import type { Message } from '../core/message.js';
 import { mergeMetadata, MetadataCollector, metadataOfRetracted } from '../core/metadata.js';
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
-import { appendMessages } from '../core/usedIds.js';
 import type { Plain } from '../core/typesOf.js';
 
 export interface EndTurnOptions {
@@ -152,7 +151,7 @@ function isFollowed(state: RunState, messages: readonly Message[], reason: Finis
 
 function nextState(state: RunState, messages: readonly Message[], usage: Usage | undefined): RunState {
   const next = {
-    messages: appendMessages(state.messages, messages),
+    messages: [...state.messages, ...messages],
     turn: state.turn + 1,
     usage: addUsage(state.usage, usage),
   };

@@ -1,3 +1,4 @@
+import { growing, SharedList } from '../core/growing.js';
 import { objectOrEmpty } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 import type { Message, Part } from '../core/message.js';
@@ -25,11 +26,20 @@ export function encodeOnce(body: JsonObject): string {
   return `{${fields}}`;
 }
 
+/** The arrays whose elements are all marked. */
+const immutableArrays = new WeakSet<readonly JsonValue[]>();
+
+// Appended, as in `encodeOnce`: a turn adds its elements to the text of the turn before it.
+const elementTexts = /* @__PURE__ */ growing<JsonObject, string>('', (texts, object) =>
+  appendText(texts, elementText(object)),
+);
+
 function arrayText(values: readonly JsonValue[]): string {
-  let elements = '';
-  for (const value of values) elements += (elements === '' ? '' : ',') + elementText(value);
-  return `[${elements}]`;
+  if (immutableArrays.has(values)) return `[${elementTexts(values as readonly JsonObject[])}]`;
+  return `[${values.map(elementText).reduce(appendText, '')}]`;
 }
+
+const appendText = (texts: string, text: string): string => (texts === '' ? text : `${texts},${text}`);
 
 function elementText(value: JsonValue): string {
   if (typeof value !== 'object' || value === null) return stringify(value) ?? 'null';
@@ -81,6 +91,43 @@ export function memoizePerAnswer<T extends JsonObject>(
     cache.set(message, { answered, encoded });
     return encoded;
   };
+}
+
+/**
+ * Encodes conversations. Of one that has grown, only the new messages are read; messages with files are read again.
+ *
+ * @param encode The encoding. It must depend on nothing but the message and, of a message after calls, that message.
+ */
+export function encodeConversation<T extends JsonObject>(
+  encode: (message: Message, answered: Message | undefined) => readonly T[],
+): (messages: readonly Message[]) => readonly T[] {
+  const encodeMemoized = memoizePerAnswer(encode);
+  const start: EncodedConversation<T> = { encoded: new SharedList(), hasFiles: false };
+  const encodeGrowing = growing<Message, EncodedConversation<T>>(start, ({ encoded, hasFiles }, message, previous) => {
+    const answered = previous?.role === 'model' ? previous : undefined;
+    if (!message.parts.some(holdsFile)) return { encoded: encoded.append(encodeMemoized(message, answered)), hasFiles };
+    return { encoded: encoded.append([() => encode(message, answered)]), hasFiles: true };
+  });
+  return (messages) => {
+    const { encoded, hasFiles } = encodeGrowing(messages);
+    const list = encoded.toArray();
+    if (hasFiles) return list.flatMap((each) => (typeof each === 'function' ? each() : [each]));
+    immutableArrays.add(list as readonly T[]);
+    return list as readonly T[];
+  };
+}
+
+interface EncodedConversation<T> {
+  /** A message with files is a function, since its bytes would be held twice. */
+  readonly encoded: SharedList<T | (() => readonly T[])>;
+  readonly hasFiles: boolean;
+}
+
+/** Joins two encoded conversations. */
+export function joinEncoded<T extends JsonObject>(first: readonly T[], second: readonly T[]): readonly T[] {
+  const all = first.concat(second);
+  if (immutableArrays.has(first) && immutableArrays.has(second)) immutableArrays.add(all);
+  return all;
 }
 
 function holdsFile(part: Part): boolean {

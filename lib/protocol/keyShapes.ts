@@ -1,70 +1,117 @@
 import type { Range } from './secrets.js';
 
 /**
- * Sources: GitHub "About authentication to GitHub", npm "About access tokens", PyPI "API token", Stripe "API keys" and
- * "Webhook signatures", Slack "Token types", SendGrid, Google Cloud "API keys" and "Token types", AWS "IAM
- * identifiers", GitLab "Token overview", DigitalOcean, Telegram "Bot API", Azure "Service SAS".
+ * Sources: GitHub "About authentication to GitHub", GitLab "Token overview", npm "About access tokens", PyPI "API
+ * token", Stripe "API keys" and "Webhook signatures", Slack "Token types", the prefixes in the documentation of each
+ * other service.
  */
 const shapes: readonly (readonly [beginnings: string, rest: string])[] = [
-  ['sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi|glpat', '[-_][\\w-]{16,}'],
-  ['ghp|gho|ghu|ghs|ghr|github_pat', '_\\w{16,}'],
-  ['xoxa|xoxb|xoxe|xoxo|xoxp|xoxr|xoxs|xapp', '-[\\w-]{10,}'],
+  ['sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi', '[-_][\\w-]{16,}'],
+  ['ghp|gho|ghu|ghs|ghr|github_pat', '_\\w{16,}(?:\\.eyJ[\\w-]*\\.[\\w-]+)?'],
+  ['glpat|gldt|glrt|glptt|glsoat|glcbt|glft|glimt|gloas|glagent', '-[\\w-]{16,}(?:\\.[\\da-z]{2}\\.\\w{9})?'],
+  ['xoxa|xoxb|xoxc|xoxd|xoxe|xoxo|xoxp|xoxr|xoxs|xapp', '-[\\w%-]{10,}'],
   ['npm', '_[A-Za-z\\d]{36}'],
   ['pypi', '-AgE[\\w-]{16,}'],
   ['whsec', '_[\\w+/=]{16,}'],
   ['GOCSPX|tvly', '-[\\w-]{16,}'],
   ['pa', '-[\\w-]{40,}'],
-  ['dop_v1|doo_v1|dor_v1', '_[\\da-f]{32,}'],
+  ['dop_v1|doo_v1|dor_v1|shpat|shpca|shppa|shpss|sbp|rubygems', '_[\\da-f]{32,}'],
   ['lsv2_pt|lsv2_sk', '_\\w{16,}'],
+  ['sb_secret|pscale_tkn|pscale_pw|dckr_pat|lin_api|figd|tgp_v1|glsa|sntrys|sntryu|pcsk', '_[\\w+/=-]{20,}'],
+  ['ntn|jina|vck|e2b|ek', '_[A-Za-z\\d]{20}[\\w-]*'],
+  ['sq0atp|sq0csp|NRAK|PMAK|HRKU|sess', '-[A-Za-z\\d]{20}[\\w-]*'],
+  ['key|fc', '-[\\da-f]{32}'],
+  ['pat-na1|pat-eu1', '-[\\da-f-]{36}'],
+  ['bedrock-api-key', '-[\\w+/=-]{16,}'],
 ];
 
-const otherShapes = [
-  'AIza[\\w-]{30,}',
-  'A[KS]IA[A-Z\\d]{16}',
-  'ya29\\.[\\w.-]{16,}',
-  'SG\\.[\\w-]{16,}\\.[\\w-]{16,}',
-  '\\d{8,10}:AA[\\w-]{33}(?![\\w-])',
+/** Google Cloud "API keys" and "Token types", AWS "IAM identifiers", SendGrid, Vault, Doppler, Databricks, Terraform. */
+const plainShapes: readonly (readonly [beginnings: string, rest: string])[] = [
+  ['AIza', '[\\w-]{30,}'],
+  ['AKIA|ASIA', '[A-Z\\d]{16}'],
+  ['ABSK', '[\\w+/=]{60,}'],
+  ['ATATT3', '[\\w=-]{60,}'],
+  ['dapi', '[\\da-f]{32}'],
+  ['ya29.', '[\\w.-]{16,}'],
+  ['AQ.', '[\\w-]{40,}'],
+  ['SG.', '[\\w-]{16,}\\.[\\w-]{16,}'],
+  ['hvs.|hvb.|hvr.', '[\\w-]{24,}'],
+  ['dp.pt.|dp.st.|dp.ct.', '[\\w.-]{40,}'],
+  ['atlasv1.', '[\\w-]{60,}'],
 ];
 
-const keyLines = '[\\w+/=\\s\\\\:,-]';
+/** After a name in JSON, in code, in a file of settings, or in a header. */
+const colon = '\\\\?["\']?\\s{0,2}[:=]\\s{0,2}\\\\?["\']?';
+
+/** What is a secret by its name: Azure "Service SAS", RFC 6749, signed URLs, connection strings, files of AWS and npm. */
+const namedShapes: readonly (readonly [name: string, characters: string, least: number])[] = [
+  [
+    '(?:^|[\\s?&#;"\'])(?:sig|Signature|X-(?:Amz|Goog)-Signature|X-Amz-Security-Token|\\w{2,7}_token|client_secret)=',
+    '[\\w%+/=.~-]',
+    16,
+  ],
+  ['\\b(?:AccountKey|SharedAccessKey|_authToken)=', '[\\w+/=-]', 16],
+  ['[?&;](?:[Pp]assword|PASSWORD|[Pp]wd|PWD)=', '[^\\s?&;"\'<>\\\\]', 4],
+  [`\\b(?:access|refresh|id)_token${colon}`, '[\\w.~+/=-]', 16],
+  [`(?:[Ss]ecret_?[Aa]ccess_?[Kk]ey|SECRET_ACCESS_KEY|[Cc]lient_?[Ss]ecret)${colon}`, '[\\w+/~.-]', 16],
+  [`(?:[Aa][Pp][Ii][-_]?[Kk]ey|API_KEY)${colon}(?=[\\w-]{0,64}\\d)`, '[\\w-]', 16],
+  [`[Aa]uthorization${colon}(?:[A-Za-z]{3,12} )?(?=[\\w.~+/=-]{0,64}\\d)`, '[\\w.~+/=-]', 16],
+];
+
+/** Telegram "Bot API". */
+const botToken = '\\d{8,10}:AA[\\w-]{33}(?![\\w-])';
+
+const keyLines = '[\\w+/=\\s\\\\:,.()-]';
+const keyName = '[A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----';
 
 const pemStart = '-----BEGIN ';
 
+const escaped = (literals: string) => literals.replaceAll('.', '\\.');
+
 // Functions, so that a bundler can leave all of this out.
 const createPrefixes = () => shapes.map(([beginnings]) => beginnings).join('|');
-const createPattern = () =>
-  new RegExp(
+const createBeginnings = () => plainShapes.map(([beginnings]) => beginnings).join('|');
+const createPattern = () => {
+  const all = [...shapes, ...plainShapes].map(([beginnings, rest]) => `(?:${escaped(beginnings)})${rest}`);
+  return new RegExp(
     [
-      `\\b(?:${[...shapes.map(([beginnings, rest]) => `(?:${beginnings})${rest}`), ...otherShapes].join('|')})`,
-      `-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----${keyLines}*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|(?!${keyLines}))`,
-      '(?<=[?&](?:sig|X-Amz-Signature)=)[\\w%+/=-]{16,}',
-      '(?<=\\bAccountKey=)[\\w+/=]{40,}',
+      `\\b(?:${[...all, botToken].join('|')})`,
+      `-----BEGIN ${keyName}${keyLines}*?(?:-----END ${keyName}|(?!${keyLines}))`,
+      ...namedShapes.map(([name, characters, least]) => `(?<=${name})${characters}{${least},}`),
     ].join('|'),
     'g',
   );
+};
 const createFirstParts = (): ReadonlySet<string> => {
-  const words = `${prefixes}|AIza|AKIA|ASIA|ya29|SG|eyJ|AccountKey`.split('|');
+  const words = `${prefixes}|${beginnings}|eyJ`.split('|');
   return new Set(words.flatMap((word) => Array.from(word, (_, index) => word.slice(0, index + 1))));
 };
 
 const prefixes = /* @__PURE__ */ createPrefixes();
+const beginnings = /* @__PURE__ */ createBeginnings();
 const createPrefixEnd = () => new RegExp(`(?:${prefixes})$`);
 const prefixEnd = /* @__PURE__ */ createPrefixEnd();
 const keyShape = /* @__PURE__ */ createPattern();
 
-const MAX_PREFIX = 10;
+/** The longest beginning of a key, in characters. */
+const MAX_PREFIX = 16;
 
-const credential = /\b(bearer|basic) ([\w.~+/=-]{8,})/gi;
+const gap = '(?:\\s{1,4}|%20|\\+)';
+const createCredential = () => new RegExp(`\\b(bearer|basic)${gap}([\\w.~+/=-]{8,})`, 'gi');
+const credential = /* @__PURE__ */ createCredential();
 
-const urlPassword = /(:\/\/[^\s/:@"'<>\\]{0,64}:)([^\s/@"'<>\\]{1,256})@/g;
+/** Up to the last `@`, which a password that is not encoded may contain. */
+const urlPassword = /(:\/\/[^\s/:@"'<>\\]{0,256}:)([^\s/"'<>\\]{1,4096})@/g;
 
-/** A JSON Web Token: three texts with dots in between, of which the header begins with `{"`. A word is read once. */
+/** A JSON Web Token: three or five texts with dots in between; the first begins with `{"`, and the second may be empty. */
 const tokenStart = 'eyJ';
 const wordRest = /[\w-]*/y;
-const otherParts = /\.[\w-]{10,}(?:\.[\w-]+)?/y;
+const otherParts = /\.(?:[\w-]{10,}|(?=\.[\w-]{10,}))(?:\.[\w-]+){0,3}/y;
 
 /** What other keys have, whatever escapes of JSON are before it. */
-const keyParts = ['AIza', 'AKIA', 'ASIA', 'ya29.', 'SG.', ':AA', '://', 'sig=', 'Signature=', 'AccountKey=', 'eyJ'];
+const createKeyParts = () => [...beginnings.split('|'), ':AA', '://', 'eyJ'];
+const keyParts = /* @__PURE__ */ createKeyParts();
+const keyNames = /(?:key|secret|token|sig|signature|authorization|p(?:assword|wd))\\?["']?\s{0,2}[:=]/i;
 
 /** A longer text of nothing but Base64 is a file. */
 const MIN_FILE_LENGTH = 4096;
@@ -73,8 +120,8 @@ const file = /^(?:data:[\w/+.;=-]{0,100},)?[A-Za-z\d+/]+={0,2}$/;
 /** A tenth of the time of the patterns, and most texts have nothing of a key. */
 export function mayHaveKey(text: string): boolean {
   if (text.length > MIN_FILE_LENGTH && file.test(text)) return false;
-  const hasPart = keyParts.some((part) => text.includes(part)) || text.includes(pemStart);
-  return hasPart || hasPrefix(text, '-') || hasPrefix(text, '_') || /(?:earer|asic) /i.test(text);
+  const hasPart = keyParts.some((part) => text.includes(part)) || text.includes(pemStart) || keyNames.test(text);
+  return hasPart || hasPrefix(text, '-') || hasPrefix(text, '_') || /(?:earer|asic)[\s%+]/i.test(text);
 }
 
 function hasPrefix(text: string, mark: '-' | '_'): boolean {
@@ -139,47 +186,50 @@ function endOfMatch(pattern: RegExp, text: string, from: number): number {
 }
 
 const firstParts = /* @__PURE__ */ createFirstParts();
-const firstSchemes = /(?<!\w)(?:b|be|bea|bear|beare|ba|bas|basi|(?:bearer|basic)(?: [\w.~+/=-]*)?)$/i;
+const createFirstSchemes = () =>
+  new RegExp(`(?<!\\w)(?:b|be|bea|bear|beare|ba|bas|basi|(?:bearer|basic)(?:(?:${gap}|%2?)[\\w.~+/=-]*)?)$`, 'i');
+const firstSchemes = /* @__PURE__ */ createFirstSchemes();
 
-const createOpenPrefix = () => new RegExp(`\\b(?:(?:${prefixes})[-_]|AIza|A[KS]IA[A-Z\\d]*$)`);
-const openPrefix = /* @__PURE__ */ createOpenPrefix();
-const openToken = /\b(?:eyJ|SG\.|ya29\.)/;
+const createOpenBeginning = () => new RegExp(`\\b(?:(?:${prefixes})[-_]|${escaped(beginnings)}|eyJ)`);
+const openBeginning = /* @__PURE__ */ createOpenBeginning();
 
-/** What may become a URL with a password or a signature, or a key with a colon. */
+/** What may become a URL with a password, a key with a colon, or the value of a name. */
 const createOpenContext = () =>
   new RegExp(
     [
-      ':(?:\\/(?:\\/[^\\s/:@"\'<>\\\\]{0,64}(?::[^\\s/@"\'<>\\\\]{0,256})?)?)?',
-      '[?&](?:\\w{0,2}|X-Amz-[a-z]*|(?:sig|X-Amz-Signature)(?:=[\\w%+/=-]*)?)',
-      '\\bAccountKey=[\\w+/=]*',
+      ':(?:\\/(?:\\/[^\\s/:@"\'<>\\\\]{0,256}(?::[^\\s/"\'<>\\\\]{0,4096})?)?)?',
+      ...namedShapes.map(([name, characters]) => `${name.replace(/\(\?=.*/, '')}${characters}*`),
       '\\b\\d{1,10}(?::(?:A|AA[\\w-]*)?)?',
     ]
       .map((part) => `(?:${part})$`)
       .join('|'),
-    'i',
   );
 const openContext = /* @__PURE__ */ createOpenContext();
-const createOpenPrivateKey = () => new RegExp(`^-----BEGIN [A-Z ]*(?:-{0,4}|(?<=PRIVATE KEY)-----${keyLines}*)$`);
+const createOpenPrivateKey = () =>
+  new RegExp(`^-----BEGIN [A-Z ]*(?:-{0,4}|(?<=PRIVATE KEY(?: BLOCK)?)-----${keyLines}*)$`);
 const openPrivateKey = /* @__PURE__ */ createOpenPrivateKey();
 const endOfPrivateKey = /-----END [A-Z ]*-----/;
 
 /** Where the end of a text begins that may become a key. The length of the text if there is none. */
 export function openKeyShape(text: string): number {
-  const word = text.slice(startOfEnd(text, /\w/));
-  const key = startOfEnd(text, /[\w-]/);
-  const dotted = startOfEnd(text, /[\w.-]/);
   const startOf = (pattern: RegExp, from: number) => {
     const at = text.slice(from).search(pattern);
     return at < 0 ? text.length : from + at;
   };
   return Math.min(
-    firstParts.has(word) ? text.length - word.length : text.length,
-    startOf(openPrefix, key),
-    openToken.test(text.slice(dotted)) ? dotted : text.length,
+    openBeginningStart(text),
+    startOf(openBeginning, startOfEnd(text, /[\w.+/=%-]/)),
     startOf(firstSchemes, 0),
     startOf(openContext, 0),
     openPrivateKeyStart(text),
   );
+}
+
+/** Where a word begins that may be the first part of the beginning of a key. */
+function openBeginningStart(text: string): number {
+  for (let start = Math.max(0, text.length - MAX_PREFIX); start < text.length; start++)
+    if (!/\w/.test(text.charAt(start - 1)) && firstParts.has(text.slice(start))) return start;
+  return text.length;
 }
 
 function startOfEnd(text: string, character: RegExp): number {

@@ -1,3 +1,5 @@
+import { base64 } from '../core/message.js';
+
 export const replacement = '[key]';
 
 type Context = 'error' | 'recording';
@@ -11,8 +13,8 @@ const DISTINCTIVE_LENGTH = 8;
 const SHORTEST_PART = 4;
 
 /**
- * As it is, encoded for a URL, escaped for JSON, without its scheme (`Bearer`); the longest first: servers, `fetch` and
- * stack traces repeat it so.
+ * As it is, encoded for a URL, escaped for JSON, in base64, without its scheme (`Bearer`); the longest first: servers,
+ * `fetch` and stack traces repeat it so.
  */
 export function spellings(secrets: readonly string[]): readonly string[] {
   const plain = secrets
@@ -22,8 +24,14 @@ export function spellings(secrets: readonly string[]): readonly string[] {
     secret,
     encodeURIComponent(secret.replace(/[\ud800-\udfff]/gu, '')),
     JSON.stringify(secret).slice(1, -1),
+    ...inBase64(secret),
   ]);
   return [...new Set(all)].sort((a, b) => b.length - a.length);
+}
+
+function inBase64(secret: string): readonly string[] {
+  const text = base64(new TextEncoder().encode(secret)).replace(/=+$/, '');
+  return [text, text.replaceAll('+', '-').replaceAll('/', '_')];
 }
 
 /**
@@ -86,8 +94,8 @@ function findAround(text: string, secret: string, [start, end]: Range, context: 
   return found;
 }
 
-const omissionBefore = /(?:\.\.\.|[*•…])$/;
-const omissionAfter = /^(?:\.\.\.|[*•…])/;
+const omissionBefore = /(?:\.\.\.|[*\u2022\u2026])$/;
+const omissionAfter = /^(?:\.\.\.|[*\u2022\u2026])/;
 
 function isSecret(secret: string, from: number, to: number, before: string, after: string): boolean {
   const length = to - from;

@@ -7,7 +7,6 @@ import { StreamInterruptedError } from '../core/errors.js';
 import { onEachValue } from '../core/notifier.js';
 import { announceFinish, stoppedFinish } from '../core/response.js';
 import { setUsageOfError } from '../core/usageOfError.js';
-import { joinHalves } from '../core/wholeCharacters.js';
 import { hasCounts } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 
@@ -59,7 +58,6 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
   private finished = false;
   private ended = false;
   private readonly decoder: ChunkDecoder<In>;
-  private readonly send = joinHalves<Chunk>((chunk) => this.out.next(chunk));
 
   constructor(
     private readonly provider: string,
@@ -77,7 +75,7 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
   emit(chunk: Chunk): void {
     if (this.finished) return;
     this.finished = chunk.type === 'finish';
-    this.send(chunk);
+    this.out.next(chunk);
     if (this.finished && !this.ended) this.out.add(asyncScheduler.schedule(() => this.out.complete(), DRAIN_TIMEOUT));
   }
 

@@ -112,7 +112,8 @@ export interface Wire {
    */
   readonly contextLengthPatterns?: readonly RegExp[] | undefined;
   encode(request: ModelRequest): WireRequest;
-  decode(emit: (chunk: Chunk) => void): Decoder;
+  /** `body` is that of the request. */
+  decode(emit: (chunk: Chunk) => void, body?: JsonObject): Decoder;
 }
 
 /** Reads a response over as many connections as it takes: see `joinResponse`. */

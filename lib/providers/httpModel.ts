@@ -3,9 +3,7 @@ import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { requireCapabilities } from '../core/capabilities.js';
 import type { Chunk } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
-import { repairHistory } from '../core/history.js';
 import type { JsonObject } from '../core/json/json.js';
-import type { Message } from '../core/message.js';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
 import { requireOptions } from '../core/requireOptions.js';
 import type { OptionKinds } from '../core/requireOptions.js';
@@ -28,12 +26,11 @@ import type { RetryOptions } from '../protocol/retryRequest.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
 import { adviceWithoutKey, withCredentials } from './shared/apiKey.js';
 import type { Credentials, CredentialSources, PerRequest } from './shared/apiKey.js';
-import { mapCallNames } from './shared/callNames.js';
 import { capabilityTable } from './shared/capabilityTable.js';
 import { conversationTexts } from './shared/conversationTexts.js';
 import type { OpenTextOptions } from './shared/openText.js';
-import { normalizeFiles } from './shared/normalizeFiles.js';
-import { placeResultFiles } from './shared/resultFiles.js';
+import { createSendable } from './shared/sendable.js';
+import type { ToSendable } from './shared/sendable.js';
 
 /** The options of all models that use HTTP. */
 export interface ModelOptions {
@@ -113,6 +110,8 @@ export interface HttpModelDefinition {
   /** Converts the text of a response, for example to calls. Default: the text stays as it is. */
   readonly readText?: ((request: ModelRequest) => MonoTypeOperatorFunction<Chunk>) | undefined;
   readonly capabilities?: Capabilities | undefined;
+  /** The types of the provider's own options. Default: it has none. */
+  readonly ownOptions?: OptionKinds<Readonly<Record<string, unknown>>> | undefined;
 }
 
 /**
@@ -132,18 +131,22 @@ export interface HttpModelDefinition {
 export function httpModel(definition: HttpModelDefinition, options: ModelOptions = {}): Model {
   const { provider, name } = definition;
   const capabilities = { ...definition.capabilities, ...options.capabilities };
-  // A message with options of its own is encoded alone: merged with another one, it would lose them.
-  const isSeparate = (message: Message) => message.providerOptions?.[provider] !== undefined;
   const model = { provider, name, ...(Object.keys(capabilities).length > 0 ? { capabilities } : {}) };
   let isValid = false;
   const requireValid = () => {
     if (isValid) return;
     const owner = `the model of ${provider}`;
     requireOptions(owner, { name: (name as string | undefined) ?? null }, { name: 'string' });
-    requireOptions(owner, options, optionKinds);
+    requireOptions(owner, options, { ...optionKinds, ...definition.ownOptions });
     isValid = true;
   };
-  const settings = { definition, options, model, requireValid, isSeparate };
+  const toSendable = createSendable({
+    // A message with options of its own is encoded alone: merged with another one, it would lose them.
+    isSeparate: (message) => message.providerOptions?.[provider] !== undefined,
+    wire: definition.wire,
+    capabilities,
+  });
+  const settings = { definition, options, model, requireValid, toSendable };
   return { ...model, stream: (request) => deferCall(openStream, settings, request) };
 }
 
@@ -153,7 +156,7 @@ interface ModelSettings {
   readonly model: Omit<Model, 'stream'>;
   /** Checks the options at the first request: not at each one, and nothing may throw before it. */
   readonly requireValid: () => void;
-  readonly isSeparate: (message: Message) => boolean;
+  readonly toSendable: ToSendable;
 }
 
 interface HttpCall extends ModelSettings {
@@ -162,14 +165,12 @@ interface HttpCall extends ModelSettings {
 }
 
 function openStream(settings: ModelSettings, request: ModelRequest): Observable<Chunk> {
-  const { definition, options, model, isSeparate } = settings;
+  const { definition, options, model, toSendable } = settings;
   settings.requireValid();
   requireOptions(`A request of the model of ${definition.provider}`, request, requestKinds);
   requireCapabilities(model, request, capabilityTable);
   try {
-    const repaired = repairHistory(request.messages, isSeparate);
-    const accepted = mapCallNames(normalizeFiles(repaired), request.tools);
-    const messages = placeResultFiles(accepted, definition.wire, model.capabilities ?? {});
+    const messages = toSendable(request.messages, request.tools);
     const encoded = definition.wire.encode({ ...request, messages });
     return send({ ...settings, request, encoded }).pipe(timeLimit('turn', options.timeout?.turn));
   } catch (thrown) {
@@ -191,11 +192,12 @@ function send(call: HttpCall): Observable<Chunk> {
 
 function streamResponse(call: HttpCall): Observable<Chunk> {
   const { definition, options, request, encoded } = call;
-  const { provider, wire, apiKey, readText } = definition;
+  const { provider, apiKey, readText } = definition;
   const baseUrl = requireBaseUrl(options.baseUrl ?? definition.baseUrl, provider);
   const sources = { provider, vendorUrl: definition.baseUrl, apiKey, options };
   const body = createBody(call);
   const text = encodeOnce(body);
+  const wire: Wire = { ...definition.wire, decode: (emit) => definition.wire.decode(emit, body) };
   const read = (current: Wire, resumePath?: string) => {
     const sent = {
       url: joinUrl(baseUrl, resumePath ?? encoded.path),

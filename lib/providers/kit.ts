@@ -24,6 +24,7 @@ export { httpModel } from './httpModel.js';
 export type { HttpModelDefinition, OpenModelOptions } from './httpModel.js';
 export { createCallFragments } from './shared/callFragments.js';
 export type { CallFragments } from './shared/callFragments.js';
+export { mistralCallId } from './shared/callIds.js';
 export { createChunkEmitter } from './shared/chunkEmitter.js';
 export type { ChunkEmitter } from './shared/chunkEmitter.js';
 export {

@@ -7,6 +7,7 @@ import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
 import { decodeResponses } from './openaiResponses/decode.js';
 import { encodeResponses } from './openaiResponses/encode.js';
+import type { EncodeOptions } from './openaiResponses/encode.js';
 import { isAudioOrVideo } from './openaiResponses/files.js';
 import { isReasoningModel, provider } from './openaiResponses/models.js';
 import type { ResponsesTool } from './openaiResponses/serverTools.js';
@@ -14,16 +15,16 @@ import type { ResponsesTool } from './openaiResponses/serverTools.js';
 /** The options of a model of the Responses API, in addition to the transport's options. */
 export interface ResponsesOptions extends ModelOptions {
   /**
-   * Whether OpenAI stores the responses (for 30 days). If it is false, reasoning is sent back only in encrypted form.
-   * To set it for one request, use `providerOptions: { openai: { store } }`. Default: not sent, which
-   * OpenAI treats as `true`, or as `false` in organisations with zero data retention.
+   * Whether OpenAI stores the responses (for 30 days). If it is false, reasoning is sent back in encrypted form.
+   * `background` responses and steering require true. To set it for one request, use
+   * `providerOptions: { openai: { store } }`. Default: the value of `session`.
    */
   readonly store?: boolean | undefined;
   /**
    * Whether a request continues the last response that the server stores. Such a request contains
    * `previous_response_id` and only the messages after that response. If it is false, each request contains the
-   * complete conversation. Use false for servers that accept the id but store nothing, and for histories that were
-   * shortened on purpose (a stored response still includes the removed messages). Default: true.
+   * complete conversation. A stored response still includes messages that were removed from the history. Default:
+   * false.
    */
   readonly session?: boolean | undefined;
   /** The tools that OpenAI runs, created by `responsesTools`. Default: none. */
@@ -31,21 +32,21 @@ export interface ResponsesOptions extends ModelOptions {
 }
 
 /**
- * Creates an OpenAI model over the Responses API.
+ * An OpenAI model, used through the Responses API.
  *
  * ```ts
  * openai('gpt-6.1-terra').stream({ messages: [userMessage('Name a river.')], thinking: true });
  * ```
  *
- * Each message of this model ends with a provider part that has the id of its response. A request contains the
- * id of the newest response that OpenAI stores, and only the messages after that response, including messages of other
- * models. With `store: false`, or if OpenAI no longer has the response, the request contains the complete conversation:
- * the items of earlier responses are sent back one by one, in their order, including the reasoning. OpenAI runs the
- * `serverTools` itself: each change of their calls is emitted as metadata under `serverTools`, and their files and
+ * A request contains the complete conversation: the items of earlier responses are sent back one by one, in their
+ * order, including the encrypted reasoning, and OpenAI stores nothing. With `session: true`, it stores the responses,
+ * and a request contains the id of the newest one and only the messages after it, including messages of other models;
+ * if OpenAI no longer has that response, the request contains the complete conversation. OpenAI runs the `serverTools`
+ * itself: each change of their calls is emitted as metadata under `serverTools`, and their files and
  * sources as chunks. Other items, and parts and events that are not known, are the metadata `unknown`; a response with
  * a call of an unknown type ends with `other`, and the type as `rawReason`.
  *
- * With `providerOptions: { openai: { background: true } }`, OpenAI produces the response without a
+ * With `store: true` and `providerOptions: { openai: { background: true } }`, OpenAI produces the response without a
  * connection. If the connection is lost, the rest is requested after a `retry` chunk: nothing is emitted or paid twice.
  *
  * A free-form tool, a shell, patches, a computer and a search for tools, which your own functions answer, are tools of
@@ -55,12 +56,13 @@ export interface ResponsesOptions extends ModelOptions {
  * @param options Key (default: OPENAI_API_KEY), base URL (default: https://api.openai.com/v1), transport, whether
  * responses are stored and continued, and the tools that OpenAI runs.
  * @returns A model, whose streams are cold. In addition to the errors of `httpModel`, its streams fail with
- * ConfigurationError `options` for settings that the API does not support: `stopSequences`, `seed`, a thinking budget,
- * an effort that the model is known not to have, audio and video files.
+ * ConfigurationError `options` for settings that the API does not support (`stopSequences`, `seed`, a thinking budget,
+ * an effort that the model is known not to have, audio and video files), and for `background` without `store`.
  */
 export function openai(name: string, options: ResponsesOptions = {}): Model {
-  const { store, session, serverTools, ...transport } = options;
+  const { store, session, serverTools } = options;
   const thinking = options.capabilities?.thinking ?? isReasoningModel(name);
+  const encoding: EncodeOptions = { store, reasoning: thinking, session, serverTools, refused: {} };
   return httpModel(
     {
       provider,
@@ -70,7 +72,7 @@ export function openai(name: string, options: ResponsesOptions = {}): Model {
       wire: {
         framing: sse,
         contextLengthPatterns,
-        encode: (request) => encodeResponses(name, request, { store, reasoning: thinking, session, serverTools }),
+        encode: (request) => encodeResponses(name, request, encoding),
         decode: decodeResponses,
         resume: ({ background }) => (background === true ? joinResponse : undefined),
         resultFile: (file) => (isAudioOrVideo(file) ? 'none' : 'result'),
@@ -84,7 +86,8 @@ export function openai(name: string, options: ResponsesOptions = {}): Model {
         vision: true,
         files: true,
       },
+      ownOptions: { store: 'boolean', session: 'boolean', serverTools: 'array' },
     },
-    transport,
+    options,
   );
 }

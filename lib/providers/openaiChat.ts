@@ -1,6 +1,7 @@
 import type { JsonObject } from '../core/json/json.js';
 import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
+import type { Dialect } from './chatCompletions/dialect.js';
 import { reasoningEffort } from './chatCompletions/encode.js';
 import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
@@ -11,11 +12,12 @@ import { checkOpenAiEffort, checkOpenAiNoThinking } from './shared/openaiEfforts
  * An OpenAI model, used through the Chat Completions API.
  *
  * ```ts
- * openai('gpt-6.1-terra').stream({ messages: [userMessage('Name a river.')] });
+ * openaiChat('gpt-6.1-terra').stream({ messages: [userMessage('Name a river.')], thinking: false });
  * ```
  *
- * Through this API, OpenAI's models do not send their thinking. Pass other fields of the API in
- * `providerOptions.openai`. For another server that implements the API, use `openaiCompatible`: many servers expect
+ * Through this API, OpenAI's models do not send their thinking, and the newest ones accept tools only with
+ * `thinking: false`: prefer `openai`. It supports `seed`, `stopSequences` and audio models, which that does not. Pass
+ * other fields of the API in `providerOptions['openai-chat']`. For another server that implements the API, use `openaiCompatible`: many servers expect
  * their reasoning back, which this model does not send.
  *
  * @param name The model's name.
@@ -25,6 +27,11 @@ import { checkOpenAiEffort, checkOpenAiNoThinking } from './shared/openaiEfforts
  * have (Chat Completions has no `max`), and for files by URL other than images (pass the bytes).
  */
 export function openaiChat(name: string, options: ModelOptions = {}): Model {
+  return createOpenaiChat(name, options);
+}
+
+/** `parts` are those of `compatible`, for another server: a bundle with `openaiChat` alone does not have them. */
+export function createOpenaiChat(name: string, options: ModelOptions, parts: Partial<Dialect> = {}): Model {
   return httpModel(
     {
       provider: 'openai-chat',
@@ -32,6 +39,7 @@ export function openaiChat(name: string, options: ModelOptions = {}): Model {
       baseUrl: 'https://api.openai.com/v1',
       apiKey: { variable: 'OPENAI_API_KEY' },
       wire: chatCompletions(name, {
+        ...parts,
         provider: 'openai-chat',
         maxTokens: 'max_completion_tokens',
         thinking: (thinking) => openaiThinking(name, thinking),

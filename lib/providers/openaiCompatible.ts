@@ -3,6 +3,7 @@ import type { Model } from '../core/model.js';
 import { mergeHeaders } from '../protocol/request.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { compatible } from './chatCompletions/compatible.js';
+import { createReplay } from './chatCompletions/replay.js';
 import type { Dialect } from './chatCompletions/dialect.js';
 import { httpModel } from './httpModel.js';
 import type { OpenModelOptions } from './httpModel.js';
@@ -20,6 +21,12 @@ export interface CompatibleServer extends OpenModelOptions, Omit<Dialect, 'provi
    * model's options name. Default: none. Without this variable and without an `apiKey`, no authorization is sent.
    */
   readonly apiKeyVariable?: string | undefined;
+  /**
+   * The messages whose reasoning is sent back, in the field in which it arrived (`reasoning_content`, `reasoning`, a
+   * part of the content, `<think>` tags): those with tool calls (`'calls'`), `'all'`, or `'none'`, for servers that
+   * refuse these fields. Default: `'calls'`, which servers with open weights expect.
+   */
+  readonly replay?: 'calls' | 'all' | 'none' | undefined;
 }
 
 /**
@@ -36,7 +43,8 @@ export interface CompatibleServer extends OpenModelOptions, Omit<Dialect, 'provi
  * ```
  *
  * Differences in responses need no setting. Differences in requests are configured with the fields of the dialect
- * (`maxTokens`, `streamUsage`, `fileUrls`, `resultFiles`, `thinking`, `file`, `callId`, `body`). According to their
+ * (`maxTokens`, `streamUsage`, `fileUrls`, `resultFiles`, `alternateRoles`, `thinking`, `file`, `callId`, `body`) and
+ * `replay`. According to their
  * documentation, all of the servers below accept the defaults. Most differ only in the field for thinking, which is
  * `reasoning_effort` by default (`'none'` disables thinking):
  *
@@ -65,7 +73,8 @@ export interface CompatibleServer extends OpenModelOptions, Omit<Dialect, 'provi
  * - Moonshot: `toolChoice` cannot force a call while thinking is enabled; kimi models use a fixed temperature.
  * - vLLM: tools need `--enable-auto-tool-choice` and a parser; without a parser, Llama writes calls as text: set
  *   `textCalls: true`.
- * - llama.cpp: `toolChoice: { name }` is treated as `auto`; tools need `--jinja`.
+ * - llama.cpp: tools need `--jinja`; a template of Mistral needs `alternateRoles: true` and `callId: mistralCallId`
+ *   (`rivulet/provider`), one of Gemma `alternateRoles: true`.
  * - LM Studio: thinking may be sent as text in `<think>` tags: set `thinkTags: true`.
  *
  * ```ts
@@ -82,7 +91,8 @@ export interface CompatibleServer extends OpenModelOptions, Omit<Dialect, 'provi
  * are merged.
  */
 export function openaiCompatible(server: CompatibleServer): (name: string, options?: OpenModelOptions) => Model {
-  const { name: provider, baseUrl, apiKeyVariable, ...serverOptions } = server;
+  const { name: provider, baseUrl, apiKeyVariable, replay = 'calls', ...serverOptions } = server;
+  const parts = { ...compatible, replay: replay === 'none' ? undefined : createReplay(replay === 'all') };
   return (name, options = {}) => {
     const headers = combineHeaders(mergeHeaders, server.headers, options.headers);
     // An option of the model that is undefined does not override the server's option.
@@ -93,8 +103,8 @@ export function openaiCompatible(server: CompatibleServer): (name: string, optio
         name,
         baseUrl,
         apiKey: apiKeyVariable === undefined ? undefined : { variable: apiKeyVariable },
-        wire: chatCompletions(name, { ...serverOptions, ...compatible, provider }),
-        readText: readOpenText(modelOptions),
+        wire: chatCompletions(name, { ...serverOptions, ...parts, provider }),
+        readText: readOpenText(modelOptions, replay === 'none' ? undefined : provider),
         capabilities: server.capabilities,
       },
       modelOptions,

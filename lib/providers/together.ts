@@ -38,7 +38,7 @@ export function together(name: string, options: OpenModelOptions = {}): Model {
         thinking: togetherThinking,
         body: withoutStrict,
       }),
-      readText: readOpenText({ thinkTags, textCalls }),
+      readText: readOpenText({ thinkTags, textCalls }, 'together'),
       capabilities: {
         tools: true,
         multiToolCalls: true,

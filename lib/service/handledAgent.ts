@@ -19,10 +19,8 @@ export interface HandledAgent<C = unknown> {
 
 /** Who executes the runs of a durable agent. */
 interface DurableRuns<C = unknown> {
-  /**
-   * Enqueues a run whose record is in the store, unless it was enqueued before. Absent in a process that executes runs.
-   */
-  readonly enqueue?: ((id: string, context: C) => Observable<never>) | undefined;
+  /** Enqueues a run whose record is in the store, unless it was enqueued before. */
+  enqueue(id: string, context: C): Observable<never>;
 }
 
 interface HandledRunOptions<C = unknown> {

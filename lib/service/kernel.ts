@@ -45,7 +45,7 @@ import { memoryStore } from './stores/memory/memoryStore.js';
 /** How often the work for a request is retried when another process changes its record. */
 const WORK_RETRIES = 5;
 
-const DEFAULT_HISTORY_BYTES = 4_194_304;
+const DEFAULT_HISTORY_BYTES = 33_554_432;
 
 export type KernelOptions<C> = ServiceOptions<C> & { readonly agent?: ServedAgent<C> | undefined };
 
@@ -103,7 +103,7 @@ export class Kernel<C> implements OwnerData {
     const { chats } = options;
     const chatStore = chats && guardStore(chats.store, guard);
     this.durable = typeof agent === 'object' ? agent.durable : undefined;
-    this.checkpoints = checkpoints && !this.durable;
+    this.checkpoints = checkpoints;
     this.access = new RunAccess(this.store, options, this.onError, maxHistoryBytes);
     this.limits = createOwnerLimits(limits);
     this.send = createSender(this.log, this.limits, limits);
@@ -111,7 +111,7 @@ export class Kernel<C> implements OwnerData {
     this.gate = createGate(browser);
     this.registry = createRegistry(this.log, options);
     this.executor = createExecutor(this.store, {
-      checkpoints: this.durable ? 'calls' : checkpoints,
+      checkpoints,
       describe: (thrown) => this.describe(thrown),
       onError: this.onError,
     });
@@ -175,7 +175,7 @@ export class Kernel<C> implements OwnerData {
     const { context, clientErrors, record, stored } = plan;
     const { attempt = 0, checkpoint, taken } = stored?.record ?? {};
     const bytes = estimateSize(record) + (plan.bytes ?? 0);
-    const inbox = new PromptInbox(this.log.isShared && checkpoint && !this.durable ? taken : undefined);
+    const inbox = new PromptInbox(this.log.isShared && checkpoint ? taken : undefined);
     const start = { id, lockId: id, attempt: attempt + 1, context, clientErrors, owner: record.owner, bytes, inbox };
     return this.register({ ...start, ...times }, () => this.executor.execute(plan));
   }
@@ -219,7 +219,7 @@ export class Kernel<C> implements OwnerData {
     return run && this.started.get(run)?.owner === owner ? run : undefined;
   }
 
-  /** As `runOf`, but undefined too if the run has ended and the log has removed its events: its record has the answer. */
+  /** As `runOf`, but undefined too if the run has ended and the log has removed it: its record has the answer. */
   joinable(id: string, owner: string): Observable<LoggedRun | undefined> {
     return defer(() => {
       const run = this.runOf(id, owner);

@@ -1,6 +1,7 @@
 import { concat, concatMap, count, defer, EMPTY, filter, ignoreElements, map, mergeMap, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { allPages } from './runs/allPages.js';
+import { isDeleted } from './chats/chatRecords.js';
 import type { ChatRecord, ChatStore } from './chats/chatStore.js';
 import type { RecordStore, StorableRecord, Stored } from './ports/recordStore.js';
 import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
@@ -55,7 +56,12 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
   const exportData: OwnerData['exportData'] = (owner) =>
     concat(
       allRecordsOf(store, owner).pipe(map(({ record }) => ({ type: 'run', record }) as const)),
-      chats ? allRecordsOf(chats, owner).pipe(map(({ record }) => ({ type: 'chat', record }) as const)) : EMPTY,
+      chats
+        ? allRecordsOf(chats, owner).pipe(
+            filter(({ record }) => !isDeleted(record)),
+            map(({ record }) => ({ type: 'chat', record }) as const),
+          )
+        : EMPTY,
     );
 
   const deleteRun = (id: string, owner: string, attemptsLeft = MAX_ROUNDS): Observable<never> =>

@@ -38,13 +38,13 @@ export interface OwnerLimitOptions {
   /**
    * How many bytes the runs of an owner that are executed, and the prompts for them, may have in this process: their
    * input, the conversation before them, and what joined them. Another request is rejected with 429, and one that alone
-   * has more with 413. Default: 16 MiB.
+   * has more with 413. Default: 64 MiB.
    */
   readonly maxOwnerBytes?: number | undefined;
 }
 
 const DEFAULT_MAX_RUNS = 100;
-const DEFAULT_OWNER_BYTES = 16_777_216;
+const DEFAULT_OWNER_BYTES = 67_108_864;
 
 const DAY = 86_400_000;
 
@@ -71,15 +71,10 @@ interface Spending {
 
 export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
   const { maxRunsPerOwner = DEFAULT_MAX_RUNS, maxOwnerBytes = DEFAULT_OWNER_BYTES, budget = {} } = options;
-  const { tokens: maxTokens = Infinity, cost: maxCost = Infinity, prices, window = DAY } = budget;
   requireNumber('maxRunsPerOwner', maxRunsPerOwner, 1);
   requireNumber('maxOwnerBytes', maxOwnerBytes, 0);
-  requireNumber('budget.tokens', maxTokens, 0);
-  requireNumber('budget.cost', maxCost, 0);
-  requireNumber('budget.window', window, 1);
+  const { spend, requireBudget } = createSpendings(budget);
   const owners = new Map<string, Set<Held>>();
-  /** By owner, in the order of their ends. */
-  const spendings = new Map<string, Spending>();
 
   const counted =
     <T>(owner: string, isRun: boolean, bytes: () => number): MonoTypeOperatorFunction<T> =>
@@ -100,28 +95,10 @@ export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
     const total = [...(owners.get(owner) ?? [])].reduce((sum, held) => sum + held.bytes(), bytes);
     if (total > maxOwnerBytes) throw tooMuch(maxOwnerBytes);
   };
-  const removeEnded = () => {
-    for (const [owner, { until }] of spendings) {
-      if (until > asyncScheduler.now()) return;
-      spendings.delete(owner);
-    }
-  };
-  const spend = (owner: string, usage: Usage | undefined, reported: unknown) => {
-    removeEnded();
-    const { input = 0, output = 0, total = input + output } = usage ?? {};
-    const reportedCost = typeof reported === 'number' ? reported : 0;
-    const cost = prices ? costOf(usage ?? {}, prices) : reportedCost;
-    const spending = spendings.get(owner) ?? { until: asyncScheduler.now() + window, tokens: 0, cost: 0 };
-    spendings.set(owner, spending);
-    spending.tokens += total;
-    spending.cost += cost;
-  };
   const check = (owner: string) => {
     const runs = [...(owners.get(owner) ?? [])].filter(({ isRun }) => isRun);
     if (runs.length >= maxRunsPerOwner) throw tooManyRuns(maxRunsPerOwner);
-    removeEnded();
-    const spending = spendings.get(owner);
-    if (spending && (spending.tokens >= maxTokens || spending.cost >= maxCost)) throw overBudget(spending.until);
+    requireBudget(owner);
   };
 
   return {
@@ -154,6 +131,42 @@ export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
           counted(owner, true, bytes),
         ),
   };
+}
+
+/** What the runs of each owner have used. */
+function createSpendings({
+  tokens: maxTokens = Infinity,
+  cost: maxCost = Infinity,
+  prices,
+  window = DAY,
+}: OwnerBudget) {
+  requireNumber('budget.tokens', maxTokens, 0);
+  requireNumber('budget.cost', maxCost, 0);
+  requireNumber('budget.window', window, 1);
+  /** By owner, in the order of their ends. */
+  const spendings = new Map<string, Spending>();
+  const removeEnded = () => {
+    for (const [owner, { until }] of spendings) {
+      if (until > asyncScheduler.now()) return;
+      spendings.delete(owner);
+    }
+  };
+  const spend = (owner: string, usage: Usage | undefined, reported: unknown) => {
+    removeEnded();
+    const { input = 0, output = 0, total = input + output } = usage ?? {};
+    const reportedCost = typeof reported === 'number' ? reported : 0;
+    const cost = prices ? costOf(usage ?? {}, prices) : reportedCost;
+    const spending = spendings.get(owner) ?? { until: asyncScheduler.now() + window, tokens: 0, cost: 0 };
+    spendings.set(owner, spending);
+    spending.tokens += total;
+    spending.cost += cost;
+  };
+  const requireBudget = (owner: string) => {
+    removeEnded();
+    const spending = spendings.get(owner);
+    if (spending && (spending.tokens >= maxTokens || spending.cost >= maxCost)) throw overBudget(spending.until);
+  };
+  return { spend, requireBudget };
 }
 
 const tooManyRuns = (max: number) =>

@@ -56,9 +56,9 @@ export function createPublisher(
   const metadataOf = (metadata: Metadata | undefined) => publicMetadata(metadata, options);
   const partOf = (part: Part): Part => {
     if (part.type !== 'toolResult' || part.error === undefined || exposeToolErrors) return publicPart(part);
-    const { type, id, name, error, code } = part;
+    const { type, id, name, error, code, reason, arguments: args } = part;
     if (Object.hasOwn(clientErrors, id) && clientErrors[id] === error) return part;
-    return { type, id, name, error: publicToolError(code), ...(code ? { code } : {}) };
+    return { type, id, name, error: publicToolError(code), ...omitUndefined({ code, reason, arguments: args }) };
   };
   /** The same message of an event and of the result stays the same object, so that it is sent once. */
   const messages = new WeakMap<Message, Message>();

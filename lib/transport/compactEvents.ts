@@ -5,12 +5,13 @@ import { isSameJson } from '../core/json/equal.js';
 import { omitUndefined } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import { answerOf } from '../core/message.js';
-import type { Message, Part, ProviderData, ProviderPart, TextPart } from '../core/message.js';
+import type { Message, Part, TextPart } from '../core/message.js';
+import type { ProviderData, ProviderPart } from '../core/providerPart.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 
 /**
- * An event as it is sent to another process. A `message` repeats the deltas, calls and files of its turn, and the
- * `result` repeats the messages: they are sent as references, so that each text is sent once. A log stores events so, too.
+ * An event as it is sent to another process, and stored in a log. A `message` repeats the deltas, calls and files of
+ * its turn, and the `result` repeats the messages: they are sent as references, so that each text is sent once.
  */
 export type CompactEvent = StreamEvent;
 

@@ -1,7 +1,7 @@
-import { asyncScheduler, defer, filter, map, retry, switchMap, throwError } from 'rxjs';
+import { asyncScheduler, defer, filter, from, map, retry, switchMap, throwError } from 'rxjs';
 import type { Observable, Subscription } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
-import { ProtocolError, RivuletError, StreamInterruptedError } from '../core/errors.js';
+import { HttpError, ProtocolError, RivuletError, StreamInterruptedError } from '../core/errors.js';
 import type { Reconnection } from '../core/connectionEvents.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
 import { MAX_TIMER_DELAY } from '../core/options.js';
@@ -13,8 +13,11 @@ import { mergeHeaders } from '../protocol/request.js';
 import { createSseReader } from '../protocol/sse.js';
 import type { Frame } from '../protocol/wire.js';
 import { createRestorer } from './compactEvents.js';
+import { hasForm } from './eventForm.js';
 import {
   answerTimeout,
+  awake,
+  contentTypeError,
   createRetryDelay,
   isRetryable,
   requestHeaders,
@@ -43,11 +46,15 @@ export interface RunRequest extends Pick<PageRequestOptions, 'headers'> {
 export interface FromServerSentEventsOptions extends Omit<PageRequestOptions, 'headers'> {
   /** Called when the connection has broken, before the delay. Default: nothing is called. */
   readonly onReconnect?: ((reconnection: Reconnection) => void) | undefined;
+  /** Called when the connection is open again, after `onReconnect`. Default: nothing is called. */
+  readonly onConnect?: (() => void) | undefined;
   /**
    * Whether the server joins a repeated request with the same run id, as `agentHandler` and `joinRun` do. A connection
    * that breaks before the first event is then opened again. Default: false, since the run could start twice.
    */
   readonly joins?: boolean | undefined;
+  /** Ends a delay before it connects again: the person asks for it. Default: none. */
+  readonly reconnect?: Observable<unknown> | undefined;
 }
 
 /** The run failed at the server, which reports `code` and `message`. */
@@ -106,15 +113,18 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
   request: RunRequest = {},
   options: FromServerSentEventsOptions = {},
 ): Observable<E> {
-  const { onReconnect, joins = false, fetch } = options;
+  const { onReconnect, onConnect, joins = false, fetch, reconnect } = options;
   requireReconnection(options);
   return defer(() => {
     const runId = request.id ?? randomId();
     const restore = createRestorer();
     let lastEventId: string | undefined;
     let hasStarted = false;
+    let isBroken = false;
     const { headers, body = {} } = request;
     const content = JSON.stringify(body);
+    /** After the first event, the server only joins the run: files are not sent again. */
+    const hasJoined = () => joins && lastEventId !== undefined && lastEventId !== '0';
     const connect = requestHeaders(request).pipe(
       switchMap((own) =>
         post({
@@ -124,18 +134,28 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
             [RUN_ID_HEADER]: runId,
             ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
           }),
-          body: content,
+          body: hasJoined() ? '{}' : content,
           accept: 'text/event-stream',
           fetch,
           failures: serverFailures,
         }),
       ),
-      readMessages(joins ? answerTimeout(content) : undefined),
+      readMessages(answerTimeout(content)),
     );
-    const mayRetry = (thrown: unknown) => mayConnectAgain(thrown, lastEventId !== undefined || (joins && !hasStarted));
+    /** A client that was allowed to read the run may have to get a new token first. */
+    const isExpired = (thrown: unknown) =>
+      lastEventId !== undefined && thrown instanceof HttpError && [401, 403].includes(thrown.status);
+    const mayRetry = (thrown: unknown) =>
+      isExpired(thrown) || mayConnectAgain(thrown, lastEventId !== undefined || (joins && !hasStarted));
+    const onBroken = (reconnection: Reconnection) => {
+      isBroken = true;
+      onReconnect?.(reconnection);
+    };
     return connect.pipe(
       filter(({ id, event }) => {
         hasStarted = true;
+        if (isBroken) onConnect?.();
+        isBroken = false;
         // The start, like a repeated event, is not progress: a server that closes after it would get endless requests.
         if (event === START_EVENT) lastEventId ??= id;
         else return id === undefined || id !== lastEventId || event === 'failed';
@@ -148,7 +168,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
       }),
       retry({
         resetOnSuccess: true,
-        delay: createRetryDelay({ ...options, headers }, mayRetry, onReconnect),
+        delay: createRetryDelay({ ...options, headers }, mayRetry, onBroken, reconnect),
       }),
     );
   });
@@ -157,13 +177,13 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
 /** The errors of failed requests, for the user of a page. They omit the body, which is for the server's developer. */
 const serverFailures: RequestFailures = {
   connection: unreachable,
-  status: (_, response) => throwError(() => statusError(response)),
-  contentType(provider, { status, headers }, _, accept) {
-    const type = headers.get('content-type') ?? 'no content type';
-    const message = `The server answered ${status} with ${type} instead of ${accept}.`;
-    return throwError(() => new ProtocolError(provider, 'content_type', message));
-  },
+  status: (_, response) => from(response.text()).pipe(map((text) => throwNow(statusError(response, text)))),
+  contentType: (_, response, __, accept) => throwError(() => contentTypeError(response, accept)),
 };
+
+function throwNow(error: Error): never {
+  throw error;
+}
 
 /** Whether a new connection can continue the run: either nothing was received, or the server joins it. */
 function mayConnectAgain(thrown: unknown, canJoin: boolean): boolean {
@@ -173,29 +193,39 @@ function mayConnectAgain(thrown: unknown, canJoin: boolean): boolean {
 
 /**
  * Reads server-sent events up to the end mark. Bytes after it are ignored. A service that tells the interval of its
- * heartbeat is lost when two of them are missing; before the first frame, after `limit`.
+ * heartbeat is lost when two of them are missing, or one of them while the page was hidden, or the page was offline;
+ * before the first frame, after `limit`.
  */
-function readMessages(limit: number | undefined) {
+function readMessages(limit: number) {
   return createOperator<Uint8Array, Frame>((out) => {
-    let longest = limit;
+    let heartbeat: number | undefined;
     let hasFrames = false;
+    let last = asyncScheduler.now();
     let silence: Subscription | undefined;
+    const lose = () => out.error(new SilentError());
     const watch = () => {
       silence?.unsubscribe();
       silence = undefined;
+      last = asyncScheduler.now();
+      const longest = hasFrames ? heartbeat && heartbeat * LONGEST_SILENCE : limit;
       if (longest !== undefined && !out.closed)
-        silence = asyncScheduler.schedule(() => out.error(new SilentError()), longest);
+        silence = asyncScheduler.schedule(lose, Math.min(longest, MAX_TIMER_DELAY));
     };
     const reader = createSseReader({ provider: SERVER }, (frame) => {
-      if (frame.event === 'end') out.complete();
-      else if (frame.event === HELLO_EVENT) longest = longestSilence(frame.data);
-      else {
-        if (!hasFrames) longest = undefined;
-        out.next(frame);
-      }
       hasFrames = true;
+      if (frame.event === 'end') out.complete();
+      else if (frame.event === HELLO_EVENT) heartbeat = heartbeatOf(frame.data);
+      else out.next(frame);
     });
     out.add(() => silence?.unsubscribe());
+    out.add(
+      awake().subscribe({
+        next(event) {
+          if (heartbeat && (event === 'online' || asyncScheduler.now() - last > heartbeat)) lose();
+        },
+        error: (thrown: unknown) => out.error(thrown),
+      }),
+    );
     watch();
     return {
       next(bytes) {
@@ -209,16 +239,18 @@ function readMessages(limit: number | undefined) {
   });
 }
 
-/** A heartbeat is left out after an event, so two intervals may be silent. */
-function longestSilence(hello: string): number | undefined {
+/** In heartbeats. One is left out after an event, so two intervals may be silent. */
+const LONGEST_SILENCE = 2.5;
+
+function heartbeatOf(hello: string): number | undefined {
   const { heartbeat } = objectOrEmpty(tryParseJson(hello));
-  return typeof heartbeat === 'number' && heartbeat > 0 ? Math.min(heartbeat * 2.5, MAX_TIMER_DELAY) : undefined;
+  return typeof heartbeat === 'number' && heartbeat > 0 ? heartbeat : undefined;
 }
 
 function restoreEvent(restore: (event: StreamEvent) => StreamEvent, data: string): StreamEvent {
   const event = tryParseJson(data);
   try {
-    if (isRecord(event) && typeof event['type'] === 'string') return restore(event as unknown as StreamEvent);
+    if (isRecord(event) && hasForm(event)) return restore(event as unknown as StreamEvent);
   } catch {
     // An incomplete event: a message without parts, a text without text.
   }

@@ -1,10 +1,13 @@
 import {
+  asyncScheduler,
   defer,
   filter,
   from,
   fromEvent,
   isObservable,
+  map,
   merge,
+  NEVER,
   Observable,
   of,
   race,
@@ -13,9 +16,9 @@ import {
   timeout,
 } from 'rxjs';
 import { throwError, timer } from 'rxjs';
-import { ConnectionError, HttpError, StreamInterruptedError } from '../core/errors.js';
+import { ConnectionError, HttpError, ProtocolError, StreamInterruptedError } from '../core/errors.js';
 import type { Reconnection } from '../core/connectionEvents.js';
-import { isRecord } from '../core/json/json.js';
+import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { isRetryableStatus } from '../protocol/errorDetails.js';
 
@@ -79,10 +82,56 @@ export class SilentError extends StreamInterruptedError {
 export const unreachable = () =>
   new ConnectionError(SERVER, 'The server cannot be reached. Try again when the connection is back.');
 
-export function statusError({ status, headers }: Response): HttpError {
-  const message = `The server did not accept the request (status ${status}).`;
-  const retryAfter = Number(headers.get('retry-after') ?? 0) * 1000 || undefined;
-  return new HttpError(message, { provider: SERVER, status, retryable: isRetryableStatus(status), retryAfter });
+/** What a person reads if the service has not sent a sentence of its own: a balancer has answered. */
+const sentences: Readonly<Record<number, string>> = {
+  401: 'You are not signed in, or no longer',
+  403: 'You are not allowed to do this',
+  404: 'The server does not know this',
+  413: 'This is too large for the server',
+  429: 'There are too many requests at the moment',
+};
+
+/** The error of a refused request: with the sentence of the service, its code, and when to try again. */
+export function statusError({ status, headers }: Response, body = ''): HttpError {
+  const { message, code } = objectOrEmpty(objectOrEmpty(tryParseJson(body))['error']);
+  const fallback = status >= 500 ? 'The server is not available at the moment' : 'The server refused the request';
+  const retryAfter = delayOf(headers.get('retry-after') ?? '');
+  return new HttpError(
+    [
+      nonEmptyString(message)?.slice(0, MAX_SENTENCE) ?? `${sentences[status] ?? fallback} (status ${status}).`,
+      ...(retryAfter === undefined ? [] : [`Try again in ${durationText(retryAfter)}.`]),
+    ].join(' '),
+    {
+      provider: SERVER,
+      status,
+      retryable: isRetryableStatus(status),
+      ...{ retryAfter, providerCode: nonEmptyString(code) },
+    },
+  );
+}
+
+/** The longest sentence that a page shows of a service. */
+const MAX_SENTENCE = 500;
+
+/** Reads `Retry-After`: seconds, or a date. */
+function delayOf(header: string): number | undefined {
+  const milliseconds = Number(header) * 1000 || Date.parse(header) - asyncScheduler.now();
+  return milliseconds > 0 ? milliseconds : undefined;
+}
+
+const durationText = (milliseconds: number): string =>
+  milliseconds <= MAX_RETRY_AFTER
+    ? `${Math.ceil(milliseconds / 1000)} seconds`
+    : `${Math.ceil(milliseconds / 60_000)} minutes`;
+
+/** The error of a response that is not from the service: a page of a balancer, or of a network to sign in to. */
+export function contentTypeError({ status, headers }: Response, expected: string): ProtocolError {
+  const type = headers.get('content-type') ?? 'no content type';
+  return new ProtocolError(
+    SERVER,
+    'content_type',
+    `The server answered ${status} with ${type} instead of ${expected}.`,
+  );
 }
 
 /** Checks the options of all that connects again. */
@@ -123,6 +172,11 @@ const send = (fetch: typeof globalThis.fetch, address: string, init: RequestInit
       .then((response) => response.text().then((text) => [response, text] as const))
       .then(
         (answer) => {
+          const [response] = answer;
+          if (response.ok && /^text\/html/i.test(response.headers.get('content-type') ?? '')) {
+            out.error(contentTypeError(response, 'JSON'));
+            return;
+          }
           out.next(answer);
           out.complete();
         },
@@ -137,11 +191,13 @@ const send = (fetch: typeof globalThis.fetch, address: string, init: RequestInit
  *
  * @param mayRetry Whether a request may be sent again after an error. Default: if the error is retryable.
  * @param onReconnect Called before each delay.
+ * @param wake Ends a delay. Default: only a page that is online or visible again does.
  */
 export function createRetryDelay(
   { headers, retries = 5, retryDelay = 1000 }: PageRequestOptions,
   mayRetry: (thrown: unknown) => boolean = isRetryable,
   onReconnect?: (reconnection: Reconnection) => void,
+  wake: Observable<unknown> = NEVER,
 ) {
   let refused = 0;
   let asked = 0;
@@ -156,8 +212,8 @@ export function createRetryDelay(
     const delay = Math.round(delayBefore(attempt, retryDelay, thrown));
     if (attempt > retries || !mayRetry(thrown) || delay > MAX_RETRY_AFTER) throw thrown;
     const reason = reasonOf(thrown);
-    onReconnect?.({ attempt, delay, reason });
-    return reason === 'busy' ? timer(delay) : race(timer(delay), awake());
+    onReconnect?.({ attempt, delay, at: asyncScheduler.now() + delay, reason });
+    return race(timer(delay), reason === 'busy' ? wake : merge(wake, awake()));
   };
 }
 
@@ -176,10 +232,13 @@ const delayBefore = (attempt: number, retryDelay: number, thrown: unknown): numb
   );
 
 /** Emits when the page is online again, or visible again. Another runtime than a browser has no such events. */
-const awake = (): Observable<unknown> =>
+export const awake = (): Observable<'online' | 'visible'> =>
   typeof document === 'undefined'
-    ? new Observable()
+    ? NEVER
     : merge(
-        fromEvent(globalThis, 'online'),
-        fromEvent(document, 'visibilitychange').pipe(filter(() => document.visibilityState === 'visible')),
+        fromEvent(globalThis, 'online').pipe(map(() => 'online' as const)),
+        fromEvent(document, 'visibilitychange').pipe(
+          filter(() => document.visibilityState === 'visible'),
+          map(() => 'visible' as const),
+        ),
       );

@@ -83,11 +83,15 @@ export function startEvent(canContinue: boolean, after: string | undefined): Ser
 /** The type of the event that tells the interval of the heartbeat. It is the first one of a response. */
 export const HELLO_EVENT = 'hello';
 
-/** Tells a page when silence means that the connection is lost. */
-export function helloText(options: ServerSentEventsOptions): string {
+/** Tells a page when silence means that the connection is lost. Undefined if there are no heartbeats. */
+export function helloEvent(options: ServerSentEventsOptions): ServerSentEvent | undefined {
   const heartbeat = heartbeatDelay(options);
-  const data = JSON.stringify({ heartbeat });
-  return heartbeat === undefined ? '' : formatServerSentEvent({ type: HELLO_EVENT, data });
+  return heartbeat === undefined ? undefined : { type: HELLO_EVENT, data: JSON.stringify({ heartbeat }) };
+}
+
+export function helloText(options: ServerSentEventsOptions): string {
+  const hello = helloEvent(options);
+  return hello ? formatServerSentEvent(hello) : '';
 }
 
 /** The type of the first event of a run. */

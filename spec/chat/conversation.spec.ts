@@ -305,7 +305,7 @@ describe('conversation: calls that wait', () => {
     expect(requests()).toHaveLength(1);
     chat.decide('y', { approve: true, arguments: { city: 'Paris' } });
     expect(shown(chat)[1]).toBe(
-      '[weather failed The user denied the call. Reason: Too cold.][weather completed 5 °C in Paris]Done',
+      '[weather denied The user denied the call. Reason: Too cold.][weather completed 5 °C in Paris]Done',
     );
   });
 
@@ -364,7 +364,7 @@ describe('conversation: calls that wait', () => {
     chat.stop();
     expect(isLeft).toBe(true);
     expect(chat.view.status).toBe('stopped');
-    expect(shown(chat)[1]).toBe('[zone failed The call was cancelled.]');
+    expect(shown(chat)[1]).toBe('[zone cancelled The call was cancelled.]');
     chat.send('b');
     expect(requests()).toHaveLength(2);
   });
@@ -373,7 +373,7 @@ describe('conversation: calls that wait', () => {
     const { chat } = start([[toolCall('weather', { city: 'Oslo' })], 'Next']);
     chat.send('a');
     chat.stop();
-    expect(shown(chat)[1]).toBe('[weather failed The call was cancelled.]');
+    expect(shown(chat)[1]).toBe('[weather cancelled The call was cancelled.]');
     expect(chat.view.exchanges[0]?.messages[1]?.ended).toBe('stopped');
     chat.send('b');
     expect(shown(chat).at(-1)).toBe('Next');

@@ -1,15 +1,17 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { filter, firstValueFrom, ReplaySubject, Subject, take, toArray } from 'rxjs';
+import { filter, firstValueFrom, ignoreElements, merge, NEVER, ReplaySubject, Subject, take, toArray } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
 import type { Conversation } from '../../lib/chat/conversation.js';
 import type { ConversationAgent } from '../../lib/chat/conversationAgent.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
-import { messageText } from '../../lib/core/message.js';
+import type { StreamEvent, TurnMessageEvent } from '../../lib/core/event.js';
+import { messageText, userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { ScriptedTurn } from '../../lib/testing/index.js';
+import { RemoteRunError } from '../../lib/transport/fromServerSentEvents.js';
 import { createServers } from '../support/services.js';
 
 const servers = createServers();
@@ -160,4 +162,29 @@ it('a page that is loaded again during the run shows each prompt once', async ()
   expect(textsOf(again)).toEqual([['user: Write.', 'model: Let me see. ', 'user: Hurry.', 'model: Done.']]);
   expect(again.view.queued).toEqual([]);
   shown.unsubscribe();
+});
+
+it('a run that is joined again takes no prompt for the one that has joined it before', () => {
+  const prompted: TurnMessageEvent = { type: 'message', message: userMessage('Hurry.') };
+  const first = new Subject<StreamEvent>();
+  const joined = new Subject<StreamEvent>();
+  const agent: ConversationAgent = {
+    // A run takes prompts as long as it is subscribed.
+    stream: (_, { prompts = NEVER }) => merge(first, prompts.pipe(ignoreElements())),
+    join: (_, { prompts = NEVER }) => merge(joined, prompts.pipe(ignoreElements())),
+    resume: () => NEVER,
+  };
+  const chat = conversation(agent, { whenBusy: 'merge' });
+  const views = chat.view$.subscribe();
+  chat.send('Write.');
+  chat.send('Hurry.');
+  first.next(prompted);
+  expect(chat.view.queued).toEqual([]);
+  chat.send('Hurry.');
+  first.error(new RemoteRunError('run_not_found', 'The events are gone.', false)); // this page was suspended
+  joined.next(prompted);
+  expect(chat.view.queued).toEqual(['Hurry.']);
+  joined.next(prompted);
+  expect(chat.view.queued).toEqual([]);
+  views.unsubscribe();
 });

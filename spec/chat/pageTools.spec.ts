@@ -106,4 +106,15 @@ describe('pageTools: several tabs', () => {
     second.view.unsubscribe();
     await shutdown();
   });
+
+  it('a tab that waits for the tab that executes its call can be stopped', async () => {
+    const { first, second, executions, shutdown } = await twoTabs();
+    second.chat.stop();
+    expect(second.chat.view.status).toBe('stopped');
+    second.chat.send('Never mind.');
+    expect(second.chat.view).toMatchObject({ status: 'sending', queued: [] });
+    expect(executions()).toBe(1);
+    for (const { view } of [second, first]) view.unsubscribe();
+    await shutdown();
+  });
 });

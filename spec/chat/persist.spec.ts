@@ -1,5 +1,5 @@
-import { describe, expect, it } from '@jest/globals';
-import { EMPTY, NEVER, Subject } from 'rxjs';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { EMPTY, NEVER, Subject, Subscription } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { messagesOf } from '../../lib/core/input.js';
@@ -11,6 +11,12 @@ import type { ConversationAgent } from '../../lib/chat/conversationAgent.js';
 import type { Conversation } from '../../lib/chat/conversation.js';
 import { persist } from '../../lib/chat/persist.js';
 import { observe } from '../support/observe.js';
+
+let pages = new Subscription();
+afterEach(() => {
+  pages.unsubscribe();
+  pages = new Subscription();
+});
 
 /** An agent of a server whose runs do not end. */
 const silent: ConversationAgent = {
@@ -43,6 +49,7 @@ function createStorage(agent: ConversationAgent = silent) {
   const open = (server = agent) => {
     const chat = conversation(server, { saved: storage.getItem('chat') });
     const seen = observe(chat.view$);
+    pages.add(seen.subscription);
     const stored = observe(persist(chat, storage, 'chat'));
     return { chat, seen, stored };
   };
@@ -90,6 +97,25 @@ describe('persist', () => {
     expect(stored.selected).toBe(stored.exchanges[1]?.id);
   });
 
+  it('persist keeps the selection of another tab', () => {
+    const { storage, open } = createStorage(createAgent({ model: scriptedModel(() => 'Done') }));
+    const first = open();
+    first.chat.send('a');
+    const [id = ''] = first.chat.view.exchanges.map((exchange) => exchange.id);
+    first.chat.regenerate(id);
+    const selected = () => conversation(silent, { saved: storage.getItem('chat') }).save().selected;
+    const newest = selected();
+    const second = open(silent); // it shows the newest answer
+    first.chat.select(id);
+    second.chat.send('b');
+    second.chat.send('c'); // changes the prompts that wait, and not the selection
+    const shown = selected();
+    expect([id, newest]).not.toContain(shown); // what the second tab has sent
+    first.chat.select(newest ?? '');
+    second.chat.send('d');
+    expect(selected()).toBe(newest);
+  });
+
   it('persist replaces a value that cannot be read at the first change', () => {
     const { storage, open, prompts } = createStorage();
     storage.setItem('chat', '{"version":1,"exchanges":[{}]}');
@@ -100,19 +126,41 @@ describe('persist', () => {
     expect(prompts().sent).toHaveLength(1);
   });
 
-  it('persist fails if the storage is full', () => {
+  it('persist reports that the storage is full, and stores everything when it has room again', () => {
+    const { storage } = createStorage();
     const full = new Error('QuotaExceededError');
-    const storage = {
-      getItem: () => null,
-      setItem() {
-        throw full;
-      },
+    const errors: unknown[] = [];
+    let hasRoom = false;
+    const setItem = (key: string, text: string) => {
+      if (!hasRoom) throw full;
+      storage.setItem(key, text);
     };
     const chat = conversation(silent);
     observe(chat.view$);
-    const stored = observe(persist(chat, storage, 'chat'));
+    const stored = observe(
+      persist(chat, { ...storage, setItem }, 'chat', { onError: (thrown) => errors.push(thrown) }),
+    );
     chat.send('a');
-    expect(stored.error).toBe(full);
+    expect(errors).toContain(full);
+    expect(stored.values.at(-1)?.exchanges).toHaveLength(1);
+    hasRoom = true;
+    chat.send('b');
+    expect(JSON.parse(storage.getItem('chat') ?? '')).toMatchObject({
+      exchanges: [{ input: [{ parts: [{ text: 'a' }] }] }],
+      queued: [{ input: 'b' }],
+    });
+  });
+
+  it('persist fails if the browser forbids the storage', () => {
+    const forbidden = new Error('SecurityError');
+    const getItem = () => {
+      throw forbidden;
+    };
+    const chat = conversation(silent);
+    observe(chat.view$);
+    const stored = observe(persist(chat, { getItem, setItem: () => undefined }, 'chat'));
+    chat.send('a');
+    expect(stored.error).toBe(forbidden);
   });
 });
 
@@ -192,13 +240,17 @@ describe('persist: two tabs whose runs are both open', () => {
   });
 
   it('a reload continues a run when the open run before it has ended', () => {
-    const { open } = createStorage(asking('c1', 'c2'));
+    const { open, storage } = createStorage(asking('c1', 'c2'));
     open().chat.send('a');
     const stale = open(silent);
     const other = open();
     other.chat.answer('c1', 'red');
+    expect(statuses(open(silent).chat)).toEqual(['idle']);
+    stale.chat.answer('c1', 'green'); // its run does not go on: what the other tab has stored is further
+    expect(statuses(open(silent).chat)).toEqual(['idle']);
     other.chat.send('b');
-    stale.chat.answer('c1', 'green'); // stores that the first run is open
+    const [open1, open2] = [stale.chat.save().exchanges[0], other.chat.save().exchanges[1]];
+    storage.setItem('chat', JSON.stringify({ ...other.chat.save(), exchanges: [open1, open2] }));
 
     const events = new Subject<StreamEvent>();
     const continued: string[] = [];

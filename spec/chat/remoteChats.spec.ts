@@ -125,7 +125,10 @@ describe('remoteChats', () => {
   it('writes again after a broken connection and a 503, and only the newest state', async () => {
     const service = await startService();
     const { chats } = service.device('ann');
-    const states: SavedConversation[] = [1, 2, 3].map((n) => ({ version: 1, exchanges: [exchange(n)] }));
+    const states: SavedConversation[] = [1, 2, 3].map((count) => ({
+      version: 1,
+      exchanges: Array.from({ length: count }, (_, index) => exchange(index + 1)),
+    }));
     service.faults.push(
       () => Promise.reject(new TypeError('The connection broke.')),
       () => Promise.resolve(new Response(null, { status: 503 })),

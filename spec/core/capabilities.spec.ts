@@ -7,7 +7,7 @@ const tools = [{ name: 'f', description: '', parameters: { type: 'object' } }];
 const asking = (request: Partial<ModelRequest>): ModelRequest => ({ messages: [userMessage('Hi')], ...request });
 const withFile = (mediaType: string) => asking({ messages: [userMessage([filePart(new Uint8Array([1]), mediaType)])] });
 const check = (capabilities: Capabilities, request: ModelRequest) => () =>
-  requireCapabilities({ provider: 'p', name: 'm', capabilities }, request, { vision: ['openai-chat', 'google'] });
+  requireCapabilities({ provider: 'p', name: 'm', capabilities }, request, { vision: ['openai', 'google'] });
 
 describe('capabilities', () => {
   it.each<[Partial<ModelRequest>, readonly string[]]>([

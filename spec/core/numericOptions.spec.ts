@@ -14,12 +14,13 @@ import { postgresLog, postgresStore } from '../../lib/service/stores/postgres/in
 import { redisLog } from '../../lib/service/stores/redis/index.js';
 import { scriptedModel, toolContract } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
+import { injectChats } from '../../lib/chat/angular/index.js';
 import * as page from '../../lib/chat/index.js';
 import * as service from '../../lib/service/index.js';
 import { anyTool } from '../support/toolCalls.js';
 
 const rivulet = { ...root, ...page, ...service };
-const { createAgent, agentHandler, createLimiter, limitModel, openaiChat, priceModel, userMessage } = rivulet;
+const { createAgent, agentHandler, createLimiter, limitModel, openai, priceModel, userMessage } = rivulet;
 
 type Use = (value: number) => unknown;
 
@@ -30,7 +31,7 @@ const run = (options: object) => createAgent({ model: scriptedModel(['Hi']), too
 const agent = createAgent({ model: scriptedModel(() => 'Hi') });
 const http = (options: object, more?: object) =>
   ask(
-    openaiChat('m', { apiKey: 'k', fetch: () => Promise.resolve(new Response('{}', { status: 400 })), ...options }),
+    openai('m', { apiKey: 'k', fetch: () => Promise.resolve(new Response('{}', { status: 400 })), ...options }),
     more,
   );
 const handler = (options: object) => agentHandler(agent, options);
@@ -123,6 +124,8 @@ const options: Readonly<Record<string, Use>> = {
   'RedisLogOptions.retryTime': (retryTime) => redisLog(none, { retryTime }),
   'RemoteChatsOptions.retries': (retries) => rivulet.remoteChats('http://x', { retries }),
   'RemoteChatsOptions.retryDelay': (retryDelay) => rivulet.remoteChats('http://x', { retryDelay }),
+  'InjectChatsOptions.refresh': (refresh) => injectChats({ chats: none, refresh }),
+  'RemoteAgentOptions.maxBodyBytes': (maxBodyBytes) => rivulet.remoteAgent('http://x', { maxBodyBytes }),
   'RemoteAgentOptions.retries': (retries) => rivulet.remoteAgent('http://x', { retries }),
   'ReplayOptions.run': async (one) => replayEvents(readRecording(await record()), { run: one }),
   'ReplayOptions.speed': async (speed) => replayEvents(readRecording(await record()), { speed }),
@@ -176,6 +179,15 @@ const options: Readonly<Record<string, Use>> = {
 /** The provider judges these: only what JSON cannot contain is wrong. */
 const isSent = (name: string) => /^(RequestSettings|Prices)\./.test(name);
 
+/** A list of positions, and what would be the prices of a model that is called `input`. */
+const accepted: Readonly<Record<string, string>> = {
+  'Behaviour.cut': '[5]',
+  'Prices.input': '{}',
+  'Prices.output': '{}',
+  'Prices.cacheWriteInput': '{}',
+  'Prices.longCacheWriteInput': '{}',
+};
+
 /** Options that users cannot pass, those that go to another library, and a header. */
 const internal =
   /^(FirstFailures\.retryAfter|AgentSettings|BodyOptions|CallSettings|ConnectionOptions|FramingOptions|GuardOptions|InspectServerOptions|InspectorLimits|RunLifeOptions|McpCallOptions|RoundSettings)\b/;
@@ -209,16 +221,23 @@ describe('numeric options', () => {
     ['NaN', NaN],
     ['-1', -1],
     ['"3"', '3'],
+    ['an empty text', ''],
+    ['null', null],
+    ['true', true],
+    ['[5]', [5]],
+    ['{}', {}],
+    ['1n', 1n],
+    ['-Infinity', -Infinity],
   ] as const;
   const rows = Object.keys(options).flatMap((name) =>
     values
-      .filter(([shown]) => shown !== '-1' || !isSent(name))
+      .filter(([shown]) => !(shown.startsWith('-') && isSent(name)) && accepted[name] !== shown)
       .map(([shown, value]) => ({ name, shown, value, use: options[name] ?? none })),
   );
   it.each(rows)('requireNumber refuses $shown as $name', async ({ value, use }) => {
     const refused = await outcome(use, value);
     expect(isRecord(refused) ? refused['message'] : refused).toMatch(
-      /is (NaN|-1|of the type string)\.|this is run (NaN|-1|3)\./,
+      /is (NaN|-1|-Infinity|null|of the type \w+)\.|this is run /,
     );
     expect(refused).toMatchObject({ name: 'ConfigurationError' });
   });

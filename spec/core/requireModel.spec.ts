@@ -6,12 +6,8 @@ describe('requireModel', () => {
   it.each<[string, unknown, RegExp]>([
     ['no model', undefined, /^There is none\. Pass what a provider's function returns: openai\(/],
     ['null', null, /^There is none\./],
-    ['another object', { provider: 'openai-chat' }, /^There is none\./],
-    [
-      'a name',
-      'openai-chat:gpt',
-      /^"openai:gpt" is the name of a model, .* modelByName\(name\) from rivulet\/registry\.$/,
-    ],
+    ['another object', { provider: 'openai' }, /^There is none\./],
+    ['a name', 'openai:gpt', /^"openai:gpt" is the name of a model, .* modelByName\(name\) from rivulet\/registry\.$/],
   ])('requireModel explains %s', (_, model, message) => {
     expect(() => requireModel(model, 'There is none.')).toThrow(
       expect.objectContaining({

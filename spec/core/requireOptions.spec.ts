@@ -6,7 +6,7 @@ import type { AgentOptions } from '../../lib/agent/createAgent.js';
 import { userMessage } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
-import { openaiChat } from '../../lib/providers/openaiChat.js';
+import { openai } from '../../lib/providers/openai.js';
 import { openaiCompatible } from '../../lib/providers/openaiCompatible.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import { observe } from '../support/observe.js';
@@ -21,7 +21,7 @@ const run = (options: object, input: unknown = 'Hi') => create({}).run(inJavaScr
 const define = (options: object) =>
   tool(inJavaScript<Parameters<typeof tool>[0]>({ name: 'look', description: '', execute: () => 1, ...options }));
 const ask = (model: Model) => model.stream({ messages: [userMessage('Hi')] });
-const askOpenai = (options: unknown) => ask(openaiChat('gpt-6.1-terra', inJavaScript(options)));
+const askOpenai = (options: unknown) => ask(openai('gpt-6.1-terra', inJavaScript(options)));
 const answer = (response: unknown) => askOpenai({ apiKey: 'k', fetch: () => Promise.resolve(response) });
 
 /** The error that a function throws, or its Observable emits. */
@@ -69,12 +69,7 @@ describe('requireOptions', () => {
     ['cancel as a number', () => run({ cancel: 5 }), 'options', /"cancel" is 5\. .* type Observable\.$/],
     ['prompts as a number', () => run({ prompts: 5 }), 'options', /"prompts" is 5\. .* type Observable\.$/],
     ['a controller as signal', () => run({ signal: new AbortController() }), 'options', /"signal" .* AbortSignal\.$/],
-    [
-      'a model without a name',
-      () => ask(openaiChat(inJavaScript(undefined))),
-      'options',
-      /openai: "name" .* string\.$/,
-    ],
+    ['a model without a name', () => ask(openai(inJavaScript(undefined))), 'options', /openai: "name" .* string\.$/],
     ['history as an object', () => run({ history: {} }), 'options', /"history" is of the type object/],
     ['a message of OpenAI', () => run({}, { role: 'user', content: 'Hi' }), 'history', /Message 0 .*"content":"Hi"/],
     ['an assistant', () => run({ history: [{ role: 'assistant', parts: [] }] }), 'history', /system, user, model\.$/],

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import type { Message } from '../../lib/core/message.js';
-import { appendMessages, usedToolCallIds } from '../../lib/core/usedIds.js';
+import { usedToolCallIds } from '../../lib/core/usedIds.js';
 
 const call = (...ids: readonly string[]): Message =>
   modelMessage(ids.map((id) => ({ type: 'toolCall', id, name: 'f', arguments: {} })));
@@ -16,40 +16,32 @@ describe('usedToolCallIds', () => {
     expect(usedOf([])).toBe('');
   });
 
-  it('has the ids of appended messages, whether or not the ids were collected before', () => {
+  it('has the ids of a conversation that has grown, whether or not the ids were collected before', () => {
     const start = [call('a')];
-    expect(usedOf(appendMessages(start, [call('b')]))).toBe('ab');
+    expect(usedOf([...start, call('b')])).toBe('ab');
     usedToolCallIds(start);
-    const second = appendMessages(start, [userMessage('Hi'), call('b', 'c')]);
+    const second = [...start, userMessage('Hi'), call('b', 'c')];
     expect(usedOf(second)).toBe('abc');
     expect(usedOf(start)).toBe('a');
-    expect(usedOf(appendMessages(second, [call('d')]))).toBe('abcd');
+    expect(usedOf([...second, call('d')])).toBe('abcd');
     expect(usedOf(second)).toBe('abc');
   });
 
   it('separates two continuations of one conversation', () => {
     const start = [call('a')];
     usedToolCallIds(start);
-    const first = appendMessages(start, [call('b')]);
-    const second = appendMessages(start, [call('c')]);
+    const first = [...start, call('b')];
+    const second = [...start, call('c')];
     expect([first, second, start].map(usedOf)).toEqual(['ab', 'ac', 'a']);
-    expect(usedOf(appendMessages(first, [call('d')]))).toBe('abd');
-    expect(usedOf(appendMessages(second, [call('b')]))).toBe('abc');
+    expect(usedOf([...first, call('d')])).toBe('abd');
+    expect(usedOf([...second, call('b')])).toBe('abc');
   });
 
   it('counts an id that is used twice from its first use on', () => {
     const start = [call('a')];
     usedToolCallIds(start);
-    const again = appendMessages(start, [call('a')]);
+    const again = [...start, call('a')];
     expect(usedOf(again)).toBe('a');
     expect(usedOf(start)).toBe('a');
-  });
-});
-
-describe('appendMessages', () => {
-  it('returns a new array', () => {
-    const start = [userMessage('a')];
-    expect(appendMessages(start, [userMessage('b')])).toEqual([userMessage('a'), userMessage('b')]);
-    expect(start).toHaveLength(1);
   });
 });

@@ -6,7 +6,7 @@ import type { StreamEvent } from '../../lib/core/event.js';
 import { joinHalves } from '../../lib/core/wholeCharacters.js';
 import { agUiResponse } from '../../lib/service/agUi/agUiResponse.js';
 import { uiMessageResponse } from '../../lib/service/uiChat/uiMessageResponse.js';
-import { untilFinish } from '../../lib/protocol/untilFinish.js';
+import { consolidate } from '../../lib/operators/consolidate.js';
 import { smooth } from '../../lib/operators/smooth.js';
 import { toText } from '../../lib/operators/toText.js';
 import { toView } from '../../lib/operators/toView.js';
@@ -71,13 +71,12 @@ describe('a provider that sends the halves of a character in two deltas', () => 
     expect(body).not.toMatch(/\\ud[89a-f]|\ufffd/i);
   });
 
-  it('a decoder emits whole characters, also when its stream fails', () => {
-    const decode = untilFinish<Chunk>('x', (output) => ({ next: (chunk) => output.emit(chunk) }));
+  it('consolidate emits whole characters, also when its source fails', () => {
     const failed = observe(
       concat(
         from([text(first), text(second), text(`b${first}`)]),
         throwError(() => new Error('cut')),
-      ).pipe(decode),
+      ).pipe(consolidate()),
     );
     expect(failed.values).toEqual([text(face), text('b')]);
   });

@@ -25,7 +25,7 @@ it('examples/long-run reads most of its input from the cache, and prints what it
   for (const line of shown) expect(output).toContain(line.trim());
   const [plain = 0, cached = 0] = [...output.matchAll(/\$(\d\.\d+)/g)].map(([, dollars]) => Number(dollars));
   expect(cached).toBeLessThan(plain / 2);
-}, 60_000);
+});
 
 it('examples/steering ends the response early, and goes on with what the user has said', async () => {
   const output = await outputOf('steering');
@@ -33,7 +33,7 @@ it('examples/steering ends the response early, and goes on with what the user ha
   expect(output).toContain('> For one developer, in two weeks.');
   expect(output).not.toContain('build a prototype');
   expect(output).toContain('build the one page that they need most.');
-}, 60_000);
+});
 
 it('examples/mcp-sign-in resumes a run in another process after the sign-in', async () => {
   const output = await outputOf('mcp-sign-in', '--yes');
@@ -45,4 +45,4 @@ it('examples/mcp-sign-in resumes a run in another process after the sign-in', as
     'You have two mails, both of Ann.',
     'The stored run contains no token.',
   ]);
-}, 60_000);
+});

@@ -120,6 +120,17 @@ describe('priceModel', () => {
     expect(stoppedRun(priceModel(priceModel(open, prices), prices))).toMatchObject({ cost: 1 });
   });
 
+  it.each<[string, object]>([
+    ['no price', {}],
+    ['no input', { output: 1 }],
+    ['no output', { input: 1 }],
+    ['a model without prices', { m: {} }],
+    ['a model without output', { m: { input: 1, cachedInput: 1 } }],
+    ['a number for a model', { m: { input: 1, output: 1 }, n: 5 }],
+  ])('priceModel refuses %s: a cost would be NaN', (_, incomplete) => {
+    expect(() => priceModel(scriptedModel(['Hi']), incomplete as never)).toThrow(/prices/);
+  });
+
   it('a run reports the cost that the provider has reported, without priceModel', () => {
     const priced: Chunk = { type: 'metadata', metadata: { cost: 0.02 } };
     expect(resultOf(createAgent({ model: scriptedModel([['Hi', priced]]) }))).toMatchObject({ cost: 0.02 });

@@ -1,12 +1,14 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
-import { providerDataOf, userMessage } from '../../lib/core/message.js';
+import { userMessage } from '../../lib/core/message.js';
+import { providerDataOf } from '../../lib/core/providerPart.js';
 import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import { fallback } from '../../lib/models/fallback.js';
 import { hedge } from '../../lib/models/hedge.js';
 import { retryModel } from '../../lib/models/retryModel.js';
+import { openai } from '../../lib/providers/openai.js';
 import { modelByName } from '../../lib/providers/registry/index.js';
 import { toolCall } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
@@ -22,8 +24,10 @@ describe('models made of models over real sockets', () => {
   };
   afterEach(() => Promise.all(servers.splice(0).map((server) => server.close())));
 
+  const optionsFor = (server: LoopbackServer, provider: string) =>
+    ({ apiKey: 'sk-secret', baseUrl: server.urlFor(provider), retry: false }) as const;
   const modelOn = (server: LoopbackServer, provider = 'openai-chat') =>
-    modelByName(provider, { apiKey: 'sk-secret', baseUrl: server.urlFor(provider), retry: false });
+    modelByName(provider, optionsFor(server, provider));
   const endOf = (server: LoopbackServer, request = 0) =>
     firstValueFrom(
       server.events.pipe(filter((event) => event.request === request && /finished|closed|reset/.test(event.type))),
@@ -109,7 +113,8 @@ describe('models made of models over real sockets', () => {
     });
     const second = await serve([[toolCall('f')]]);
     const f = tool({ name: 'f', description: '', execute: () => 1 });
-    const model = fallback([modelOn(first, 'openai'), modelOn(second, 'google')]);
+    const stored = openai('gpt-6.1-terra', { ...optionsFor(first, 'openai'), session: true });
+    const model = fallback([stored, modelOn(second, 'google')]);
     const agent = createAgent({ model, tools: [f] });
     const events = await lastValueFrom(agent.stream('Go.').pipe(toArray()));
 

@@ -150,7 +150,8 @@ describe('executeTools with an approval', () => {
     ['an empty Observable', undefined, 'The user denied the call.'],
   ])('executeTools answers a call as denied after %s', (_, decision, error) => {
     const { values, execute } = runPay({ approve: () => (decision ? of(decision) : EMPTY) });
-    expect(resultOf(values)).toEqual({ type: 'toolResult', id: 'id-pay', name: 'pay', error, code: 'denied' });
+    const { reason } = { reason: undefined, ...decision };
+    expect(resultOf(values)).toEqual({ type: 'toolResult', id: 'id-pay', name: 'pay', error, code: 'denied', reason });
     expect(names(values)).toEqual(['message', 'toolWaiting pay', 'toolResult pay', 'message', 'finish']);
     expect(execute).not.toHaveBeenCalled();
   });

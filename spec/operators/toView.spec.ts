@@ -261,7 +261,7 @@ describe('toView', () => {
 
   it.each<readonly [string, Decision, object]>([
     ['approved', { approve: true }, { status: 'completed', arguments: { id: 7 }, result: 'sent' }],
-    ['denied', { approve: false }, { status: 'failed', code: 'denied' }],
+    ['denied', { approve: false }, { status: 'denied', code: 'denied' }],
   ])('toView shows the calls of a run that is resumed without the view before it, one %s', (_, decision, expected) => {
     const answers = (call: string | 0) => ({ decisions: { [call === 0 ? 'c1' : nestedId(call, 'c1')]: decision } });
     const send = tool({ name: 'send', description: 'S.', needsApproval: true, execute: () => 'sent' });

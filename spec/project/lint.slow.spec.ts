@@ -261,7 +261,7 @@ describe('lint', () => {
     expect(
       await rulesBrokenBy("import type { ZodType } from 'zod';\nexport type S = ZodType;\n", 'lib/core/schema.ts'),
     ).toEqual([]);
-  }, 60_000);
+  });
 });
 
 /** The rooms of lib/, and the rooms that each may import: DESIGN, section 4. */

@@ -33,7 +33,7 @@ describe('faults over real sockets', () => {
       { timeout: 280_000, maxBuffer: 2 ** 26 },
     );
     report = JSON.parse(stdout) as Report;
-  }, 300_000);
+  });
 
   const table = [
     ...Object.entries(faults).map(([name, { code, text = '', isRetried = true }]) => ({ name, code, text, isRetried })),

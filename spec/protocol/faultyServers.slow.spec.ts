@@ -19,5 +19,5 @@ describe('a faulty server', () => {
       'a reset during the response': ['stream_interrupted', 'provider'],
       'a redirect': ['http', 'connection'], // the AI SDK follows it,
     });
-  }, 90_000);
+  });
 });

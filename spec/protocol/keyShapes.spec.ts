@@ -24,27 +24,95 @@ const tokens: Readonly<Record<string, readonly [token: string, rest?: string]>> 
   'GitHub, server': [`ghs_${letters}${digits}`],
   'GitHub, refresh': [`ghr_${letters}${digits}`],
   'GitHub, fine-grained': [`github_pat_11ABCDEFG0${letters}_${letters}`],
+  'GitHub, server, with a JSON Web Token': [`ghs_12345_eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.${letters}`],
   GitLab: [`glpat-${letters}`],
+  'GitLab, routable': [`glpat-${letters}1.01.0w1234567`],
+  'GitLab, deployment': [`gldt-${letters}`],
+  'a runner of GitLab': [`glrt-${letters}`],
   npm: [`npm_${letters}${digits}`],
   PyPI: [`pypi-AgEIcHlwaS5vcmc${letters}`],
   Stripe: [`sk_live_${letters}`],
   'Stripe, webhook': [`whsec_${letters}${digits}`],
   Slack: ['xoxb-1234567890-abcdefghijkl'],
+  'Slack in a browser': [`xoxd-${letters}%2F${digits}`],
   'a Slack app': ['xapp-1-A0123456789-abcdefghijkl'],
   SendGrid: [`SG.${letters.slice(0, 22)}.${letters}${digits}`],
   DigitalOcean: [`dop_v1_${hex.repeat(4)}`],
   Tavily: [`tvly-${letters}`],
   Voyage: [`pa-${letters}${digits}ABCDEFG`],
   LangSmith: [`lsv2_pt_${hex.repeat(2)}_abcdef1234`],
+  Databricks: [`dapi${hex}${hex}`],
+  Vault: [`hvs.${letters}${digits}`],
+  Doppler: [`dp.pt.${letters}${letters.slice(0, 17)}`],
+  Terraform: [`a1b2c3d4e5f6g7.atlasv1.${letters}${letters}${letters}`, 'a1b2c3d4e5f6g7.'],
+  Atlassian: [`ATATT3xFfGF0${letters}${letters}${digits}=1A2B3C4D`],
+  Shopify: [`shpat_${hex}${hex}`],
+  Square: [`sq0atp-${letters}`],
+  Linear: [`lin_api_${letters}`],
+  Notion: [`ntn_${digits}${letters}`],
+  Figma: [`figd_${letters}-${digits}`],
+  Docker: [`dckr_pat_${letters}`],
+  Supabase: [`sb_secret_${letters}-ab_${digits}`],
+  Grafana: [`glsa_${letters}_1234abcd`],
+  Sentry: [`sntrys_eyJpYXQiOjE2ODczMzY1NDMuNjk4NTksInVybCI6bnVsbH0=_${letters}`],
+  Pinecone: [`pcsk_${letters}_${digits}`],
+  HubSpot: ['pat-na1-12345678-abcd-1234-abcd-123456789012'],
+  'New Relic': [`NRAK-${letters.toUpperCase()}1`],
+  Bedrock: [`ABSK${letters}${digits}${letters}${digits}+/==`],
+  'Bedrock, for an hour': [`bedrock-api-key-${letters}${digits}==`],
+  'Google, since 2026': [`AQ.Ab8RN6${letters}${letters}`],
   Telegram: [`123456789:AA${letters}ABCDEFG`],
   'a JSON Web Token': [`eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.${letters}`],
+  'an encrypted token': [`eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4R0NNIn0..${letters}.${letters}${digits}.${letters}`],
+  'an encrypted token with its key': [
+    `eyJhbGciOiJSU0EtT0FFUCJ9.${letters}.${digits}abcd.${letters}${digits}.${letters}`,
+  ],
+  'a private key of PGP': [
+    `-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v2.0.22 (GNU/Linux)\n\n${letters}\n=aB1d\n-----END PGP PRIVATE KEY BLOCK-----`,
+  ],
+  'an SSH key in JSON': [
+    `-----BEGIN OPENSSH PRIVATE KEY-----\\n${letters}\\n${letters}\\n-----END OPENSSH PRIVATE KEY-----`,
+  ],
   'a private key': [`-----BEGIN RSA PRIVATE KEY-----\n${letters}\n${letters}\n-----END RSA PRIVATE KEY-----`],
   Bearer: [`Bearer ${letters}`, 'Bearer '],
   'bearer in small letters': [`bearer ${letters}`, 'bearer '],
+  'Bearer and a tab': [`Bearer\t${letters}`, 'Bearer\t'],
+  'Bearer in a URL': [`Bearer%20${letters}`, 'Bearer%20'],
+  'Basic and two blanks': ['Basic  dXNlcjpwYXNzd29yZDEyMw==', 'Basic  '],
   Basic: ['Basic dXNlcjpwYXNzd29yZDEyMw==', 'Basic '],
   'basic in capitals': ['BASIC dXNlcjpwYXNzd29yZDEyMw==', 'BASIC '],
   'a database': ['postgres://user:hunter2secret@db.example/shop', 'postgres://user:@db.example/shop'],
   Redis: ['redis://:s3cretpassword@cache.example:6379/0', 'redis://:@cache.example:6379/0'],
+  'a database with @ in its password': ['mysql://user:p@ss@w0rd@db.example/shop', 'mysql://user:@db.example/shop'],
+  'a database with a token for a password': [
+    `postgres://iam:${letters.repeat(40)}@db.example/shop`,
+    'postgres://iam:@db.example/shop',
+  ],
+  'a database of Java': [
+    'jdbc:postgresql://db/shop?user=u&password=hunter2',
+    'jdbc:postgresql://db/shop?user=u&password=',
+  ],
+  'a database of .NET': ['Server=db;User Id=u;Password=hunter2;', 'Server=db;User Id=u;Password=;'],
+  'an Azure queue': [
+    `Endpoint=sb://x.example/;SharedAccessKey=${letters}${digits}=`,
+    'Endpoint=sb://x.example/;SharedAccessKey=',
+  ],
+  'an Azure signature in front': [`?sig=${letters}%3D&sv=2021`, '?sig=&sv=2021'],
+  'an Azure signature in HTML': [`?sv=2021&amp;sig=${letters}%3D`, '?sv=2021&amp;sig='],
+  'a Google signature': [
+    `https://x.example/?X-Goog-Signature=${hex.repeat(4)}`,
+    'https://x.example/?X-Goog-Signature=',
+  ],
+  'a session of AWS': [`?X-Amz-Security-Token=${letters}%2B${digits}`, '?X-Amz-Security-Token='],
+  'an AWS secret': [`aws_secret_access_key = ${letters}/${digits}+Ab`, 'aws_secret_access_key = '],
+  'an npm registry': [`//registry.example/:_authToken=${letters}-${digits}`, '//registry.example/:_authToken='],
+  'OAuth in a fragment': [
+    `https://x.example/#access_token=${letters}&state=1`,
+    'https://x.example/#access_token=&state=1',
+  ],
+  'a header of a key': [`x-api-key: ${letters}${digits}`, 'x-api-key: '],
+  'a header with its scheme': [`authorization: Token ${hex}${hex}`, 'authorization: Token '],
+  'a variable with a key': [`SOME_API_KEY=${hex}${hex}`, 'SOME_API_KEY='],
   'an Azure signature': [`https://x.example/c/f?sv=2021&sig=${letters}%2B%3D`, 'https://x.example/c/f?sv=2021&sig='],
   'an AWS signature': [`https://x.example/?X-Amz-Signature=${hex.repeat(4)}`, 'https://x.example/?X-Amz-Signature='],
   'an Azure account': [`AccountKey=${letters}${letters}==`, 'AccountKey='],
@@ -64,6 +132,15 @@ describe('findKeyShapes', () => {
     expect(message).not.toContain(token);
   });
 
+  it.each([
+    [`{"access_token":"${letters}0","expires_in":3600}`, '{"access_token":"","expires_in":3600}'],
+    [`{\\"api_key\\": \\"${letters}0\\"}`, '{\\"api_key\\": \\"\\"}'],
+    [`"SecretAccessKey" : "${letters}/${digits}+Ab"`, '"SecretAccessKey" : ""'],
+    [`'refresh_token': '${letters}.1'`, "'refresh_token': ''"],
+  ])('findKeyShapes hides a secret by its name in JSON: %s', (text, expected) => {
+    expect(hide(text)).toBe(expected);
+  });
+
   it.each(rows)('openKeyShape holds the first part of a key of %s', (_, token) => {
     const text = `The credential ${token}`;
     const [from, to] = mergeRanges(findKeyShapes(`${text} so`)).at(0) ?? [0, 0];
@@ -80,6 +157,11 @@ describe('findKeyShapes', () => {
     'https://user@host.example/path:80/a@b, see http://x.example:8080/@scope/name',
     '1234567890:1 and 12:30:45 and a ratio of 1:AA',
     'The signal?sig=short and a=1&b=2',
+    'The option password=true, the pages ?password=yes and the words secret-management and key-value-store-with-names',
+    'const apiKey = process.env.OPENAI_API_KEY; const api_key: readTheKeyFromTheEnvironment()',
+    'The next page: ?pageToken=CAUSEAA1234567890abcdef and "nextPageToken": "CAUSEAA1234567890abcdef"',
+    'Authorization: see the chapter about authorization, and sign in again',
+    'A session-based-authentication-with-cookies, an entity_named_something_long, dp.pt.short and hvs.x',
     'SG.a and ya29.b and AccountKey=none',
   ])('findKeyShapes leaves ordinary text: %.30s', (text) => {
     expect(hide(text)).toBe(text);

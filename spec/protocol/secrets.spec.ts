@@ -18,6 +18,8 @@ describe('findSecrets', () => {
     ['the last half', 'ends with EFGHIJKLMNOP, sorry', 'ends with [key], sorry'],
     ['the middle', 'has j-ABCDEFGHIJKLM in it', 'has [key] in it'],
     ['twice', `${key}${key} ${key}`, '[key][key] [key]'],
+    ['in base64', `saw ${btoa(key)}.`, 'saw [key].'],
+    ['in base64 of a URL', `saw ${btoa('a?b>c~defghi')} and YT9iPmN-ZGVmZ2hp`, 'saw [key] and [key]', 'a?b>c~defghi'],
     ['for a URL', `?key=${encodeURIComponent('a/b+c=defghij')}`, '?key=[key]', 'a/b+c=defghij'],
   ])('findSecrets finds the parts that a server shows of a key: %s', (_, text, expected, secret = key) => {
     expect(hidden(text, secret)).toBe(expected);

@@ -2,8 +2,8 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { lastValueFrom } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { JsonValue } from '../../lib/core/json/json.js';
-import { userMessage } from '../../lib/core/message.js';
-import type { Message } from '../../lib/core/message.js';
+import { filePart, userMessage } from '../../lib/core/message.js';
+import type { Message, ToolResultPart } from '../../lib/core/message.js';
 import type { Model } from '../../lib/core/model.js';
 import { tool } from '../../lib/core/tool.js';
 import { googleInteractions } from '../../lib/providers/googleInteractions/googleInteractions.js';
@@ -27,6 +27,8 @@ const providers = [
 type Provider = (typeof providers)[number];
 
 const look = tool({ name: 'look', description: 'Looks.', execute: () => 'blue' });
+
+const picture = { ...filePart(new Uint8Array(3), 'image/png') };
 
 /** All texts within a value, except those that name a type or the provider. */
 const textsIn = (value: JsonValue | undefined): readonly string[] => {
@@ -83,6 +85,26 @@ describe('a history of one provider that another one continues', () => {
       expect(body).toContain('Let me look.');
       const received = secrets.filter((secret) => body.includes(JSON.stringify(secret).slice(1, -1)));
       expect({ to, received: received.length > 0 }).toEqual({ to, received: to === from && secrets.length > 0 });
+    }
+  });
+
+  it.each(providers)('%s: the model reads that a person has changed the arguments of a call', async (provider) => {
+    const id = 'call_123456789012345';
+    const answers: readonly ToolResultPart[] = [
+      { type: 'toolResult', id, name: 'look', result: 'blue', arguments: { at: 'the sky' } },
+      { type: 'toolResult', id, name: 'look', result: [picture, 'blue'], arguments: { at: 'the sky' } },
+    ];
+    for (const answer of answers) {
+      const { server, model } = await open(provider, ['Yes.']);
+      const history: readonly Message[] = [
+        userMessage('What colour?'),
+        { role: 'model', parts: [{ type: 'toolCall', id, name: 'look', arguments: { at: 'the moon' } }] },
+        { role: 'user', parts: [answer] },
+      ];
+      await lastValueFrom(createAgent({ model, tools: [look] }).run('Sure?', { history }));
+      const body = JSON.stringify(server.requests[0]?.body).replace(/\\/g, '');
+      expect(body).toContain('The user changed the arguments to {"at":"the sky"}.');
+      expect(body).toContain('blue');
     }
   });
 });

@@ -2,8 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { userMessage } from '../../lib/core/message.js';
+import { objectOrEmpty } from '../../lib/core/json/json.js';
+import type { JsonObject } from '../../lib/core/json/json.js';
+import type { ProviderOptions } from '../../lib/core/message.js';
 import type { RequestSettings } from '../../lib/core/model.js';
 import { openai } from '../../lib/providers/openai.js';
+import type { ResponsesOptions } from '../../lib/providers/openai.js';
+import { serveModel } from '../../lib/testing/server/index.js';
 import { responses } from '../../lib/testing/server/dialects/responses/responses.js';
 import { describeProviderContract, runTwoTurns } from '../support/providerContract.js';
 import type { ProviderUnderTest } from '../support/providerContract.js';
@@ -48,6 +53,7 @@ describe('openai: the second request of a run', () => {
     tools,
     reasoning: { summary: 'auto' },
     include: ['reasoning.encrypted_content'],
+    store: false,
     stream: true,
   };
 
@@ -56,19 +62,20 @@ describe('openai: the second request of a run', () => {
     { type: 'function_call_output', call_id: 'call_1_2', output: '{"error":"no calendar"}' },
   ];
 
-  it('openai sends only the results and the id of the first response', async () => {
-    const { bodies } = await runTwoTurns(provider);
+  it('openai with a session sends only the results and the id of the first response', async () => {
+    const { bodies } = await runTwoTurns({
+      ...provider,
+      make: (baseUrl, options) => openai('gpt-5', { ...options, baseUrl, session: true }),
+    });
     expect(bodies).toEqual([
-      { ...shared, input: [question] },
-      { ...shared, previous_response_id: 'resp_1', input: results },
+      { ...shared, store: true, input: [question] },
+      { ...shared, store: true, previous_response_id: 'resp_1', input: results },
     ]);
   });
 
-  it('openai without a session sends back each item with its id, in its order, then the results', async () => {
-    const { bodies, paths } = await runTwoTurns({
-      ...provider,
-      make: (baseUrl, options) => openai('gpt-5', { ...options, baseUrl, session: false }),
-    });
+  it('openai sends back each item with its id, in its order, then the results, and stores nothing', async () => {
+    const { bodies, paths, messages } = await runTwoTurns(provider);
+    expect(messages[0]?.parts.at(-1)).toMatchObject({ data: { type: 'response', id: 'resp_1', stored: false } });
     expect(paths).toEqual(['/v1/responses', '/v1/responses']);
     expect(bodies[0]).toEqual({ ...shared, input: [question] });
     const call = (id: string, callId: string, name: string, args: string) => ({
@@ -100,24 +107,6 @@ describe('openai: the second request of a run', () => {
         ...results,
       ],
     });
-  });
-
-  it('openai with store: false says so in each request and sends encrypted reasoning', async () => {
-    const { bodies, messages } = await runTwoTurns({
-      ...provider,
-      make: (baseUrl, options) => openai('gpt-5', { ...options, baseUrl, store: false }),
-    });
-    expect(bodies.map(({ store }) => store)).toEqual([false, false]);
-    expect(bodies[1]?.['input']).toMatchObject([
-      {},
-      { type: 'reasoning', encrypted_content: 'encrypted_1_1' },
-      {},
-      {},
-      {},
-      {},
-      {},
-    ]);
-    expect(messages[0]?.parts.at(-1)).toMatchObject({ data: { type: 'response', id: 'resp_1', stored: false } });
   });
 });
 
@@ -165,11 +154,43 @@ describe('openai', () => {
     expect(openai('our-deployment').capabilities).not.toHaveProperty('thinking');
   });
 
-  it('openai requests encrypted reasoning if the user says that the model thinks', async () => {
+  it.each<[string, ResponsesOptions, string[] | undefined]>([
+    ['gpt-5', {}, ['reasoning.encrypted_content']],
+    ['gpt-4o', {}, undefined],
+    ['our-deployment', {}, ['reasoning.encrypted_content']],
+    ['our-deployment', { store: true }, undefined],
+    ['our-deployment', { session: true }, undefined],
+    ['our-deployment', { session: true, capabilities: { thinking: true } }, ['reasoning.encrypted_content']],
+    ['our-deployment', { capabilities: { thinking: false } }, undefined],
+  ])('openai(%j, %j) includes %j', async (name, options, include) => {
     const { fetch, requests } = answering({ type: 'response.completed', response: { status: 'completed' } });
-    const model = openai('our-deployment', { apiKey: 'k', fetch, capabilities: { thinking: true } });
+    await lastValueFrom(openai(name, { apiKey: 'k', fetch, ...options }).stream({ messages }));
+    expect(requests[0]?.body['include']).toEqual(include);
+    expect(requests[0]?.body['store']).toBe(options.store ?? options.session ?? false);
+  });
+
+  it('openai omits encrypted reasoning once a model of an unknown name has refused it', async () => {
+    const message = 'Encrypted content is not supported with this model.';
+    const server = await serveModel(['One.', 'Two.'], { forRequest: [{ status: 400, body: { error: { message } } }] });
+    const model = openai('our-deployment', { apiKey: 'k', baseUrl: server.url, retry: false });
     await lastValueFrom(model.stream({ messages }));
-    expect(requests[0]?.body).toMatchObject({ include: ['reasoning.encrypted_content'] });
+    await lastValueFrom(model.stream({ messages }));
+    await server.close();
+    const bodies = server.requests.map(({ body }) => objectOrEmpty(body)['include']);
+    expect(bodies).toEqual([['reasoning.encrypted_content'], undefined, undefined]);
+  });
+
+  it.each<[string, ResponsesOptions, JsonObject, RegExp]>([
+    ['background without store', {}, { openai: { background: true } }, /Pass store: true/],
+    ['background with store: false', { session: true }, { openai: { background: true, store: false } }, /store: true/],
+    ['options of its former name', {}, { 'openai-responses': { truncation: 'auto' } }, /Call the key `openai`/],
+  ])('openai refuses %s before any request', async (_, options, providerOptions, expected) => {
+    const { fetch, requests } = answering();
+    const model = openai('gpt-5', { apiKey: 'k', fetch, ...options });
+    await expect(
+      lastValueFrom(model.stream({ messages, providerOptions: providerOptions as ProviderOptions })),
+    ).rejects.toMatchObject({ subject: 'options', message: expect.stringMatching(expected) as unknown });
+    expect(requests).toEqual([]);
   });
 
   const unsupported: readonly (readonly [string, RequestSettings])[] = [

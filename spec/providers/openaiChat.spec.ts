@@ -13,7 +13,7 @@ import { answering } from './answering.js';
 
 const messages = [userMessage('Name a river.')];
 
-describe('openai-chat', () => {
+describe('openaiChat', () => {
   it('openaiChat streams a response of the Chat Completions API', async () => {
     const { fetch, requests } = answering(
       { id: 'c1', model: 'gpt-5', choices: [{ index: 0, delta: { content: 'Loire' }, finish_reason: 'stop' }] },

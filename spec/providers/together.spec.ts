@@ -117,6 +117,7 @@ describe('together: responses', () => {
     expect(events).toMatchObject([
       { type: 'thinking', text: 'Hm.' },
       { type: 'toolCall', name: 'add', arguments: { a: 1 } },
+      { type: 'provider', provider: 'together', data: { think_tags: '<think>Hm.</think>\n' } },
       { type: 'toolCall', name: 'now', arguments: {} },
       { type: 'finish', reason: 'toolCalls' },
     ]);

@@ -44,7 +44,7 @@ async function cancelIn(chat: Conversation, cancel: (id: string) => unknown) {
   await firstValueFrom(chat.view$.pipe(filter(() => callOf(chat)?.status === 'running')));
   await cancel('c1');
   await firstValueFrom(chat.view$.pipe(filter(({ status }) => status === 'idle')));
-  expect(callOf(chat)).toMatchObject({ status: 'failed', code: 'cancelled' });
+  expect(callOf(chat)).toMatchObject({ status: 'cancelled', code: 'cancelled' });
   expect(textOf(chat)).toContain('Without it.');
   views.unsubscribe();
 }
@@ -91,7 +91,7 @@ describe('conversation.cancel', () => {
     await firstValueFrom(chat.view$.pipe(filter(({ waiting }) => waiting.length > 0)));
     chat.cancel('c1');
     await firstValueFrom(chat.view$.pipe(filter(({ status }) => status === 'idle')));
-    expect(callOf(chat)).toMatchObject({ status: 'failed', code: 'denied' });
+    expect(callOf(chat)).toMatchObject({ status: 'denied', code: 'denied' });
     views.unsubscribe();
   });
 });

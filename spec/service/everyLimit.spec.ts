@@ -182,6 +182,17 @@ describe('the prompts that wait for a run of agentHandler', () => {
   });
 });
 
+describe('the limits of agentHandler, by default', () => {
+  it('have room for a prompt of 20 MiB, and for photos that are sent during the run', async () => {
+    const { handler } = openProcesses({}).open();
+    const run = crypto.randomUUID();
+    const largest = text(20_971_000);
+    expect((await send(handler, 'POST', run, { input: largest })).status).toBe(200);
+    expect((await send(handler, 'PATCH', run, { input: text(4_000_000) })).status).toBe(204);
+    expect((await send(handler, 'PATCH', run, { input: largest })).status).toBe(429);
+  });
+});
+
 describe('a memory that is full', () => {
   const small = { maxBytes: 20_000 };
   const answering = (log = memoryLog(small)) => {

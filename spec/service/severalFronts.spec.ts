@@ -169,5 +169,5 @@ describe('several fronts over one store and one log', () => {
       }
     }
     expect(wrong).toEqual([]);
-  }, 120_000);
+  });
 });

@@ -109,6 +109,6 @@ export function describeCutResponses({ name, modelAt, maxCuts }: CutProvider): v
       expect(cuts.length).toBeGreaterThan(10);
       const server = await serve({ forRequest: cuts });
       while (server.requests.length < cuts.length) expectNothingIncomplete(await run(server));
-    }, 60_000);
+    });
   });
 }

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { isObservable, of, retry, tap } from 'rxjs';
+import { isObservable, of, retry, Subject, tap } from 'rxjs';
 import { HttpError } from '../../lib/core/errors.js';
 import type { Reconnection } from '../../lib/core/connectionEvents.js';
 import { fromServerSentEvents } from '../../lib/transport/fromServerSentEvents.js';
@@ -225,13 +225,23 @@ describe('a request of a page', () => {
   });
 });
 
+/** A token that is renewed while the page tries again. */
+const expired: Outcome = { at: [0, 1000, 3000, 7000], reasons: ['offline', 'busy', 'busy'], end: 'right' };
+
 describe('a run that a page reads', () => {
   const half = hello.slice(0, 8);
+  const broken = stream([hello, start, event], true);
+  const failed = (retryable: boolean) =>
+    `event: failed\nid: 2\ndata: ${JSON.stringify({ code: 'timeout', message: 'The run took too long.', retryable })}\n\n`;
+  const failedRun: Outcome = { at: [0], reasons: [], end: 'RemoteRunError' };
   it.each<Row>([
     ['silence after events', [stream([hello, start, event]), whole], {}, again(11_000, 'silent')],
     ['silence after hello', [stream([hello]), whole], {}, again(11_000, 'silent')],
     ['silence after half of hello', [stream([half]), whole], {}, again(31_000, 'silent')],
     ['an end without an end mark', [stream([hello, start, event], true), whole], {}, again(1000, 'offline')],
+    ['403 after events, then right', [broken, status(403), status(403), whole], { retries: 5 }, expired],
+    ['a failed run, retryable', [stream([hello, start, event, failed(true)]), whole], {}, failedRun],
+    ['a failed run, not retryable', [stream([hello, start, failed(false)]), whole], {}, failedRun],
     ['silence without heartbeat', [stream([start, event])], {}, { at: [0], reasons: [], end: 'open' }],
     [
       '401, progress, a break, then 401 again',
@@ -244,10 +254,38 @@ describe('a run that a page reads', () => {
     expect(await read(answers, options)).toMatchObject(outcome);
   });
 
+  it('fromServerSentEvents does not repeat a request whose run the server cannot join', async () => {
+    begin();
+    const { at, end: thrown } = await read([silent], { joins: false });
+    expect([at, thrown]).toEqual([[0], 'StreamInterruptedError']);
+  });
+
   function again(at: number, reason: Reconnection['reason']): Outcome {
     return { at: [0, at], reasons: [reason], end: 'right' };
   }
 });
+
+/** Plays in a page whose events a spec sends. */
+async function inPage(visibilityState: string, play: (send: (name: string) => void) => Promise<void>) {
+  begin();
+  const page = Object.assign(new EventTarget(), { visibilityState });
+  const target = new EventTarget();
+  const names = ['document', 'addEventListener', 'removeEventListener'] as const;
+  const before = names.map((key) => [key, Object.getOwnPropertyDescriptor(globalThis, key)] as const);
+  Object.defineProperties(globalThis, {
+    document: { value: page, configurable: true },
+    addEventListener: { value: target.addEventListener.bind(target), configurable: true },
+    removeEventListener: { value: target.removeEventListener.bind(target), configurable: true },
+  });
+  try {
+    await play((name) => (name === 'online' ? target : page).dispatchEvent(new Event(name)));
+  } finally {
+    for (const [key, descriptor] of before) {
+      if (descriptor) Object.defineProperty(globalThis, key, descriptor);
+      else Reflect.deleteProperty(globalThis, key);
+    }
+  }
+}
 
 describe('a page that wakes up', () => {
   it.each([
@@ -255,30 +293,44 @@ describe('a page that wakes up', () => {
     ['visibilitychange', reset, 'visible', 2],
     ['visibilitychange', reset, 'hidden', 1],
     ['online', status(503), 'visible', 1],
-  ] as const)('%s ends the delay of an absent server', async (name, answer, visibilityState, requests) => {
-    begin();
-    const page = Object.assign(new EventTarget(), { visibilityState });
-    const target = new EventTarget();
-    const names = ['document', 'addEventListener', 'removeEventListener'] as const;
-    const before = names.map((key) => [key, Object.getOwnPropertyDescriptor(globalThis, key)] as const);
-    Object.defineProperties(globalThis, {
-      document: { value: page, configurable: true },
-      addEventListener: { value: target.addEventListener.bind(target), configurable: true },
-      removeEventListener: { value: target.removeEventListener.bind(target), configurable: true },
-    });
-    try {
+  ] as const)('%s ends the delay of an absent server', (name, answer, visibilityState, requests) =>
+    inPage(visibilityState, async (send) => {
       const { at, fetch } = serverOf([answer, whole]);
       const run = fromServerSentEvents('/chat', {}, { retryDelay: 20_000, joins: true, fetch }).subscribe();
       await pass(1000);
-      (name === 'online' ? target : page).dispatchEvent(new Event(name));
+      send(name);
       await pass(1000);
       run.unsubscribe();
       expect(at).toHaveLength(requests);
-    } finally {
-      for (const [key, descriptor] of before) {
-        if (descriptor) Object.defineProperty(globalThis, key, descriptor);
-        else Reflect.deleteProperty(globalThis, key);
-      }
-    }
+    }),
+  );
+
+  it.each([
+    ['online', 'visible', 1000, 2],
+    ['visibilitychange', 'visible', 5000, 2],
+    ['visibilitychange', 'visible', 1000, 1], // a heartbeat is not missing yet
+    ['visibilitychange', 'hidden', 5000, 1],
+  ] as const)('%s while %s leaves a connection that is silent for %i ms: %i requests', (name, state, time, requests) =>
+    inPage(state, async (send) => {
+      const { at, fetch } = serverOf([stream([hello, start, event]), whole]);
+      const run = fromServerSentEvents('/chat', {}, { joins: true, fetch }).subscribe();
+      await pass(time);
+      send(name);
+      await pass(2000);
+      run.unsubscribe();
+      expect(at).toHaveLength(requests);
+    }),
+  );
+
+  it('reconnect ends any delay', async () => {
+    begin();
+    const reconnect = new Subject<void>();
+    const { at, fetch } = serverOf([status(503), whole]);
+    const run = fromServerSentEvents('/chat', {}, { retryDelay: 20_000, joins: true, fetch, reconnect }).subscribe();
+    await pass(1000);
+    reconnect.next();
+    await pass(1000);
+    run.unsubscribe();
+    expect(at).toEqual([0, 1000]);
   });
 });

@@ -1,3 +1,4 @@
+import { ProtocolError, RivuletError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { objectOrEmpty } from '../../core/json/json.js';
@@ -16,6 +17,20 @@ import type {
 import { RemoteCalls } from './remoteCalls.js';
 import { readEnd, readFinishReason, remoteError, toUsage } from './remoteEnd.js';
 import { RemoteRun } from './remoteRun.js';
+
+const texts = ['messageId', 'delta', 'toolCallId', 'toolCallName'] as const;
+
+/** Whether the fields of a text or a call that a view shows are texts, as far as they are there. */
+const hasTexts = (event: StreamEvent & Partial<Readonly<Record<(typeof texts)[number], unknown>>>): boolean =>
+  !/^(TEXT|REASONING|TOOL)_/.test(event.type) || texts.every((field) => typeof (event[field] ?? '') === 'string');
+
+export const notAnEvent = (data: string) =>
+  new ProtocolError(
+    'the AG-UI server',
+    'frame',
+    'The AG-UI server sent something that is not an event. Check the URL.',
+    data.slice(0, 200),
+  );
 
 export class AgUiDecoder {
   hasFinished = false;
@@ -36,8 +51,14 @@ export class AgUiDecoder {
     this.calls = new RemoteCalls(messages);
   }
 
+  /** Throws a ProtocolError if an event does not have the form of its type. */
   decode(event: StreamEvent): readonly StreamEvent[] {
-    this.read(event as AgUiEvent | AgUiChunk);
+    if (!hasTexts(event)) throw notAnEvent(JSON.stringify(event));
+    try {
+      this.read(event as AgUiEvent | AgUiChunk);
+    } catch (thrown) {
+      throw thrown instanceof RivuletError ? thrown : notAnEvent(JSON.stringify(event));
+    }
     const { emitted } = this;
     this.emitted = [];
     return emitted;

@@ -1,7 +1,6 @@
 import { defer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
-import { ProtocolError } from '../../core/errors.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
 import { textError } from '../../protocol/errorDetails.js';
 import { providerFailures } from '../../protocol/errorResponse.js';
@@ -10,6 +9,7 @@ import { mergeHeaders } from '../../protocol/request.js';
 import { createSseReader } from '../../protocol/sse.js';
 import { AG_UI_VERSION } from '../../transport/agUi/marks.js';
 import type { AgUiChunk, AgUiEvent, AgUiOtherEvent, RunAgentInput } from '../../transport/agUi/protocol.js';
+import { notAnEvent } from './decoder.js';
 
 /** The request that `fetchAgUi` sends. */
 export type AgUiRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> & Partial<RunAgentInput>;
@@ -82,10 +82,5 @@ function readEvents() {
 function parseEvent(data: string): AgUiEvent {
   const event = tryParseJson(data);
   if (isRecord(event) && typeof event['type'] === 'string') return event as unknown as AgUiEvent;
-  throw new ProtocolError(
-    'the AG-UI server',
-    'frame',
-    'The AG-UI server sent something that is not an event. Check the URL.',
-    data.slice(0, 200),
-  );
+  throw notAnEvent(data);
 }

@@ -1,6 +1,6 @@
 import type { WaitingCall } from '../../core/approval.js';
 import type { FinishReason } from '../../core/chunk.js';
-import { objectOrEmpty } from '../../core/json/json.js';
+import { nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { addUsage, usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
@@ -8,7 +8,7 @@ import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
 import type { AgUiUsage, RunErrorEvent, RunFinishedEvent, RunOutcome } from '../../transport/agUi/protocol.js';
 
 export function remoteError({ message, code }: RunErrorEvent): RemoteRunError {
-  return new RemoteRunError(code ?? 'internal', message, false);
+  return new RemoteRunError(nonEmptyString(code) ?? 'internal', nonEmptyString(message) ?? 'The run failed.', false);
 }
 
 export const toUsage = (counts: readonly AgUiUsage[]): Usage =>

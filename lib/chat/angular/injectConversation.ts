@@ -1,28 +1,40 @@
-import { computed, DestroyRef, effect, ErrorHandler, inject, PLATFORM_ID, signal, untracked } from '@angular/core';
+import {
+  computed,
+  DestroyRef,
+  effect,
+  ErrorHandler,
+  inject,
+  NgZone,
+  PLATFORM_ID,
+  signal,
+  untracked,
+} from '@angular/core';
 import type { Signal } from '@angular/core';
 import { toObservable } from '@angular/core/rxjs-interop';
-import { identity, Subscription, switchMap } from 'rxjs';
+import { identity, noop, Subscription, switchMap } from 'rxjs';
 import type { ConversationAgent } from '../conversationAgent.js';
 import { conversation } from '../conversation.js';
 import type { Conversation, ConversationOptions, ConversationView } from '../conversation.js';
 import type { ExchangeView } from '../exchanges.js';
 import { persist } from '../persist.js';
+import type { SavedConversation } from '../savedConversation.js';
 import type { ToolCallView, ViewStatus } from '../../operators/view/view.js';
 import type { Input } from '../../core/input.js';
 import { isBusy } from './busy.js';
 import { injectPageStorage } from './pageStorage.js';
 import type { ConversationStorage } from './pageStorage.js';
 import { perFrame } from './perFrame.js';
-import { injectAgent } from './provideAgent.js';
+import { injectAgent, injectUserKey } from './provideAgent.js';
 
 /** Options of `injectConversation`. */
 export interface InjectConversationOptions extends ConversationOptions {
   /** The agent. Default: the one of `provideAgent`. */
   readonly agent?: ConversationAgent | undefined;
   /**
-   * The name under which the page stores the conversation, or a signal of it, such as an input of the component. The
-   * conversation is then the same after a reload and, with a `remoteAgent`, in all tabs; `saved` is not used. Another
-   * value of the signal shows another conversation. Default: the conversation is not stored.
+   * The name under which the page stores the conversation, or a signal of it, such as an input of the component. With
+   * the `user` of `provideAgent`, each user has a conversation of that name. The conversation is then the same after a
+   * reload and, with a `remoteAgent`, in all tabs; `saved` is not used. Another value of the signal shows another
+   * conversation. Default: the conversation is not stored.
    */
   readonly key?: string | (() => string) | undefined;
   /** Where the conversation is stored under its `key`. Default: `localStorage`. */
@@ -33,6 +45,8 @@ export interface InjectConversationOptions extends ConversationOptions {
 
 /** A conversation as signals, and its commands. */
 export interface InjectedConversation extends Omit<Conversation, 'view' | 'view$'> {
+  /** Removes what is stored under the key, for a logout, and shows an empty conversation. Its run is left. */
+  clear(): void;
   /** The view. What did not change keeps its identity. */
   readonly view: Signal<ConversationView>;
   /** The prompts with their answers, oldest first. */
@@ -45,7 +59,7 @@ export interface InjectedConversation extends Omit<Conversation, 'view' | 'view$
   readonly waiting: Signal<readonly ToolCallView[]>;
   /** The prompts that wait for the end of the run. */
   readonly queued: Signal<readonly Input[]>;
-  /** What the storage has thrown: the conversation continues, and is not stored. Undefined if it works. */
+  /** What the storage has thrown: it has less than the conversation, or nothing. Undefined if it works. */
   readonly storageError: Signal<unknown>;
 }
 
@@ -72,12 +86,23 @@ export interface InjectedConversation extends Omit<Conversation, 'view' | 'view$
  * @throws ConfigurationError `options` if there is no agent. Angular's error NG0203 outside of an injection context.
  */
 export function injectConversation(options: InjectConversationOptions = {}): InjectedConversation {
+  return createInjected(options);
+}
+
+/** `onStored` is called with the key and the value of each change that is to be stored. */
+export function createInjected(
+  options: InjectConversationOptions,
+  onStored: (key: string, saved: SavedConversation) => void = noop,
+): InjectedConversation {
   const { agent = injectAgent(), key, storage: chosen, perFrame: isPerFrame = true, ...settings } = options;
   const isServer = inject(PLATFORM_ID) === 'server';
   const errors = inject(ErrorHandler);
+  const zone = inject(NgZone);
   const store = key === undefined || isServer ? undefined : injectPageStorage(chosen);
-  const currentKey = () => (typeof key === 'function' ? key() : key);
+  const userKey = injectUserKey();
+  const currentKey = () => userKey(typeof key === 'function' ? key() : key);
   const revision = signal(0);
+  const readAgain = () => revision.update((count) => count + 1);
   const current = computed(() => {
     revision();
     const name = currentKey();
@@ -89,7 +114,10 @@ export function injectConversation(options: InjectConversationOptions = {}): Inj
   let subscription = Subscription.EMPTY;
   let isDestroyed = isServer; // a server has no run
 
-  /** Subscribes to the conversation that is shown. An effect does so, or the first command. */
+  /**
+   * Subscribes to the conversation that is shown. An effect does so, or the first command, both outside of the zone:
+   * with zone.js, each read of the network would be a tick of the application.
+   */
   function connect(): Conversation | undefined {
     const { name, chat } = current();
     if (isDestroyed || chat === connected) return connected;
@@ -97,31 +125,32 @@ export function injectConversation(options: InjectConversationOptions = {}): Inj
     connected = chat;
     subscription = chat.view$.pipe(isPerFrame ? perFrame() : identity).subscribe({
       next: (view) => latest.set({ of: chat, view }),
-      error: (thrown: unknown) => errors.handleError(thrown),
+      error: (thrown: unknown) => zone.run(() => errors.handleError(thrown)),
     });
-    if (store?.storage && name !== undefined)
-      subscription.add(persist(chat, store.storage, name).subscribe({ error: store.fail }));
+    if (store?.storage && name !== undefined) {
+      const stored$ = persist(chat, store.storage, name, { onError: store.fail });
+      subscription.add(stored$.subscribe({ next: (saved) => onStored(name, saved), error: store.fail }));
+    }
     return chat;
   }
 
   const command =
     <A extends readonly unknown[]>(act: (chat: Conversation, ...values: A) => void) =>
     (...values: A): void =>
-      untracked(() => {
-        const chat = connect();
-        if (chat && !isDestroyed) act(chat, ...values);
-      });
+      zone.runOutsideAngular(() =>
+        untracked(() => {
+          const chat = connect();
+          if (chat && !isDestroyed) act(chat, ...values);
+        }),
+      );
 
   if (!isServer)
     effect(() => {
       current();
-      untracked(connect);
+      zone.runOutsideAngular(() => untracked(connect));
     });
   // A run of a local agent ends with its tab: what other tabs store must not abort it.
-  if (agent.join)
-    store?.onChange((changed) => {
-      if (changed === null || changed === untracked(currentKey)) revision.update((count) => count + 1);
-    });
+  if (agent.join) store?.onChange((changed) => [null, untracked(currentKey)].includes(changed) && readAgain());
   inject(DestroyRef).onDestroy(() => {
     isDestroyed = true;
     subscription.unsubscribe();
@@ -133,25 +162,36 @@ export function injectConversation(options: InjectConversationOptions = {}): Inj
     return shown?.of === chat ? shown.view : chat.view;
   });
   return {
-    view,
-    exchanges: computed(() => view().exchanges, { equal: isSameList }),
-    status: computed(() => view().status),
-    isBusy: computed(() => isBusy(view().status)),
-    waiting: computed(() => view().waiting, { equal: isSameList }),
-    queued: computed(() => view().queued, { equal: isSameList }),
+    ...signalsOf(view),
     storageError: computed(() => store?.error()),
     send: command((chat, input) => chat.send(input)),
     stop: command((chat) => chat.stop()),
+    reconnect: command((chat) => chat.reconnect()),
     regenerate: command((chat, exchange) => chat.regenerate(exchange)),
     edit: command((chat, exchange, input) => chat.edit(exchange, input)),
     select: command((chat, exchange) => chat.select(exchange)),
     decide: command((chat, callId, decision) => chat.decide(callId, decision)),
     answer: command((chat, callId, result) => chat.answer(callId, result)),
     cancel: command((chat, callId) => chat.cancel(callId)),
+    clear: () =>
+      untracked(() => {
+        subscription.unsubscribe();
+        store?.storage?.removeItem(currentKey() ?? '');
+        readAgain();
+      }),
     save: () => untracked(current).chat.save(),
     saved$: toObservable(current).pipe(switchMap(({ chat }) => chat.saved$)),
   };
 }
+
+const signalsOf = (view: Signal<ConversationView>) => ({
+  view,
+  exchanges: computed(() => view().exchanges, { equal: isSameList }),
+  status: computed(() => view().status),
+  isBusy: computed(() => isBusy(view().status)),
+  waiting: computed(() => view().waiting, { equal: isSameList }),
+  queued: computed(() => view().queued, { equal: isSameList }),
+});
 
 const isSameList = (before: readonly unknown[], after: readonly unknown[]) =>
   before.length === after.length && before.every((value, index) => value === after[index]);

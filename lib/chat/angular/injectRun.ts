@@ -1,4 +1,4 @@
-import { computed, effect, ErrorHandler, inject, PLATFORM_ID, signal, untracked } from '@angular/core';
+import { computed, effect, ErrorHandler, inject, NgZone, PLATFORM_ID, signal, untracked } from '@angular/core';
 import type { Signal } from '@angular/core';
 import { catchError, defer, distinctUntilChanged, identity, map, NEVER, of, startWith, Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
@@ -89,6 +89,7 @@ export function injectRun<O = unknown>(
   const revision = signal(0);
   const stop = new Subject<void>();
   const errors = inject(ErrorHandler);
+  const zone = inject(NgZone);
 
   if (inject(PLATFORM_ID) !== 'server')
     effect((onCleanup) => {
@@ -100,10 +101,13 @@ export function injectRun<O = unknown>(
           return;
         }
         const snapshots = runSnapshots<O>(agent, prompt, stop, context).pipe(isPerFrame ? perFrame() : identity);
-        const subscription = snapshots.subscribe({
-          next: (value) => snapshot.set(value),
-          error: (thrown: unknown) => errors.handleError(thrown),
-        });
+        // With zone.js, each read of the network would be a tick of the application.
+        const subscription = zone.runOutsideAngular(() =>
+          snapshots.subscribe({
+            next: (value) => snapshot.set(value),
+            error: (thrown: unknown) => zone.run(() => errors.handleError(thrown)),
+          }),
+        );
         onCleanup(() => subscription.unsubscribe());
       });
     });
@@ -116,7 +120,7 @@ export function injectRun<O = unknown>(
     error: computed(() => snapshot().error),
     result: computed(() => snapshot().result),
     reload: () => revision.update((count) => count + 1),
-    stop: () => stop.next(),
+    stop: () => zone.runOutsideAngular(() => stop.next()),
   };
 }
 

@@ -3,7 +3,7 @@ import type { Signal } from '@angular/core';
 import { takeUntilDestroyed } from '@angular/core/rxjs-interop';
 import { fromEvent } from 'rxjs';
 
-export type ConversationStorage = Pick<Storage, 'getItem' | 'setItem'>;
+export type ConversationStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 export interface PageStorage {
   /** Undefined on a server, and if the browser forbids it. */
@@ -11,7 +11,7 @@ export interface PageStorage {
   /** What the browser has thrown: it forbids storage, or has no room left. */
   readonly error: Signal<unknown>;
   readonly fail: (thrown: unknown) => void;
-  onChange(changed: (key: string | null) => void): void;
+  onChange(changed: (key: string | null) => unknown): void;
 }
 
 export function injectPageStorage(chosen: ConversationStorage | undefined): PageStorage {

@@ -1,11 +1,24 @@
-import { inject } from '@angular/core';
+import { inject, Injector, runInInjectionContext } from '@angular/core';
 import type { Provider } from '@angular/core';
 import type { ConversationAgent } from '../conversationAgent.js';
 import { ConfigurationError } from '../../core/errors.js';
 
 /** The token of the agent: a class, since `new InjectionToken()` would be a call when the module is loaded. */
 class ProvidedAgent {
-  constructor(readonly agent: ConversationAgent) {}
+  constructor(
+    readonly agent: ConversationAgent,
+    readonly user: (() => string | undefined) | undefined,
+  ) {}
+}
+
+/** Options of `provideAgent`. */
+interface ProvideAgentOptions {
+  /**
+   * Returns the id of the user, of a signal. The keys of what is stored in the browser contain it, so that another user
+   * of the same browser sees nothing of it; without a user, nothing is stored. It may use `inject`. Default: there is
+   * one user.
+   */
+  readonly user?: (() => string | undefined) | undefined;
 }
 
 /**
@@ -18,16 +31,34 @@ class ProvidedAgent {
  *
  * ```ts
  * bootstrapApplication(App, {
- *   providers: [provideAgent(() => remoteAgent('/api/chat', { headers: inject(Session).headers }))],
+ *   providers: [provideAgent(remoteAgent('/api/chat'), { user: () => inject(Session).user() })],
  * });
  * ```
  *
  * @param agent What `remoteAgent` or `createAgent` returns, or a function that returns it.
+ * @param options `user` (default: there is one user).
  * @returns A provider.
  */
-export function provideAgent(agent: ConversationAgent | (() => ConversationAgent)): Provider {
-  const useFactory = () => new ProvidedAgent(typeof agent === 'function' ? agent() : agent);
+export function provideAgent(
+  agent: ConversationAgent | (() => ConversationAgent),
+  { user }: ProvideAgentOptions = {},
+): Provider {
+  const useFactory = () => {
+    const injector = inject(Injector);
+    const userOf = user && (() => runInInjectionContext(injector, user));
+    return new ProvidedAgent(typeof agent === 'function' ? agent() : agent, userOf);
+  };
   return { provide: ProvidedAgent, useFactory };
+}
+
+/** Injects what returns the key of a stored value: undefined if nobody is logged in. */
+export function injectUserKey(): (key: string | undefined) => string | undefined {
+  const user = inject(ProvidedAgent, { optional: true })?.user;
+  return (key) => {
+    if (!user || key === undefined) return key;
+    const id = user();
+    return id === undefined ? undefined : `${id} ${key}`;
+  };
 }
 
 /**

@@ -113,11 +113,14 @@ async function readHistory(shell: Shell, file: string): Promise<string[]> {
 
 /**
  * The model of a chat: `provider:model`, or a provider; default: `RIVULET_MODEL`, then the first provider whose key is
- * set. Another server with the API of the provider needs no key.
+ * set. Another server (`--base-url`, or `OPENAI_BASE_URL` for both APIs of OpenAI) needs no key; most of them have
+ * Chat Completions.
  */
-function openModel(name: string | undefined, baseUrl: string | undefined, env: Shell['env']): Model {
-  const found =
-    name ?? env['RIVULET_MODEL'] ?? providerWithKey(env) ?? (baseUrl === undefined ? undefined : 'openai-chat');
+function openModel(name: string | undefined, optionUrl: string | undefined, env: Shell['env']): Model {
+  const named = name ?? env['RIVULET_MODEL'];
+  const openaiUrl = /^\s*openai(-chat)?\s*([:/]|$)/i.test(named ?? 'openai') ? env['OPENAI_BASE_URL'] : undefined;
+  const baseUrl = optionUrl ?? (openaiUrl === '' ? undefined : openaiUrl);
+  const found = named ?? (baseUrl === undefined ? providerWithKey(env) : 'openai-chat');
   if (found === undefined) throw new UsageError(noModel());
   const provider = registeredProviders().find(({ name: each, aliases }) =>
     [each, ...aliases].includes(found.split(/[:/]/)[0]?.trim().toLowerCase() ?? ''),

@@ -12,7 +12,7 @@ const providers: Readonly<Record<string, string>> = {
   mistral: 'mistral_ai',
   moonshot: 'moonshot_ai',
   moonshotai: 'moonshot_ai',
-  openai: 'openai-chat',
+  'openai-chat': 'openai',
   xai: 'x_ai',
 };
 

@@ -64,8 +64,8 @@ interface TextStream {
   searched: number;
 }
 
-/** The length of the context: longer than the prefixes by which keys are found. */
-const CONTEXT_LENGTH = 8;
+/** The length of the context: longer than the beginnings and names by which keys are found. */
+const CONTEXT_LENGTH = 32;
 
 /** By which part of its open text a stream grows before it is searched again. */
 const SEARCH_PART = 8;

@@ -75,9 +75,8 @@ export function replayEvents(recording: RunRecording, options: ReplayOptions = {
   });
 }
 
-export function runOf({ runs }: RunRecording, options: Pick<ReplayOptions, 'run'>): RecordedRun {
-  const number = options.run ?? 1;
-  const run = runs[number - 1];
+export function runOf({ runs }: RunRecording, { run: number = 1 }: Pick<ReplayOptions, 'run'>): RecordedRun {
+  const run = typeof number === 'number' ? runs[number - 1] : undefined;
   if (run) return withArguments(run);
   throw new ConfigurationError(
     'recording',

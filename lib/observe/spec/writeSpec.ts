@@ -19,6 +19,9 @@ export interface WriteSpecOptions {
   readonly fixture?: string | undefined;
 }
 
+/** Characters by which code looks like other code (https://trojansource.codes). All texts are literals: escapes fit. */
+const hiddenCharacters = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+
 /**
  * Writes a spec that repeats a recorded run in virtual time, and expects its events.
  *
@@ -48,9 +51,11 @@ export function writeSpec(recording: RunRecording, options: WriteSpecOptions = {
   const { run = 1, fixture } = options;
   const recordedRun = runOf(recording, { run });
   requireRepeatable(recordedRun);
-  return fixture === undefined
-    ? marbleSpec(repeatVirtually(recording, run), options)
-    : fixtureSpec(titleOf(recordedRun), fixture, run, options);
+  const spec =
+    fixture === undefined
+      ? marbleSpec(repeatVirtually(recording, run), options)
+      : fixtureSpec(titleOf(recordedRun), fixture, run, options);
+  return spec.replaceAll(hiddenCharacters, (hidden) => `\\u${hidden.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 function fixtureSpec(title: string, fixture: string, run: number, { runner }: WriteSpecOptions): string {

@@ -5,7 +5,7 @@ import { isSameJson } from '../../core/json/equal.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { setField } from '../../core/json/merge.js';
 import { BracketScanner } from '../../core/json/scan.js';
-import type { ProviderData } from '../../core/message.js';
+import type { ProviderData } from '../../core/providerPart.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
 import { checkObject, isBlank, parseToolCallArguments } from './arguments.js';
 

@@ -34,6 +34,8 @@ export class CallRound implements CallObserver, DecisionObserver {
   private readonly queue: ToolCallPart[] = [];
   /** The ids that were cancelled before `begin` was called for them. */
   private readonly cancelled = new Set<string>();
+  /** The calls whose arguments a person has changed. */
+  private readonly edited = new Set<string>();
   private readonly running = new Map<string, RunningCall>();
   private readonly decisions = new Map<string, OpenDecision>();
   private isStarting = false;
@@ -134,8 +136,9 @@ export class CallRound implements CallObserver, DecisionObserver {
   }
 
   /** The call may run, with these arguments. It starts when its decision has ended. */
-  approved(call: ToolCallPart): void {
+  approved(call: ToolCallPart, isEdited: boolean): void {
     this.waiting.delete(call.id);
+    if (isEdited) this.edited.add(call.id);
     this.queue.push(call);
   }
 
@@ -191,7 +194,13 @@ export class CallRound implements CallObserver, DecisionObserver {
       this.emit(unfinishedResult(call, this.nested.has(call.id) ? 'cancelled' : 'not_executed'));
       return;
     }
-    const running = new RunningCall(call, this.settings, this, this.resumed?.nested.get(call.id));
+    const running = new RunningCall(
+      call,
+      this.settings,
+      this,
+      this.resumed?.nested.get(call.id),
+      this.edited.has(call.id),
+    );
     this.running.set(call.id, running);
     running.start();
   }

@@ -33,7 +33,7 @@ interface ApprovedCall {
 export interface DecisionObserver {
   emit(event: ToolWaitingEvent | ToolResultEvent): void;
   /** Called if the call may run, with the approved arguments. */
-  approved(call: ToolCallPart): void;
+  approved(call: ToolCallPart, isEdited: boolean): void;
   /** Called when the decision has ended, and its resources have been released. */
   decisionEnded(id: string): void;
 }
@@ -75,7 +75,7 @@ export class OpenDecision implements Observer<DecisionEvent> {
   }
 
   next(event: DecisionEvent): void {
-    if (event.type === 'approvedCall') this.observer.approved(event.call);
+    if (event.type === 'approvedCall') this.observer.approved(event.call, event.call !== this.call);
     else this.observer.emit(event);
   }
 
@@ -173,6 +173,8 @@ const denial = (reason: string | undefined) =>
   new ToolFailure(
     'denied',
     reason === undefined ? toolErrorTexts.denied : `${toolErrorTexts.denied} Reason: ${reason}`,
+    undefined,
+    reason,
   );
 
 const approvedCall = (call: ToolCallPart, edited: JsonObject | undefined): ApprovedCall => ({

@@ -15,7 +15,7 @@ import type { NestedObserver, NestedSettings } from './nestedRun.js';
 import { createToolContext, ToolExecution } from './toolExecution.js';
 import type { ExecutionObserver } from './toolExecution.js';
 import { cancellation } from './toolCancellation.js';
-import { failedResult, ToolFailure } from './toolFailure.js';
+import { editedArguments, failedResult, ToolFailure } from './toolFailure.js';
 import { validateArguments, validValue } from './validArguments.js';
 
 export interface CallSettings extends NestedSettings {
@@ -50,6 +50,7 @@ export class RunningCall implements ExecutionObserver {
     private readonly settings: CallSettings,
     private readonly observer: CallObserver,
     resumed: ResumedRun | undefined,
+    private readonly isEdited: boolean,
   ) {
     this.nested = new NestedRun(call, settings, this.execution, observer, resumed);
   }
@@ -90,12 +91,13 @@ export class RunningCall implements ExecutionObserver {
 
   result(value: JsonValue): void {
     const { id, name } = this.call;
-    this.observer.emit({ type: 'toolResult', id, name, result: value });
+    this.observer.emit({ type: 'toolResult', id, name, result: value, ...editedArguments(this.call, this.isEdited) });
     this.observer.callEnded(this.call.id);
   }
 
   error(thrown: unknown): void {
-    this.observer.emit(failedResult(this.call, thrown, this.settings.onToolError));
+    const failed = failedResult(this.call, thrown, this.settings.onToolError);
+    this.observer.emit({ ...failed, ...editedArguments(this.call, this.isEdited) });
   }
 
   afterFailure(): void {

@@ -1,33 +1,45 @@
 import { reportUnhandled } from '../../core/createOperator.js';
 import { errorText } from '../../core/errors.js';
 import type { ToolResultEvent } from '../../core/event.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ToolCallPart, ToolErrorCode } from '../../core/message.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 
 /** A failure of a call with a specific code. Any other exception has the code `failed`. */
 export class ToolFailure extends Error {
-  /** `data` is what the tool had done, for readers of the result. */
+  /** `data` is what the tool had done, and `reason` why the call was denied, for readers of the result. */
   constructor(
     readonly code: ToolErrorCode,
     message: string,
     readonly data?: JsonObject,
+    readonly reason?: string,
   ) {
     super(message);
   }
 }
 
+interface FailureFields {
+  readonly code: ToolErrorCode;
+  readonly data?: JsonObject;
+  readonly reason?: string;
+}
+
 /** The code and the data of an error. A tool may throw anything, also a Proxy whose traps throw. */
-function describeFailure(thrown: unknown): { readonly code: ToolErrorCode; readonly data?: JsonObject } {
+function describeFailure(thrown: unknown): FailureFields {
   try {
     if (thrown instanceof TimeoutError && thrown.phase === 'tool') return { code: 'timeout' };
     if (!(thrown instanceof ToolFailure)) return { code: 'failed' };
-    const { code, data } = thrown;
-    return data ? { code, data } : { code };
+    const { code, data, reason } = thrown;
+    return omitUndefined({ code, data, reason });
   } catch {
     return { code: 'failed' };
   }
 }
+
+/** The arguments of a result, if a person has changed them. */
+export const editedArguments = ({ arguments: args }: ToolCallPart, isEdited: boolean) =>
+  isEdited ? { arguments: args } : {};
 
 /** What `onToolError` throws is reported as RxJS reports unhandled errors. */
 export function failedResult(

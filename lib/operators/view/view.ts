@@ -1,4 +1,5 @@
 import type { FinishReason, RetryChunk } from '../../core/chunk.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { modelMessage, readableParts, unfinishedResult } from '../../core/message.js';
 import type {
@@ -93,13 +94,14 @@ export interface ToolCallView {
   /** Empty while the arguments arrive, if the provider sends the id later. */
   readonly id: string;
   readonly name: string;
-  /** The arguments so far; complete unless the status is `receiving`. */
+  /** The arguments so far; complete unless `receiving`. Those of the execution, if a person has changed them. */
   readonly arguments: JsonObject;
   /**
    * `receiving`: the arguments arrive; `pending`: the call has not begun; `waiting`: it waits for a decision or a
-   * result; `running`; `completed`: it has a `result`; `failed`: it has an `error`.
+   * result; `running`; `completed`: it has a `result`; `denied`: a person has denied it, `reason` says why;
+   * `cancelled`: it was not executed, or not to its end; `failed`: it has an `error`.
    */
-  readonly status: 'receiving' | 'pending' | 'waiting' | 'running' | 'completed' | 'failed';
+  readonly status: 'receiving' | 'pending' | 'waiting' | 'running' | 'completed' | 'denied' | 'cancelled' | 'failed';
   /** What the person who decides should see: a preview, or an address to open. Only of a call that waits or waited. */
   readonly details?: JsonObject;
   /** The last progress value. */
@@ -107,6 +109,8 @@ export interface ToolCallView {
   readonly result?: JsonValue;
   readonly error?: string;
   readonly code?: ToolErrorCode;
+  /** What the person who denied the call has said. */
+  readonly reason?: string;
   /**
    * The run of the agent behind the tool (`agentTool`): its answer, with its own calls. Their ids are those that
    * `decide` and `answer` take. A call whose inner calls wait is `waiting` too. Absent for any other tool.
@@ -156,9 +160,17 @@ export function toolCallView({ id, name, arguments: args }: ToolCallPart): ToolC
 
 export function answeredCall(call: ToolCallView, answer: ToolResultPart): ToolCallView {
   const ended = call.nested ? { ...call, nested: endedRun(call.nested, answer) } : call;
-  if (answer.error === undefined) return { ...ended, status: 'completed', result: answer.result };
-  return { ...ended, status: 'failed', error: answer.error, ...(answer.code ? { code: answer.code } : {}) };
+  const { error, code, reason, arguments: args = call.arguments } = answer;
+  if (error === undefined) return { ...ended, arguments: args, status: 'completed', result: answer.result };
+  return { ...ended, arguments: args, status: unansweredStatus(code), error, ...omitUndefined({ code, reason }) };
 }
+
+const unansweredStatus = (code: ToolErrorCode = 'failed'): ToolCallView['status'] => {
+  if (code === 'denied') return code;
+  return code === 'cancelled' || code === 'not_executed' ? 'cancelled' : 'failed';
+};
+
+const endedStatuses: readonly ToolCallView['status'][] = ['completed', 'denied', 'cancelled', 'failed'];
 
 function toPartView(part: Exclude<ReadablePart, ToolResultPart>): PartView {
   if (part.type === 'toolCall') return toolCallView(part);
@@ -198,6 +210,14 @@ export const changeCall = (view: View, id: string, change: (call: ToolCallView) 
       : call;
   });
 
+/** The view of a run that is sent or joined again: without the end that it had. */
+export function sendingView({ error: _, ...view }: View): View {
+  const last = view.messages.at(-1);
+  if (!last?.ended) return { ...view, status: 'sending' };
+  const { ended: __, ...message } = last;
+  return { ...replaceLast(view, message), status: 'sending' };
+}
+
 /** The view of a waiting run whose page was left while it executed calls. */
 export const waitAgain = (view: View): View => ({
   ...mapCalls(view, (call) => (call.status === 'running' ? { ...call, status: 'waiting' } : call)),
@@ -205,7 +225,8 @@ export const waitAgain = (view: View): View => ({
 });
 
 /** The view of a waiting run that is not continued: the user stopped it, or sent another prompt. */
-export const cancelView = (view: View): View => endAnswer({ ...cancelCalls(view), status: 'stopped' }, 'stopped');
+export const cancelView = (view: View): View =>
+  endAnswer({ ...cancelCalls(withoutNotices(view)), status: 'stopped' }, 'stopped');
 
 /** The view of a run that failed. What is shown stays, and its calls are cancelled. */
 export const failView = (view: View, error: JsonObject = interruption): View =>
@@ -232,9 +253,7 @@ const interruption: JsonObject = {
 
 const cancelCalls = (view: View): View =>
   mapCalls(withoutIncompleteCalls(view), (call) =>
-    call.status === 'completed' || call.status === 'failed'
-      ? call
-      : answeredCall(call, unfinishedResult(call, 'cancelled')),
+    endedStatuses.includes(call.status) ? call : answeredCall(call, unfinishedResult(call, 'cancelled')),
   );
 
 function endedRun(view: View, { error, code }: ToolResultPart): View {

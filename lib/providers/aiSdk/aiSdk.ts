@@ -1,7 +1,6 @@
 import { defer, identity } from 'rxjs';
 import { requireCapabilities } from '../../core/capabilities.js';
 import { ConfigurationError } from '../../core/errors.js';
-import { repairHistory } from '../../core/history.js';
 import type { Chunk } from '../../core/chunk.js';
 import type { Capabilities, Model } from '../../core/model.js';
 import { idleTimeout } from '../../protocol/idleTimeout.js';
@@ -12,12 +11,11 @@ import type { RetryOptions } from '../../protocol/retryRequest.js';
 import { capabilityTable } from '../shared/capabilityTable.js';
 import { conversationTexts } from '../shared/conversationTexts.js';
 import { decodeParts } from './decode.js';
-import { encodeCall } from './encode.js';
+import { createPromptEncoder, encodeCall } from './encode.js';
 import { pickStrings } from './errors.js';
 import { openStream } from './openStream.js';
 import type { SdkModel, SdkPart } from './openStream.js';
-import { mapCallNames } from '../shared/callNames.js';
-import { normalizeFiles } from '../shared/normalizeFiles.js';
+import { createSendable } from '../shared/sendable.js';
 
 /**
  * The members of an AI SDK language model that `fromAiSdk` uses. Every `LanguageModelV4` and `LanguageModelV3` of
@@ -94,14 +92,16 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
   const { headers = {}, capabilities = {} } = options;
   const description = { provider: options.provider ?? model.provider, name: modelId, capabilities };
   const { provider } = description;
+  const toSendable = createSendable();
+  const encodePrompt = createPromptEncoder(provider, version);
   return {
     ...description,
     stream: (request) =>
       defer(() => {
         requireCapabilities(description, request, capabilityTable);
         const call = encodeCall(
-          { ...request, messages: mapCallNames(normalizeFiles(repairHistory(request.messages)), request.tools) },
-          { provider, version, headers },
+          { ...request, messages: toSendable(request.messages, request.tools) },
+          { version, headers, encodePrompt },
         );
         return openStream(provider, model as SdkModel, call).pipe(
           idleTimeout(options.timeout, beginsResponse),

@@ -1,6 +1,6 @@
 import type { ToolCallFragment } from '../../core/chunk.js';
 import { tryParseJson } from '../../core/json/json.js';
-import type { ProviderData } from '../../core/message.js';
+import type { ProviderData } from '../../core/providerPart.js';
 import type { SdkPartOf } from './openStream.js';
 
 export interface CallDecoder {

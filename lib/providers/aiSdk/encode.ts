@@ -7,35 +7,43 @@ import type {
   LanguageModelV4ToolChoice,
 } from '@ai-sdk/provider';
 import { ConfigurationError } from '../../core/errors.js';
+import { growingList } from '../../core/growing.js';
 import { omitUndefined } from '../../core/json/json.js';
+import type { Message } from '../../core/message.js';
 import type { ModelRequest, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
-import { encodeMessages } from './messages.js';
+import { encodeMessage } from './messages.js';
 import type { SdkCall } from './openStream.js';
 import { optionsField } from './providerData.js';
 
 export interface CallTarget {
-  /** The key of the model's provider data in the messages. */
-  readonly provider: string;
   readonly version: 'v4' | 'v3';
   readonly headers: Readonly<Record<string, string>>;
+  readonly encodePrompt: PromptEncoder;
+}
+
+type PromptEncoder = (messages: readonly Message[]) => readonly (LanguageModelV4Message | LanguageModelV3Message)[];
+
+/** Created once for a model. `provider` is the key of the model's provider data in the messages. */
+export function createPromptEncoder(provider: string, version: CallTarget['version']): PromptEncoder {
+  if (version === 'v4') return growingList((message) => encodeMessage(message, provider));
+  return growingList((message) => encodeMessage(message, provider).map(toV3Message));
 }
 
 /**
  * Encodes a request as the options of a call of the AI SDK (`LanguageModelV4CallOptions`,
  * `LanguageModelV3CallOptions`). The model's defaults apply to settings that the request omits.
  */
-export function encodeCall(request: ModelRequest, { provider, version, headers }: CallTarget): SdkCall {
+export function encodeCall(request: ModelRequest, { version, headers, encodePrompt }: CallTarget): SdkCall {
   if (request.parallelToolCalls === false)
     throw noFieldError(
       'parallelToolCalls',
       "the provider's own field in providerOptions: { openai: { parallelToolCalls: false } }",
     );
   const options = { ...encodeTools(request), ...encodeSettings(request), ...encodeTransport(request, headers) };
-  const prompt = encodeMessages(request.messages, provider);
   const reasoning = encodeThinking(request.thinking, version);
-  if (version === 'v3') return { ...options, prompt: prompt.map(toV3Message) };
-  return { ...options, prompt, ...(reasoning === undefined ? {} : { reasoning }) };
+  const prompt = encodePrompt(request.messages);
+  return { ...options, prompt, ...(reasoning === undefined ? {} : { reasoning }) } as SdkCall;
 }
 
 type CallOptions = Omit<LanguageModelV4CallOptions, 'prompt' | 'reasoning'>;

@@ -17,17 +17,15 @@ type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['
  * Tool results become a message with the role `tool`, before the other parts of the same message. What only the AI
  * SDK's prompt has (reasoning, calls that the provider ran) are provider parts.
  */
-export function encodeMessages(messages: readonly Message[], provider: string): LanguageModelV4Message[] {
-  return messages.flatMap((message) => {
-    switch (message.role) {
-      case 'system':
-        return encodeSystem(message);
-      case 'model':
-        return encodeAssistant(message, provider);
-      default:
-        return encodeUser(message, provider);
-    }
-  });
+export function encodeMessage(message: Message, provider: string): readonly LanguageModelV4Message[] {
+  switch (message.role) {
+    case 'system':
+      return encodeSystem(message);
+    case 'model':
+      return encodeAssistant(message, provider);
+    default:
+      return encodeUser(message, provider);
+  }
 }
 
 /** The system prompt is one text, so the options of its parts become options of the message. */

@@ -2,7 +2,7 @@ import type { LanguageModelV4Message, SharedV4ProviderOptions } from '@ai-sdk/pr
 import { isJsonObject, isRecord, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
-import type { ProviderData, ProviderPart } from '../../core/message.js';
+import type { ProviderData, ProviderPart } from '../../core/providerPart.js';
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 

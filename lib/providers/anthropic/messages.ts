@@ -1,23 +1,19 @@
+import { growing } from '../../core/growing.js';
 import { omit, omitUndefined, isJsonObject, asArray, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { createCallIdMapper, isValidCallId } from '../shared/callIds.js';
-import { memoizePerMessage } from '../../protocol/encodeOnce.js';
+import { anthropicCallId } from '../shared/callIds.js';
+import { encodeConversation } from '../../protocol/encodeOnce.js';
+import { encodeSystemMessages } from '../shared/encode.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 import { encodeFile, isSupported } from './files.js';
 import { isThinkingBlock } from './models.js';
-import { removeRefusedBlocks } from './repair.js';
+import { mayHaveRefusedBlocks, removeRefusedBlocks } from './repair.js';
 import type { WireMessage } from './repair.js';
 
 const provider = 'anthropic';
-
-interface Conversation {
-  readonly toValidId: (id: string) => string;
-  /** The toolsets of calls of client toolsets, by the id of the call. */
-  readonly toolsets: ReadonlyMap<string, JsonValue>;
-}
 
 /**
  * Encodes a conversation as a system prompt and messages of content blocks. Blank texts are omitted, because the API
@@ -28,43 +24,30 @@ export function encodeMessages(messages: readonly Message[]): {
   readonly system: JsonValue | undefined;
   readonly messages: readonly JsonObject[];
 } {
-  const encode = messages.every(isSelfContained) ? encodeSelfContained : createMessageEncoder(messages);
-  const encoded: WireMessage[] = [];
-  for (const message of messages) encoded.push(...encode(message));
-  return { system: encodeSystem(messages), messages: trimLastMessage(repairMessages(encoded)) };
+  const encoded = encodeAll(messages);
+  const repaired = areAcceptable(encoded) ? encoded : repairMessages(encoded);
+  return { system: encodeSystem(messages), messages: trimLastMessage(repaired) };
 }
 
-function createMessageEncoder(messages: readonly Message[]): (message: Message) => readonly WireMessage[] {
-  const conversation = { toValidId: createCallIdMapper(messages), toolsets: findToolsets(messages) };
-  return (message) => encodeMessage(message, conversation);
-}
+const encodeAll = /* @__PURE__ */ encodeConversation(encodeMessage);
 
-/** Encodes a message once in its lifetime, in a conversation whose messages are all self-contained. */
-const encodeSelfContained = /* @__PURE__ */ memoizePerMessage((message) =>
-  encodeMessage(message, { toValidId: (id) => id, toolsets: new Map() }),
+/** Whether no message has to be merged, and none has blocks that may have to be removed. */
+const areAcceptable = /* @__PURE__ */ growing<WireMessage, boolean>(
+  true,
+  (acceptable, message, previous) => acceptable && message.role !== previous?.role && !mayHaveRefusedBlocks(message),
 );
 
-/**
- * Whether the encoding of a message depends on no other message: the ids of its calls are valid, and none is of a
- * toolset.
- */
-function isSelfContained({ role, parts }: Message): boolean {
-  if (role !== 'model') return true;
-  return parts.every((part) => part.type !== 'toolCall' || (isValidCallId(part.id) && toolsetName(part) === undefined));
-}
-
-function encodeSystem(messages: readonly Message[]): JsonValue | undefined {
-  const blocks = messages
-    .filter(({ role }) => role === 'system')
-    .flatMap((message) => withOptions(message.parts.flatMap(encodeText), message));
+const encodeSystem = /* @__PURE__ */ encodeSystemMessages((system): JsonValue | undefined => {
+  const blocks = system.flatMap((message) => withOptions(message.parts.flatMap(encodeText), message));
   if (blocks.some((block) => Object.keys(omit(block, 'type', 'text')).length > 0)) return blocks;
   return nonEmptyString(blocks.map(({ text }) => nonEmptyString(text)).join('\n\n'));
-}
+});
 
-function encodeMessage(message: Message, conversation: Conversation): readonly WireMessage[] {
+function encodeMessage(message: Message, answered: Message | undefined): readonly WireMessage[] {
   const { role, parts } = message;
   if (role === 'system') return [];
-  const blocks = role === 'user' ? encodeUserParts(parts, conversation) : encodeModelParts(parts, conversation);
+  const blocks =
+    role === 'user' ? encodeUserParts(parts, answered ? toolCallsOf(answered) : []) : encodeModelParts(parts);
   const content = withOptions(blocks, message);
   return content.length === 0 ? [] : [{ role: role === 'user' ? 'user' : 'assistant', content }];
 }
@@ -97,8 +80,8 @@ function mergeAdjacent(messages: readonly WireMessage[]): readonly WireMessage[]
  * Encodes a user message. Tool results come first: the API requires them directly after the calls, before any text
  * ("Handle tool calls").
  */
-function encodeUserParts(parts: readonly Part[], conversation: Conversation): readonly JsonObject[] {
-  const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, conversation));
+function encodeUserParts(parts: readonly Part[], calls: readonly ToolCallPart[]): readonly JsonObject[] {
+  const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, calls));
   const content = parts.flatMap((part) => {
     if (part.type === 'text') return encodeText(part);
     return part.type === 'file' ? [encodeFile(part)] : [];
@@ -113,12 +96,13 @@ const encodeText = (part: Part): readonly JsonObject[] =>
  * Encodes a tool result. A blank error message is replaced by a text: the API rejects it ("content cannot be empty if
  * `is_error` is true"). A result of a member of a toolset names the toolset (`ToolResultBlockParam` of the SDK 1.12).
  */
-function encodeResult(part: ToolResultPart, { toValidId, toolsets }: Conversation): JsonObject {
+function encodeResult(part: ToolResultPart, calls: readonly ToolCallPart[]): JsonObject {
   const { id, error } = part;
+  const call = calls.find((candidate) => candidate.id === id);
   const block = omitUndefined({
     type: 'tool_result',
-    tool_use_id: toValidId(id),
-    toolset_name: toolsets.get(id),
+    tool_use_id: anthropicCallId(id),
+    toolset_name: call && toolsetName(call),
   });
   if (error !== undefined)
     return { ...block, content: error.trim() === '' ? 'The tool failed.' : error, is_error: true };
@@ -142,7 +126,7 @@ function encodeResultContent(part: ToolResultPart): string | readonly JsonObject
  * block, or the end of a text with its citations. A block that contains the text before it replaces that text. Sources
  * and files created by the model are not sent back.
  */
-function encodeModelParts(parts: readonly Part[], { toValidId }: Conversation): readonly JsonObject[] {
+function encodeModelParts(parts: readonly Part[]): readonly JsonObject[] {
   const blocks: JsonObject[] = [];
   let text = '';
   let owner: Pick<TextPart, 'providerOptions'> | undefined; // the options of the text
@@ -155,7 +139,7 @@ function encodeModelParts(parts: readonly Part[], { toValidId }: Conversation): 
   for (const part of parts) {
     if (part.type === 'toolCall') {
       endText();
-      blocks.push(encodeCall(part, toValidId));
+      blocks.push(encodeCall(part));
     } else if (part.type === 'text') {
       if (owner) endText();
       text += part.text;
@@ -182,24 +166,12 @@ const encodeCitations = (citations: JsonValue): readonly JsonObject[] =>
 
 const textBlock = (text: string): readonly JsonObject[] => (text.trim() === '' ? [] : [{ type: 'text', text }]);
 
-function encodeCall(
-  { id, name, arguments: input, providerData }: ToolCallPart,
-  toValidId: Conversation['toValidId'],
-): JsonObject {
-  return { type: 'tool_use', id: toValidId(id), name, input, ...objectOrEmpty(providerData?.[provider]) };
+function encodeCall({ id, name, arguments: input, providerData }: ToolCallPart): JsonObject {
+  return { type: 'tool_use', id: anthropicCallId(id), name, input, ...objectOrEmpty(providerData?.[provider]) };
 }
 
 const toolsetName = ({ providerData }: ToolCallPart): JsonValue | undefined =>
   objectOrEmpty(providerData?.[provider])['toolset_name'];
-
-function findToolsets(messages: readonly Message[]): ReadonlyMap<string, JsonValue> {
-  const toolsets = new Map<string, JsonValue>();
-  for (const call of messages.flatMap(toolCallsOf)) {
-    const toolset = toolsetName(call);
-    if (toolset !== undefined) toolsets.set(call.id, toolset);
-  }
-  return toolsets;
-}
 
 /**
  * Trims the end of the last message if it is a model message: the API rejects trailing whitespace there ("cannot end

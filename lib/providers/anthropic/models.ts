@@ -7,13 +7,7 @@ import { lookUpEffort } from '../shared/thinkingEffort.js';
 interface Family {
   /** The maximum length of a response in tokens, including thinking. */
   readonly maxTokens: number;
-  /**
-   * How thinking is requested:
-   *
-   * - `none`: the model does not think;
-   * - `budget`: with a maximum number of tokens;
-   * - `adaptive`: the model decides how long to think, guided by an effort.
-   */
+  /** `budget`: with a maximum number of tokens; `adaptive`: the model decides how long, guided by an effort. */
   readonly thinking: 'none' | 'budget' | 'adaptive';
   /** The type of `thinking` that switches it off as far as possible. Default: `disabled`. */
   readonly noThinking?: 'between_tools' | 'impossible';
@@ -34,13 +28,8 @@ const allEfforts = { minimal: 'low', low: 'low', medium: 'medium', high: 'high',
 const effortsWithoutXhigh = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', max: 'max' } as const;
 
 /**
- * Patterns of model names, with the family of each; the first match is used. A name may have a prefix or contain dots
- * (`anthropic/claude-sonnet-4.5` at gateways, `anthropic.claude-opus-4-6-v1` at Bedrock). Sources at
- * platform.claude.com: "Models overview" (limits; the pages disagree about the 4.6 family, so the lower limit is used
- * for Sonnet), "Adaptive thinking" (which models accept a budget, and for which models thinking cannot be switched
- * off), "Effort" (`xhigh` since Opus 4.7), "Structured outputs" (supported since Opus 4.1 and the 4.5 family), and the
- * migration guides to Opus 4.7 and Fable 5 (sampling), Opus 5.5, Sonnet 5.5 and Haiku 5.5 (forced tools, sampling,
- * `between_tools`).
+ * The first match is used. Gateways add a prefix or write dots. Sources at platform.claude.com: "Models overview" (the
+ * lower limit where pages disagree), "Adaptive thinking", "Effort", "Structured outputs", the guides to migration.
  */
 const families: readonly (readonly [RegExp, Family])[] = [
   [/claude-(3-(opus|sonnet|haiku)|2|instant)/, { maxTokens: 4096, thinking: 'none', typedOutput: false }],

@@ -9,13 +9,8 @@ export interface WireMessage extends JsonObject {
 }
 
 /**
- * Removes the blocks that the API refuses although it sent them: a run that was stopped or cut leaves them, and so does
- * a history that was shortened. Each would make all later requests of the conversation fail.
- *
- * - A call of a tool that Anthropic runs whose result never came (platform.claude.com, "Handling stop reasons"). It
- *   stays while the model's turn is open, because the API then runs the tool: nothing but tool results follows it.
- * - A result of such a tool without its call.
- * - Thinking at the end of a message ("The final block in an assistant message cannot be `thinking`").
+ * Each of these blocks, which stopped runs and shortened histories leave, would make all later requests fail: a call or
+ * a result of Anthropic's tools without the other one, and thinking at the end of a message.
  */
 export function removeRefusedBlocks(messages: readonly WireMessage[]): readonly WireMessage[] {
   const unpaired = findUnpaired(messages);
@@ -29,12 +24,15 @@ export function removeRefusedBlocks(messages: readonly WireMessage[]): readonly 
   });
 }
 
+export const mayHaveRefusedBlocks = (message: WireMessage): boolean =>
+  endsWithThinking(message) || message.content.some(({ type }) => isServerCall(type) || isServerResult(type));
+
 const endsWithThinking = ({ role, content }: WireMessage): boolean =>
   role !== 'user' && isThinkingBlock(content.at(-1)?.['type']);
 
 /**
- * Finds the calls without a result and the results without a call, of tools that Anthropic runs. The result of a call
- * may be in a later message of the same turn: the response after the client's results starts with it.
+ * The result of a call of Anthropic's tools may be in a later message of the same turn: the response after the client's
+ * results starts with it. Until the turn ends, a call may stay open ("Handling stop reasons").
  */
 function findUnpaired(messages: readonly WireMessage[]): ReadonlySet<JsonObject> {
   const unpaired = new Set<JsonObject>();

@@ -37,8 +37,11 @@ function readSegment(part: unknown): TextSegment {
       return { kind: 'refusal', text: readText(part['refusal']) };
     case 'thinking':
     case 'reasoning':
-      // The text is in a field with the name of the type, or in `text`.
-      return { kind: 'thinking', text: readText(part['thinking']) || readText(part['reasoning']) || readText(part) };
+      // The text is in a field with the name of the type, in `summary` (Databricks), or in `text`.
+      return {
+        kind: 'thinking',
+        text: readText(part['thinking']) || readText(part['reasoning']) || readText(part['summary']) || readText(part),
+      };
     default:
       return { kind: 'text', text: readText(part) };
   }
@@ -48,7 +51,7 @@ function readSegment(part: unknown): TextSegment {
  * The fields in which servers send reasoning: DeepSeek, vLLM and SGLang use the first field; Groq, Ollama and
  * OpenRouter use the second; GitHub Copilot uses the third.
  */
-const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
+export const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
 
 /**
  * Reads the reasoning of a delta from the first field that is not empty: some gateways send the same text in two

@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';
-import { firstChoice } from '../shared/firstChoice.js';
+import { firstChoices } from '../shared/firstChoice.js';
 import { unknownCallReason } from '../shared/unknownChunk.js';
 import { DeltaDecoder } from './delta.js';
 import type { Dialect } from './dialect.js';
@@ -38,9 +38,11 @@ class ChatCompletionsDecoder implements Decoder {
   next(frame: JsonObject, event?: string): void {
     const { emitter, deltas } = this;
     if (!emitter.hasEmitted) addMetadata(emitter, frame);
-    const choice = firstChoice(frame['choices']);
-    if (choice) this.readChoice(choice);
-    else deltas.addUnknown(frame);
+    const choices = firstChoices(frame['choices']);
+    const [choice] = choices;
+    for (const each of choices) this.readChoice(each);
+    if (!choice) deltas.addUnknown(frame);
+    else this.dialect.otherContent?.addMeasures(frame, deltas);
     const error = readError(this.dialect, frame, event, choice);
     if (error) throw error;
     this.dialect.otherContent?.readFrameSources(frame).forEach((source) => deltas.emitSource(source));
@@ -67,6 +69,7 @@ class ChatCompletionsDecoder implements Decoder {
     if (isJsonObject(message)) this.deltas.message(message);
     // The older Completions API sends `text`.
     else if (typeof text === 'string' && !isJsonObject(delta)) this.deltas.delta({ content: text });
+    if (choice['logprobs']) this.deltas.addLogprobs(choice['logprobs']);
     const rawReason = readRawReason(choice);
     if (rawReason !== undefined) this.emitter.setFinishReason(toFinishReason(rawReason), rawReason);
   }

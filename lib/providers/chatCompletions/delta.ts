@@ -1,6 +1,6 @@
 import type { Chunk } from '../../core/chunk.js';
 import { isJsonObject } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
@@ -84,6 +84,15 @@ export class DeltaDecoder {
 
   addUnknown(frame: JsonObject): void {
     this.unknown.addFrame(frame);
+  }
+
+  emitProgress(fields: JsonObject): void {
+    this.addUnknown(fields);
+    this.out.emit({ type: 'metadata', metadata: { [this.dialect.provider]: { frame: fields } } });
+  }
+
+  addLogprobs(logprobs: JsonValue): void {
+    this.unknown.addLogprobs(logprobs);
   }
 
   emitSource(source: SourcePart): void {

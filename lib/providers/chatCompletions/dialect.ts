@@ -19,6 +19,13 @@ export interface ReplayCollector {
   end(hasCalls: boolean): void;
 }
 
+export interface MeasureReceiver {
+  /** Adds fields to the metadata at the end of the response. */
+  addUnknown(frame: JsonObject): void;
+  /** Emits them at once, too. */
+  emitProgress(fields: JsonObject): void;
+}
+
 /** Reads response content that OpenAI's API does not have. */
 export interface OtherContent {
   readFiles(delta: JsonObject): readonly FilePart[];
@@ -26,6 +33,8 @@ export interface OtherContent {
   readFrameSources(frame: JsonObject): readonly SourcePart[];
   readReasoningDetails(delta: JsonObject): string;
   readCost(frame: JsonObject): number | undefined;
+  /** Reports what a frame with a choice says about the progress and the speed of the server. */
+  addMeasures(frame: JsonObject, report: MeasureReceiver): void;
   /** Reads the failure of a frame, if it is not in the field `error`. */
   readFailure(frame: JsonObject): JsonObject | undefined;
 }
@@ -57,6 +66,12 @@ export interface Dialect {
    * documents it (`ChatCompletionToolMessageParam`). OpenRouter accepts all files (`ToolResponseMessage` in its SDK).
    */
   readonly resultFiles?: boolean;
+  /**
+   * Whether the roles have to alternate, as the templates of Mistral's and Gemma's models require it ("roles must
+   * alternate user/assistant"): messages of one role are joined, and an answer is added between results and a user's
+   * message. Default: false.
+   */
+  readonly alternateRoles?: boolean;
   /** Encodes the setting `thinking` as fields of the body. Default: `reasoning_effort`. */
   readonly thinking?: (thinking: Thinking) => JsonObject;
   /** Encodes a file as a content part. Default, and if it returns undefined: the encoding that the API documents. */
@@ -76,7 +91,7 @@ export interface Dialect {
   /** Reads content that OpenAI's API does not have. Default: it is ignored. */
   readonly otherContent?: OtherContent;
   /** What the server expects back. Default: nothing, as with OpenAI. */
-  readonly replay?: Replay;
+  readonly replay?: Replay | undefined;
   /** The messages of a context that is too long, in addition to OpenAI's. Default: none. */
   readonly contextLengthPatterns?: readonly RegExp[];
 }

@@ -1,9 +1,9 @@
-import { isJsonObject, omitUndefined } from '../../core/json/json.js';
+import { asArray, isJsonObject, isRecord, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { ModelRequest, Thinking, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
-import { memoizePerMessage, memoizePerTool } from '../../protocol/encodeOnce.js';
+import { encodeConversation, memoizePerTool } from '../../protocol/encodeOnce.js';
 import { mergeJson } from '../../protocol/request.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { unsupportedBudgetError } from '../shared/thinkingEffort.js';
@@ -24,7 +24,7 @@ export function encodeChatCompletions(
   const { maxTokens = 'max_tokens', streamUsage = true, path = '/chat/completions' } = dialect;
   const body = omitUndefined({
     model,
-    messages: encodeMessages(request.messages, encoders.message),
+    messages: alternate(encoders.messages(request.messages), dialect),
     ...encodeTools(request, encoders.tool),
     response_format: request.output && { type: 'json_schema', json_schema: encodeSchema(request.output) },
     temperature: request.temperature,
@@ -36,25 +36,57 @@ export function encodeChatCompletions(
     stream: true,
     stream_options: streamUsage ? { include_usage: true } : undefined,
   });
-  return { path, body: dialect.body?.(body, request) ?? body };
+  const sent: JsonObject = dialect.body?.(body, request) ?? body;
+  if (!isJsonObject(sent['tool_choice'])) return { path, body: sent };
+  return { path, body: sent, fallback: (error) => withoutNamedChoice(path, sent, error) };
+}
+
+/** A server that takes no object as `tool_choice` (llama.cpp) gets the named tool alone, as a required one. */
+function withoutNamedChoice(path: string, body: JsonObject, error: unknown): WireRequest | undefined {
+  const { tools, tool_choice: choice } = body;
+  const name = objectOrEmpty(objectOrEmpty(choice)['function'])['name'];
+  const { status, message } = isRecord(error) ? error : {};
+  if (typeof name !== 'string' || ![400, 422, 500].includes(status as number)) return undefined;
+  if (!/tool_choice|must be string/i.test(String(message))) return undefined;
+  const named = asArray(tools).filter((tool) => objectOrEmpty(objectOrEmpty(tool)['function'])['name'] === name);
+  return { path, body: { ...body, tools: named as readonly JsonObject[], tool_choice: 'required' } };
+}
+
+/** Results and calls do not count for the templates, so a user's message after results follows the one before them. */
+function alternate(messages: readonly JsonObject[], { alternateRoles }: Dialect): readonly JsonObject[] {
+  if (!alternateRoles) return messages;
+  const alternating: JsonObject[] = [];
+  for (const message of messages) {
+    const last = alternating.at(-1);
+    if (last && last['role'] === message['role'] && message['role'] !== 'tool' && !last['tool_calls'])
+      alternating.splice(-1, 1, joinMessages(last, message));
+    else if (last?.['role'] === 'tool' && message['role'] === 'user')
+      alternating.push({ role: 'assistant', content: 'OK' }, message);
+    else alternating.push(message);
+  }
+  return alternating;
+}
+
+function joinMessages(first: JsonObject, second: JsonObject): JsonObject {
+  const contents = [first['content'], second['content']].filter((content) => content !== null && content !== '');
+  const isText = contents.every((content) => typeof content === 'string');
+  const parts = contents.flatMap((content) =>
+    typeof content === 'string' ? { type: 'text', text: content } : asArray(content),
+  );
+  const content = isText ? contents.join('\n\n') : (parts as readonly JsonObject[]);
+  return { ...first, ...second, content: contents.length === 0 ? null : content };
 }
 
 interface Encoders {
-  readonly message: (message: Message) => readonly JsonObject[];
+  readonly messages: (messages: readonly Message[]) => readonly JsonObject[];
   readonly tool: (tool: ToolDefinition) => JsonObject;
 }
 
 export function createEncoders(dialect: Dialect): Encoders {
   return {
-    message: memoizePerMessage((message) => encodeMessage(message, dialect)),
+    messages: encodeConversation((message) => encodeMessage(message, dialect)),
     tool: memoizePerTool((tool) => encodeTool(tool, dialect.provider)),
   };
-}
-
-function encodeMessages(messages: readonly Message[], encode: Encoders['message']): readonly JsonObject[] {
-  const encoded: JsonObject[] = [];
-  for (const message of messages) encoded.push(...encode(message));
-  return encoded;
 }
 
 /** Without tools, the API rejects an empty `tools` array, `tool_choice` and `parallel_tool_calls`. */

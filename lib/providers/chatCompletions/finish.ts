@@ -11,6 +11,7 @@ import {
   errorTextFields,
   inParentheses,
   isTransient,
+  primaryCode,
 } from '../../protocol/errorDetails.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 import type { Dialect } from './dialect.js';
@@ -27,6 +28,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['insufficient_system_resource', 'error'], // DeepSeek
   ['sensitive', 'contentFilter'], // Z.ai
   ['network_error', 'error'], // Z.ai
+  ['abort', 'error'], // vLLM, when the request was aborted
 ] as const);
 
 export const toFinishReason = (rawReason: string): FinishReason =>
@@ -128,8 +130,9 @@ export function readError(
   const outer = errorDetails(frame);
   const codes = [...inner.codes, ...outer.codes];
   const message = inner.message ?? outer.message ?? JSON.stringify(reported).slice(0, MAX_QUOTE);
-  const text = `${provider} reported an error in its stream: ${message}${inParentheses(codes[0])}`;
-  const details = { provider, providerCode: codes[0], data: frame };
+  const providerCode = primaryCode(codes);
+  const text = `${provider} reported an error in its stream: ${message}${inParentheses(providerCode)}`;
+  const details = { provider, providerCode, data: frame };
   return (
     contextLengthError(`${text}.`, { message, codes }, details, contextLengthPatterns) ??
     new ProviderError(provider, text, { ...details, retryable: isTransient({ message, codes }, frame) })

@@ -111,15 +111,7 @@ function encodeCustomCall({ name, arguments: args }: ToolCallPart, id: string): 
 
 const unchanged = (id: string): string => id;
 
-/**
- * Encodes a file as a content part:
- *
- * - An image becomes `image_url`, with its URL or its bytes.
- * - WAV and MP3 audio becomes `input_audio`.
- * - A text file becomes text, since the API does not accept text files (OpenAI's guide to file inputs: read the file
- *   and send its contents as a text part).
- * - Any other file, usually a PDF, becomes `file`.
- */
+/** The API accepts no text files: OpenAI's guide to file inputs says to send their contents as text. */
 function encodeFile(part: FilePart, dialect: Dialect): JsonObject {
   const file = inlineDataUrl(part);
   const encoded = dialect.file?.(file);

@@ -2,7 +2,7 @@ import { asArray, contentParts, finiteNumber, isRecord, nonEmptyString, objectOr
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { parseDataUrl } from '../shared/files.js';
-import type { OtherContent } from './dialect.js';
+import type { MeasureReceiver, OtherContent } from './dialect.js';
 import { toSource } from './sources.js';
 
 export const otherContent: OtherContent = {
@@ -11,6 +11,7 @@ export const otherContent: OtherContent = {
   readFrameSources,
   readReasoningDetails,
   readCost,
+  addMeasures,
   readFailure,
 };
 
@@ -106,6 +107,12 @@ function readReasoningDetails(delta: JsonObject): string {
 
 function readCost(frame: JsonObject): number | undefined {
   return finiteNumber(objectOrEmpty(frame['usage'])['cost']);
+}
+
+/** llama.cpp sends `timings` of each token, and the `prompt_progress` before the first one, beside an empty delta. */
+function addMeasures({ timings, prompt_progress }: JsonObject, report: MeasureReceiver): void {
+  if (timings !== undefined) report.addUnknown({ timings });
+  if (prompt_progress !== undefined) report.emitProgress({ prompt_progress });
 }
 
 /** MiniMax ends every response with `base_resp: { status_code, status_msg }`, where 0 is success. */

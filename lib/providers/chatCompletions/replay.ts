@@ -8,24 +8,22 @@ import {
 } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { mergeJson } from '../../core/json/merge.js';
-import { messageText, providerDataOf } from '../../core/message.js';
+import { messageText } from '../../core/message.js';
+import { providerDataOf } from '../../core/providerPart.js';
 import type { Message } from '../../core/message.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
-import { readText } from './content.js';
+import { readText, reasoningFields } from './content.js';
 import type { Replay, ReplayCollector } from './dialect.js';
 
 /**
- * Collects the fields of one response that must be sent back, unchanged, in the history of the next request:
- *
- * - `reasoning_content` with tool calls: DeepSeek and Moonshot reject the request with the tool results if this field
- *   is missing (400, "Missing reasoning_content field"). Without calls they do not use it, so it is not stored.
- * - `reasoning_details`: OpenRouter's signed or encrypted reasoning ("Preserving reasoning": the sequence must match
- *   what the model produced).
- * - `annotations` of type `file`: the documents that OpenRouter has parsed. Without this field, it parses them again
- *   and charges for it ("PDF inputs").
+ * DeepSeek and Moonshot reject results without the `reasoning_content` of their calls (400); servers with open weights
+ * expect `reasoning` (vLLM 0.16 and later, Ollama) or `reasoning_text` in the same way. OpenRouter: "Preserving
+ * reasoning", and "PDF inputs": without `annotations`, it parses files again.
  */
 class OpenReplayCollector implements ReplayCollector {
-  private reasoningContent = '';
+  private reasoning = '';
+  /** The field in which the reasoning arrived. */
+  private field: (typeof reasoningFields)[number] | undefined;
   private readonly details: JsonObject[] = [];
   private thought: JsonObject | undefined;
   /** The files by their JSON, so that a repeated one is found at once. */
@@ -34,14 +32,16 @@ class OpenReplayCollector implements ReplayCollector {
   constructor(
     private readonly provider: string,
     private readonly out: ChunkReceiver,
+    private readonly always: boolean,
   ) {}
 
   get hasNoReasoning(): boolean {
-    return this.reasoningContent === '' && this.details.length === 0;
+    return this.reasoning === '' && this.details.length === 0;
   }
 
   add(delta: JsonObject): void {
-    this.reasoningContent += readText(delta['reasoning_content']);
+    this.field ??= reasoningFields.find((field) => readText(delta[field]) !== '');
+    if (this.field !== undefined) this.reasoning += readText(delta[this.field]);
     for (const detail of asArray(delta['reasoning_details'])) if (isJsonObject(detail)) addDetail(this.details, detail);
     for (const annotation of asArray(delta['annotations']))
       if (isJsonObject(annotation) && annotation['type'] === 'file') this.addFile(annotation);
@@ -50,8 +50,7 @@ class OpenReplayCollector implements ReplayCollector {
   addPart(part?: unknown): void {
     const { thought } = this;
     if (isJsonObject(part) && isThought(part)) {
-      const text = readText(thought?.['thinking']) + readText(part['thinking']);
-      this.thought = thought ? { ...thought, ...part, thinking: [{ type: 'text', text }] } : part;
+      this.thought = thought ? joinThoughts(thought, part) : part;
     } else if (thought) {
       this.thought = undefined;
       this.emit(thought);
@@ -65,8 +64,12 @@ class OpenReplayCollector implements ReplayCollector {
 
   end(hasCalls: boolean): void {
     this.addPart();
+    const { field = 'reasoning_content' } = this;
+    // Of OpenRouter, the details repeat `reasoning`, with signatures.
+    const isRepeated = field === 'reasoning' && this.details.length > 0;
+    const isSent = (hasCalls || this.always) && !isRepeated;
     const data = omitUndefined({
-      reasoning_content: hasCalls ? nonEmptyString(this.reasoningContent) : undefined,
+      [field]: isSent ? nonEmptyString(this.reasoning) : undefined,
       reasoning_details: nonEmptyArray(this.details),
       annotations: nonEmptyArray([...this.files.values()]),
     });
@@ -78,21 +81,36 @@ class OpenReplayCollector implements ReplayCollector {
   }
 }
 
-/** A part of the content that Mistral expects back at its place: `{ type: 'thinking', thinking: [...] }`. */
-const isThought = ({ type }: JsonObject): boolean => type === 'thinking';
+/**
+ * A part of the content that the server expects back at its place: `{ type: 'thinking', thinking: [...] }` of Mistral,
+ * `{ type: 'reasoning', summary: [...] }` of Databricks.
+ */
+const isThought = ({ type }: JsonObject): boolean => type === 'thinking' || type === 'reasoning';
 
-export const replay: Replay = {
-  createCollector: (provider, out) => new OpenReplayCollector(provider, out),
+function joinThoughts(thought: JsonObject, part: JsonObject): JsonObject {
+  const field = part['type'] === 'reasoning' ? 'summary' : 'thinking';
+  const last = objectOrEmpty(asArray(part[field]).at(-1));
+  const text = readText(thought[field]) + readText(part[field]);
+  return { ...thought, ...part, [field]: [{ type: 'text', ...last, text }] };
+}
+
+/** Creates the replay of a server: of messages with calls, or of all messages. */
+export const createReplay = (always: boolean): Replay => ({
+  createCollector: (provider, out) => new OpenReplayCollector(provider, out, always),
   fields: replayFields,
-};
+});
+
+export const replay = /* @__PURE__ */ createReplay(false);
 
 function replayFields(message: Message, provider: string): JsonObject {
   const own = providerDataOf(message, provider);
   const merged = own.reduce<JsonValue>(mergeJson, {}); // of a merged message, lists are joined
-  const { reasoning_content, reasoning_details, annotations } = objectOrEmpty(merged);
+  const { reasoning_content, reasoning, reasoning_text, reasoning_details, annotations, think_tags } =
+    objectOrEmpty(merged);
   const hasThoughts = own.some(isThought);
-  const content = hasThoughts ? contentWithThoughts(message, provider) : (nonEmptyString(messageText(message)) ?? null);
-  return omitUndefined({ content, reasoning_content, reasoning_details, annotations });
+  const text = readText(think_tags) + messageText(message);
+  const content = hasThoughts ? contentWithThoughts(message, provider) : (nonEmptyString(text) ?? null);
+  return omitUndefined({ content, reasoning_content, reasoning, reasoning_text, reasoning_details, annotations });
 }
 
 function contentWithThoughts({ parts }: Message, provider: string): readonly JsonObject[] {

@@ -54,7 +54,7 @@ const knownFrameFields: ReadonlySet<string> = new Set([
 ]);
 
 export class UnknownCollector {
-  /** The collected data: `{ delta, frame, content }`; undefined if there is none. */
+  /** The collected data: `{ delta, frame, content, logprobs }`; undefined if there is none. */
   data: Record<string, JsonValue> | undefined;
 
   addDelta(delta: JsonObject): void {
@@ -68,6 +68,17 @@ export class UnknownCollector {
 
   addFrame(frame: JsonObject): void {
     this.addFields('frame', frame, knownFrameFields);
+  }
+
+  /** Adds the log probabilities of a frame: lists of tokens are joined. */
+  addLogprobs(logprobs: JsonValue): void {
+    if (!isJsonObject(logprobs)) return;
+    const all = ((this.data ??= {})['logprobs'] ??= {}) as Record<string, JsonValue>;
+    for (const [field, tokens] of Object.entries(logprobs)) {
+      if (!Array.isArray(tokens)) continue;
+      const joined = (all[field] ??= []) as JsonValue[];
+      for (const token of tokens as readonly JsonValue[]) joined.push(token);
+    }
   }
 
   private addFields(group: string, fields: JsonObject, known: ReadonlySet<string>): void {

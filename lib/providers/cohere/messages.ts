@@ -1,9 +1,11 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { messageText, providerDataOf, toolCallsOf } from '../../core/message.js';
+import { messageText, toolCallsOf } from '../../core/message.js';
+import { providerDataOf } from '../../core/providerPart.js';
 import type { FilePart, Message, Part, ToolResultPart } from '../../core/message.js';
 import { encodeSystem, encodeText, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
+import { encodeConversation } from '../../protocol/encodeOnce.js';
 import type { ResultFilePlacement } from '../../protocol/wire.js';
 import { baseMediaType, dataUrl, inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
@@ -14,11 +16,16 @@ import type { ToolResultContent } from '../shared/toolResultContent.js';
  * Encodes the conversation as the API's messages (docs.cohere.com, "Tool use - basic usage", on managing the state). A
  * message becomes zero or more messages of the API.
  */
-export function encodeMessages(messages: readonly Message[], replaysThinking: boolean): readonly JsonObject[] {
-  return messages.flatMap((message) => withMessageOptions(encodeMessage(message, replaysThinking), 'cohere', message));
-}
+export const encodeMessages = (messages: readonly Message[], replaysThinking: boolean): readonly JsonObject[] =>
+  replaysThinking ? encodeWithThinking(messages) : encodeWithoutThinking(messages);
 
-function encodeMessage(message: Message, replaysThinking: boolean): readonly JsonObject[] {
+const encodeWithThinking = /* @__PURE__ */ encodeConversation((message) => encodeMessage(message, true));
+const encodeWithoutThinking = /* @__PURE__ */ encodeConversation((message) => encodeMessage(message, false));
+
+const encodeMessage = (message: Message, replaysThinking: boolean): readonly JsonObject[] =>
+  withMessageOptions(encodeRole(message, replaysThinking), 'cohere', message);
+
+function encodeRole(message: Message, replaysThinking: boolean): readonly JsonObject[] {
   switch (message.role) {
     case 'system':
       return encodeSystem(message, 'cohere');

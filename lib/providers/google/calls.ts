@@ -30,19 +30,8 @@ interface CallFields {
 }
 
 /**
- * Turns the `functionCall` parts of one response into fragments of tool calls.
- *
- * A part with a name and arguments is a complete call (API reference, `FunctionCall`). Two forms of a call take several
- * parts, of which only the first has a name:
- *
- * - arguments at JSON paths (`partialArgs`); the call ends with a part without `willContinue`, or with an empty
- *   `functionCall: {}`;
- * - from gateways: a name with empty arguments, followed by a part with the arguments.
- *
- * Therefore a call without arguments is complete only when the next call begins or the response ends.
- *
- * Arguments at paths are emitted when they are complete. A partial object looks complete, so a call with partial
- * arguments would run if the response were truncated.
+ * A call ends with its part, unless it has `partialArgs` (up to a part without `willContinue`, or an empty call) or no
+ * arguments (gateways send them in the next part). Partial arguments look complete, so they wait for the end.
  */
 export class CallDecoder {
   private openCall: OpenCall | undefined;

@@ -1,17 +1,13 @@
+import { growing } from '../../core/growing.js';
 import { isJsonObject, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { resultText } from '../shared/encode.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';
-import type {
-  FilePart,
-  Message,
-  Part,
-  ProviderPart,
-  TextPart,
-  ToolCallPart,
-  ToolResultPart,
-} from '../../core/message.js';
-import { encodeJson, memoizePerAnswer, memoizePerMessage } from '../../protocol/encodeOnce.js';
+import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import type { ProviderPart } from '../../core/providerPart.js';
+import { encodeConversation, encodeJson, joinEncoded } from '../../protocol/encodeOnce.js';
 import { baseMediaType, inlineDataUrl } from '../shared/files.js';
+import { encodeSystemMessages } from '../shared/encode.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent } from '../shared/toolResultContent.js';
 import { isBeforeGemini3, isGemini3 } from '../shared/googleModels.js';
@@ -24,56 +20,67 @@ import { provider, readProviderData } from './providerData.js';
  */
 const placeholderSignature = 'skip_thought_signature_validator';
 
-export function encodeInstructions(messages: readonly Message[]): JsonObject | undefined {
-  const parts = messages
-    .filter(({ role }) => role === 'system')
-    .flatMap((message) => withMessageOptions(message.parts.flatMap(encodePart), provider, message));
+export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system): JsonObject | undefined => {
+  const parts = system.flatMap((message) => withMessageOptions(message.parts.flatMap(encodePart), provider, message));
   return parts.length === 0 ? undefined : { parts };
-}
+});
 
 /**
  * The tool results of a user message are one content, and its other parts the next one: the API requires the same
  * number of results as calls, directly after the calls. Sources are omitted, because a request cannot contain them.
  */
 export function encodeContents(model: string, messages: readonly Message[]): readonly JsonObject[] {
-  const contents: JsonObject[] = [];
-  const lastUnsigned = isGemini3(model) ? messages.findLastIndex(beginsTurn) : messages.length;
-  let lastOfModel: Message | undefined;
-  for (const [index, message] of messages.entries()) {
-    if (message.role === 'user')
-      contents.push(...encodeUser(message, hasToolResults(message) ? lastOfModel : undefined));
-    if (message.role !== 'model') continue;
-    contents.push(...(index > lastUnsigned ? encodeSigned(message) : encodeModel(message)));
-    lastOfModel = message;
-  }
-  return contents;
+  if (!isGemini3(model)) return encodeUnsigned(messages);
+  const { turnStart } = findTurnStart(messages);
+  return joinEncoded(encodeUnsigned(messages.slice(0, turnStart)), encodeSigned(messages.slice(turnStart)));
 }
 
-const encodeModel = /* @__PURE__ */ memoizePerMessage((message) =>
-  modelContent(message, encodeModelParts(message.parts)),
+/** The index after the message that begins the last turn as the API defines it: user content without tool results. */
+const findTurnStart = /* @__PURE__ */ growing<Message, { readonly length: number; readonly turnStart: number }>(
+  { length: 0, turnStart: 0 },
+  ({ length, turnStart }, message) => {
+    const beginsTurn = message.role === 'user' && !hasToolResults(message);
+    return { length: length + 1, turnStart: beginsTurn ? length + 1 : turnStart };
+  },
 );
 
-const encodeSigned = /* @__PURE__ */ memoizePerMessage((message) =>
-  modelContent(message, signFirstCall(encodeModelParts(message.parts))),
+const encodeUnsigned = /* @__PURE__ */ encodeConversation((message, answered) =>
+  encodeMessage(message, answered, encodeModelParts),
 );
+
+const encodeSigned = /* @__PURE__ */ encodeConversation((message, answered) =>
+  encodeMessage(message, answered, (parts) => signFirstCall(encodeModelParts(parts))),
+);
+
+function encodeMessage(
+  message: Message,
+  answered: Message | undefined,
+  encodeOfModel: (parts: readonly Part[]) => readonly JsonObject[],
+): readonly JsonObject[] {
+  switch (message.role) {
+    case 'system':
+      return [];
+    case 'model':
+      return modelContent(message, encodeOfModel(message.parts));
+    case 'user':
+      return encodeUser(message, answered);
+  }
+}
 
 const modelContent = (message: Message, parts: readonly JsonObject[]) =>
   toContents('model', withMessageOptions(parts, provider, message));
 
-const encodeUser = /* @__PURE__ */ memoizePerAnswer((message, answered) => {
+function encodeUser(message: Message, answered: Message | undefined): readonly JsonObject[] {
   const parts = message.parts.flatMap(encodePart);
   const results = encodeResults(message, answered ? toolCallsOf(answered) : []);
   return [
     ...toContents('user', parts.length > 0 ? results : withMessageOptions(results, provider, message)),
     ...toContents('user', withMessageOptions(parts, provider, message)),
   ];
-});
+}
 
 const toContents = (role: 'user' | 'model', parts: readonly JsonObject[]): readonly JsonObject[] =>
   parts.length > 0 ? [{ role, parts }] : [];
-
-/** Whether a message begins a turn as the API defines it: with content of the user, without tool results. */
-const beginsTurn = (message: Message): boolean => message.role === 'user' && !hasToolResults(message);
 
 /** Adds the placeholder signature to the first call of a step if that call has no signature. */
 function signFirstCall(parts: readonly JsonObject[]): readonly JsonObject[] {
@@ -162,6 +169,7 @@ function encodeResult(part: ToolResultPart): JsonObject {
   // `{ "$ref": name }` refers to one of the parts there (`FunctionResponse` of the SDK 3.1).
   if (files.length === 0) {
     const text = encodeJson(part.result ?? null);
+    if (part.arguments) return { response: { result: resultText(part) } };
     return { response: { result: text.includes('"$ref":') ? text : part.result } };
   }
   const texts = contents.flatMap((content) => (content.type === 'text' ? [content.text] : []));

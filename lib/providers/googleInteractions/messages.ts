@@ -1,37 +1,35 @@
-import { isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
+import { isJsonObject, nonEmptyArray, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { memoizePerAnswer, memoizePerMessage } from '../../protocol/encodeOnce.js';
-import { nonEmptyTexts } from '../shared/encode.js';
+import { encodeConversation } from '../../protocol/encodeOnce.js';
+import { encodeSystemMessages, nonEmptyTexts } from '../shared/encode.js';
 import { withMessageOptions } from '../shared/providerOptions.js';
 import { toolResultContent } from '../shared/toolResultContent.js';
 import { encodeContent } from './content.js';
 import { provider, readProviderData } from './providerData.js';
 
 /** Encodes the system messages as `system_instruction`; undefined if there are none. */
-export function encodeInstructions(messages: readonly Message[]): string | undefined {
-  const texts = messages.filter(({ role }) => role === 'system').flatMap(nonEmptyTexts);
-  return texts.length > 0 ? texts.join('\n\n') : undefined;
-}
+export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system) =>
+  nonEmptyArray(system.flatMap(nonEmptyTexts))?.join('\n\n'),
+);
 
 /**
  * Encodes a conversation as the steps of `input` (`Step` of the SDK). Nothing of it is stored at Google: thoughts and
  * the steps of Google's tools are sent back where they were.
  */
-export function encodeSteps(messages: readonly Message[]): readonly JsonObject[] {
-  const steps: JsonObject[] = [];
-  let lastOfModel: Message | undefined;
-  for (const message of messages) {
-    if (message.role === 'user') steps.push(...encodeUser(message, lastOfModel));
-    if (message.role !== 'model') continue;
-    steps.push(...encodeModel(message));
-    lastOfModel = message;
+export const encodeSteps = /* @__PURE__ */ encodeConversation((message, answered) => {
+  switch (message.role) {
+    case 'system':
+      return [];
+    case 'model':
+      return encodeModel(message);
+    case 'user':
+      return encodeUser(message, answered);
   }
-  return steps;
-}
+});
 
-const encodeModel = /* @__PURE__ */ memoizePerMessage((message) => {
+function encodeModel(message: Message): readonly JsonObject[] {
   const steps: JsonObject[] = [];
   let content: JsonObject[] = [];
   const closeOutput = () => {
@@ -47,9 +45,9 @@ const encodeModel = /* @__PURE__ */ memoizePerMessage((message) => {
   }
   closeOutput();
   return withMessageOptions(steps, provider, message);
-});
+}
 
-const encodeUser = /* @__PURE__ */ memoizePerAnswer((message, answered) => {
+function encodeUser(message: Message, answered: Message | undefined): readonly JsonObject[] {
   const calls = new Map((answered ? toolCallsOf(answered) : []).map((call) => [call.id, call]));
   const results = message.parts.flatMap((part) =>
     part.type === 'toolResult' ? [encodeResult(part, calls.get(part.id))] : [],
@@ -57,7 +55,7 @@ const encodeUser = /* @__PURE__ */ memoizePerAnswer((message, answered) => {
   const content = message.parts.filter(isContent).map(encodeContent);
   const input = content.length > 0 ? [{ type: 'user_input', content }] : [];
   return withMessageOptions([...results, ...input], provider, message);
-});
+}
 
 const isContent = (part: Message['parts'][number]): part is TextPart | FilePart =>
   (part.type === 'text' && part.text !== '') || part.type === 'file';

@@ -1,6 +1,6 @@
 import { objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import type { ProviderData } from '../../core/message.js';
+import type { ProviderData } from '../../core/providerPart.js';
 
 export const provider = 'google-interactions';
 

@@ -1,8 +1,11 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { nonEmptyArray, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { messageText, providerDataOf, toolCallsOf } from '../../core/message.js';
-import type { FilePart, Message, ProviderData, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { messageText, toolCallsOf } from '../../core/message.js';
+import { providerDataOf } from '../../core/providerPart.js';
+import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import type { ProviderData } from '../../core/providerPart.js';
+import { encodeConversation } from '../../protocol/encodeOnce.js';
 import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
 import { withMessageOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
@@ -11,20 +14,15 @@ import { toolResultContent, unsupportedResultFileError } from '../shared/toolRes
  * Encodes the conversation as the API's messages. A message becomes zero or more messages of the API. Sources are
  * omitted, and a file that the API does not accept is an error.
  */
-export function encodeMessages(messages: readonly Message[]): readonly JsonObject[] {
-  let calls: readonly ToolCallPart[] = [];
-  return messages.flatMap((message) => {
-    requireNoPartOptions(message);
-    if (message.role === 'model') {
-      calls = toolCallsOf(message);
-      return withMessageOptions(encodeModel(message, calls), 'ollama', message);
-    }
-    const results = message.parts
-      .filter((part) => part.type === 'toolResult')
-      .map((result) => encodeResult(result, calls));
-    return withMessageOptions([...results, ...encodeContent(message)], 'ollama', message);
-  });
-}
+export const encodeMessages = /* @__PURE__ */ encodeConversation((message, answered) => {
+  requireNoPartOptions(message);
+  if (message.role === 'model') return withMessageOptions(encodeModel(message), 'ollama', message);
+  const calls = answered ? toolCallsOf(answered) : [];
+  const results = message.parts
+    .filter((part) => part.type === 'toolResult')
+    .map((result) => encodeResult(result, calls));
+  return withMessageOptions([...results, ...encodeContent(message)], 'ollama', message);
+});
 
 /** The API joins the texts of a message, and has no fields for a part. */
 function requireNoPartOptions({ parts }: Message): void {
@@ -98,7 +96,8 @@ function encodeResult(result: ToolResultPart, calls: readonly ToolCallPart[]): J
  * Thinking is sent back with the calls that followed it: in the guide "Tool calling", the complete message is sent
  * back.
  */
-function encodeModel(message: Message, calls: readonly ToolCallPart[]): readonly JsonObject[] {
+function encodeModel(message: Message): readonly JsonObject[] {
+  const calls = toolCallsOf(message);
   const content = messageText(message);
   if (content === '' && calls.length === 0) return [];
   const { thinking } = providerDataOf(message, 'ollama').at(-1) ?? {};

@@ -1,6 +1,6 @@
 import { vetoReasons } from '../../core/chunk.js';
 import type { Chunk } from '../../core/chunk.js';
-import { isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
+import { finiteNumber, isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
@@ -17,7 +17,10 @@ import { Sequence } from './sequence.js';
  * events than documented are supported: those that send only deltas, only snapshots of parts or items, or only the
  * complete response at the end.
  */
-export const decodeResponses = (emit: (chunk: Chunk) => void): Decoder => new ResponsesDecoder(emit);
+export const decodeResponses = (emit: (chunk: Chunk) => void, body: JsonObject = {}): Decoder =>
+  new ResponsesDecoder(emit, finiteNumber(body['max_output_tokens']));
+
+const cutFinish = { reason: 'length', rawReason: 'max_output_tokens' } as const;
 
 class ResponsesDecoder implements Decoder {
   private readonly emitter: ChunkEmitter;
@@ -27,7 +30,10 @@ class ResponsesDecoder implements Decoder {
   private background = false;
   private readonly sequence = new Sequence();
 
-  constructor(emit: (chunk: Chunk) => void) {
+  constructor(
+    emit: (chunk: Chunk) => void,
+    private readonly maxOutputTokens: number | undefined,
+  ) {
     this.emitter = new ChunkEmitter(provider, emit);
     this.output = new OutputDecoder(this.emitter);
   }
@@ -61,6 +67,7 @@ class ResponsesDecoder implements Decoder {
       id: output.isContinuable(vetoReasons.has(reason)) ? responseId : undefined,
       stored: stored === false ? false : undefined,
       textLength: output.content.textLength,
+      order: output.order(),
     });
     if (output.items.all.length > 0) emitter.emit({ type: 'provider', provider, data });
     emitter.emitFinish();
@@ -97,11 +104,20 @@ class ResponsesDecoder implements Decoder {
     if (usage) emitter.setUsage(usage);
   }
 
-  private finishResponse(status: string, response: JsonObject): void {
+  private finishResponse(reported: string, response: JsonObject): void {
     const { output, emitter } = this;
+    const status = reported === 'completed' && this.isCut(response) ? 'incomplete' : reported;
     output.addFinalOutput(response['output'], status !== 'completed');
     if (status === 'failed' || status === 'cancelled') throw createResponseError(status, response);
-    const { reason, rawReason } = readFinish(status, response, output.content.hasCalls, output.unknownCall());
+    const finish = readFinish(status, response, output.content.hasCalls, output.unknownCall());
+    const { reason, rawReason } = status === reported ? finish : cutFinish;
     emitter.setFinishReason(output.content.isRefused ? 'contentFilter' : reason, rawReason);
+  }
+
+  /** llama.cpp, which has no `incomplete_details`, reports a response that it has cut as completed. */
+  private isCut(response: JsonObject): boolean {
+    const { maxOutputTokens: limit } = this;
+    if (limit === undefined || 'incomplete_details' in response) return false;
+    return (readUsage(response)?.output ?? 0) >= limit;
   }
 }

@@ -11,37 +11,51 @@ import { provider } from './models.js';
 import { findLastContainer } from './replay.js';
 import { hasAutoContainer, isUsable, readSecrets } from './serverTools.js';
 import type { ResponsesTool } from './serverTools.js';
-import { findSession, isContainerNotFound, isResponseNotFound } from './session.js';
+import {
+  findSession,
+  isContainerNotFound,
+  isEncryptedRefused,
+  isResponseNotFound,
+  isSessionRefused,
+} from './session.js';
 import { encodeTools } from './tools.js';
 
 /** The options of the model that affect its requests. */
 export interface EncodeOptions {
-  /** Whether the API stores the response. Default: not sent. */
+  /** Whether the API stores the response. Default: the value of `session`. */
   readonly store?: boolean | undefined;
   /** Whether the model reasons; undefined if that is unknown. */
   readonly reasoning?: boolean | undefined;
-  /** Whether to continue stored responses. Default: true. */
+  /** Whether to continue stored responses. Default: false. */
   readonly session?: boolean | undefined;
   /** The tools that OpenAI runs. Default: none. */
   readonly serverTools?: readonly ResponsesTool[] | undefined;
+  /** What the server has refused so far. The object belongs to the model, whose later requests omit it. */
+  readonly refused?: Refused | undefined;
 }
 
+interface Refused {
+  /** The id of a response to continue: the server stores nothing. */
+  session?: true;
+  /** Encrypted reasoning: the model does not reason. */
+  encrypted?: true;
+}
+
+/** What one conversation cannot refer to any more. */
 interface LostResources {
   readonly session?: true;
   readonly container?: string;
 }
 
 /**
- * Encodes a streaming request of the Responses API ("Create a model response" in its reference). The request continues
- * the newest response that the API stores and contains only newer messages. If there is no such response, the request
- * contains the complete conversation as input items. If the API no longer has that response, the fallback is a request
- * with the complete conversation; if a container has expired, the fallback is a request with a new container for the
- * code interpreter. Each fallback is used at most once. The system prompt is sent as `instructions`, not as an input
+ * Encodes a streaming request of the Responses API ("Create a model response" in its reference). The request contains
+ * the complete conversation as input items. With a session, it continues the newest response that the API stores and
+ * contains only newer messages. What the API refuses or no longer has (that response, a container, encrypted reasoning)
+ * is not in the fallback, which is used at most once for each of them. The system prompt is sent as `instructions`, not as an input
  * item, because instructions apply to one request only. Therefore, a changed prompt replaces the old one, and a request
  * that continues a stored response does not repeat the prompt in the context ("when using along with
  * previous_response_id, the instructions from a previous response will not be carried over"). Encrypted reasoning is
- * requested even if responses are stored. A history that contains it can be continued after the 30 days for which
- * responses are stored, and in organisations that do not store responses.
+ * requested even if responses are stored: they are for 30 days, and in some organisations never.
  */
 export function encodeResponses(model: string, request: ModelRequest, options: EncodeOptions = {}): WireRequest {
   rejectUnsupported(request);
@@ -51,10 +65,14 @@ export function encodeResponses(model: string, request: ModelRequest, options: E
 function encodeAttempt(model: string, request: ModelRequest, options: EncodeOptions, lost: LostResources): WireRequest {
   const { messages, thinking, output } = request;
   const providerOptions = request.providerOptions?.[provider] ?? {};
-  const stored = (providerOptions['store'] ?? options.store) !== false;
+  const store = options.store ?? options.session ?? false;
+  const stored = (providerOptions['store'] ?? store) !== false;
+  if (providerOptions['background'] === true && !stored) throw unstoredError();
   // The user may already continue a stored conversation through `providerOptions`.
   const hasUserSession = 'previous_response_id' in providerOptions || 'conversation' in providerOptions;
-  const canContinue = stored && options.session !== false && !lost.session && !hasUserSession;
+  const { refused = {} } = options;
+  const isSession = options.session === true && !lost.session && !refused.session;
+  const canContinue = stored && isSession && !hasUserSession;
   const session = canContinue ? findSession(messages) : undefined;
   const serverTools = (options.serverTools ?? []).filter(isUsable);
   const container = findContainer(serverTools, request, lost);
@@ -62,6 +80,7 @@ function encodeAttempt(model: string, request: ModelRequest, options: EncodeOpti
   // complete items are sent.
   const input =
     session?.input ?? encodeInput(messages, { stored: stored && !lost.session, lostContainer: lost.container });
+  const include = encodeInclude(options, thinking, serverTools, stored);
   const body = omitUndefined({
     model,
     previous_response_id: session?.previousResponseId,
@@ -73,12 +92,19 @@ function encodeAttempt(model: string, request: ModelRequest, options: EncodeOpti
     top_p: request.topP,
     max_output_tokens: request.maxOutputTokens,
     reasoning: thinking === undefined ? undefined : encodeThinking(model, thinking),
-    include: encodeInclude(options, thinking, serverTools),
-    store: options.store,
+    include,
+    store,
     stream: true,
   });
   const updateLost = (error: unknown): LostResources | undefined => {
-    if (session && isResponseNotFound(error, session.previousResponseId)) return { ...lost, session: true };
+    if (session && isResponseNotFound(error, session.previousResponseId)) {
+      if (isSessionRefused(error, session.previousResponseId)) refused.session = true;
+      return { ...lost, session: true };
+    }
+    if (include?.includes(ENCRYPTED) && isEncryptedRefused(error)) {
+      refused.encrypted = true;
+      return lost;
+    }
     return container !== undefined && isContainerNotFound(error) ? { ...lost, container } : undefined;
   };
   return {
@@ -87,7 +113,7 @@ function encodeAttempt(model: string, request: ModelRequest, options: EncodeOpti
     secrets: serverTools.flatMap(readSecrets),
     fallback(error) {
       const nextLost = updateLost(error);
-      return nextLost && encodeAttempt(model, request, options, nextLost);
+      return nextLost && encodeAttempt(model, request, { ...options, refused }, nextLost);
     },
   };
 }
@@ -96,15 +122,29 @@ function encodeAttempt(model: string, request: ModelRequest, options: EncodeOpti
  * Throws if a setting is not supported by the API: the API would reject the unknown parameter, and dropping it silently
  * would hide the problem.
  */
-function rejectUnsupported({ stopSequences, seed }: ModelRequest): void {
+function rejectUnsupported({ stopSequences, seed, providerOptions }: ModelRequest): void {
+  if (providerOptions?.['openai-responses']) {
+    throw new ConfigurationError(
+      'options',
+      "providerOptions contain 'openai-responses', which is the former name of this provider.",
+      'Call the key `openai`.',
+    );
+  }
   const [setting, value] = stopSequences?.length ? ['stopSequences', stopSequences] : ['seed', seed];
   if (value === undefined) return;
   throw new ConfigurationError(
     'options',
     `The Responses API does not support ${setting} (${JSON.stringify(value)}).`,
-    `Omit ${setting}, or use openai(), whose API supports it.`,
+    `Omit ${setting}, or use openaiChat(), whose API supports it.`,
   );
 }
+
+const unstoredError = () =>
+  new ConfigurationError(
+    'options',
+    'A background response has to be stored, and this model stores none.',
+    'Pass store: true: openai(name, { store: true }).',
+  );
 
 /**
  * Returns the id of the container that the conversation's code last ran in; undefined if no tool can use it or if the
@@ -138,14 +178,18 @@ function encodeThinking(model: string, thinking: Thinking): JsonObject {
   return omitUndefined({ effort: effort && checkOpenAiEffort(provider, model, effort), summary: 'auto' });
 }
 
+const ENCRYPTED = 'reasoning.encrypted_content';
+
+/** Encrypted reasoning is the only one that can be sent back if nothing is stored: a model may reason by itself. */
 function encodeInclude(
-  { reasoning }: EncodeOptions,
+  { reasoning, refused }: EncodeOptions,
   thinking: Thinking | undefined,
   serverTools: readonly ResponsesTool[],
+  stored: boolean,
 ): readonly string[] | undefined {
-  const isReasoning = reasoning ?? (thinking !== undefined && thinking !== false);
+  const isReasoning = reasoning ?? (!stored || (thinking !== undefined && thinking !== false));
   const include = [
-    ...(isReasoning ? ['reasoning.encrypted_content'] : []),
+    ...(isReasoning && !refused?.encrypted ? [ENCRYPTED] : []),
     ...serverTools.flatMap((tool) => tool.include ?? []),
   ];
   return nonEmptyArray([...new Set(include)]);

@@ -31,7 +31,7 @@ function encodeFile(file: FilePart): JsonObject {
     throw new ConfigurationError(
       'options',
       `The Responses API does not accept ${mediaType} files.`,
-      'Use openai() with an audio model, or send a transcript as text.',
+      'Use openaiChat() with an audio model, or send a transcript as text.',
     );
   }
   if (file.url !== undefined) return { type: 'input_file', file_url: file.url };

@@ -1,10 +1,13 @@
 import { ConfigurationError } from '../../core/errors.js';
+import { growing } from '../../core/growing.js';
 import { nonEmptyArray } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
-import { providerDataOf, toolCallsOf } from '../../core/message.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { toolCallsOf } from '../../core/message.js';
+import { providerDataOf } from '../../core/providerPart.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import { shortCallId } from '../shared/callIds.js';
-import { nonEmptyTexts } from '../shared/encode.js';
+import { encodeConversation } from '../../protocol/encodeOnce.js';
+import { encodeSystemMessages, nonEmptyTexts } from '../shared/encode.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { encodeResult } from './clientOutputs.js';
 import { encodeContent } from './files.js';
@@ -17,8 +20,7 @@ import type { MapCallId } from './replay.js';
  *
  * @throws ConfigurationError `options` for provider options of the system prompt: `instructions` is a text.
  */
-export function encodeInstructions(messages: readonly Message[]): string | undefined {
-  const system = messages.filter(({ role }) => role === 'system');
+export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system) => {
   const owners = system.flatMap((message) => [message, ...message.parts.filter((part) => part.type === 'text')]);
   if (owners.some(({ providerOptions }) => providerOptions?.[provider])) {
     throw new ConfigurationError(
@@ -29,7 +31,7 @@ export function encodeInstructions(messages: readonly Message[]): string | undef
   }
   const texts = system.flatMap(nonEmptyTexts);
   return nonEmptyArray(texts)?.join('\n\n');
-}
+});
 
 export interface InputOptions {
   readonly stored: boolean;
@@ -43,22 +45,52 @@ export interface InputOptions {
 
 export function encodeInput(
   messages: readonly Message[],
-  { stored, callIds, openCalls = [], lostContainer }: InputOptions,
+  { stored, callIds, openCalls, lostContainer }: InputOptions,
 ): readonly JsonObject[] {
-  const mapCallId = (id: string) => callIds?.get(id) ?? shortCallId(id, MAX_CALL_ID_LENGTH);
-  const calls = new Map(openCalls.map((call) => [call.id, call]));
-  const items = messages.flatMap((message) => {
-    switch (message.role) {
-      case 'system':
-        return [];
-      case 'user':
-        return encodeUserMessage(message, calls, mapCallId);
-      case 'model':
-        for (const call of toolCallsOf(message)) calls.set(call.id, call);
-        return encodeModelMessage(message, mapCallId, stored);
-    }
+  const items = openCalls
+    ? encodeContinuation(messages, openCalls, callIds)
+    : (stored ? encodeStored : encodeUnstored)(messages);
+  const kept = lostContainer === undefined ? items : omitContainerItems(items, lostContainer);
+  const { dangling, isReasoning, openCallIds } = findDangling(kept);
+  return dangling || isReasoning || openCallIds.length > 0 ? omitDanglingItems(kept) : kept;
+}
+
+const encodeStored = /* @__PURE__ */ encodeConversation((message, answered) =>
+  encodeMessage(message, answered ? toolCallsOf(answered) : [], shortId, true),
+);
+
+const encodeUnstored = /* @__PURE__ */ encodeConversation((message, answered) =>
+  encodeMessage(message, answered ? toolCallsOf(answered) : [], shortId, false),
+);
+
+/** The messages after a stored response. The first one may answer its calls. */
+function encodeContinuation(
+  messages: readonly Message[],
+  openCalls: readonly ToolCallPart[],
+  callIds: InputOptions['callIds'],
+): readonly JsonObject[] {
+  let calls = openCalls;
+  return messages.flatMap((message) => {
+    const items = encodeMessage(message, calls, (id) => callIds?.get(id) ?? shortId(id), true);
+    calls = [...calls, ...toolCallsOf(message)];
+    return items;
   });
-  return omitDanglingItems(lostContainer === undefined ? items : omitContainerItems(items, lostContainer));
+}
+
+function encodeMessage(
+  message: Message,
+  calls: readonly ToolCallPart[],
+  mapCallId: MapCallId,
+  stored: boolean,
+): readonly JsonObject[] {
+  switch (message.role) {
+    case 'system':
+      return [];
+    case 'user':
+      return encodeUserMessage(message, calls, mapCallId);
+    case 'model':
+      return encodeModelMessage(message, mapCallId, stored);
+  }
 }
 
 /**
@@ -67,22 +99,53 @@ export function encodeInput(
  */
 const MAX_CALL_ID_LENGTH = 64;
 
+const shortId: MapCallId = (id) => shortCallId(id, MAX_CALL_ID_LENGTH);
+
 /** Encodes a user message. Tool results come first: the API requires them directly after the calls. */
 function encodeUserMessage(
   message: Message,
-  calls: ReadonlyMap<string, ToolCallPart>,
+  calls: readonly ToolCallPart[],
   mapCallId: MapCallId,
 ): readonly JsonObject[] {
   const { parts } = message;
   const results = parts
     .filter((part) => part.type === 'toolResult')
-    .map((part) => encodeResult(part, calls.get(part.id), mapCallId(part.id)));
+    .map((part) =>
+      encodeResult(
+        part,
+        calls.findLast(({ id }) => id === part.id),
+        mapCallId(part.id),
+      ),
+    );
   const content = parts.flatMap(encodeContent);
   const items =
     content.length === 0 ? [] : [withProviderOptions({ type: 'message', role: 'user', content }, provider, message)];
   const failures = results.filter((item) => !isOutput(item)); // a computer call without a screenshot
   return [...results.filter(isOutput), ...providerDataOf(message, provider), ...failures, ...items];
 }
+
+interface Dangling {
+  /** Whether reasoning is followed by something else than an item of the model. */
+  readonly dangling: boolean;
+  readonly isReasoning: boolean;
+  readonly openCallIds: readonly (JsonValue | undefined)[];
+}
+
+/** Finds whether `omitDanglingItems` has to read all items. */
+const findDangling = /* @__PURE__ */ growing<JsonObject, Dangling>(
+  { dangling: false, isReasoning: false, openCallIds: [] },
+  ({ dangling, isReasoning, openCallIds }, item) => ({
+    dangling: dangling || (isReasoning && !isOfModel(item)),
+    isReasoning: item['type'] === 'reasoning',
+    openCallIds: isClientCall(item)
+      ? [...openCallIds, item['call_id']]
+      : isOutput(item)
+        ? openCallIds.filter((id) => id !== item['call_id'])
+        : openCallIds,
+  }),
+);
+
+const isOfModel = (item: JsonObject): boolean => item['role'] !== 'user' && !isOutput(item);
 
 /**
  * Omits items that the API rejects: calls for the client that have no output (400, "No tool output found for ..."), and
@@ -97,7 +160,7 @@ function omitDanglingItems(items: readonly JsonObject[]): readonly JsonObject[] 
     const isDangling: boolean =
       item['type'] === 'reasoning' ? !isModelItemNext : isClientCall(item) && !answeredIds.has(item['call_id']);
     if (!isDangling) accepted.push(item);
-    isModelItemNext = !isDangling && item['role'] !== 'user' && !isOutput(item);
+    isModelItemNext = !isDangling && isOfModel(item);
   }
   return accepted.reverse();
 }

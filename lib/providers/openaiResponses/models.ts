@@ -10,7 +10,7 @@ const reasoningModels = /^(o\d|gpt-[5-9]|gpt-oss|gpt-daybreak|gpt-rosalind|codex
  * not supported with this model").
  */
 export function isReasoningModel(model: string): boolean | undefined {
-  const name = model.replace(/^(ft:|.*\/)/, '');
+  const name = ((model as string | undefined) ?? '').replace(/^(ft:|.*\/)/, ''); // without one, the first request fails
   if (nonReasoningModels.test(name)) return false;
   return reasoningModels.test(name) ? true : undefined;
 }

@@ -18,6 +18,7 @@ export class OutputDecoder {
   readonly content: ContentEmitter;
   /** Whether the stream begins in the middle of a response: items have begun that were not announced. */
   startsInMiddle = false;
+  private isReasoningLate = false;
   private readonly serverItems: ServerItemReporter;
   private emittedKeys: Set<string> | undefined;
   private unknownParts: Set<string> | undefined;
@@ -48,6 +49,11 @@ export class OutputDecoder {
     const { all } = this.items;
     const isCut = truncated && all.some((item) => item.isCut && item.callId !== undefined);
     return !isCut && all.at(-1)?.type !== 'reasoning' && this.unknownCall() === undefined;
+  }
+
+  /** The ids of calls and other items in their order, if a reasoning was done after a later item had begun (llama.cpp). */
+  order(): readonly string[] | undefined {
+    return this.isReasoningLate ? this.items.all.flatMap(({ callId, id }) => callId ?? id ?? []) : undefined;
   }
 
   /** Handles an event about an item or a part of an item. An event that is not known is emitted as metadata. */
@@ -114,7 +120,10 @@ export class OutputDecoder {
     if (isStreamedCall(item.type)) this.content.endCall(item, isComplete(snapshot, truncated));
     else if (isReportedItem(item)) this.addServerItem(item, snapshot);
     else if (isWholeCall(item.type)) (this.heldCalls ??= new Map<Item, boolean>()).set(item, truncated);
-    else if (item.type === 'reasoning') this.emitPart(item, { summary: [], ...omitNulls(snapshot) });
+    else if (item.type === 'reasoning') {
+      this.isReasoningLate ||= !item.isEmitted && this.items.all.at(-1) !== item;
+      this.emitPart(item, { summary: [], ...omitNulls(snapshot) });
+    }
   }
 
   private addServerItem(item: Item, snapshot: JsonObject): void {

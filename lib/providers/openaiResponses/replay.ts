@@ -1,7 +1,9 @@
-import { nonEmptyString, objectOrEmpty, omit, omitUndefined } from '../../core/json/json.js';
+import { growing } from '../../core/growing.js';
+import { asArray, nonEmptyString, objectOrEmpty, omit, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { providerDataOf } from '../../core/message.js';
-import type { Message, Part, ProviderPart } from '../../core/message.js';
+import { providerDataOf } from '../../core/providerPart.js';
+import type { Message, Part } from '../../core/message.js';
+import type { ProviderPart } from '../../core/providerPart.js';
 import { encodeCallItem, isClientCallType } from './clientCalls.js';
 import { provider } from './models.js';
 
@@ -23,8 +25,12 @@ export function encodeModelMessage({ parts }: Message, mapCallId: MapCallId, sto
     response.push(...encodeText(text, message));
     [text, message] = ['', {}];
   };
-  const endResponse = ({ stored: wasStored }: JsonObject) => {
+  const endResponse = ({ stored: wasStored, order }: JsonObject) => {
     endText();
+    response = inOrder(
+      response,
+      asArray(order).map((id) => mapCallId(String(id))),
+    );
     items.push(...(stored && wasStored !== false ? response : omitReferences(response)));
     response = [];
   };
@@ -56,6 +62,18 @@ function encodeItem(part: Part, mapCallId: MapCallId): JsonObject | undefined {
     : undefined;
 }
 
+/** Puts the items with these ids into their order; the others stay behind the item before them. */
+function inOrder(items: JsonObject[], order: readonly unknown[]): JsonObject[] {
+  if (order.length === 0) return items;
+  let place = -1;
+  const placed = items.map((item) => {
+    const known = order.indexOf(item['call_id'] ?? item['id']);
+    if (known !== -1) place = known;
+    return { item, place };
+  });
+  return placed.sort((one, other) => one.place - other.place).map(({ item }) => item);
+}
+
 /** Encodes a text of the model. `phase` is sent back because OpenAI requires it for models that send it. */
 function encodeText(text: string, { id, phase, refusal }: JsonObject = {}): readonly JsonObject[] {
   if (text === '') return [];
@@ -66,8 +84,8 @@ function encodeText(text: string, { id, phase, refusal }: JsonObject = {}): read
 }
 
 /**
- * Omits references to items that the API does not store: reasoning that is not encrypted (404, "Items are not persisted
- * when `store` is set to false"), and the id of the item after it. With that id, the API would report that the
+ * Omits references to items that the API does not store: reasoning that is neither encrypted nor has its text (404,
+ * "Items are not persisted when `store` is set to false"), and the id of the item after it. With that id, the API would report that the
  * reasoning is missing.
  */
 function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
@@ -76,7 +94,8 @@ function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
     const followsOmitted = isReasoningOmitted;
     isReasoningOmitted = false;
     if (item['type'] !== 'reasoning') return [followsOmitted && isReplayed(item) ? withoutId(item) : item];
-    isReasoningOmitted = nonEmptyString(item['encrypted_content']) === undefined;
+    isReasoningOmitted =
+      nonEmptyString(item['encrypted_content']) === undefined && asArray(item['content']).length === 0;
     return isReasoningOmitted ? [] : [item];
   });
 }
@@ -96,7 +115,10 @@ export function readContainerId(item: JsonObject): string | undefined {
  * Returns the id of the container that the conversation's code last ran in, which contains its files and variables;
  * undefined if no code has run.
  */
-export function findLastContainer(messages: readonly Message[]): string | undefined {
-  const items = messages.flatMap((message) => providerDataOf(message, provider));
-  return items.map(readContainerId).findLast((id) => id !== undefined);
-}
+export const findLastContainer = /* @__PURE__ */ growing<Message, string | undefined>(
+  undefined,
+  (last, message) =>
+    providerDataOf(message, provider)
+      .map(readContainerId)
+      .findLast((id) => id !== undefined) ?? last,
+);

@@ -1,3 +1,4 @@
+import { growing } from '../../core/growing.js';
 import { isRecord, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
@@ -29,21 +30,32 @@ const MAX_ATTEMPTS = 8;
  *   such a request ("No tool output found for ...").
  */
 export function findSession(messages: readonly Message[]): Session | undefined {
-  let attempts = 0;
-  for (let index = messages.length - 1; index >= 0 && attempts < MAX_ATTEMPTS; index -= 1) {
-    const message = messages[index];
-    const response = message && findResponse(message);
-    if (!response) continue;
-    attempts += 1;
-    const { id, calls, rest } = response;
+  let found = findResponses(messages).newest;
+  for (let attempt = 0; found && attempt < MAX_ATTEMPTS; attempt++) {
+    const { id, calls, rest, end } = found;
     const callIds = new Map(calls.map((call) => [call.id, nonEmptyString(readCallData(call)['call_id']) ?? call.id]));
-    const later = [...rest, ...messages.slice(index + 1)];
+    const later = [...rest, ...messages.slice(end)];
     const input = encodeInput(later, { stored: true, callIds, openCalls: calls });
     const answered = new Set(input.filter(isOutput).map((item) => item['call_id']));
     if ([...callIds.values()].every((callId) => answered.has(callId))) return { previousResponseId: id, input };
+    found = found.older;
   }
   return undefined;
 }
+
+interface StoredResponses {
+  readonly length: number;
+  readonly newest: (StoredResponse & { readonly end: number; readonly older: StoredResponses['newest'] }) | undefined;
+}
+
+const findResponses = /* @__PURE__ */ growing<Message, StoredResponses>(
+  { length: 0, newest: undefined },
+  ({ length, newest }, message) => {
+    const response = findResponse(message);
+    const end = length + 1;
+    return { length: end, newest: response ? { ...response, end, older: newest } : newest };
+  },
+);
 
 interface StoredResponse {
   readonly id: string;
@@ -81,6 +93,17 @@ const notFoundStatuses: readonly unknown[] = [400, 404, 410, 422];
 export function isResponseNotFound(error: unknown, previousResponseId: string): boolean {
   const text = readNotFoundText(error);
   return text !== undefined && (/previous.?response/i.test(text) || text.includes(previousResponseId));
+}
+
+/** Whether a server that did not find a response has none at all: it refuses the parameter, not the id. */
+export function isSessionRefused(error: unknown, previousResponseId: string): boolean {
+  const text = readNotFoundText(error) ?? '';
+  return !text.includes(previousResponseId) && !/not.?found|expired/i.test(text);
+}
+
+/** Whether a request failed because a model does not reason ("Encrypted content is not supported with this model"). */
+export function isEncryptedRefused(error: unknown): boolean {
+  return /encrypted.?content/i.test(readNotFoundText(error) ?? '');
 }
 
 /** Whether a request failed because a container does not exist. Containers expire 20 minutes after their last use. */

@@ -1,4 +1,5 @@
 import { asyncScheduler, Subscription } from 'rxjs';
+import { ConfigurationError } from '../../core/errors.js';
 import { isRecord, nonEmptyString, objectOrEmpty, parseJsonOrText } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { isUserMessage, Steering, userMessageOf } from './steering.js';
@@ -101,9 +102,16 @@ export class Connection {
     return this.lastResponse !== undefined && this.lastResponse === response;
   }
 
-  /** Sends input for a response that is being received and that is stored: the next request contains it too. */
+  /** Sends input for a response that is being received: the next request contains it too. */
   steer(response: string, content: readonly JsonValue[]): void {
-    if (!this.exchange || !this.isStored || !this.has(response)) return;
+    if (!this.exchange || !this.has(response)) return;
+    if (!this.isStored) {
+      throw new ConfigurationError(
+        'options',
+        'A response that is not stored cannot be steered.',
+        'Pass session: true: openai(name, { fetch: sockets.fetch, session: true }).',
+      );
+    }
     this.steering.add(content);
     const input = [userMessageOf(content)];
     this.socket.send(encodeJson({ type: 'response.steer', previous_response_id: response, input }));

@@ -1,9 +1,21 @@
-import { catchError, concatMap, defer, EMPTY, ReplaySubject, take, tap, using } from 'rxjs';
+import {
+  catchError,
+  concatMap,
+  defer,
+  EMPTY,
+  ignoreElements,
+  map,
+  of,
+  ReplaySubject,
+  take,
+  takeUntil,
+  tap,
+} from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Chunk } from '../../core/chunk.js';
 import { deriveModel } from '../../core/deriveModel.js';
 import { nonEmptyString, objectOrEmpty, parseJsonOrText } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Model } from '../../core/model.js';
 import { declareUnlimited } from '../../protocol/idleTimeout.js';
@@ -35,8 +47,9 @@ export interface WebSocketTransport {
    * Sends prompts while a response is received, for the option `whenPrompted` of a run. The model ends the response
    * after the item that it writes, and the next turn is the answer to the prompts: the server begins it by itself.
    *
-   * GPT-6 and newer models can do so. A response of another one, and one that is not stored, goes on to its end, and
-   * the prompts are part of the next request.
+   * GPT-6 and newer models can do so. A response of another one goes on to its end, and the prompts are part of the
+   * next request. The model has to continue stored responses (`session: true`): a prompt during a response that is not
+   * stored fails the run with ConfigurationError `options`.
    */
   readonly steer: (model: Model, prompts: Observable<readonly Message[]>) => Model;
   /** Closes all connections. A response that is being received fails. */
@@ -105,9 +118,8 @@ export function webSocketTransport(
       return send(addressOf(input), sent, body, init?.signal ?? undefined);
     }),
     steer: (model, prompts) =>
-      steeredModel(model, prompts, (response, messages) => {
-        const content = steeringContent(encodeInput(messages, { stored: true }));
-        if (content) for (const connection of connections) connection.steer(response, content);
+      steeredModel(model, prompts, (response, content) => {
+        for (const connection of connections) connection.steer(response, content);
       }),
     close: () => {
       for (const connection of connections) connection.close();
@@ -119,28 +131,33 @@ export function webSocketTransport(
 const steeredModel = (
   model: Model,
   prompts: Observable<readonly Message[]>,
-  send: (response: string, messages: readonly Message[]) => void,
+  send: (response: string, content: readonly JsonValue[]) => void,
 ): Model =>
   deriveModel(model, (request) =>
     defer(() => {
       const responses = new ReplaySubject<string>(1);
       const sending = prompts.pipe(
         concatMap((messages) =>
-          responses.pipe(
-            take(1),
-            tap((response) => send(response, messages)),
+          of(messages).pipe(
+            map((one) => steeringContent(encodeInput(one, { stored: true }))),
             catchError(() => EMPTY), // the next request contains the same messages, and fails for the same reason
           ),
+        ),
+        concatMap((content) =>
+          content
+            ? responses.pipe(
+                take(1),
+                tap((response) => send(response, content)),
+              )
+            : EMPTY,
         ),
       );
       const announce = (chunk: Chunk) => {
         const response = chunk.type === 'metadata' ? nonEmptyString(chunk.metadata['responseId']) : undefined;
         if (response !== undefined) responses.next(response);
       };
-      return using(
-        () => sending.subscribe(),
-        () => model.stream(request).pipe(tap(announce)),
-      );
+      // Its errors end the stream, its end does not.
+      return model.stream(request).pipe(tap(announce), takeUntil(sending.pipe(ignoreElements())));
     }),
   );
 

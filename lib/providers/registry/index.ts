@@ -1,12 +1,14 @@
 import { anthropic } from '../anthropic/anthropic.js';
+import { compatible } from '../chatCompletions/compatible.js';
 import { cohere } from '../cohere/cohere.js';
 import { google } from '../google/google.js';
 import { mistral } from '../mistral.js';
 import { ollama } from '../ollama/ollama.js';
-import { openaiChat } from '../openaiChat.js';
 import { openai } from '../openai.js';
+import { createOpenaiChat } from '../openaiChat.js';
 import { openrouter } from '../openrouter.js';
 import { together } from '../together.js';
+import { ConfigurationError } from '../../core/errors.js';
 import type { Model } from '../../core/model.js';
 import type { OpenModelOptions } from '../httpModel.js';
 import { createRegistry } from './registry.js';
@@ -16,8 +18,8 @@ export { createRegistry };
 export type { ModelFactory, ProviderOptions, RegisteredProvider, Registry };
 
 const builtInProviders: readonly (readonly [string, ModelFactory, ProviderOptions])[] = [
-  ['openai-chat', openaiChat, { defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
   ['openai', openai, { aliases: ['responses'], defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
+  ['openai-chat', chatAnywhere, { defaultModel: 'gpt-6.1-terra', keyVariable: 'OPENAI_API_KEY' }],
   [
     'openrouter',
     openrouter,
@@ -53,6 +55,11 @@ const builtInProviders: readonly (readonly [string, ModelFactory, ProviderOption
   ['cohere', cohere, { defaultModel: 'command-a-plus-05-2026', keyVariable: 'COHERE_API_KEY' }],
 ];
 
+/** Another server may expect its reasoning back, and has other messages of a context that is too long. */
+function chatAnywhere(name: string, options: OpenModelOptions = {}): Model {
+  return createOpenaiChat(name, options, options.baseUrl === undefined ? {} : compatible);
+}
+
 /** The shared registry. Only this file imports all providers; importing a single provider bundles no other provider. */
 const registry: Registry = /* @__PURE__ */ createBuiltInRegistry();
 
@@ -82,6 +89,13 @@ function createBuiltInRegistry(): Registry {
  * name without a model if the provider has no default model.
  */
 export function modelByName(name: string, options?: OpenModelOptions): Model {
+  if (/^\s*openai-responses\s*([:/]|$)/i.test(name)) {
+    throw new ConfigurationError(
+      'model',
+      `The provider "openai-responses" (${JSON.stringify(name)}) is called "openai" now.`,
+      'Write "openai:gpt-6.1-terra". OpenAI\'s Chat Completions are "openai-chat".',
+    );
+  }
   return registry.modelByName(name, options);
 }
 

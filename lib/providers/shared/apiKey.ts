@@ -43,6 +43,9 @@ export function withCredentials<T>(
   open: (credentials: Credentials) => Observable<T>,
 ): Observable<T> {
   const { provider, options } = sources;
+  const { headers: plainHeaders, apiKey: plainKey } = options;
+  if (typeof plainHeaders !== 'function' && typeof plainKey !== 'function')
+    return deferCall(openWith<T>, sources, open, plainHeaders, plainKey); // nearly every model: nothing is asked
   const found = forkJoin([
     readSource(options.headers, () => missingValue(provider, 'headers')),
     readSource(options.apiKey, () => missingValue(provider, 'apiKey')),

@@ -1,5 +1,3 @@
-import type { Message } from '../../core/message.js';
-
 // Providers restrict the ids of tool calls. Invalid ids, which come from other providers, are replaced. A call and its
 // result get the same new id.
 
@@ -33,36 +31,8 @@ const lowerDigits = (hash: number, count: number): string =>
   (hash >>> 0).toString(36).padStart(count, '0').slice(-count);
 
 /**
- * Maps the ids of a conversation's tool calls to ids that Anthropic accepts: `^[a-zA-Z0-9_-]+$`. Anthropic rejects any
- * other id with status 400. A call and its result get the same id, and two calls never share an id.
+ * The id that Anthropic accepts: `^[a-zA-Z0-9_-]+$`. It rejects any other one with status 400. The hash keeps two ids
+ * different.
  */
-export function createCallIdMapper(messages: readonly Message[]): (id: string) => string {
-  const invalidIds = collectCallIds(messages, false);
-  if (invalidIds.size === 0) return unchanged; // nearly every conversation
-  const usedIds = collectCallIds(messages, true);
-  const newIds = new Map<string, string>();
-  const suffixes = new Map<string, number>(); // the next one of each base
-  for (const id of invalidIds) {
-    const base = id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call';
-    let suffix = suffixes.get(base) ?? 1;
-    let newId = suffix === 1 ? base : `${base}_${suffix}`;
-    while (usedIds.has(newId)) newId = `${base}_${++suffix}`;
-    suffixes.set(base, suffix + 1);
-    usedIds.add(newId);
-    newIds.set(id, newId);
-  }
-  return (id) => newIds.get(id) ?? id;
-}
-
-/** The ids of the calls that are valid, or those that are not. Runs for every request, so it copies nothing else. */
-function collectCallIds(messages: readonly Message[], valid: boolean): Set<string> {
-  const ids = new Set<string>();
-  for (const { parts } of messages)
-    for (const part of parts) if (part.type === 'toolCall' && isValidCallId(part.id) === valid) ids.add(part.id);
-  return ids;
-}
-
-const unchanged = (id: string): string => id;
-
-/** Whether Anthropic accepts the id of a call. */
-export const isValidCallId = (id: string): boolean => /^[a-zA-Z0-9_-]+$/.test(id);
+export const anthropicCallId = (id: string): string =>
+  /^[a-zA-Z0-9_-]+$/.test(id) ? id : `${id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call'}_${hashId(id)}`;

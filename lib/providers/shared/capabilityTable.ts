@@ -1,8 +1,8 @@
 import type { Capability } from '../../core/capabilities.js';
 
 const allProviders = [
-  'openai-chat',
   'openai',
+  'openai-chat',
   'openrouter',
   'together',
   'anthropic',

@@ -1,10 +1,27 @@
+import { growing } from '../../core/growing.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { editedNote } from '../../core/message.js';
 import type { Message, TextPart, ToolResultPart } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { withProviderOptions } from './providerOptions.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
 
 // Encodings that several APIs have adopted from the Chat Completions API.
+
+/** Makes an encoding of the system messages one of conversations. */
+export function encodeSystemMessages<T>(
+  encode: (system: readonly Message[]) => T,
+): (messages: readonly Message[]) => T | undefined {
+  const encodeGrowing = growing<Message, { readonly system: readonly Message[]; readonly encoded?: T }>(
+    { system: [] },
+    (known, message) => {
+      if (message.role !== 'system') return known;
+      const system = [...known.system, message];
+      return { system, encoded: encode(system) };
+    },
+  );
+  return (messages) => encodeGrowing(messages).encoded;
+}
 
 export const nonEmptyTexts = ({ parts }: Pick<Message, 'parts'>): readonly string[] =>
   parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []));
@@ -54,5 +71,5 @@ export const functionCall = (id: string, name: string, args: JsonObject) => ({
  */
 export function resultText(part: ToolResultPart): string {
   const value = part.error === undefined ? part.result : { error: part.error };
-  return typeof value === 'string' ? value : encodeJson(value ?? null);
+  return editedNote(part) + (typeof value === 'string' ? value : encodeJson(value ?? null));
 }

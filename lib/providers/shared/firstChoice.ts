@@ -6,8 +6,13 @@ import type { JsonObject } from '../../core/json/json.js';
  * more, with `n` or `candidateCount`.
  */
 export function firstChoice(choices: unknown): JsonObject | undefined {
-  for (const choice of asArray(choices)) {
-    if (isJsonObject(choice) && (typeof choice['index'] !== 'number' || choice['index'] === 0)) return choice;
-  }
-  return undefined;
+  return asArray(choices).find(isFirst);
 }
+
+/** Finds all such choices: GitHub Copilot sends the text and the calls of one frame as two of them. */
+export function firstChoices(choices: unknown): readonly JsonObject[] {
+  return asArray(choices).filter(isFirst);
+}
+
+const isFirst = (choice: unknown): choice is JsonObject =>
+  isJsonObject(choice) && (typeof choice['index'] !== 'number' || choice['index'] === 0);

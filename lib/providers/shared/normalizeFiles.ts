@@ -5,13 +5,11 @@ import { inlineDataUrl, invalidFile, parseDataUrl } from './files.js';
 import { isFilePart } from './toolResultContent.js';
 
 /**
- * Makes the files of a history such that every API accepts them: plain base64 (RFC 4648, 4) without a `data:` prefix,
+ * Makes the files of a message such that every API accepts them: plain base64 (RFC 4648, 4) without a `data:` prefix,
  * line breaks or the URL alphabet, and media types in lower case. Empty texts beside a file are omitted, which OpenAI
  * and Anthropic refuse.
  */
-export const normalizeFiles = (messages: readonly Message[]): readonly Message[] => messages.map(normalizeMessage);
-
-function normalizeMessage(message: Message): Message {
+export function normalizeFiles(message: Message): Message {
   const isEmpty = (part: Part) => part.type === 'text' && part.text === '';
   const hasFile = message.parts.some(({ type }) => type === 'file');
   const kept = hasFile && message.parts.some(isEmpty) ? message.parts.filter((part) => !isEmpty(part)) : message.parts;

@@ -4,7 +4,7 @@ import type { Chunk } from '../../core/chunk.js';
 import type { ModelRequest } from '../../core/model.js';
 import { extractTextCalls } from './textCalls.js';
 import type { TextCallOptions } from './textCalls.js';
-import { extractThinking } from './thinkTags.js';
+import { extractThinking, replayThinking } from './thinkTags.js';
 
 /** The options of models with open weights: what they may write as text. */
 export interface OpenTextOptions extends TextCallOptions {
@@ -12,8 +12,14 @@ export interface OpenTextOptions extends TextCallOptions {
   readonly thinkTags?: boolean | undefined;
 }
 
-/** Converts the text of a response to thinking and calls, as the options say. */
+/**
+ * Converts the text of a response to thinking and calls, as the options say. With a `provider`, thinking in tags is
+ * stored for it.
+ */
 export const readOpenText =
-  ({ thinkTags, textCalls }: OpenTextOptions) =>
-  (request: ModelRequest): MonoTypeOperatorFunction<Chunk> =>
-    pipe(thinkTags ? extractThinking() : identity, textCalls ? extractTextCalls(request) : identity);
+  ({ thinkTags, textCalls }: OpenTextOptions, provider?: string) =>
+  (request: ModelRequest): MonoTypeOperatorFunction<Chunk> => {
+    const readCalls = textCalls ? extractTextCalls(request) : identity;
+    if (!thinkTags) return readCalls;
+    return provider === undefined ? pipe(extractThinking(), readCalls) : replayThinking(provider, readCalls);
+  };

@@ -1,3 +1,4 @@
+import { identity } from 'rxjs';
 import { fileCapability } from '../../core/capabilities.js';
 import { mapChanged } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
@@ -5,23 +6,22 @@ import type { FilePart, Message, Part, ToolResultPart } from '../../core/message
 import type { Capabilities } from '../../core/model.js';
 import type { ResultFilePlacement, Wire } from '../../protocol/wire.js';
 import { inlineDataUrl } from './files.js';
-import { isFilePart, toolResultContent } from './toolResultContent.js';
+import { fileItems, isFilePart, toolResultContent } from './toolResultContent.js';
 
 /**
  * Moves the files that tools returned to where the model can read them: after the results, which refer to them. For a
  * file that the model cannot read at all, the result says so. So no run fails because a tool returned a file.
  */
 export function placeResultFiles(
-  messages: readonly Message[],
   { resultFile }: Pick<Wire, 'resultFile'>,
   capabilities: Capabilities,
-): readonly Message[] {
-  if (!resultFile) return messages;
+): (message: Message) => Message {
+  if (!resultFile) return identity;
   const placementOf = (file: FilePart): ResultFilePlacement => {
     const capability = fileCapability(file);
     return capability !== undefined && capabilities[capability] === false ? 'none' : resultFile(inlineDataUrl(file));
   };
-  return mapChanged(messages, (message) => (message.role === 'user' ? placeInMessage(message, placementOf) : message));
+  return (message) => (message.role === 'user' ? placeInMessage(message, placementOf) : message);
 }
 
 type PlacementOf = (file: FilePart) => ResultFilePlacement;
@@ -40,9 +40,8 @@ function placeInMessage(message: Message, placementOf: PlacementOf): Message {
 function placeInResult(part: ToolResultPart, placementOf: PlacementOf, moved: Part[]): ToolResultPart {
   if (part.error !== undefined) return part;
   const { name } = part;
+  if (fileItems(part).every((file) => placementOf(file) === 'result')) return part;
   const contents = toolResultContent(part);
-  const isPlaced = contents.every((content) => content.type === 'text' || placementOf(content) === 'result');
-  if (isPlaced) return part;
   const items = contents.map((content): JsonValue => {
     if (content.type === 'text') return content.text;
     switch (placementOf(content)) {

@@ -1,6 +1,9 @@
+import { defer } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { Chunk, TextChunk } from '../../core/chunk.js';
+import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
+import { StringBuilder } from '../../core/stringBuilder.js';
 import { TextFilter, textFilter } from '../../core/textFilter.js';
 import type { StartTextReader, TextReader } from '../../core/textFilter.js';
 
@@ -31,7 +34,10 @@ class ThinkTagReader implements TextReader {
   /** The whitespace before a tag: a rope, which is not searched again with each delta. */
   private blanks = '';
 
-  constructor(private readonly emit: (event: StreamEvent) => void) {}
+  constructor(
+    private readonly emit: (event: StreamEvent) => void,
+    private readonly onThinking?: (text: string) => void,
+  ) {}
 
   read(chunk: TextChunk): boolean {
     if (this.state === 'text') return true;
@@ -88,14 +94,46 @@ class ThinkTagReader implements TextReader {
   }
 
   private emitText(type: 'text' | 'thinking', text: string): void {
-    if (text !== '') this.emit({ type, text } as StreamEvent);
+    if (text === '') return;
+    if (type === 'thinking') this.onThinking?.(text);
+    this.emit({ type, text } as StreamEvent);
   }
 }
 
 /** Applies `createThinkTagParser` as an operator. Held text is emitted before an error or the completion. */
-export function extractThinking(): MonoTypeOperatorFunction<Chunk> {
-  return textFilter(startThinkTagReader);
+export function extractThinking(onThinking?: (text: string) => void): MonoTypeOperatorFunction<Chunk> {
+  return textFilter((emit) => new ThinkTagReader(emit, onThinking));
 }
+
+/**
+ * Applies `extractThinking` and `readCalls`, and emits the tags with their text for the provider, before the `finish` of
+ * a response with calls: models with open weights expect their reasoning back within a turn of tools.
+ */
+export const replayThinking = (
+  provider: string,
+  readCalls: MonoTypeOperatorFunction<Chunk>,
+): MonoTypeOperatorFunction<Chunk> => {
+  return (source) =>
+    defer(() => {
+      const tagged = new StringBuilder();
+      let hasCalls = false;
+      const emitTags = createOperator<Chunk, Chunk>((out) => ({
+        next(chunk) {
+          hasCalls ||= chunk.type === 'toolCallFragment';
+          if (chunk.type === 'finish' && hasCalls && tagged.length > 0) {
+            const data = { think_tags: `${openingTag}${tagged.toString()}${closingTag}\n` };
+            out.next({ type: 'provider', provider, data });
+          }
+          out.next(chunk);
+        },
+      }));
+      return source.pipe(
+        extractThinking((text) => tagged.add(text)),
+        readCalls,
+        emitTags,
+      );
+    });
+};
 
 /**
  * How many characters at the end of a text may be the beginning of a tag. They are held back until more text has

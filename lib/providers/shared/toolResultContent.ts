@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
+import { editedNote } from '../../core/message.js';
 import type { FilePart, Part, ToolResultPart } from '../../core/message.js';
 import { resultText } from './encode.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
@@ -16,12 +17,18 @@ export type ToolResultContent = { readonly type: 'text'; readonly text: string }
  * @returns The contents in order. A result without files is one text.
  */
 export function toolResultContent(part: ToolResultPart): readonly OfType<Part, 'text' | 'file'>[] {
-  const items: readonly JsonValue[] = Array.isArray(part.result)
-    ? (part.result as readonly JsonValue[])
-    : [part.result ?? null];
-  if (!items.some(isFilePart)) return [{ type: 'text', text: resultText(part) }];
-  return items.map((item) => (isFilePart(item) ? item : { type: 'text', text: textOfItem(item) }));
+  if (fileItems(part).length === 0) return [{ type: 'text', text: resultText(part) }];
+  const note = editedNote(part);
+  return [...(note ? [note] : []), ...itemsOf(part)].map((item) =>
+    isFilePart(item) ? item : { type: 'text', text: textOfItem(item) },
+  );
 }
+
+/** The files of a result. */
+export const fileItems = (part: ToolResultPart): readonly FilePart[] => itemsOf(part).filter(isFilePart);
+
+const itemsOf = ({ result = null }: ToolResultPart): readonly JsonValue[] =>
+  Array.isArray(result) ? (result as readonly JsonValue[]) : [result];
 
 function textOfItem(item: JsonValue): string {
   if (typeof item === 'string') return item;

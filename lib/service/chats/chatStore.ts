@@ -8,6 +8,10 @@ import type { Client } from '../runs/runAccess.js';
 export interface ChatRecord extends Omit<ChatSummary, 'version'> {
   /** From the option `owner` of the service. Empty: all users are one owner. */
   readonly owner: string;
+  /** The user has deleted it: only this mark is left, so that a device that was offline does not create it again. */
+  readonly state?: 'deleted' | undefined;
+  /** When the mark may be removed. */
+  readonly expires?: number | undefined;
   /** What `save` of the conversation has returned. The page wrote it: only the page reads it. */
   readonly saved: JsonObject;
 }

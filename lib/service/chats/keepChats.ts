@@ -1,11 +1,13 @@
-import { asyncScheduler, catchError, concat, concatMap, defer, EMPTY, from, map, mergeMap, of } from 'rxjs';
-import { reduce, take, throwIfEmpty, timeout } from 'rxjs';
+import { asyncScheduler, catchError, concat, concatMap, defer, from, map, mergeMap, of } from 'rxjs';
+import { take, throwIfEmpty, timeout } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { requireNumber } from '../../core/options.js';
 import type { ChatPage } from '../../transport/chatSummary.js';
-import { allPages } from '../runs/allPages.js';
-import type { ChatRecord, ChatService, ChatStore, ServiceChats, StoredChat } from './chatStore.js';
+import { createChatRecords, deletedMark, isDeleted, notFound } from './chatRecords.js';
+import type { ChatRecords } from './chatRecords.js';
+import type { ChatRecord, ChatService, ChatStore } from './chatStore.js';
+import type { ServiceChats, StoredChat } from './chatStore.js';
 import { RequestError } from '../http/requestError.js';
 import { readBody } from '../http/readBody.js';
 import type { Client } from '../runs/runAccess.js';
@@ -13,6 +15,7 @@ import { settled } from '../../core/settled.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import { defaultTitle, promptOf, readSave, readTitle, runsOf, titleFrom } from './chatRequests.js';
 
+/** Options of `keepChats`. `C` is the type of the user's own value for tools. */
 export interface KeepChatsOptions<C> {
   /**
    * Returns the title of a new chat: a text, a Promise or an Observable of one, for example the answer of a small
@@ -51,7 +54,8 @@ const DELETES_AT_ONCE = 16;
  * - `PUT ?chat=ID` with `{ version, saved }` replaces that version (0: a new chat), and returns the chat without
  *   `saved`. 409 with the chat, if there is another version; 404, if it was deleted.
  * - `PATCH ?chat=ID` with `{ title }` renames it.
- * - `DELETE ?chat=ID` stops and deletes its runs, then the chat: 204, or 404.
+ * - `DELETE ?chat=ID` stops and deletes its runs, then the chat: 204, or 404. Its id stays known for 90 days, so that a
+ *   device that was offline does not create it again; a `PUT` with `restore: true` does.
  *
  * ```ts
  * const handler = agentHandler<User>(agent, {
@@ -132,35 +136,43 @@ function saveChat<C>({
       }),
     );
   };
-  /** Writes a chat. One that is new needs room, and gets its title. */
-  const write = (record: ChatRecord, version: number, request: ChatRequest<C>): Observable<Response> => {
+  const conflicting = (chats: ChatRecords, { id, owner }: ChatRecord) => chats.found(id, owner).pipe(map(conflict));
+  const create = (record: ChatRecord, version: number, request: ChatRequest<C>): Observable<Response> => {
     const { chats } = request;
     return concat(
-      version === 0 ? chats.requireRoom(record.owner, maxChats) : EMPTY,
+      chats.requireRoom(record.owner, maxChats),
       chats.put(record, version).pipe(
         concatMap((isDone) => {
-          if (!isDone) return chats.found(record.id, record.owner).pipe(map(conflict));
-          const chat = { record, version: version + 1 };
-          return (version === 0 ? addTitle(chat, request) : of(chat)).pipe(
-            map((written) => Response.json(withoutContent(written))),
+          if (!isDone) return conflicting(chats, record);
+          return addTitle({ record, version: version + 1 }, request).pipe(
+            map((chat) => Response.json(withoutContent(chat))),
           );
         }),
       ),
     );
   };
+  const replace = (chats: ChatRecords, record: ChatRecord, version: number): Observable<Response> =>
+    chats
+      .put(record, version)
+      .pipe(
+        concatMap((isDone) =>
+          isDone ? of(Response.json(withoutContent({ record, version: version + 1 }))) : conflicting(chats, record),
+        ),
+      );
   return (request) => {
     const { id, client, chats } = request;
     return readBody(request.request, maxBytes).pipe(
       map(readSave),
-      concatMap(({ version, saved }) =>
-        chats.find(id, client.owner).pipe(
+      concatMap(({ version, saved, restore }) =>
+        chats.findAny(id, client.owner).pipe(
           concatMap((before) => {
             const updated = asyncScheduler.now();
-            if (before?.version === version) return write({ ...before.record, updated, saved }, version, request);
-            if (before) return of(conflict(before));
-            if (version > 0) throw notFound();
+            const isGone = before === undefined || isDeleted(before.record);
+            if (!isGone && before.version !== version) return of(conflict(before));
+            if (!isGone) return replace(chats, { ...before.record, updated, saved }, version);
+            if (version > 0 || (before && !restore)) throw notFound();
             const record = { id, owner: client.owner, title: defaultTitle(promptOf(saved)), updated, saved };
-            return write(record, 0, request);
+            return create(record, before?.version ?? 0, request);
           }),
         ),
       ),
@@ -182,7 +194,7 @@ const removeChat: Answer<unknown> = ({ id, client: { owner }, service, chats }) 
     .retry(id, owner, ({ record, version }) =>
       concat(
         from(runsOf(record.saved)).pipe(mergeMap((run) => service.deleteRun(run, owner), DELETES_AT_ONCE)),
-        chats.delete(id, version),
+        defer(() => chats.put(deletedMark(record, asyncScheduler.now()), version)),
       ),
     )
     .pipe(map(() => new Response(null, { status: 204 })));
@@ -195,7 +207,9 @@ const openChat: Answer<unknown> = ({ id, client, chats }) =>
 const listChats = (chats: ChatRecords, owner: string, cursor: string | undefined): Observable<Response> =>
   chats.list({ owner, cursor }).pipe(
     map(({ records, next }) => {
-      const listed = records.map(({ id, title, updated, version }) => ({ id, title, updated, version }));
+      const listed = records
+        .filter((record) => !isDeleted(record))
+        .map(({ id, title, updated, version }) => ({ id, title, updated, version }));
       return Response.json({ chats: listed, next } satisfies ChatPage, { headers: NOT_CACHED });
     }),
     catchError((thrown: unknown) => {
@@ -210,74 +224,3 @@ const withoutContent = ({ record: { id, title, updated }, version }: StoredChat)
 
 const conflict = (chat: StoredChat): Response =>
   Response.json({ ...withoutContent(chat), saved: chat.record.saved }, { status: 409 });
-
-/** How many times a change is tried again after another request changed the chat in the meantime. */
-const MAX_RETRIES = 5;
-
-/** The chats of a store that the service has guarded, each for its owner only. */
-interface ChatRecords extends ChatStore {
-  find(id: string, owner: string): Observable<StoredChat | undefined>;
-  found(id: string, owner: string): Observable<StoredChat>;
-  /** Changes a chat, unless `change` returns undefined. Emits the chat as it is then. */
-  update(id: string, owner: string, change: (record: ChatRecord) => ChatRecord | undefined): Observable<StoredChat>;
-  /** Does `work` with a chat until it emits true: false says that another request has changed the chat. */
-  retry(id: string, owner: string, work: (chat: StoredChat) => Observable<boolean>): Observable<StoredChat>;
-  /** Fails with 429 if the owner has as many chats already. */
-  requireRoom(owner: string, maxChats: number): Observable<never>;
-}
-
-function createChatRecords(store: ChatStore): ChatRecords {
-  const find: ChatRecords['find'] = (id, owner) =>
-    store.get(id).pipe(map((stored) => (stored?.record.owner === owner ? stored : undefined)));
-  const found: ChatRecords['found'] = (id, owner) =>
-    find(id, owner).pipe(
-      map((stored) => {
-        if (!stored) throw notFound();
-        return stored;
-      }),
-    );
-  const retry = (
-    id: string,
-    owner: string,
-    work: (chat: StoredChat) => Observable<boolean>,
-    retriesLeft = MAX_RETRIES,
-  ): Observable<StoredChat> =>
-    found(id, owner).pipe(
-      concatMap((chat) =>
-        work(chat).pipe(
-          concatMap((isDone) => {
-            if (isDone) return of(chat);
-            if (retriesLeft === 0) throw busy();
-            return retry(id, owner, work, retriesLeft - 1);
-          }),
-        ),
-      ),
-    );
-  return {
-    find,
-    found,
-    ...store,
-    retry,
-    update: (id, owner, change) =>
-      defer(() => {
-        let changed: StoredChat | undefined;
-        return retry(id, owner, ({ record: before, version }) => {
-          const record = change(before);
-          changed = record && { record, version: version + 1 };
-          return record ? store.put(record, version) : of(true);
-        }).pipe(map((chat) => changed ?? chat));
-      }),
-    requireRoom: (owner, maxChats) =>
-      allPages((cursor) => store.list({ owner, cursor })).pipe(
-        reduce((chats, page) => chats + page.records.length, 0),
-        concatMap((chats) => {
-          if (chats >= maxChats) throw tooMany(maxChats);
-          return EMPTY;
-        }),
-      ),
-  };
-}
-
-const notFound = () => new RequestError(404, 'There is no such chat.');
-const busy = () => new RequestError(409, 'Other requests changed the chat. Send the request again.');
-const tooMany = (max: number) => new RequestError(429, `You have ${max} chats. Delete one of them.`);

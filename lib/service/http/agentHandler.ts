@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import { RUN_ID_HEADER } from '../../transport/fromServerSentEvents.js';
 import { isUnguessable } from '../../transport/randomId.js';
+import { MAX_PROMPT_BYTES, readFileAddress } from '../../transport/runFiles.js';
 import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import type { HandledAgent } from '../handledAgent.js';
 import { kernelOf } from '../kernel.js';
@@ -16,14 +17,13 @@ import type { ServiceOptions } from '../serviceOptions.js';
 import { isForChats, readRequest, toRunMessage } from './agentRequest.js';
 import { rejectForbiddenEdits, requireFileUrls } from './requestRules.js';
 import { RequestError } from './requestError.js';
+import { fetchedPart, fileResponse } from './runFiles.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 
 export type AgentProtocolOptions = Pick<ServerSentEventsOptions, 'heartbeat'>;
 
 /** Options of `agentHandler` in its short form. `C` is the type of the user's own value for tools. */
 export interface AgentHandlerOptions<C = unknown> extends ServiceOptions<C>, AgentProtocolOptions {}
-
-const MAX_BODY_BYTES = 1_000_000;
 
 /**
  * Creates the service of a chat: a function from a web `Request` to a `Response` (Hono, Next, Deno, Bun, edge). For
@@ -48,6 +48,8 @@ const MAX_BODY_BYTES = 1_000_000;
  *   one call, and the run continues.
  * - `PATCH` with `input` sends a prompt to a run that has not ended: 204, or 404. It joins the run at the end of the
  *   turn, as a message of the user; at most 100 messages do. One that arrives after the last turn has no effect.
+ * - `GET` with `?file=ID.N` returns the N-th file of the input and the messages of a run. A prompt may name a file by
+ *   this address: a page sends each file once.
  * - With `chats`, `GET` lists and opens the chats of a user, and `PUT`, `PATCH` and `DELETE` with `?chat=ID` change
  *   one.
  * - A browser receives what is allowed: no error text of a tool or a provider, no unknown metadata, no signatures.
@@ -83,8 +85,10 @@ export function agentHandler<C>(
     return Response.json({ error: { message } }, { status, headers });
   };
   return kernel.handler((request) => {
-    if (kernel.chats && isForChats(request)) return answerChats(kernel, kernel.chats, request);
     const { method, headers } = request;
+    const file = method === 'GET' ? readFileAddress(request.url) : undefined;
+    if (file) return fileResponse(file, kernel.access.authorize(request), kernel.access);
+    if (kernel.chats && isForChats(request)) return answerChats(kernel, kernel.chats, request);
     const route = Object.hasOwn(routes, method) ? routes[method] : undefined;
     if (!route) throw new RequestError(405, 'Send POST, PATCH or DELETE.', { allow: 'POST, PATCH, DELETE' });
     const id = headers.get(RUN_ID_HEADER) ?? '';
@@ -134,10 +138,10 @@ const answerChats = <C>(
 };
 
 const readBody = <C>(kernel: Kernel<C>, request: Request) =>
-  kernel.readBody(request, MAX_BODY_BYTES).pipe(
+  kernel.readBody(request, MAX_PROMPT_BYTES).pipe(
     map(readRequest),
     tap((body) => {
-      requireFileUrls(body, kernel.browser);
+      requireFileUrls(fetchedPart(request.method, body), kernel.browser);
       if (body.resume !== undefined) rejectForbiddenEdits(body.answers.decisions, kernel.browser);
     }),
   );

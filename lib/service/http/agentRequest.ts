@@ -6,6 +6,7 @@ import { MAX_EARLIER_RUNS } from '../../transport/earlierRun.js';
 import type { EarlierRun } from '../../transport/earlierRun.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import { RequestError } from './requestError.js';
+import { withoutRunFiles } from './runFiles.js';
 import type { RunMessage } from '../ports/runLog.js';
 
 export interface StartRequest {
@@ -79,7 +80,7 @@ function toEarlierRun(value: unknown): EarlierRun {
   const { id, input, hasBegun } = objectOrEmpty(value);
   if (typeof id !== 'string' || !isUnguessable(id) || !Array.isArray(input))
     throw new RequestError(400, 'Send `history` as a list of objects with the `id` and the `input` of earlier runs.');
-  return { id, input: input.map(toUserMessage), hasBegun: hasBegun === true };
+  return { id, input: withoutRunFiles(input.map(toUserMessage)), hasBegun: hasBegun === true };
 }
 
 function toUserMessages(input: unknown): readonly Message[] {

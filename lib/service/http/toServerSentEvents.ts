@@ -6,6 +6,7 @@ import type { Envelope } from '../runs/lateReader.js';
 import {
   endEvent,
   failureEvent,
+  helloEvent,
   plainServerSentEvent,
   runServerSentEvent,
   startHeartbeat,
@@ -19,9 +20,10 @@ import type { ServerSentEvent, ServerSentEventsOptions } from '../../transport/s
  *
  * ![](../../../marbles/toServerSentEvents.svg)
  *
- * The end of the run is the event `end`, and its failure the event `failed`, after which the output completes: a
- * browser does not connect again, and a question is not sent twice. Each text is sent once: a `message` and the
- * `result` refer to the deltas before them. The checkpoints of a run are not sent.
+ * The first event is `hello`, with the interval of the heartbeat: a page that misses two of them connects again. The
+ * end of the run is the event `end`, and its failure the event `failed`, after which the output completes: a browser
+ * does not connect again, and a question is not sent twice. Each text is sent once: a `message` and the `result` refer
+ * to the deltas before them. The checkpoints of a run are not sent.
  *
  * If the source emits the envelopes of a shared run, the events have ids, and a browser that loses its connection
  * continues with `Last-Event-ID`. A plain run cannot be continued: its events have no id, and the browser is told not
@@ -44,6 +46,8 @@ export function toServerSentEvents<E extends StreamEvent>(
   return createOperator<E | Envelope<E>, ServerSentEvent>((out) => {
     const toCompact = createCompactor();
     let isFirst = true;
+    const hello = helloEvent(options);
+    if (hello) out.next(hello);
     const heartbeat = startHeartbeat(options, (event) => out.next(event));
     out.add(heartbeat.timer);
     const end = (event: ServerSentEvent) => {

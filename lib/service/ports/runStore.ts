@@ -1,6 +1,6 @@
 import type { CallAnswers } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
-import type { RunResult } from '../../core/event.js';
+import type { NestedEvent, RunResult } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Usage } from '../../core/usage.js';
@@ -54,6 +54,8 @@ export interface RunRecord {
   readonly resumedBy?: string | undefined;
   /** The checkpoint from which the run is resumed. */
   readonly checkpoint?: Checkpoint | undefined;
+  /** The messages of the inner runs (`agentTool`), so that a page that comes later sees them. With `checkpoints`. */
+  readonly inner?: readonly NestedEvent[] | undefined;
   /** The result, without its checkpoint. */
   readonly result?: RunResult | undefined;
   /** For a failed run: the messages that its reader had seen, and the description of the error. */

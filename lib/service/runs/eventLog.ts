@@ -86,7 +86,7 @@ export const readLog = <E extends StreamEvent>(
       end = ending;
       read();
     };
-    if (receiver) out.add(receiver.drained.subscribe(read));
+    if (receiver) out.add(receiver.drained.subscribe({ next: read, error: (thrown: unknown) => out.error(thrown) }));
     return {
       next(log) {
         reader ??= log.reader(from());

@@ -44,6 +44,8 @@ export interface RunPlan extends RunAudience {
   readonly undo?: Observable<never> | undefined;
   /** Whether the stored record is restored if the run fails before it emits anything. Default: false. */
   readonly restores?: boolean | undefined;
+  /** The messages of the inner runs so far. Default: none. */
+  readonly inner?: (() => RunRecord['inner']) | undefined;
   /** Returns more fields for the record at the end of the run. Default: none. */
   readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
 }
@@ -70,8 +72,8 @@ export interface Executor {
 
 /** What an executor needs of its service. */
 export interface ExecutorOptions {
-  /** Whether checkpoints are written. `calls`: only which calls of `atMostOnce` tools have begun. */
-  readonly checkpoints: boolean | 'calls';
+  /** Whether checkpoints are written. */
+  readonly checkpoints: boolean;
   /** Describes the error of a failed run to its readers. */
   readonly describe: (thrown: unknown) => JsonObject;
   /** Called if a record cannot be released, or the beginning of a run cannot be undone. */
@@ -156,9 +158,10 @@ function runRecorded(
       hasEnded = true;
       return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
     }
-    const checkpoint = checkpoints === true && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
-    const taken = inbox?.taken;
-    return checkpoint && record.write({ checkpoint, taken, answers: undefined, history: undefined, executor: lease() });
+    const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
+    if (!checkpoint) return undefined;
+    const reached = { checkpoint, inner: plan.inner?.(), taken: inbox?.taken };
+    return record.write({ ...reached, answers: undefined, history: undefined, executor: lease() });
   };
   const fail = (thrown: unknown): Observable<never> => {
     const failed = throwError(() => thrown);
@@ -182,7 +185,7 @@ function runRecorded(
   };
   const renewals = interval(RENEWAL_INTERVAL).pipe(
     // What is taken is written with the checkpoint that has it, if there are checkpoints.
-    map(() => ({ executor: lease(), ...(checkpoints === true ? {} : { taken: inbox?.taken }) })),
+    map(() => ({ executor: lease(), ...(checkpoints ? {} : { taken: inbox?.taken }) })),
     exhaustMap((change) => record.write(change).pipe(catchError(ignoreUnlessTaken))),
     takeUntil(hasLeft),
   );
@@ -207,6 +210,7 @@ const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Parti
   ...cleared,
   checkpoint,
   result,
+  ...(plan.inner ? { inner: plan.inner() } : {}),
   ...plan.ended?.({ checkpoint, ...result } as RunResult),
 });
 

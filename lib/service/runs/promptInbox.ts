@@ -7,11 +7,11 @@ import type { SentMessage } from '../ports/runLog.js';
 import { estimateSize } from './estimateSize.js';
 
 /**
- * The messages to a run that have arrived, and which of them it has taken: a prompt waits until its turn has ended. What
- * is taken is written with the checkpoint of that turn, so that each prompt joins once, whatever process goes on.
+ * The messages to a run that have arrived, and which of them it has taken: a prompt waits until its turn has ended.
+ * What is taken is written with the checkpoint of that turn, so that each prompt joins once, whatever process goes on.
  */
 export class PromptInbox {
-  private arrived = new ReplaySubject<Message>(); // a run may subscribe to it late, after its store has written
+  private arrived = new ReplaySubject<Message>(Infinity); // a run may subscribe to it late, after its store has written
   readonly prompts: Observable<Message> = defer(() => this.arrived);
   /** The prompts that have not joined the run, each with the position before it. */
   private readonly waiting = new Map<Message, string>();
@@ -56,7 +56,7 @@ export class PromptInbox {
 
   /** The run has ended: its prompts are not kept with it. */
   clear(): void {
-    this.arrived = new ReplaySubject();
+    this.arrived = new ReplaySubject(Infinity);
     this.waiting.clear();
     this.size = 0;
   }

@@ -10,6 +10,7 @@ import type { Message } from '../../core/message.js';
 import { addUsage } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { prefixAfterTools } from '../../operators/prefixAfterTools.js';
+import { isInnerStep, withInner } from './innerMessages.js';
 import { describedError } from './trustedDescription.js';
 import { RunNotFoundError } from './runErrors.js';
 import type { RunRecord } from '../ports/runStore.js';
@@ -46,17 +47,17 @@ export const seenBefore = ({ shown = 0, shownUsage = {} }: Pick<RunRecord, 'show
 
 /** Replays a run that has ended: each text is one delta, and all turns are one. */
 export function replayRecord(record: RunRecord, seen = seenBefore(record)): Observable<RunEvent> {
-  const { result, failure, checkpoint } = record;
+  const { result, failure, checkpoint, inner } = record;
   if (failure)
     return concat(
-      from(failure.messages.slice(seen.messages).flatMap(eventsOfMessage)).pipe(prefixAfterTools()),
+      from(eventsOfMessages(failure.messages.slice(seen.messages), inner)).pipe(prefixAfterTools()),
       throwError(() => describedError(failure.error)),
     );
   if (!result) return throwError(() => new RunNotFoundError());
   const { thinking, messages, waiting = [], turns, finishReason, usage } = result;
   const events: RunEvent[] = [
     ...unseenThinking(thinking, seen),
-    ...messages.slice(seen.messages).flatMap(eventsOfMessage),
+    ...eventsOfMessages(messages.slice(seen.messages), inner),
     ...waitingEvents(waiting),
     ...unseenNested(checkpoint?.open, seen),
     ...(finishReason === 'waiting' ? [] : unseenTurnEnd(turns, finishReason, usage, seen)),
@@ -73,14 +74,14 @@ export function replayRecord(record: RunRecord, seen = seenBefore(record)): Obse
 export function replayCheckpoint(
   { state, emitted, open }: Checkpoint,
   seen: SeenTurns,
-  answers?: CallAnswers,
+  { answers, inner }: Pick<RunRecord, 'answers' | 'inner'> = {},
 ): Observable<RunEvent> {
   const { thinking, messages } = emitted;
   const events: RunEvent[] = [
     ...unseenThinking(thinking, seen),
-    ...messages.slice(seen.messages).flatMap(eventsOfMessage), // of an open turn too
+    ...eventsOfMessages(messages.slice(seen.messages), inner), // of an open turn too
     ...unseenTurnEnd(state.turn, 'toolCalls', state.usage, seen),
-    ...(open?.results ?? []),
+    ...withInner(open?.results ?? [], inner, eventsOfMessage),
     ...waitingEvents((open?.waiting ?? []).filter(({ id }) => !hasAnswer(answers, id))),
     ...unseenNested(open, seen),
   ];
@@ -94,12 +95,21 @@ const hasAnswer = ({ decisions, results, errors }: CallAnswers = {}, id: string)
 const waitingEvents = (waiting: readonly WaitingCall[]): RunEvent[] =>
   waiting.filter(({ path }) => !path).map((call) => ({ type: 'toolWaiting', ...call }));
 
+/** The inner runs up to a checkpoint, for later replays. A call without a result continues from its own checkpoint. */
+export function innerOfCheckpoint({ inner = [], checkpoint }: Pick<RunRecord, 'inner' | 'checkpoint'>) {
+  const { emitted, open } = checkpoint ?? {};
+  const results = [...(emitted?.messages.flatMap(({ parts }) => parts) ?? []), ...(open?.results ?? [])];
+  const ended = new Set(results.map((part) => (part.type === 'toolResult' ? part.id : undefined)));
+  return [...inner.filter(({ id }) => ended.has(id)), ...nestedEvents(open).filter(isInnerStep)];
+}
+
 /** The inner runs of an open turn, up to their checkpoints. */
 const nestedEvents = (open: OpenCalls | undefined): RunEvent[] =>
-  Object.entries(open?.nested ?? {}).flatMap(([id, { emitted, open: inner }]) => {
+  Object.entries(open?.nested ?? {}).flatMap(([id, { emitted, state, open: inner }]) => {
     const name = open?.messages.flatMap(toolCallsOf).find((call) => call.id === id)?.name ?? '';
     const events: RunEvent[] = [
       ...emitted.messages.flatMap(eventsOfMessage),
+      ...unseenTurnEnd(state.turn, 'toolCalls', state.usage, seenBefore({})).filter(() => state.turn > 0),
       ...(inner?.results ?? []),
       ...waitingEvents(inner?.waiting ?? []),
       ...nestedEvents(inner),
@@ -126,6 +136,9 @@ function unseenTurnEnd(turn: number, finishReason: FinishReason, usage: Usage, s
 /** The counts below zero, so that `addUsage` subtracts them. */
 const negative = (usage: Usage): Usage =>
   Object.fromEntries(Object.entries(usage).map(([count, tokens]: [string, number]) => [count, -tokens]));
+
+const eventsOfMessages = (messages: readonly Message[], inner: RunRecord['inner']) =>
+  withInner(messages.flatMap(eventsOfMessage), inner, eventsOfMessage);
 
 /** The events of a message. The text of a prompt, such as the one that asks for a repair, is not text of the run. */
 const eventsOfMessage = (message: Message): RunEvent[] => [

@@ -263,7 +263,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     this.state = 'settled';
     this.toCompact = createCompactor(); // the last one has all that the run has emitted
     // V8 keeps what the frames of an error refer to, such as the request of the model, until its stack is read.
-    if (this.thrown instanceof Error) void this.thrown.stack;
+    readStack(this.thrown);
     if (isLeft(this.thrown)) this.settling.error(this.thrown);
     else this.settling.complete();
   }
@@ -287,3 +287,5 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
 /** Whether an error says that the record has no end: another process has it, or a page that comes back settles it. */
 const isLeft = (thrown: unknown): thrown is Error =>
   thrown instanceof RunTakenError || thrown instanceof ExecutorLostError;
+
+const readStack = (thrown: unknown) => (thrown instanceof Error ? thrown.stack : undefined);

@@ -1,6 +1,7 @@
 import { catchError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { requireNumber } from '../../core/options.js';
+import { MAX_PROMPT_BYTES } from '../../transport/runFiles.js';
 import { RequestError } from '../http/requestError.js';
 import type { OwnerLimits } from '../ownerLimits.js';
 import type { LimitOptions } from '../serviceOptions.js';
@@ -9,7 +10,6 @@ import type { RunLog, RunMessage } from '../ports/runLog.js';
 import { estimateSize } from './estimateSize.js';
 
 const DEFAULT_WAITING_PROMPTS = 100;
-const DEFAULT_BYTES = 1_000_000;
 
 /**
  * Sends a message to a run, unless too many wait for it. A stop is always sent.
@@ -21,7 +21,7 @@ export type SendMessage = (id: string, owner: string, message: RunMessage, taken
 export function createSender(
   log: RunLog,
   limits: OwnerLimits,
-  { maxWaitingPrompts: count = DEFAULT_WAITING_PROMPTS, maxBodyBytes: bytes = DEFAULT_BYTES }: LimitOptions,
+  { maxWaitingPrompts: count = DEFAULT_WAITING_PROMPTS, maxBodyBytes: bytes = MAX_PROMPT_BYTES }: LimitOptions,
 ): SendMessage {
   requireNumber('maxWaitingPrompts', count, 0);
   return (id, owner, message, taken = '0') => {

@@ -29,8 +29,8 @@ export interface SharedRun<E extends StreamEvent = StreamEvent> {
    * The events with their ids.
    *
    * @param after The `id` of the last envelope that was received. Default: the start of the run.
-   * @param receiver Who receives them: nothing is buffered for a slow one, and the deltas that it has missed are merged.
-   * Default: one that is never full.
+   * @param receiver Who receives them: nothing is buffered for a slow one, and the deltas that it has missed are
+   * merged. Default: one that is never full.
    */
   envelopes(after?: string, receiver?: Receiver): Observable<Envelope<E>>;
   /** Starts the run without a subscriber. The first subscriber does this as well. */

@@ -6,7 +6,7 @@ import { asArray, isJsonObject, isRecord, nonEmptyString } from '../../core/json
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { base64, toolErrorTexts } from '../../core/message.js';
 import type { FilePart, Message, Part, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import { nestedId } from '../../core/nested.js';
+import { outerIds } from '../../core/nested.js';
 import type { UiMessage } from './chunks.js';
 
 /** The data of a response that a server stores, as plain JSON. */
@@ -160,12 +160,12 @@ function responseMessages(message: UiMessage): readonly Message[] {
     else steps.at(-1)?.push(part);
   }
   const all = toolParts(message);
-  const ids = all.map(({ id }) => id);
-  const open = all.filter(hasNoOutcome);
+  const ids = new Set(all.map(({ id }) => id));
+  const outerOfOpen = new Set(all.filter(hasNoOutcome).flatMap(({ id }) => outerIds(id)));
   return steps.flatMap((step) => {
     const calls = step.flatMap((part) => ownCall(part, ids) ?? []);
     // The output of a call whose inner run waits is the view of that run.
-    const ended = calls.filter(({ id }) => !open.some((inner) => inner.id.startsWith(nestedId(id, ''))));
+    const ended = calls.filter(({ id }) => !outerOfOpen.has(id));
     const results = ended.flatMap((call) => toToolResult(call) ?? []);
     const parts = step.flatMap((part) => contentPart(part) ?? toToolCall(ownCall(part, ids)) ?? []);
     return [
@@ -186,9 +186,9 @@ function promptOf({ type, parts }: UnknownPart): readonly Message[] {
 }
 
 /** A call of the run itself. Those of inner runs are shown, but they are not part of its conversation. */
-function ownCall(part: UnknownPart, ids: readonly string[]): UiToolPart | undefined {
+function ownCall(part: UnknownPart, ids: ReadonlySet<string>): UiToolPart | undefined {
   const call = toolPart(part);
-  return call && ids.some((id) => call.id.startsWith(nestedId(id, ''))) ? undefined : call;
+  return call && outerIds(call.id).some((id) => ids.has(id)) ? undefined : call;
 }
 
 const toToolCall = (call: UiToolPart | undefined): ToolCallPart | undefined =>

@@ -1,7 +1,7 @@
 import type { OAuthClientProvider } from '@modelcontextprotocol/client';
 import { asyncScheduler } from 'rxjs';
 import { nonEmptyString, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
-import { secretsOf } from '../../protocol/secrets.js';
+import { findSecrets, replaceRanges, secretsOf, spellings } from '../../protocol/secrets.js';
 
 /** What connects the sign-in of a user with the transport and the tools of an MCP server. */
 export interface McpSignIn {
@@ -119,8 +119,16 @@ class SentSecrets {
     const { body } = init ?? {};
     if (body instanceof URLSearchParams)
       this.add([...body].flatMap(([name, value]) => (secretField.test(name) && value !== '' ? value : [])));
-    return this.send(input, init);
+    return this.send(input, init).then((response) => (response.status < 400 ? response : this.redact(response)));
   };
+
+  /** The client writes what a server refuses with to the console, too. */
+  private async redact(response: Response): Promise<Response> {
+    const text = await response.text();
+    const { status, statusText, headers } = response;
+    const redacted = replaceRanges(text, findSecrets(text, spellings(this.values)));
+    return new Response(redacted === '' ? null : redacted, { status, statusText, headers });
+  }
 
   private add(secrets: readonly string[]): void {
     for (const secret of secrets) {

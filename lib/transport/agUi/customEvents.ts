@@ -1,5 +1,6 @@
 import type { StreamEvent } from '../../core/event.js';
 import { isRecord } from '../../core/json/json.js';
+import { hasForm } from '../eventForm.js';
 import type { CustomEvent } from './protocol.js';
 
 /** The prefix of the names of custom events. The type of the event follows it. */
@@ -13,7 +14,9 @@ export const customEvent = ({ type, ...value }: StreamEvent): CustomEvent => ({
 
 export function restoreEvent({ name, value }: CustomEvent): StreamEvent | undefined {
   const type = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : '';
-  return excludedTypes.has(type) || !isRecord(value) ? undefined : { ...value, type };
+  if (excludedTypes.has(type) || !isRecord(value)) return undefined;
+  const event = { ...value, type };
+  return hasForm(event) ? event : undefined;
 }
 
 /** The types that no custom event may have: AG-UI has types for them, or they do not leave a server. */

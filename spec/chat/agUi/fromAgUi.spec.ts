@@ -287,6 +287,37 @@ describe('fromAgUi', () => {
     ]);
   });
 
+  const call = event({ type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'f' });
+  it.each<readonly [Fields, ...Fields[]]>([
+    [{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta: 5 }],
+    [{ type: 'TEXT_MESSAGE_CONTENT', messageId: {}, delta: 'x' }],
+    [{ type: 'TEXT_MESSAGE_CHUNK', messageId: 'm', delta: { length: 1e9 } }],
+    [{ type: 'REASONING_MESSAGE_CONTENT', delta: 5 }],
+    [{ type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 5 }],
+    [{ type: 'TOOL_CALL_START', toolCallId: [], toolCallName: 'f' }],
+    [{ type: 'TOOL_CALL_ARGS', toolCallId: 'c', delta: {} }, call],
+    [{ type: 'TOOL_CALL_RESULT', toolCallId: 'c', content: { a: 1 } }, call],
+    [{ type: 'TOOL_CALL_RESULT', toolCallId: 'c', content: null }, call],
+    [{ type: 'MESSAGES_SNAPSHOT', messages: null }],
+    [{ type: 'MESSAGES_SNAPSHOT', messages: [null] }],
+    [{ type: 'RUN_FINISHED', outcome: { type: 'interrupt', interrupts: null } }],
+    [{ type: 'RUN_FINISHED', outcome: { type: 'interrupt', interrupts: [null] } }],
+    [{ type: 'RUN_FINISHED', outcome: { type: 'success', pendingToolCallIds: 5 } }],
+    [{ type: 'RUN_FINISHED', usage: 5 }],
+    [{ type: 'RUN_FINISHED', usage: [null] }],
+    [{ type: 'CUSTOM' }],
+    [{ type: 'CUSTOM', name: 5, value: {} }],
+  ])('fromAgUi fails with a ProtocolError after an event without the form of its type: %j', (broken, ...before) => {
+    expect(read(...before, broken, finished).error).toMatchObject({ name: 'ProtocolError', reason: 'frame' });
+  });
+
+  it('fromAgUi fails with a text if RUN_ERROR has none', () => {
+    expect(read(event({ type: 'RUN_ERROR', message: { a: 1 }, code: ['x'] })).error).toMatchObject({
+      code: 'internal',
+      message: 'The run failed.',
+    });
+  });
+
   it('fromAgUi fails with what RUN_ERROR says, and when the events end before the run', () => {
     expect(read(event({ type: 'RUN_ERROR', message: 'Busy.', code: 'http' })).error).toMatchObject({
       name: 'RemoteRunError',

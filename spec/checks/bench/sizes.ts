@@ -27,10 +27,10 @@ const ours: readonly Program[] = [
   rivulet('`prefixAfterTools`, a small operator', '{ prefixAfterTools }'),
   rivulet('`accumulateToolCalls`', '{ accumulateToolCalls }'),
   rivulet(
-    '`openai` and the operators of a hand-written loop',
-    '{ accumulateToolCalls, consolidate, endTurn, executeTools, openai, tool }',
+    '`openaiChat` and the operators of a hand-written loop',
+    '{ accumulateToolCalls, consolidate, endTurn, executeTools, openaiChat, tool }',
   ),
-  rivulet('`openai`, `createAgent`, `tool`', '{ createAgent, openai, tool }'),
+  rivulet('`openaiChat`, `createAgent`, `tool`', '{ createAgent, openaiChat, tool }'),
   {
     what: 'Rivulet: a page, `conversation`, `remoteAgent`, `toView`',
     code: "export { conversation, remoteAgent } from './chat/index.js'; export { toView } from './index.js';",

@@ -36,7 +36,7 @@ export async function checkDurable(browser: Browser): Promise<void> {
   const ended = once(child, 'close');
   try {
     const context = await browser.newContext({ viewport: { width: 900, height: 800 } });
-    context.setDefaultTimeout(30_000);
+    context.setDefaultTimeout(300_000);
     const folder = join(import.meta.dirname, 'screenshots');
     await mkdir(folder, { recursive: true });
     const open = async (name: string) => {

@@ -54,7 +54,7 @@ async function onInspector(
     }),
   );
   const context = await browser.newContext({ viewport: { width: 1200, height: 800 }, ...options });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(300_000);
   await context.grantPermissions(['clipboard-read', 'clipboard-write']);
   const problems: string[] = [];
   context.on('console', (message) => problems.push(`console: ${message.text()}`));

@@ -100,7 +100,7 @@ export async function onStage(
   const service = await example.serve(agent);
   const proxy = await openProxy(service.url);
   const context = await browser.newContext({ viewport: { width: 900, height: 800 }, ...settings.context });
-  context.setDefaultTimeout(20_000);
+  context.setDefaultTimeout(300_000);
   const problems: string[] = [];
   context.on('console', (message) => {
     const text = message.text();

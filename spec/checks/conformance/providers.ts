@@ -21,7 +21,7 @@ interface Row {
 
 /** The provider of each wire. */
 const wires: Readonly<Record<string, Row>> = {
-  'openai-chat': { provider: 'openai-chat', model: 'gpt-5' },
+  'openai-chat': { provider: 'openaiChat', model: 'gpt-5' },
   'openai-compatible': {
     provider: 'openaiCompatible',
     model: 'model',
@@ -40,7 +40,7 @@ const wires: Readonly<Record<string, Row>> = {
   cohere: { provider: 'cohere', model: 'command-a-03-2025' },
 };
 
-/** The wire that reads a case: `openai` reads no `<think>` tags, since OpenAI's models write none. */
+/** The wire that reads a case: `openaiChat` reads no `<think>` tags, since OpenAI's models write none. */
 export const wireOf = ({ wire, thinkTags }: Pick<Case, 'wire' | 'thinkTags'>): string =>
   thinkTags && wire === 'openai-chat' ? 'openai-compatible' : wire;
 

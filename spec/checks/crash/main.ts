@@ -69,7 +69,7 @@ while (performance.now() < end) {
 await killing;
 store.endFaults();
 
-const finished = await Promise.all(users.map((user) => user.finish(60_000)));
+const finished = await Promise.all(users.map((user) => user.finish(300_000)));
 const problems = [
   ...store.violations,
   ...users.flatMap((user) => user.problems()),

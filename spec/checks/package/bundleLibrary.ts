@@ -141,6 +141,7 @@ export async function bundleLibrary(format: 'esm' | 'cjs', folder: string): Prom
     dir: folder,
     format,
     manualChunks: partOf,
+    experimentalMinChunkSize: 0, // an entry point has no code of its own, and would be merged with others
     entryFileNames: '[name].js',
     chunkFileNames: 'parts/[name].js',
     minifyInternalExports: false,

@@ -105,6 +105,21 @@ describe('npx rivulet chat', () => {
       expect(written.output).toBe('One, \n');
     });
 
+    it.each([
+      [{}, [], ['/v1/chat/completions', 'gpt-6.1-terra']],
+      [{ ANTHROPIC_API_KEY: 'key' }, [], ['/v1/chat/completions', 'gpt-6.1-terra']],
+      [{}, ['--model', 'openai-chat:qwen3'], ['/v1/chat/completions', 'qwen3']],
+      [{}, ['--model', 'openai:qwen3'], ['/v1/responses', 'qwen3']],
+      [{ RIVULET_MODEL: 'openai:qwen3' }, [], ['/v1/responses', 'qwen3']],
+    ])('npx rivulet chat with OPENAI_BASE_URL, %j and %j asks %j', async (env, args, expected) => {
+      server = await serveModel(['Hello.']);
+      const fake = fakeTerminal({ env: { OPENAI_API_KEY: 'key', OPENAI_BASE_URL: server.url, ...env } });
+      expect(await runCommand(['chat', 'Hi', ...args], fake.shell)).toBe(0);
+      const [{ path, body, headers } = { path: '', body: {}, headers: {} }] = server.requests;
+      expect([path, (body as { model?: string }).model]).toEqual(expected);
+      expect(headers).not.toHaveProperty('authorization');
+    });
+
     it('npx rivulet chat returns 2 without a model, and lists the providers', async () => {
       const fake = fakeTerminal();
       expect(await runCommand(['chat', 'Hi'], fake.shell)).toBe(2);
@@ -177,7 +192,7 @@ describe('npx rivulet chat', () => {
         ['/load run.html', 'not a saved chat'],
         ['/load chat.json', '2 messages.'],
         ['/model', 'openai-chat:'],
-        ['/model openai:other', 'openai-chat:other'],
+        ['/model openai-chat:other', 'openai-chat:other'],
         ['/model nobody:x', 'There is no provider "nobody"'],
         ['/modl', 'There is no command /modl.'],
         ['Its country?', 'Norway.'],

@@ -35,7 +35,7 @@ describe('run, with operators', () => {
   it('run prints a recording: each frame, the chunks that are decoded from it, and what each operator adds', async () => {
     const ended = await start(operators, '--recording', 'spec/recordings/openai-chat/parallel-tools');
     expect(ended).toMatchObject({ code: 0, error: '' });
-    expect(ended.lines[0]).toMatch(/^reading +spec\/recordings\/openai-chat\/parallel-tools as openai:/);
+    expect(ended.lines[0]).toMatch(/^reading +spec\/recordings\/openai-chat\/parallel-tools as openai-chat:/);
     const fragment = ended.lines.findIndex((line) => line.includes('toolCallFragment {"index":1'));
     expect(ended.lines[fragment - 1]).toMatch(/^wire +data: \{"id":.*…$/);
     expect(ended.lines.every((line) => line.length <= 160)).toBe(true);
@@ -69,7 +69,7 @@ describe('run, with operators', () => {
   it('run returns 2 for an unknown provider and a missing recording', async () => {
     expect(await start(operators, '--provider', 'nobody')).toMatchObject({
       code: 2,
-      error: expect.stringContaining('are: openai,'),
+      error: expect.stringContaining('are: openai, openai-chat,'),
     });
     expect(await start(operators, '--recording', 'no/such')).toMatchObject({
       code: 2,
@@ -93,7 +93,7 @@ describe.each([
     const folder = await mkdtemp(join(tmpdir(), 'rivulet-debug-'));
     const file = join(folder, 'hostile.json');
     await writeFile(file, JSON.stringify([`: ${evil}\n\n`, ...frames, finish]));
-    const { code, lines } = await start(program, '--recording', file);
+    const { code, lines } = await start(program, '--recording', file, '--provider', 'openai-chat');
     await rm(folder, { recursive: true });
     expect(code).toBe(0);
     expect(lines.filter((line) => line.includes('red')).length).toBeGreaterThan(3);

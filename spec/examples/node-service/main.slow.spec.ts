@@ -39,5 +39,5 @@ describe('npm run example:node-service, in a process of its own', () => {
     await reached('stopped');
     views.unsubscribe();
     expect(await ended).toEqual([0, null]);
-  }, 60_000);
+  });
 });

@@ -149,7 +149,7 @@ describe('runProgram, without a terminal', () => {
   });
 
   it('runProgram speaks Responses to OpenAI, and Chat Completions to another server', async () => {
-    expect((await start(['Hello'])).out).toContain('for a real model of openai-responses.');
+    expect((await start(['Hello'])).out).toContain('for a real model of openai.');
     const server = await serveModel(['A river.']);
     await start(['--base-url', server.url, 'Hello']);
     await server.close();
@@ -172,7 +172,7 @@ describe('runProgram, without a terminal', () => {
     });
     expect(code).toBe(1);
     expect(error).toMatch(
-      /^failed: No connection to openai at http:\/\/127\.0\.0\.1:\d+\/v1\/chat\/completions: .*\n$/,
+      /^failed: No connection to openai-chat at http:\/\/127\.0\.0\.1:\d+\/v1\/chat\/completions: .*\n$/,
     );
     expect(out + error).not.toContain(key);
     expect(error).not.toMatch(/^\s+at /m);

@@ -100,7 +100,7 @@ describe('the Angular example over HTTP, with a retry, an approval, parallel too
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'angular-chat-'));
     recorded = await recordExample(folder);
-  }, 60_000);
+  });
   afterAll(() => rm(folder, { recursive: true }));
 
   it('the recording has both halves of the conversation', () => {

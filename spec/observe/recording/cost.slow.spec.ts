@@ -6,6 +6,7 @@ import { EntryQueue } from '../../../lib/observe/recording/entryQueue.js';
 import { redactFrames } from '../../../lib/observe/recording/redactFrames.js';
 import { openTail, secretsIn } from '../../../lib/observe/recording/redactTexts.js';
 import { scoreTools } from '../../../lib/tools/scoreTools.js';
+import { fromUiMessages } from '../../../lib/service/uiChat/fromUiMessages.js';
 import { plainText } from '../../../lib/cli/eventPrinter.js';
 import { anyTool } from '../../support/toolCalls.js';
 
@@ -38,6 +39,16 @@ const readers: Readonly<Record<string, (text: string) => unknown>> = {
     }
     queue.flush(['']);
   },
+  'fromUiMessages, calls': (text) =>
+    fromUiMessages([
+      {
+        id: 'a',
+        role: 'assistant',
+        parts: cut(text).map((piece, index) => ({
+          ...{ type: 'tool-pay', toolCallId: `${index}${piece}`, state: 'input-available', input: {} },
+        })),
+      },
+    ] as never),
   scoreTools: (text) => scoreTools(text, tools),
 };
 
@@ -60,7 +71,15 @@ const pieces: Readonly<Record<string, string>> = {
   URLs: 'https://a:b@',
   'open URLs': '://a:',
   signatures: '&sig=a',
+  'names of secrets': 'api_key: "',
+  'names of tokens': '?access_token=',
+  'passwords of settings': ';Password=ab1',
+  'headers of tokens': 'authorization: token ',
+  'schemes and blanks': 'Bearer    ',
+  'ends of tokens': 'eyJhbGciOiJIUz..',
+  'passwords with @': '@://a:',
   digits: '1234567890:AA',
+  slashes: '/',
   'line feeds': '\n',
   'control characters': '\u001b[1;',
 };

@@ -218,7 +218,7 @@ describe.each(Object.entries(runs))('a recorded run with %s', (_, recordIt) => {
         expect(() => runSpec(text, files, changed)).toThrow(/equal/);
       }
     }
-  }, 60_000);
+  });
 });
 
 describe('writeSpec', () => {

@@ -121,6 +121,39 @@ describe('record', () => {
     expect(textIn(lines.filter((line) => !line.includes('requestEnd')))).toBe('a ');
   });
 
+  it('record writes at most 1024 deltas in an entry, and full entries at once', () => {
+    const lines: string[] = [];
+    const chunks = Array<Chunk>(2050).fill({ type: 'text', text: 'x ' });
+    const model = scriptedModel([concat(chunks, NEVER)]);
+    const subscription = record(model, (line) => lines.push(line))
+      .stream(request)
+      .subscribe();
+    const sizes = entriesOf(lines).flatMap((entry) => (entry.type === 'deltas' ? [entry.texts.length] : []));
+    expect(sizes).toEqual([1024, 1024]);
+    subscription.unsubscribe();
+    expect(textIn(lines)).toBe('x '.repeat(2050));
+  });
+
+  it('record keeps at most 1024 texts of several kinds in memory', () => {
+    const lines: string[] = [];
+    const pair = (['thinking', 'text'] as const).map((type): Chunk => ({ type, text: 'x ' }));
+    const model = scriptedModel([concat(Array(513).fill(pair).flat(), NEVER)]);
+    const subscription = record(model, (line) => lines.push(line))
+      .stream(request)
+      .subscribe();
+    expect(typesOf(lines).filter((type) => type === 'deltas')).toHaveLength(1024);
+    subscription.unsubscribe();
+    expect(typesOf(lines).filter((type) => type === 'deltas')).toHaveLength(1026);
+  });
+
+  it('record counts each delta that it has dropped', () => {
+    const entries = entriesOf(recordOutput(Array<string>(5000).fill('some words '), { maxLength: 30_000 }));
+    const written = entries.flatMap((entry) => (entry.type === 'deltas' ? entry.texts : []));
+    const [dropped = 0] = entries.flatMap((entry) => (entry.type === 'requestEnd' ? [entry.dropped] : []));
+    expect(written).toHaveLength(1024);
+    expect(dropped).toBe(5000 - 1024 + 1); // and the `finish`
+  });
+
   it('record writes a second request with the messages that are new', () => {
     const lines: string[] = [];
     const model = record(scriptedModel(['a', 'b']), (line) => lines.push(line));
@@ -405,7 +438,7 @@ describe('the secrets of a recording', () => {
   });
 
   it('a secret that is split by the size of an entry is removed', () => {
-    for (const before of [253, 254, 255, 256]) {
+    for (const before of [1021, 1022, 1023, 1024]) {
       const deltas = [...Array.from({ length: before }, () => 'x '), key.slice(0, 12), key.slice(12), ' end'];
       expect(textIn(recordOutput(deltas))).toBe(`${'x '.repeat(before)}[key] end`);
     }

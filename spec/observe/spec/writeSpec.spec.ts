@@ -24,6 +24,8 @@ const decided =
   () =>
     timer(500).pipe(map(() => (approve ? { approve } : { approve, reason: 'not now' })));
 
+const hidden = '\u202e\u2066\u200b\u2028\u009b\ufeff';
+
 /** Recorded runs, by what happens in them. */
 const runs = {
   'a late tool, a retry and a stop': () =>
@@ -42,6 +44,8 @@ const runs = {
     recordVirtually(agentOf({ model: scriptedModel([[toolCall('write')], 'Done']), approve: decided(true) })),
   'a denial': () =>
     recordVirtually(agentOf({ model: scriptedModel([[toolCall('write')], 'Done']), approve: decided(false) })),
+  'texts that an editor hides': () =>
+    recordVirtually(agentOf({ model: scriptedModel([`a${hidden}b`]) }), (agent) => agent.stream(`Hi ${hidden}`)),
   'a prompt': () =>
     recordVirtually(agentOf({ model: scriptedModel([[{ delay: 90 }, 'One.'], 'Two.']) }), (agent) => {
       const prompts = new Subject<string>();
@@ -91,6 +95,13 @@ describe('writeSpec', () => {
   ] as const)('writeSpec imports the functions of %s', (runner, line) => {
     expect(writeSpec(recording, { runner })).toContain(line);
     expect(writeSpec(recording, { runner, fixture: './a.jsonl', run: 1 })).toContain(line);
+  });
+
+  it('writeSpec escapes the characters by which code looks like other code', () => {
+    const spec = writeSpec(runs['texts that an editor hides']().recording);
+    // eslint-disable-next-line no-control-regex -- what an editor does not show
+    expect(spec).not.toMatch(/[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/);
+    expect(spec).toContain(String.raw`a\u202e\u2066\u200b\u2028\u009b\ufeffb`);
   });
 
   it('writeSpec names the run of a recording with several', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { lastValueFrom, Subject, takeWhile, tap } from 'rxjs';
+import { from, lastValueFrom, Subject, takeWhile, tap } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { conversation } from '../../../lib/chat/conversation.js';
 import type { Conversation, ConversationOptions } from '../../../lib/chat/conversation.js';
@@ -8,6 +8,7 @@ import { remoteAgent } from '../../../lib/chat/remoteAgent.js';
 import { toView } from '../../../lib/operators/toView.js';
 import type { PartView, ToolCallView, View } from '../../../lib/operators/view/view.js';
 import type { Chunk } from '../../../lib/core/chunk.js';
+import type { RunEvent } from '../../../lib/core/event.js';
 import { tool } from '../../../lib/core/tool.js';
 import { agentHandler } from '../../../lib/service/http/agentHandler.js';
 import { memoryStore } from '../../../lib/service/stores/memory/memoryStore.js';
@@ -51,7 +52,21 @@ describe('the view of a run with sub-agents', () => {
     chunks.next({ type: 'text', text: 'So far' });
     stop.next();
     const last = values.at(-1);
-    expect(last && shownIn(last)).toBe('[a ask failed: So far (stopped)]');
+    expect(last && shownIn(last)).toBe('[a ask cancelled: So far (stopped)]');
+  });
+
+  it('shows the inner run of a call that is made again after a retract alone', () => {
+    const call = { id: 'a', name: 'ask', arguments: {} };
+    const said = (text: string): readonly RunEvent[] => [
+      { type: 'toolCall', ...call },
+      { type: 'toolStart', ...call },
+      { type: 'nested', id: 'a', name: 'ask', event: { type: 'text', text } },
+    ];
+    const { values } = observe(
+      from([...said('Old.'), { type: 'retract', attempt: 1 }, ...said('New.')]).pipe(toView()),
+    );
+    const last = values.at(-1);
+    expect(last && shownIn(last)).toBe('[a ask running: New. (streaming)]');
   });
 
   it('shows an inner run that failed', () => {
@@ -111,7 +126,9 @@ describe('a conversation with sub-agents', () => {
     chat.send('Hi');
     chat.stop();
     expect(chat.view).toMatchObject({ status: 'stopped', waiting: [] });
-    expect(shown(chat)).toBe('[a ask failed: I ask. [a/a ask failed: [a/a/a remove failed] (stopped)] (stopped)]');
+    expect(shown(chat)).toBe(
+      '[a ask cancelled: I ask. [a/a ask cancelled: [a/a/a remove cancelled] (stopped)] (stopped)]',
+    );
   });
 
   it('waits, and continues, with a service whose processes change', async () => {

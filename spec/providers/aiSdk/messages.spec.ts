@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { modelMessage, systemMessage, userMessage } from 'rivulet';
 import type { Message, Part } from 'rivulet';
-import { encodeMessages } from '../../../lib/providers/aiSdk/messages.js';
+import { encodeMessage } from '../../../lib/providers/aiSdk/messages.js';
+
+const encodeMessages = (messages: readonly Message[], provider: string) =>
+  messages.flatMap((message) => encodeMessage(message, provider));
 
 describe('encodeMessages', () => {
   it('encodeMessages joins system texts, and omits blank texts, sources and empty messages', () => {

@@ -81,7 +81,7 @@ describe('encodeMessages', () => {
       userMessage(ids.map((id) => ({ type: 'toolResult', id, name: 'x', result: 1 }))),
     ];
     const [model, user] = sent(...history) as readonly { readonly content: readonly JsonObject[] }[];
-    const valid = ['call_1_2', 'call_1', 'call_1_3', 'call'];
+    const valid = ['call_1_qg1nbep8l', 'call_1', 'call_1_gcnwvwn9s', 'call_000000000'];
     expect(model?.content).toEqual([
       { type: 'text', text: 'Look.' },
       ...valid.map((id) => ({ type: 'tool_use', id, name: 'x', input: {} })),
@@ -89,7 +89,7 @@ describe('encodeMessages', () => {
     expect(user?.content).toEqual(valid.map((id) => ({ type: 'tool_result', tool_use_id: id, content: '1' })));
   });
 
-  it('encodeMessages encodes a message once, but not if an id of its conversation is replaced', () => {
+  it('encodeMessages encodes a message once, also if an id of its conversation is replaced', () => {
     const round = (id: string): readonly Message[] => [
       modelMessage([{ type: 'toolCall', id, name: 'x', arguments: {} }]),
       userMessage([{ type: 'toolResult', id, name: 'x', result: 'done' }]),
@@ -99,8 +99,10 @@ describe('encodeMessages', () => {
     const again = sent(...first, ...second);
     expect(again.map((message, index) => message === once[index])).toEqual(Array(once.length).fill(true));
     const replaced = sent(...first, ...other);
+    expect(sent(...first, ...other).map((message, index) => message === replaced[index])).toEqual(
+      Array(once.length).fill(true),
+    );
     expect(replaced.slice(0, first.length)).toEqual(once.slice(0, first.length));
-    expect(JSON.stringify(replaced)).toBe(JSON.stringify(sent(...first, ...round('b_'))));
   });
 
   it('encodeMessages trims the end of a last message of the model', () => {

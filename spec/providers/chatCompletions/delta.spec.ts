@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import type { JsonObject } from '../../../lib/core/json/json.js';
 import { delta, frame, read } from './reading.js';
 
 describe('DeltaDecoder', () => {
@@ -26,6 +27,19 @@ describe('DeltaDecoder', () => {
     ]);
     const unstreamed = read([frame({ message, finish_reason: 'tool_calls' })]);
     expect(unstreamed).toMatchObject({ text: 'Hello world', thinking: 'Hm', finish: { reason: 'toolCalls' } });
+  });
+
+  it('DeltaDecoder reads the calls of a complete message only if none was streamed', () => {
+    const call = (id: string, fields: JsonObject) => ({ tool_calls: [{ index: 0, id, function: fields }] });
+    const streamed = read([
+      delta(call('c', { name: 'f', arguments: '{"a":' })),
+      delta(call('c', { arguments: '1}' })),
+      frame({ message: call('of_the_message', { name: 'f', arguments: '{"a":1}' }), finish_reason: 'tool_calls' }),
+    ]);
+    expect(streamed.chunks.filter(({ type }) => type === 'toolCallFragment')).toMatchObject([
+      { id: 'c', name: 'f', arguments: '{"a":' },
+      { id: 'c', arguments: '1}' },
+    ]);
   });
 
   it('DeltaDecoder emits only the new text of messages that grow', () => {

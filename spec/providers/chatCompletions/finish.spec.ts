@@ -15,7 +15,7 @@ describe('finish of chat completions', () => {
     ['function_call', 'toolCalls'],
     ['content_filter', 'contentFilter'],
     ['error', 'error'],
-    ['abort', 'other'],
+    ['abort', 'error'],
     ['constructor', 'other'],
   ])('toFinishReason maps the finish reason "%s" to %s and keeps it as rawReason', (word, reason) => {
     expect(read([delta({}, word)]).chunks).toEqual([{ type: 'finish', reason, rawReason: word }]);
@@ -87,19 +87,25 @@ describe('readError', () => {
     ['a string', { error: 'boom' }, 'boom', undefined, false],
     ['an object with a number', { error: { message: 'slow down', code: 429 } }, 'slow down', '429', true],
     ['an object with a number as text', { error: { message: 'no', code: '400' } }, 'no', '400', false],
-    ['an exhausted account', { error: { message: 'pay', type: 'insufficient_quota', code: 429 } }, 'pay', '429', false],
+    [
+      'an exhausted account',
+      { error: { message: 'pay', type: 'insufficient_quota', code: 429 } },
+      'pay',
+      'insufficient_quota',
+      false,
+    ],
     [
       'vLLM, flat',
       { object: 'error', message: 'too long', type: 'BadRequestError', code: 400 },
       'too long',
-      '400',
+      'BadRequestError',
       false,
     ],
     [
       'vLLM, flat, 500',
       { object: 'error', message: 'died', type: 'InternalServerError', code: 500 },
       'died',
-      '500',
+      'InternalServerError',
       true,
     ],
     ['FastAPI', { detail: 'Not Found' }, 'Not Found', undefined, false],
@@ -139,7 +145,7 @@ describe('readError', () => {
         choices: [],
       },
       'x: upstream said y',
-      '400',
+      'provider_unavailable',
       true,
     ],
   ])('readError reports an error as %s', (_, data, text, providerCode, retryable) => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { filePart, modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
 import type { JsonValue } from '../../../lib/core/json/json.js';
-import type { Message, ProviderData } from '../../../lib/core/message.js';
+import type { Message } from '../../../lib/core/message.js';
+import type { ProviderData } from '../../../lib/core/providerPart.js';
 import { encodeMessages } from '../../../lib/providers/ollama/messages.js';
 
 const encode = (...messages: readonly Message[]) => encodeMessages(messages);

@@ -31,7 +31,7 @@ async function play(own: Tool, args: JsonObject, data: JsonObject, options: Part
   } as const;
   const server = await serveModel([[call], 'Done.']);
   servers.push(server);
-  const model = openai('gpt-5.6-sol', { apiKey: 'k', baseUrl: server.url, ...options });
+  const model = openai('gpt-5.6-sol', { apiKey: 'k', baseUrl: server.url, session: true, ...options });
   const run = createAgent({ model, tools: [own] }).stream('Go.');
   const events = await lastValueFrom(run.pipe(toArray()));
   const [first, second] = server.requests.map(({ body }) => body as JsonObject);
@@ -274,7 +274,7 @@ describe('openai over HTTP', () => {
       return turn === 1 ? [{ type: 'toolCallFragment', id: 'call_1', name: 'draw', arguments: {} }] : 'A chart.';
     });
     servers.push(server);
-    const model = openai('gpt-5.6-sol', { apiKey: 'k', baseUrl: server.url });
+    const model = openai('gpt-5.6-sol', { apiKey: 'k', baseUrl: server.url, session: true });
     const { text } = await lastValueFrom(createAgent({ model, tools: [draw] }).run('Draw.'));
     expect(text).toBe('A chart.');
     expect(server.requests[1]?.body).toMatchObject({

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { messageText, modelMessage, providerDataOf, userMessage } from '../../../lib/core/message.js';
+import { messageText, modelMessage, userMessage } from '../../../lib/core/message.js';
+import { providerDataOf } from '../../../lib/core/providerPart.js';
 import type { Message, Part } from '../../../lib/core/message.js';
 import type { ModelRequest } from '../../../lib/core/model.js';
 import { encodeResponses } from '../../../lib/providers/openaiResponses/encode.js';
@@ -7,8 +8,8 @@ import { isReasoningModel } from '../../../lib/providers/openaiResponses/models.
 
 export const hello = userMessage('Hello');
 
-/** The body of a request without a session. */
-export const body = (request: Partial<ModelRequest>, model = 'gpt-4o', store?: boolean) =>
+/** The body of a request without a session, whose response is stored unless `store` is false. */
+export const body = (request: Partial<ModelRequest>, model = 'gpt-4o', store = true) =>
   encodeResponses(
     model,
     { messages: [hello], ...request },
@@ -16,7 +17,7 @@ export const body = (request: Partial<ModelRequest>, model = 'gpt-4o', store?: b
   ).body;
 
 /** The input items of a conversation without a session. */
-export const input = (messages: readonly Message[], store?: boolean) => body({ messages }, 'gpt-4o', store)['input'];
+export const input = (messages: readonly Message[], store = true) => body({ messages }, 'gpt-4o', store)['input'];
 
 /** The item of a user's text. */
 export const user = (text: string) => ({ type: 'message', role: 'user', content: [{ type: 'input_text', text }] });

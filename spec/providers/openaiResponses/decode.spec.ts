@@ -95,7 +95,7 @@ describe('decodeResponses: recordings', () => {
       const results = calls.map(({ id, name }) => ({ type: 'toolResult', id, name, result: 'ok' }) as const);
       const after = results.length > 0 ? userMessage(results) : userMessage('Go on.');
       const history = [userMessage('Hi'), ...(message ? [message] : []), after];
-      const { body } = encodeResponses('gpt-5', { messages: history }, { session: false });
+      const { body } = encodeResponses('gpt-5', { messages: history }, { store: true });
       const items = (body['input'] as readonly JsonObject[]).filter(
         ({ type, role }) => role !== 'user' && type !== 'function_call_output',
       );

@@ -4,7 +4,7 @@ import { body, hello, user } from './conversation.js';
 
 describe('encodeResponses', () => {
   it('encodeResponses sends nothing that is not set', () => {
-    expect(body({})).toEqual({ model: 'gpt-4o', input: [user('Hello')], stream: true });
+    expect(body({})).toEqual({ model: 'gpt-4o', input: [user('Hello')], store: true, stream: true });
   });
 
   it('encodeResponses has a field for each setting', () => {

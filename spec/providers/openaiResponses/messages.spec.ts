@@ -35,7 +35,7 @@ describe('encodeInput: files', () => {
 
   it('encodeInput refuses audio files', () => {
     expect(() => input([userMessage([filePart(new Uint8Array([1]), 'audio/wav')])])).toThrow(
-      /does not accept audio\/wav.*Use openai\(\)/s,
+      /does not accept audio\/wav.*Use openaiChat\(\)/s,
     );
   });
 });

@@ -42,6 +42,12 @@ describe('a response that is resumed in the middle', () => {
     expect(cut.text).toBe('lo world');
   });
 
+  it('takes once what only a repeated complete text has', async () => {
+    const events = [created(0), added(1), delta(2, 'Hello '), delta(5, 'wor')];
+    const { text } = await read([...events, done(4, 'Hello world'), done(4, 'Hello world'), completed()]);
+    expect(text).toBe('Hello world');
+  });
+
   it('reads every event of a server whose numbers do not count', async () => {
     const constant = [created(0), added(0), delta(0, 'ha'), delta(0, 'ha'), completed()];
     expect((await read(constant)).text).toBe('haha');
@@ -65,7 +71,8 @@ describe('a background response over a real socket', () => {
   const run = async (options: ServeOptions, background = true) => {
     const server = await serveModel([turn], options);
     servers.push(server);
-    const model = openai('gpt-6.1-terra', { apiKey: 'key', baseUrl: server.url, retry: { initialDelay: 1 } });
+    const retry = { initialDelay: 1 };
+    const model = openai('gpt-6.1-terra', { apiKey: 'key', baseUrl: server.url, store: true, retry });
     const providerOptions = { openai: { background } };
     const chunks = await lastValueFrom(
       model.stream({ messages: [userMessage('Hi')], providerOptions }).pipe(toArray()),

@@ -19,7 +19,7 @@ import { own, reasoning, response, written } from './conversation.js';
 import { toolChanges } from './frames.js';
 
 const body = (serverTools: readonly ResponsesTool[], request: Partial<ModelRequest> = {}) =>
-  encodeResponses('gpt-4o', { messages: [userMessage('Hi')], ...request }, { serverTools }).body;
+  encodeResponses('gpt-4o', { messages: [userMessage('Hi')], ...request }, { store: true, serverTools }).body;
 
 describe('responsesTools', () => {
   const cases: readonly (readonly [
@@ -136,7 +136,7 @@ describe('responsesTools', () => {
     '$what',
     ({ tool, definition, include }) => {
       expect(body([tool])).toEqual({
-        ...{ model: 'gpt-4o', input: expect.anything() as unknown, tools: [definition], stream: true },
+        ...{ model: 'gpt-4o', input: expect.anything() as unknown, tools: [definition], store: true, stream: true },
         ...(include ? { include } : {}),
       });
     },
@@ -205,7 +205,7 @@ describe('withContainer', () => {
   it('isContainerNotFound leads to a request with a new container, without what ran in the old one', () => {
     const messages = [userMessage('1'), messageIn('cntr_1'), userMessage('2')];
     const serverTools = [responsesTools.codeInterpreter()];
-    const first = encodeResponses('gpt-5', { messages }, { serverTools, session: false });
+    const first = encodeResponses('gpt-5', { messages }, { serverTools, store: true });
     const input = first.body['input'] as readonly JsonObject[];
     expect(input.map(({ type }) => type)).toEqual([
       'message',
@@ -229,7 +229,7 @@ describe('withContainer', () => {
   });
 
   it('isContainerNotFound may be followed by a lost session', () => {
-    const options = { serverTools: [responsesTools.codeInterpreter()] };
+    const options = { session: true, serverTools: [responsesTools.codeInterpreter()] };
     const first = encodeResponses(
       'gpt-5',
       { messages: [userMessage('1'), messageIn('cntr_1'), userMessage('2')] },
@@ -269,7 +269,7 @@ describe('responsesTools over HTTP', () => {
   };
   it('mcpApproval answers a request for approval, which is reported once', async () => {
     const server = await serve([[toolOf(request)], 'Done.']);
-    const model = openai('gpt-4o', { apiKey: 'k', baseUrl: server.url });
+    const model = openai('gpt-4o', { apiKey: 'k', baseUrl: server.url, session: true });
     const agent = createAgent({ model });
     const events = await lastValueFrom(agent.stream('Add.').pipe(toArray()));
     const changes = toolChanges(events as readonly Chunk[]).filter(({ raw }) =>
@@ -287,11 +287,7 @@ describe('responsesTools over HTTP', () => {
       reason: 'Not now.',
     };
     expect(server.requests[1]?.body).toMatchObject({ previous_response_id: 'resp_1', input: [response] });
-    const stateless = encodeResponses(
-      'gpt-4o',
-      { messages: [userMessage('Add.'), ...messages, answer] },
-      { session: false },
-    );
+    const stateless = encodeResponses('gpt-4o', { messages: [userMessage('Add.'), ...messages, answer] });
     expect(stateless.body['input']).toMatchObject([{ role: 'user' }, request, response]);
   });
 

@@ -3,7 +3,8 @@ import { firstValueFrom, lastValueFrom, toArray } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { isRecord } from '../../../lib/core/json/json.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
-import { modelMessage, providerDataOf, systemMessage, userMessage } from '../../../lib/core/message.js';
+import { modelMessage, systemMessage, userMessage } from '../../../lib/core/message.js';
+import { providerDataOf } from '../../../lib/core/providerPart.js';
 import type { Message, Part } from '../../../lib/core/message.js';
 import type { Model, ModelRequest } from '../../../lib/core/model.js';
 import { tool } from '../../../lib/core/tool.js';
@@ -36,7 +37,7 @@ async function bodyFor(messages: readonly Message[], options: ResponsesOptions =
     type: 'response.completed',
     response: { id: 'resp_9', status: 'completed', output: [] },
   });
-  const model = openai('gpt-4o', { apiKey: 'k', fetch, ...options });
+  const model = openai('gpt-4o', { apiKey: 'k', fetch, session: true, ...options });
   await lastValueFrom(model.stream({ messages, ...rest }).pipe(toArray()));
   expect(requests).toHaveLength(1);
   return requests[0]?.body ?? {};
@@ -51,6 +52,7 @@ describe('findSession', () => {
         instructions: 'Be brief.',
         previous_response_id: 'resp_1',
         input: [user('Longer?')],
+        store: true,
         stream: true,
       },
     });
@@ -60,6 +62,7 @@ describe('findSession', () => {
     expect(await bodyFor([userMessage('Go on.'), loire])).toEqual({
       model: 'gpt-4o',
       previous_response_id: 'resp_1',
+      store: true,
       stream: true,
     });
   });
@@ -156,7 +159,7 @@ describe('a session over HTTP', () => {
   const sentBy = (server: LoopbackServer) =>
     bodies(server).map(({ previous_response_id: id, input }) => [id ?? null, (input as readonly JsonObject[]).length]);
   const at = (server: LoopbackServer, options: ResponsesOptions = {}) =>
-    openai('gpt-5', { apiKey: 'k', baseUrl: server.url, retry: false, ...options });
+    openai('gpt-5', { apiKey: 'k', baseUrl: server.url, retry: false, session: true, ...options });
   const turn = async (model: Model, history: readonly Message[], question: string) => {
     const { messages } = await firstValueFrom(createAgent({ model }).run(question, { history: history }));
     return [...history, userMessage(question), ...messages.filter(({ role }) => role === 'model')];

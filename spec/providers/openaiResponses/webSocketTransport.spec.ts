@@ -71,6 +71,7 @@ describe('webSocketTransport', () => {
       baseUrl: server.urlFor('openai'),
       apiKey: 'none',
       fetch: sockets.fetch,
+      session: true,
       ...settings,
     });
     return { server, gateway, sockets, model };
@@ -290,10 +291,20 @@ describe('webSocketTransport', () => {
       },
     );
 
-    it('does not steer a response that is not stored', async () => {
-      const { sent, result } = await steerAfter({ two: 'And?' }, [long, 'Fine.'], 'completes', { store: false });
-      expect(sent[0]?.map(({ type }) => type)).toEqual(['response.create', 'response.create']);
-      expect(result?.text).toBe(`${long.join('')}\nFine.`);
+    it.each<[string, ResponsesOptions]>([
+      ['by default', { session: undefined }],
+      ['with store: false', { store: false }],
+    ])('fails if the response is not stored %s', async (_, settings) => {
+      await expect(steerAfter({ two: 'And?' }, [long, 'Fine.'], 'completes', settings)).rejects.toMatchObject({
+        code: 'configuration',
+        subject: 'options',
+        message: expect.stringContaining('Pass session: true') as unknown,
+      });
+    });
+
+    it('needs no stored responses if no prompt arrives', async () => {
+      const { result } = await steerAfter({}, [long], 'completes', { store: false });
+      expect(result?.text).toBe(long.join(''));
     });
 
     it('does not steer a response over HTTP', async () => {

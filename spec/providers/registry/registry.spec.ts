@@ -26,23 +26,25 @@ describe('modelByName', () => {
     ['anthropic:claude-sonnet-5-5', 'anthropic claude-sonnet-5-5'],
     ['openrouter:google/gemini-3.8-flash', 'openrouter google/gemini-3.8-flash'],
     ['ollama:qwen3:8b', 'ollama qwen3:8b'],
-    ['OpenAI:gpt-6.1-terra', 'openaiChat gpt-6.1-terra'],
-    ['openai:gpt-6.1-terra', 'openai gpt-6.1-terra'],
+    ['OpenAI:gpt-6.1-terra', 'openai gpt-6.1-terra'],
+    ['openai-chat:gpt-6.1-terra', 'openai-chat gpt-6.1-terra'],
     ['google/gemini-3.8-flash', 'google gemini-3.8-flash'],
     ['claude:claude-opus-4-5', 'anthropic claude-opus-4-5'],
     ['gemini', 'google gemini-3.8-flash'],
     ['googleai:', 'google gemini-3.8-flash'],
     ['mistralai', 'mistral mistral-small-latest'],
     ['cohere', 'cohere command-a-plus-05-2026'],
-    [' openai:gpt-6.1-terra\n', 'openaiChat gpt-6.1-terra'],
+    [' openai:gpt-6.1-terra\n', 'openai gpt-6.1-terra'],
   ])('modelByName(%j) makes the model %s', (name, expected) => {
     expect(named(modelByName(name))).toBe(expected);
   });
 
   it('modelByName lists the registered providers when the provider is unknown', () => {
     expect(() => modelByName('opnai:gpt-6.1-terra')).toThrow(
-      errorOf('model', /"opnai".*openai, .*anthropic \(claude\).*google \(gemini,/s),
+      errorOf('model', /"opnai".*openai \(responses\), openai-chat, .*anthropic \(claude\).*google \(gemini,/s),
     );
+    for (const name of ['openai-responses:gpt-6.1-terra', ' OpenAI-Responses'])
+      expect(() => modelByName(name)).toThrow(errorOf('model', /called "openai" now.*Chat.*"openai-chat"/s));
     for (const name of ['', ':gpt-6.1-terra', '/x'])
       expect(() => modelByName(name)).toThrow(errorOf('model', /does not name a provider/));
   });

@@ -87,10 +87,10 @@ describe('normalizeFiles', () => {
 
   it('keeps messages that need no change, and the parameters of a type', () => {
     const messages = [userMessage([image({}), { type: 'text', text: 'Hi' }]), userMessage('')];
-    normalizeFiles(messages).forEach((message, index) => expect(message).toBe(messages[index]));
-    const [audio] = normalizeFiles([userMessage([image({ mediaType: 'Audio/L16;Rate=24000' })])]);
-    expect(audio?.parts[0]).toMatchObject({ mediaType: 'audio/l16;Rate=24000' });
-    const [jpg] = normalizeFiles([userMessage([image({ mediaType: 'image/jpg' })])]);
-    expect(jpg?.parts[0]).toMatchObject({ mediaType: 'image/jpeg' });
+    for (const message of messages) expect(normalizeFiles(message)).toBe(message);
+    const audio = normalizeFiles(userMessage([image({ mediaType: 'Audio/L16;Rate=24000' })]));
+    expect(audio.parts[0]).toMatchObject({ mediaType: 'audio/l16;Rate=24000' });
+    const jpg = normalizeFiles(userMessage([image({ mediaType: 'image/jpg' })]));
+    expect(jpg.parts[0]).toMatchObject({ mediaType: 'image/jpeg' });
   });
 });

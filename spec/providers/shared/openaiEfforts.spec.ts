@@ -54,7 +54,9 @@ describe('checkOpenAiEffort', () => {
     expect(() => checkOpenAiEffort('openai-chat', 'gpt-5.1', 'max')).toThrow(
       expect.objectContaining({
         subject: 'options',
-        message: expect.stringMatching(/openai:gpt-5\.1 has no thinking effort "max".*low, medium, high/s) as unknown,
+        message: expect.stringMatching(
+          /openai-chat:gpt-5\.1 has no thinking effort "max".*low, medium, high/s,
+        ) as unknown,
       }),
     );
   });

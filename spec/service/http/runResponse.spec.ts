@@ -255,7 +255,7 @@ describe('a run over a real socket', () => {
     await expect(receive(forbidden)).rejects.toMatchObject({
       code: 'http',
       status: 403,
-      message: 'The server did not accept the request (status 403).',
+      message: 'You are not allowed to do this (status 403).',
     });
     const busy = await serve((_, response, count) => {
       if (count < 3) response.writeHead(503).end('busy');

@@ -40,17 +40,25 @@ describe('toServerSentEvents', () => {
   it('toServerSentEvents sends a comment when the run was silent for the time of a heartbeat', () => {
     new TestScheduler((actual, expected) => expect(actual).toEqual(expected)).run(({ cold, expectObservable }) => {
       const source = cold('---a---------', { a: other('a') });
+      const hello = { type: 'hello', data: '{"heartbeat":4}' };
       const a = { data: '{"type":"a"}', retry: 2_147_483_647 };
-      expectObservable(source.pipe(toServerSentEvents({ heartbeat: 4 })), '^------------!').toBe('---a----h---h', {
+      expectObservable(source.pipe(toServerSentEvents({ heartbeat: 4 })), '^------------!').toBe('o--a----h---h', {
         a,
+        o: hello,
         h: { comment: 'keep-alive' },
       });
     });
   });
 
   it.each<[string, (events$: Observable<StreamEvent>) => Observable<unknown>]>([
-    ['a plain run', (events$) => events$.pipe(toServerSentEvents())],
-    ['a shared run', (events$) => shareRun(events$).envelopes().pipe(toServerSentEvents())],
+    ['a plain run', (events$) => events$.pipe(toServerSentEvents({ heartbeat: false }))],
+    [
+      'a shared run',
+      (events$) =>
+        shareRun(events$)
+          .envelopes()
+          .pipe(toServerSentEvents({ heartbeat: false })),
+    ],
   ])('toServerSentEvents sends nothing for a checkpoint of %s', (_, build) => {
     const checkpoint = { type: 'checkpoint', checkpoint: {} } as StreamEvent;
     const { values } = observe(build(of(checkpoint, other('a'))));
@@ -59,13 +67,13 @@ describe('toServerSentEvents', () => {
 
   it('toServerSentEvents takes an event of the application with a field `compact` for an event', () => {
     const own = { type: 'own', compact: { type: 'a' } } as StreamEvent;
-    const { values } = observe(of(own).pipe(toServerSentEvents()));
+    const { values } = observe(of(own).pipe(toServerSentEvents({ heartbeat: false })));
     expect(values[0]?.data).toBe(JSON.stringify(own));
   });
 
   it('toServerSentEvents stops its heartbeat when it is unsubscribed', () => {
     new TestScheduler(() => undefined).run(({ flush, expectObservable }) => {
-      expectObservable(NEVER.pipe(toServerSentEvents({ heartbeat: 2 }), take(1)));
+      expectObservable(NEVER.pipe(toServerSentEvents({ heartbeat: 2 }), take(2)));
       flush(); // would not end
     });
   });
@@ -105,8 +113,14 @@ describe('toServerSentEvents', () => {
   });
 
   it.each<[string, (events$: Observable<StreamEvent>) => Observable<unknown>]>([
-    ['a plain run', (events$) => events$.pipe(toServerSentEvents())],
-    ['a shared run', (events$) => shareRun(events$).envelopes().pipe(toServerSentEvents())],
+    ['a plain run', (events$) => events$.pipe(toServerSentEvents({ heartbeat: false }))],
+    [
+      'a shared run',
+      (events$) =>
+        shareRun(events$)
+          .envelopes()
+          .pipe(toServerSentEvents({ heartbeat: false })),
+    ],
   ])('toServerSentEvents fails %s with an event that is not JSON, and completes', (_, build) => {
     const source = new Subject<StreamEvent>();
     const log = observe(build(source));
@@ -128,7 +142,10 @@ describe('toServerSentEvents', () => {
       of(other('a')),
       throwError(() => new Error('no')),
     );
-    expect(observe(run.pipe(toServerSentEvents())).values.map(({ type }) => type)).toEqual([undefined, 'failed']);
+    expect(observe(run.pipe(toServerSentEvents({ heartbeat: false }))).values.map(({ type }) => type)).toEqual([
+      undefined,
+      'failed',
+    ]);
   });
 
   it('formatServerSentEvent writes the fields, and a blank line', () => {
@@ -140,7 +157,7 @@ describe('toServerSentEvents', () => {
 
   it('toServerSentEvents writes JSON without line breaks, whatever an event contains', () => {
     const { values } = observe(
-      from([{ type: 'text', text: 'a\n\nb\r\u2028' } as StreamEvent]).pipe(toServerSentEvents()),
+      from([{ type: 'text', text: 'a\n\nb\r\u2028' } as StreamEvent]).pipe(toServerSentEvents({ heartbeat: false })),
     );
     expect(values[0]?.data).not.toMatch(/[\n\r]/);
   });

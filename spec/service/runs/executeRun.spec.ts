@@ -37,12 +37,6 @@ describe('createExecutor', () => {
     ['a checkpoint', true, event({ type: 'checkpoint', checkpoint: { version: 1 } }), true],
     ['a turn', true, event({ type: 'turn', turn: 1, checkpoint: { version: 1 } }), true],
     ['an event of the application', true, event({ type: 'station', checkpoint: 'Oslo' }), false],
-    [
-      'a checkpoint, if another engine has them',
-      'calls' as const,
-      event({ type: 'checkpoint', checkpoint: {} }),
-      false,
-    ],
     ['a turn, without checkpoints', false, event({ type: 'turn', turn: 1, checkpoint: {} }), false],
   ])('createExecutor writes the checkpoint of %s: %s', (_, checkpoints, first, isWritten) => {
     const written = execute(of(first, result), checkpoints);

@@ -1,9 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Checkpoint } from '../../../lib/core/checkpoint.js';
-import type { RunResult } from '../../../lib/core/event.js';
+import { Subject } from 'rxjs';
+import type { NestedEvent, RunResult, StreamEvent } from '../../../lib/core/event.js';
+import { createInnerMessages } from '../../../lib/service/runs/innerMessages.js';
 import { userMessage } from '../../../lib/core/message.js';
 import type { Message } from '../../../lib/core/message.js';
-import { messagesOfRecord, replayCheckpoint, replayRecord } from '../../../lib/service/runs/replayRecord.js';
+import {
+  innerOfCheckpoint,
+  messagesOfRecord,
+  replayCheckpoint,
+  replayRecord,
+} from '../../../lib/service/runs/replayRecord.js';
 import { seenBefore } from '../../../lib/service/runs/replayRecord.js';
 import type { RunRecord } from '../../../lib/service/ports/runStore.js';
 import { descriptionOf } from '../../../lib/service/runs/trustedDescription.js';
@@ -88,7 +95,11 @@ describe('the replay of a checkpoint', () => {
     waiting: [call],
     results: [{ type: 'toolResult', id: 'c1', name: 'look', result: 1 }],
     nested: {
-      c2: { emitted: { messages: [said('Inner.')] }, open: { messages: [], waiting: [{ ...call, id: 'i' }] } },
+      c2: {
+        state: { turn: 1, usage },
+        emitted: { messages: [said('Inner.')] },
+        open: { messages: [], waiting: [{ ...call, id: 'i' }] },
+      },
     },
   };
   const checkpoint = (more: object = {}) =>
@@ -113,13 +124,14 @@ describe('the replay of a checkpoint', () => {
       { type: 'toolWaiting', ...call },
       nested({ type: 'text', text: 'Inner.' }),
       nested({ type: 'message', message: said('Inner.') }),
+      nested({ type: 'turn', turn: 1, finishReason: 'toolCalls', usage }),
       nested({ type: 'toolWaiting', ...call, id: 'i' }),
     ]);
   });
 
   it('names each inner run by its call, and has those that are between two turns', () => {
     const calls = ['c2', 'c3'].map((id) => ({ type: 'toolCall', id, name: `ask ${id}`, arguments: {} }));
-    const inner = { emitted: { messages: [said('Inner.')] } };
+    const inner = { state: { turn: 0 }, emitted: { messages: [said('Inner.')] } };
     const two = { messages: [{ role: 'model', parts: calls }], waiting: [], nested: { c2: inner, c3: inner } };
     const { values } = observe(replayCheckpoint(checkpoint({ open: two }), seenBefore(record)));
     const names = values.slice(start.length).map((event) => (event.type === 'nested' ? event.name : event.type));
@@ -131,13 +143,13 @@ describe('the replay of a checkpoint', () => {
     ['a result', { results: { c2: 1 } }],
     ['an error', { errors: { c2: 'no' } }],
   ])('does not announce a call that has %s', (_, answers) => {
-    const replay = replayCheckpoint(checkpoint({ open }), seenBefore(record), answers);
+    const replay = replayCheckpoint(checkpoint({ open }), seenBefore(record), { answers });
     expect(seenOf(replay)).not.toContain('toolWaiting');
   });
 
   it('announces a call whose answer is that of another call', () => {
     const answers = { decisions: {}, results: { c3: 1 } };
-    expect(seenOf(replayCheckpoint(checkpoint({ open }), seenBefore(record), answers))).toContain('toolWaiting');
+    expect(seenOf(replayCheckpoint(checkpoint({ open }), seenBefore(record), { answers }))).toContain('toolWaiting');
   });
 
   it('has no inner runs, and no thinking, for a reader of the run that it resumes', () => {
@@ -156,5 +168,57 @@ describe('the messages of a record', () => {
     expect(messagesOfRecord({ ...record, result })).toEqual([...record.input, ...result.messages]);
     expect(messagesOfRecord({ ...record, failure })).toEqual([...record.input, said('Half.')]);
     expect(messagesOfRecord(record)).toEqual(record.input);
+  });
+});
+
+describe('the inner runs that have ended', () => {
+  const nested = (id: string, event: object) => ({ type: 'nested', id, name: 'ask', event }) as NestedEvent;
+  const inner = [
+    nested('c1', { type: 'message', message: said('Inner.') }),
+    nested('c1', nested('i1', { type: 'message', message: said('Innermost.') })),
+    nested('c1', { type: 'turn', turn: 1, finishReason: 'stop', usage }),
+    nested('c9', { type: 'message', message: said('Of a call without a result.') }),
+  ];
+  const shown = [
+    nested('c1', { type: 'text', text: 'Inner.' }),
+    inner[0],
+    nested('c1', nested('i1', { type: 'text', text: 'Innermost.' })),
+    inner[1],
+    inner[2],
+    answered.parts[0],
+  ];
+  const [text, message, , ...rest] = [...messages];
+  const expected = [text, message, 'nested', 'nested', 'nested', 'nested', 'nested', 'toolResult', ...rest];
+
+  it('are replayed before the results of their calls', () => {
+    const values = observe(replayRecord({ ...record, result, inner })).values;
+    expect(values.slice(3, 9)).toEqual(shown);
+    expect(seenOf(replayRecord({ ...record, result, inner }))).toEqual([
+      'thinking Hmm.',
+      ...expected,
+      'turn',
+      'result',
+    ]);
+  });
+
+  it('are replayed with a checkpoint, also those of its open turn', () => {
+    const emitted = { thinking: '', messages: [said('Look.')] };
+    const open = { messages: [said('Look.')], waiting: [], results: answered.parts };
+    const checkpoint = { state: { turn: 0, usage }, emitted, open } as unknown as Checkpoint;
+    const { values } = observe(replayCheckpoint(checkpoint, seenBefore(record), { inner }));
+    expect(values.slice(3, 9)).toEqual(shown);
+  });
+
+  it('are those of the calls that have a result, without what a retract has voided', () => {
+    const events = new Subject<StreamEvent>();
+    const collected = createInnerMessages(inner.slice(0, 1));
+    observe(collected.collect(events));
+    const send = (...all: object[]) => all.forEach((event) => events.next(event as StreamEvent));
+    send({ type: 'text', text: 'a' }, nested('c1', { type: 'text', text: 'b' }), inner[1] ?? {});
+    send({ type: 'turn', turn: 1 }, inner[3] ?? {}, { type: 'retract' });
+    expect(collected.all()).toEqual(inner.slice(0, 2));
+    const checkpoint = { emitted: { messages: [answered] } } as unknown as Checkpoint;
+    expect(innerOfCheckpoint({ inner, checkpoint })).toEqual(inner.slice(0, 3));
+    expect(innerOfCheckpoint({ inner })).toEqual([]);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { defer, of } from 'rxjs';
 import { RunAccess } from '../../../lib/service/runs/runAccess.js';
 import type { RunRecord, RunStore } from '../../../lib/service/ports/runStore.js';
-import { returnCheckpoint, takeCheckpoint } from '../../../lib/service/runs/openRun.js';
+import { returnCheckpoint, takeCheckpoint } from '../../../lib/service/runs/planRun.js';
 import { observe } from '../../support/observe.js';
 import { mapStore } from '../../support/stores.js';
 

@@ -184,7 +184,7 @@ describe('urlFor', () => {
         code: 'configuration',
         subject: 'provider',
         message: expect.stringMatching(
-          /"opnai".*anthropic, cohere, google, google-interactions, mistral, ollama, openai, openai-responses, openrouter, together/,
+          /"opnai".*anthropic, cohere, google, google-interactions, mistral, ollama, openai, openai-chat, openrouter, together/,
         ) as unknown,
       }),
     );

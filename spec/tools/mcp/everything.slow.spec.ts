@@ -26,7 +26,7 @@ describe.each([
   beforeAll(async () => {
     connected = await start();
     tools = await firstValueFrom(mcpTools(connected.client));
-  }, 60_000);
+  });
   afterAll(() => connected.close());
 
   it('mcpTools lists its tools, with descriptions and parameters for a model', () => {

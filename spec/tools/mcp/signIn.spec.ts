@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { OAuthClientProvider, OAuthTokens } from '@modelcontextprotocol/client';
 import { createMcpHandler } from '@modelcontextprotocol/server';
@@ -246,13 +246,16 @@ describe('mcpTools with signIn', () => {
     ['the server, with 500', { status: 500 }],
     ['the authorisation server, as JSON', { grant: 'json' }],
     ['the authorisation server, as text', { grant: 'text' }],
-  ])('keeps out of all events what %s repeats of its request', async (_name, echo) => {
+  ])('keeps out of all events, and out of the console, what %s repeats of its request', async (_name, echo) => {
+    const warned = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
+    closers.push(() => Promise.resolve(warned.mockRestore()));
     const server = await serve();
     const agent = await startAgent(server.url, { tokens: server.issue() });
     if (echo.grant) server.valid.access = 'revoked';
     Object.assign(server.echo, echo);
     const events = await lastValueFrom(agent.stream('Read my mail.').pipe(toArray()));
-    for (const secret of server.secrets) expect(JSON.stringify(events)).not.toContain(secret);
+    const written = JSON.stringify([events, warned.mock.calls.flat().map(String)]);
+    for (const secret of [...server.secrets, 'client-secret-1']) expect(written).not.toContain(secret);
     expect(server.calls).toEqual([]);
     if (echo.status) expect(events).toContainEqual(expect.objectContaining({ type: 'toolResult', code: 'failed' }));
   });

@@ -71,9 +71,18 @@ import { ToolCall } from './tool-call';
       @if (exchange().status === 'stopped') {
         <p class="notice">You stopped this answer.</p>
       }
+      @if (exchange().notice; as notice) {
+        <p class="notice" role="status">{{ notice['message'] }}</p>
+      }
       @if (exchange().error; as error) {
         <div class="error" role="alert">
-          <p><strong>This answer failed.</strong> {{ error['message'] }}</p>
+          <p>
+            <strong>{{ exchange().isIncomplete ? 'This answer is not complete.' : 'This answer failed.' }}</strong>
+            {{ error['message'] }}
+          </p>
+          @if (exchange().isIncomplete) {
+            <button (click)="chat.current.reconnect()">Connect again</button>
+          }
           <button (click)="regenerate()">Try again</button>
         </div>
       }

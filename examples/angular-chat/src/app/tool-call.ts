@@ -16,6 +16,8 @@ const statusTexts: Readonly<Record<OfType<PartView, 'toolCall'>['status'], strin
   waiting: 'Waits for you',
   running: 'Running',
   completed: 'Done',
+  denied: 'Denied',
+  cancelled: 'Cancelled',
   failed: 'Failed',
 };
 
@@ -95,9 +97,9 @@ export class ToolCall {
     return typeof progress === 'string' ? progress : JSON.stringify(progress);
   });
   protected readonly statusText = computed(() => {
-    const { status, code } = this.call();
+    const { status, reason } = this.call();
     if (this.percent()) return `${this.percent()} %`;
-    return code === 'denied' ? 'Denied' : code === 'cancelled' ? 'Cancelled' : statusTexts[status];
+    return reason === undefined ? statusTexts[status] : `${statusTexts[status]}: ${reason}`;
   });
   /** The run of the agent behind the tool. Its calls are shown, and answered, like those of the outer run. */
   protected readonly nested = computed(() => this.call().nested?.messages.flatMap(({ parts }) => parts));

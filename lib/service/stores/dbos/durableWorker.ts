@@ -1,19 +1,16 @@
-import { concat, defer, EMPTY, exhaustMap, from, ignoreElements, interval, merge, throwError } from 'rxjs';
-import { Observable, of, retry, Subject, takeUntil, tap, timer } from 'rxjs';
-import type { StreamEvent } from '../../../core/event.js';
+import { concat, defer, EMPTY, exhaustMap, from, ignoreElements, interval, NEVER, of, retry, Subject } from 'rxjs';
+import { takeUntil, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { HandledAgent } from '../../handledAgent.js';
 import { Kernel } from '../../kernel.js';
-import { executeStored } from '../../runs/openRun.js';
+import { executeStored } from '../../runs/executeStored.js';
 import type { ServiceOptions } from '../../serviceOptions.js';
-import { recordOf } from '../../runs/handOver.js';
 import type { RunLog } from '../../ports/runLog.js';
 import type { RunStore } from '../../ports/runStore.js';
 import { randomId } from '../../../transport/randomId.js';
-import { durableTurns } from './durableTurns.js';
 import { DEFAULT_QUEUE, DEFAULT_VERSION, WORKFLOW } from './engine.js';
 import type { DurableEngine, DurableNames } from './engine.js';
 import { resumeAbandoned } from './resumeAbandoned.js';
-import { RunSteps } from './runSteps.js';
 import { holdWorkerLock } from './workerLock.js';
 import type { LockClient } from './workerLock.js';
 import { requireNumber } from '../../../core/options.js';
@@ -61,17 +58,18 @@ export interface DurableWorker {
   shutdown(): Observable<never>;
 }
 
-/** How often an execution is tried that has not begun. */
-const START_RETRIES = 5;
+/** The longest delay before an execution that could not be completed is tried again, in milliseconds. */
+const MAX_DELAY = 30_000;
 
 /**
  * Executes the runs that `durableAgent` has enqueued, as workflows of DBOS.
  *
  * <span class="informal">Start as many of them as you need: a run goes on when its worker dies.</span>
  *
- * Each model request and each tool call is a step. A stored step is not executed again; the turn that was interrupted
- * is voided by `retract`, and shown again. A call that had begun is executed again with the same `idempotencyKey`,
- * unless its tool is `atMostOnce`: then it is answered with `outcome_unknown`.
+ * A workflow resumes its run from the checkpoint in its record, as a service with `checkpoints` does: no response with
+ * a call and no result that is stored is asked for again. The turn that was interrupted is voided by `retract`, and
+ * shown again. A call that had begun is executed again with the same `idempotencyKey`, unless its tool is `atMostOnce`:
+ * then it is answered with `outcome_unknown`.
  *
  * A worker has an executor id of its own, and holds a session lock of PostgreSQL under this id. When the lock is free,
  * any worker resumes the workflows of the executor.
@@ -83,8 +81,7 @@ const START_RETRIES = 5;
  * process.once('SIGTERM', () => worker.shutdown().subscribe({ complete: () => process.exit() }));
  * ```
  *
- * @param agent The agent that `createAgent` returns. It must ask for the same requests and calls when it is executed
- * again: `prepareTurn` may not depend on the time or on chance.
+ * @param agent The agent that `createAgent` returns.
  * @param options `dbos`, `databaseUrl`, `connect`, `store`, `log`; `queue` (default: `rivulet`), `version` (default:
  * `1`), `concurrency` (default: 50), `dbosConnections` (default: 10), and in milliseconds `recoveryInterval` (default:
  * 1000), `pollInterval` (default: 100) and `keep` (default: 3600000); `browser` (what the pages of the fronts receive),
@@ -104,47 +101,13 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
   requireNumber('recoveryInterval', recoveryInterval, 1);
   requireNumber('pollInterval', pollInterval, 1);
   const id = `rivulet-${randomId()}`;
-  const executing = new Map<string, RunSteps>();
-  const lost = new Subject<never>();
   const left = new Subject<void>();
   let isLeaving = false;
-
-  /** One execution of a run, with its steps. When it is unsubscribed from outside, another process has the run. */
-  const durably = <O extends DurableOptions>(given: O, start: (options: O) => Observable<StreamEvent>) =>
-    new Observable<StreamEvent>((out) => {
-      const run = given.runId ?? '';
-      const steps = executing.get(run);
-      if (!steps) throw new Error(`The run ${run} is not executed here.`);
-      let hasEnded = false;
-      const stop = given.stop && steps.whenLive(given.stop);
-      const cancel = given.cancel && steps.whenLive(given.cancel);
-      const prompts = given.prompts && steps.storedPrompts(from(given.prompts));
-      const wrapTurn = durableTurns(steps, given.wrapTurn);
-      const subscription = start({ ...given, stop, cancel, prompts, wrapTurn }).subscribe({
-        next: (event) => out.next(event),
-        error: (thrown: unknown) => {
-          hasEnded = true;
-          out.error(thrown);
-        },
-        complete: () => {
-          hasEnded = true;
-          out.complete();
-        },
-      });
-      return () => {
-        if (!hasEnded) steps.abandon();
-        subscription.unsubscribe();
-      };
-    });
-  const durable: HandledAgent<C> = {
-    durable: {},
-    stream: (input, given) => durably(given, (own) => agent.stream(input, own)),
-    resume: (checkpoint, given) => durably(given, (own) => agent.resume(checkpoint, own)),
-  };
   const { browser, onError, onResult } = options;
   const limits = { maxRunsPerOwner: Infinity };
   const kernel = new Kernel<C>({
-    ...{ agent: durable, store, log, keep, limits, browser, onError, onResult },
+    ...{ agent, store, log, keep, limits, browser, onError, onResult },
+    checkpoints: true,
     grace: Infinity,
   });
 
@@ -152,33 +115,10 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
   const execute = (run: string, context: unknown): Promise<void> =>
     new Promise((resolve, reject) => {
       if (isLeaving) return;
-      const steps = new RunSteps(dbos, (thrown) => {
-        steps.abandon();
-        if (isConflict(thrown)) reject(thrown);
-        else lost.error(asError(thrown));
-      });
-      executing.set(run, steps);
-      const isNew = recordOf(store, run).pipe(
-        tap(({ record }) => record.attempt === 0 && steps.replayed()),
-        ignoreElements(),
-      );
-      concat(isNew, executeStored(kernel, run, context as C))
-        .pipe(
-          retry({
-            count: START_RETRIES,
-            delay: (thrown: unknown) => (steps.hasBegun || isLeaving ? throwError(() => thrown) : timer(200)),
-          }),
-        )
-        .subscribe({
-          error: (thrown: unknown) => {
-            if (executing.get(run) === steps) executing.delete(run);
-            if (!isLeaving) onError?.(thrown);
-          },
-          complete: () => {
-            executing.delete(run);
-            resolve();
-          },
-        });
+      const delay = (_: unknown, count: number) => (isLeaving ? NEVER : timer(Math.min(500 * 2 ** count, MAX_DELAY)));
+      executeStored(kernel, run, context as C)
+        .pipe(retry({ delay }))
+        .subscribe({ error: reject, complete: resolve });
     });
 
   const launch = defer(() => {
@@ -198,16 +138,13 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
     from(dbos.registerQueue(queue, { workerConcurrency: concurrency, minPollingIntervalMs: pollInterval })),
   );
   const run = holdWorkerLock(options.connect, id, (lock) =>
-    merge(
-      lost,
-      concat(
-        launch.pipe(ignoreElements()),
-        listen.pipe(ignoreElements()),
-        of('ready' as const),
-        interval(recoveryInterval).pipe(
-          exhaustMap(() => resumeAbandoned(dbos, lock, id, queue)),
-          ignoreElements(),
-        ),
+    concat(
+      launch.pipe(ignoreElements()),
+      listen.pipe(ignoreElements()),
+      of('ready' as const),
+      interval(recoveryInterval).pipe(
+        exhaustMap(() => resumeAbandoned(dbos, lock, id, queue)),
+        ignoreElements(),
       ),
     ),
   ).pipe(takeUntil(left));
@@ -228,11 +165,3 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
       }),
   };
 }
-
-type DurableOptions = Pick<Parameters<HandledAgent['resume']>[1], 'runId' | 'stop' | 'cancel' | 'prompts' | 'wrapTurn'>;
-
-const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
-
-/** Whether DBOS says that another process executes the workflow. */
-const isConflict = (thrown: unknown): thrown is Error =>
-  thrown instanceof Error && thrown.constructor.name === 'DBOSWorkflowConflictError';

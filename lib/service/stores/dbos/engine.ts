@@ -8,7 +8,6 @@ export interface DurableEngine {
     work: (run: string, context: unknown) => Promise<void>,
     options: { name: string; maxRecoveryAttempts: number },
   ): unknown;
-  runStep<T>(work: () => Promise<T>, options: { name: string }): Promise<T>;
   listWorkflows(filter: {
     workflowName: string;
     status: 'PENDING';

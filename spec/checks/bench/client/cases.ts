@@ -16,6 +16,8 @@ export interface Case {
   readonly repeat?: number;
   /** The number of messages before the question. Default: 0. */
   readonly history?: number;
+  /** The number of messages with calls and results before the question: a turn is measured, not the run. Default: 0. */
+  readonly past?: number;
   /** The text of one run. */
   readonly text: string;
   /** The arguments of the tool in one run, in any order. */
@@ -28,7 +30,9 @@ export interface Case {
 }
 
 const last = closing.join('');
-const roundsOf = (count: number) => Array.from({ length: count }, (_, round) => `round ${round}`);
+const roundsOf = (count: number, first = 0) => Array.from({ length: count }, (_, round) => `round ${first + round}`);
+/** The turns of a run after a long conversation. */
+const furtherTurns = 20;
 const inProcess = (size: number) => {
   const partial = recordsOf(size);
   return { partial, deltas: fragmentsOf(partial) };
@@ -54,6 +58,14 @@ const kinds: Readonly<Record<string, (size: number) => Partial<Case>>> = {
   past: (size) => ({ scenario: `rounds-${size}`, tools: true, history: 300, text: last, saved: roundsOf(size) }),
   /** So many concurrent runs of 500 deltas. */
   concurrent: (size) => ({ scenario: 'text-500', concurrent: size, text: deltasOf(500).join('') }),
+  /** A turn after a conversation of so many messages, of which every fourth is a result. */
+  further: (size) => ({
+    scenario: `rounds-${size / 4 + furtherTurns}`,
+    tools: true,
+    past: size,
+    text: last,
+    saved: roundsOf(furtherTurns, size / 4),
+  }),
   /** A run after so many messages. */
   history: (size) => ({ history: size, text: last }),
   /** A typed output of so many records. */
@@ -78,6 +90,8 @@ export function caseOf(name: string): Case {
 interface Outcome {
   text: string;
   readonly saved: string[];
+  /** The CPU time, in microseconds, at each run of the tool. */
+  readonly times: number[];
   partial?: unknown;
 }
 
@@ -85,10 +99,10 @@ const filler = 'The river runs to the sea, and the sea is not full. '.repeat(4);
 
 function oneRun(
   library: Library,
-  { scenario, tools, output, history = 0, deltas, apart }: Case,
+  { scenario, tools, output, history = 0, past, deltas, apart }: Case,
   server: string,
 ): { readonly outcome: Outcome; readonly done: Promise<void> } {
-  const outcome: Outcome = { text: '', saved: [] };
+  const outcome: Outcome = { text: '', saved: [], times: [] };
   const messages: Job['messages'] = [
     ...Array.from({ length: history }, (_, at) => ({
       role: at % 2 === 0 ? ('user' as const) : ('assistant' as const),
@@ -98,6 +112,7 @@ function oneRun(
   ];
   const save = (content: string) => {
     outcome.saved.push(content);
+    if (past !== undefined) outcome.times.push(cpuTime());
     return `saved ${content.length} characters`;
   };
   const onText = (text: string) => (outcome.text += text);
@@ -105,6 +120,7 @@ function oneRun(
   const job: Job = {
     baseUrl: `${server}/${scenario}`,
     messages,
+    past,
     save: tools ? save : undefined,
     output: output ? recordsSchema : undefined,
     onText,
@@ -116,19 +132,30 @@ function oneRun(
   return { outcome, done: library(job) };
 }
 
+const cpuTime = (): number => {
+  const { user, system } = process.cpuUsage();
+  return user + system;
+};
+
+/** The CPU time of a turn in milliseconds, from the first run of the tool to the last. */
+function turnTime(times: readonly number[]): number {
+  const [first = NaN] = times;
+  return ((times.at(-1) ?? NaN) - first) / 1000 / (times.length - 1);
+}
+
 /** Runs a case, and returns the CPU time of a run in milliseconds. Throws if the output is wrong. */
 export async function measure(library: Library, which: Case, server: string): Promise<number> {
-  const { concurrent = 1, repeat = 1 } = which;
+  const { concurrent = 1, repeat = 1, past } = which;
   const outcomes: Outcome[] = [];
-  const before = process.cpuUsage();
+  const before = cpuTime();
   for (let time = 0; time < repeat; time++) {
     const runs = Array.from({ length: concurrent }, () => oneRun(library, which, server));
     await Promise.all(runs.map(({ done }) => done));
     outcomes.push(...runs.map(({ outcome }) => outcome));
   }
-  const { user, system } = process.cpuUsage(before);
+  const spent = cpuTime() - before;
   for (const outcome of outcomes) verify(outcome, which);
-  return (user + system) / 1000 / repeat;
+  return past === undefined ? spent / 1000 / repeat : turnTime(outcomes.flatMap(({ times }) => times));
 }
 
 function verify({ text, saved, partial }: Outcome, which: Case): void {

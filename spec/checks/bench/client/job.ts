@@ -4,6 +4,8 @@ export interface Job {
   readonly baseUrl: string;
   /** The conversation; the last message is the user's. */
   readonly messages: readonly { readonly role: 'user' | 'assistant'; readonly text: string }[];
+  /** The number of messages with calls and results before these, which the library makes. Default: none. */
+  readonly past?: number | undefined;
   /** The tool `save({ content })`. Absent if the scenario has no tool. */
   readonly save?: ((content: string) => string) | undefined;
   /** The schema of a typed run. Its text is not emitted. */

@@ -33,6 +33,8 @@ export interface Finding {
   readonly against: readonly number[];
   /** CPU milliseconds of the import. */
   readonly imported: number;
+  /** The heap after the import, in MB; in a process with `--expose-gc` without garbage. */
+  readonly heap: number;
   /** The largest resident size of the process, in MB. */
   readonly memory: number;
 }
@@ -97,9 +99,11 @@ async function main(): Promise<Finding> {
   const library = await libraryOf(task);
   const { user, system } = process.cpuUsage(before);
   const imported = (user + system) / 1000;
+  globalThis.gc?.();
+  const heap = process.memoryUsage().heapUsed / 1024 / 1024;
   const other = task.against && (await libraryOf(task.against));
   const runs = task.runs === 0 ? { costs: [], against: [] } : await runsOf(library, other);
-  return { ...runs, imported, memory: process.resourceUsage().maxRSS / 1024 };
+  return { ...runs, imported, heap, memory: process.resourceUsage().maxRSS / 1024 };
 }
 
 const output = await main().catch((thrown: unknown) => ({

@@ -1,5 +1,5 @@
 /** What it costs to record a run, and to be ready to show it. */
-import { createAgent, observeRun, openai as openaiModel, userMessage } from '../../../../lib/index.js';
+import { createAgent, observeRun, openaiChat, userMessage } from '../../../../lib/index.js';
 import type { Observable } from 'rxjs';
 import type { Agent, Input, RunEvent } from '../../../../lib/index.js';
 import { inspectRuns, recordRun } from '../../../../lib/observe/recording/index.js';
@@ -12,7 +12,7 @@ const nobody = 'http://127.0.0.1:9/#token';
 /** Runs an agent that is created once, as services do. */
 function libraryOf(wrap: (agent: Agent) => { readonly stream: (input: Input) => Observable<RunEvent> }): Library {
   const agentAt = once((baseUrl) => {
-    const model = openaiModel('gpt-5', { apiKey: 'key', baseUrl: `${baseUrl}/v1` });
+    const model = openaiChat('gpt-5', { apiKey: 'key', baseUrl: `${baseUrl}/v1` });
     return wrap(createAgent({ model, prefix: '' }));
   });
   return ({ baseUrl, messages, onText }) =>

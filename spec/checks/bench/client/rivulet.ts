@@ -4,7 +4,7 @@ import {
   createAgent,
   google as googleModel,
   modelMessage,
-  openai as openaiModel,
+  openaiChat,
   partialArguments,
   partialOutput,
   tool,
@@ -63,7 +63,7 @@ function calls(model: Model, job: Job): Promise<void> {
   return each(events.pipe(partialArguments(save)), (call) => job.onPartial(call.arguments));
 }
 
-const openaiAt = once((baseUrl) => openaiModel('gpt-5', { apiKey: 'key', baseUrl: `${baseUrl}/v1` }));
+const openaiAt = once((baseUrl) => openaiChat('gpt-5', { apiKey: 'key', baseUrl: `${baseUrl}/v1` }));
 const anthropicAt = once((baseUrl) => anthropicModel('claude-sonnet-4-5', { apiKey: 'key', baseUrl: `${baseUrl}/v1` }));
 const googleAt = once((baseUrl) => googleModel('gemini-3.8-flash', { apiKey: 'key', baseUrl: `${baseUrl}/v1beta` }));
 

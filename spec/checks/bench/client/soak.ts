@@ -3,7 +3,7 @@
  * `--expose-gc`.
  */
 import { firstValueFrom, ignoreElements, lastValueFrom, take } from 'rxjs';
-import { createAgent, openai, typed } from '../../../../lib/index.js';
+import { createAgent, openaiChat, typed } from '../../../../lib/index.js';
 import { outputOf } from '../wire.js';
 import { caseOf, measure } from './cases.js';
 import { once } from './job.js';
@@ -18,7 +18,7 @@ const { module, server, seconds } = JSON.parse(process.argv[2] ?? '{}') as {
 const library = ((await import(module)) as { readonly openai: Library }).openai;
 // As in a service, the models live as long as the process, and so does whatever they retain.
 const modelOf = once((scenario) =>
-  openai('gpt-5', { apiKey: 'key', baseUrl: `${server}/${scenario}/v1`, retry: false }),
+  openaiChat('gpt-5', { apiKey: 'key', baseUrl: `${server}/${scenario}/v1`, retry: false }),
 );
 
 const complete = (scenario: string) => () => measure(library, caseOf(scenario), server);

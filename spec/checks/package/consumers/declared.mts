@@ -14,7 +14,7 @@ import {
   filePart,
   isRunError,
   ofType,
-  openaiChat,
+  openai,
   partialArguments,
   partialOutput,
   progress,
@@ -50,7 +50,7 @@ export const search = tool({
   execute: ({ query }) => of(progress({ step: 1 }), query),
 });
 export const patient = retryTool(add);
-export const model = fallback([openaiChat('gpt-6.1-terra'), scriptedModel([[toolCall('add')], 'Hi'])]);
+export const model = fallback([openai('gpt-6.1-terra'), scriptedModel([[toolCall('add')], 'Hi'])]);
 export const agent = createAgent({ model, tools: [add, search] });
 export const sub = agentTool(agent, { name: 'sub', description: 'Asks another agent.' });
 export const outer = createAgent({ model, tools: [sub, patient], output: typed(z.object({ sum: z.number() })) });

@@ -31,7 +31,7 @@ for (const [path, conditions] of Object.entries(exports).filter(([each]) => !eac
 }
 
 // Both builds in one process: two classes, one code.
-const details = { provider: 'openai-chat', status: 500, retryable: true, body: '' };
+const details = { provider: 'openai', status: 500, retryable: true, body: '' };
 const ofTheOther = new (require('rivulet/provider').HttpError)('No.', details);
 assert.equal(ofTheOther instanceof HttpError, false);
 assert.equal(ofTheOther.code, new HttpError('No.', details).code);

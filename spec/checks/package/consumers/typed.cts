@@ -1,7 +1,7 @@
 import { firstValueFrom, of } from 'rxjs';
 import type { Observable } from 'rxjs';
 import * as z from 'zod';
-import { accumulateToolCalls, consolidate, createAgent, openaiChat, tool } from 'rivulet';
+import { accumulateToolCalls, consolidate, createAgent, openai, tool } from 'rivulet';
 import type { Chunk, RivuletError, RunResult } from 'rivulet';
 import { createChunkEmitter, httpModel, sse } from 'rivulet/provider';
 import type { Wire } from 'rivulet/provider';
@@ -29,7 +29,7 @@ agent.stream('1 + 2?').subscribe({
 
 export const result: Promise<RunResult> = firstValueFrom(agent.run('1 + 2?'));
 export const server: Promise<LoopbackServer> = serveModel(['Hello.']);
-export const chunks: Observable<Chunk> = openaiChat('gpt-6.1-terra', { apiKey: 'none' }).stream({ messages: [] });
+export const chunks: Observable<Chunk> = openai('gpt-6.1-terra', { apiKey: 'none' }).stream({ messages: [] });
 export const piped = of<Chunk>({ type: 'text', text: 'a' }).pipe(accumulateToolCalls(), consolidate());
 
 const wire: Wire = {

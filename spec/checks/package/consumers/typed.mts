@@ -1,7 +1,7 @@
 import { firstValueFrom, of } from 'rxjs';
 import type { Observable } from 'rxjs';
 import * as z from 'zod';
-import { accumulateToolCalls, consolidate, createAgent, openaiChat, tool } from 'rivulet';
+import { accumulateToolCalls, consolidate, createAgent, openai, tool } from 'rivulet';
 import type { Chunk, RivuletError, RunResult } from 'rivulet';
 import { fromAiSdk } from 'rivulet/ai-sdk';
 import type { AiSdkModel } from 'rivulet/ai-sdk';
@@ -31,7 +31,7 @@ agent.stream('1 + 2?').subscribe({
 
 export const result: Promise<RunResult> = firstValueFrom(agent.run('1 + 2?'));
 export const server: Promise<LoopbackServer> = serveModel(['Hello.']);
-export const chunks: Observable<Chunk> = openaiChat('gpt-6.1-terra', { apiKey: 'none' }).stream({ messages: [] });
+export const chunks: Observable<Chunk> = openai('gpt-6.1-terra', { apiKey: 'none' }).stream({ messages: [] });
 export const piped = of<Chunk>({ type: 'text', text: 'a' }).pipe(accumulateToolCalls(), consolidate());
 /** The types of the AI SDK need not be there. */
 export const adapted = (model: AiSdkModel): Observable<Chunk> => fromAiSdk(model).stream({ messages: [] });

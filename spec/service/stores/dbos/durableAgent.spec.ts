@@ -5,7 +5,7 @@ import { createAgent } from '../../../../lib/agent/createAgent.js';
 import { tool } from '../../../../lib/core/tool.js';
 import { agentHandler } from '../../../../lib/service/http/agentHandler.js';
 import { Kernel } from '../../../../lib/service/kernel.js';
-import { executeStored } from '../../../../lib/service/runs/openRun.js';
+import { executeStored } from '../../../../lib/service/runs/executeStored.js';
 import type { HandledAgent } from '../../../../lib/service/handledAgent.js';
 import { memoryLog } from '../../../../lib/service/stores/memory/memoryLog.js';
 import { scriptedModel, toolCall } from '../../../../lib/testing/index.js';
@@ -48,7 +48,7 @@ function startService(script: readonly ScriptedTurn[], store = mapStore()) {
       return EMPTY;
     });
   const front = agentHandler<string>({ ...agent, durable: { enqueue } }, { ...shared, context: () => 'Ann', owner });
-  const worker = new Kernel<string>({ agent: { ...agent, durable: {} }, ...shared, owner });
+  const worker = new Kernel<string>({ agent, ...shared, owner, checkpoints: true });
   handlers.push(front, worker);
   const send = (method: string, id: string, body?: unknown) =>
     front(

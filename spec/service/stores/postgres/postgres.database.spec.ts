@@ -119,7 +119,7 @@ describe('PostgreSQL', () => {
     expect(stored).toEqual(Array.from({ length: 40 }, () => true));
     expect((await reading).map(({ event }) => event.type)).toEqual(events.map(({ type }) => type));
     expect(await firstValueFrom(store.get(run).pipe(map((each) => each?.version)))).toBe(41);
-  }, 60_000);
+  });
 
   it('fails at once for an error that another attempt does not mend', async () => {
     const broken = postgresStore({ query: (statement) => pool.query(statement.replace('rivulet_records', 'missing')) });
@@ -156,7 +156,7 @@ describe('PGlite', () => {
   beforeAll(async () => {
     database = new PGlite();
     await done(migratePostgres(database));
-  }, 60_000);
+  });
   afterAll(() => database.close());
 
   const log = () => postgresLog(database, { notifications: pgliteNotifications(database), writeInterval: 0 });

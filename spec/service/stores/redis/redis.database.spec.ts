@@ -39,7 +39,7 @@ describe('Redis', () => {
     await done(concat(...types.map((type) => log.append('long', 1, [{ type }])), log.end('long', 1)));
     const read = await firstValueFrom(log.read('long').pipe(toArray()));
     expect(read.map(({ event }) => event.type)).toEqual(types);
-  }, 60_000);
+  });
 
   it('does each write once while the server is killed and started again', async () => {
     const log = listeningLog();
@@ -56,7 +56,7 @@ describe('Redis', () => {
     );
     await done(merge(writing, restart));
     expect((await reading).map(({ event }) => event.type)).toEqual(events.map(({ type }) => type));
-  }, 60_000);
+  });
 
   it.each([true, false])('does each write once when its reply was lost (executed: %s)', async (isExecuted) => {
     const lossy = { losses: 0 };

@@ -1,6 +1,7 @@
-import type { Chunk } from '../../../../core/chunk.js';
-import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
+import type { Chunk, ToolCallFragment } from '../../../../core/chunk.js';
+import { isJsonObject, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
+import { mistralCallId } from '../../../../providers/shared/callIds.js';
 import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
 import { historyObjection } from '../historyRules.js';
 import { chatCompletions, refusalOf } from './chatCompletions.js';
@@ -117,10 +118,7 @@ export const mistral = variant({
   serves: (path) => path.endsWith('/mistral/v1/chat/completions'),
   refusal: refusalOfMistral,
   usageWithFinish: true,
-  chunk: (chunk) =>
-    chunk.type === 'toolCallFragment' && isJsonObject(chunk.arguments)
-      ? { ...chunk, arguments: JSON.stringify(chunk.arguments) }
-      : chunk,
+  chunk: (chunk) => (chunk.type === 'toolCallFragment' ? mistralFragment(chunk) : chunk),
   frame: (frame) => {
     const { usage, ...rest } = frame;
     const reported = isJsonObject(usage) ? { ...rest, usage } : rest;
@@ -128,6 +126,13 @@ export const mistral = variant({
       ? withChoice(reported, (choice, delta) => ({ ...choice, delta: thinking(delta) }))
       : reported;
   },
+});
+
+/** A call in one piece, with an id that Mistral accepts back. */
+const mistralFragment = ({ id, arguments: args, ...rest }: ToolCallFragment): ToolCallFragment => ({
+  ...rest,
+  ...omitUndefined({ id: id === undefined ? undefined : mistralCallId(id) }),
+  ...(args === undefined ? {} : { arguments: isJsonObject(args) ? JSON.stringify(args) : args }),
 });
 
 function thinking({ reasoning_content: text, ...rest }: JsonObject): JsonObject {

@@ -2,7 +2,7 @@ import type { FinishChunk, MetadataChunk } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
 import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
-import type { ProviderData } from '../../../../core/message.js';
+import type { ProviderData } from '../../../../core/providerPart.js';
 import type { Usage } from '../../../../core/usage.js';
 import type { CompleteCall } from '../completeCalls.js';
 import { totalOf, unsupportedChunk } from '../dialect.js';

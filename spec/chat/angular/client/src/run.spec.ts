@@ -1,6 +1,6 @@
-import { ChangeDetectionStrategy, Component, input, signal } from '@angular/core';
+import { ChangeDetectionStrategy, Component, input, NgZone, signal } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
-import { createAgent, typed } from 'rivulet';
+import { anthropic, createAgent, typed } from 'rivulet';
 import { injectRun } from 'rivulet/angular';
 import { scriptedModel } from 'rivulet/testing';
 import * as z from 'zod';
@@ -38,6 +38,30 @@ describe('injectRun', () => {
     expect(summary.value().messages[0]?.parts).toEqual([{ type: 'text', text: 'Summarise: snow' }]);
     expect(summary.result()?.finishReason).toBe('stop');
     expect(isOpen()).toBe(false);
+  });
+
+  it('makes no tick of the application for a read of the network', async () => {
+    let body: ReadableStreamDefaultController<Uint8Array> | undefined;
+    const response = () =>
+      new Response(new ReadableStream<Uint8Array>({ start: (controller) => void (body = controller) }), {
+        headers: { 'content-type': 'text/event-stream' },
+      });
+    const model = anthropic('m', {
+      apiKey: 'k',
+      baseUrl: 'http://localhost/v1',
+      fetch: () => Promise.resolve(response()),
+    });
+    provide(createAgent({ model }));
+    const fixture = await show(Summary, { about: 'rain' });
+    let ticks = 0;
+    const counting = TestBed.inject(NgZone).onMicrotaskEmpty.subscribe(() => ticks++);
+    for (let read = 0; read < 20; read++) {
+      await new Promise((resolve) => setTimeout(resolve));
+      body?.enqueue(new TextEncoder().encode(': keep-alive\n\n'));
+    }
+    counting.unsubscribe();
+    expect(ticks).toBe(0);
+    fixture.destroy();
   });
 
   it('ends with its component', async () => {

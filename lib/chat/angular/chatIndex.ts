@@ -1,0 +1,83 @@
+import { computed, linkedSignal, untracked } from '@angular/core';
+import type { Signal } from '@angular/core';
+import { isRecord, tryParseJson } from '../../core/json/json.js';
+import type { ChatSummary } from '../../transport/chatSummary.js';
+import type { ConversationStorage } from './pageStorage.js';
+
+/** What a browser knows of the chats of a user, beside their copies. */
+interface IndexState {
+  /** The chat that was shown last. */
+  readonly open?: string;
+  /** When the chats that were shown here had been changed last. */
+  readonly seen: Readonly<Record<string, number>>;
+  /** Whether the list was read once. */
+  readonly isListed?: boolean;
+}
+
+export interface ChatIndex {
+  readonly storage: ConversationStorage;
+  /** The key of the index: another one for another user. */
+  readonly key: Signal<string | undefined>;
+  readonly state: Signal<IndexState>;
+  /** Notes that a chat is shown, and how new it is. */
+  see(id: string, updated?: number): void;
+  /** Notes the chats of the first list of a browser: none of them is unread. */
+  begin(chats: readonly ChatSummary[]): void;
+  clear(): void;
+}
+
+export function createChatIndex(
+  page: ConversationStorage | undefined,
+  userKey: (key: string) => string | undefined,
+  report: (thrown: unknown) => void,
+): ChatIndex {
+  const storage = page ?? memory();
+  const key = computed(() => userKey('chats'));
+  const read = (): IndexState => {
+    const name = key();
+    const stored = name === undefined ? undefined : tryParseJson(storage.getItem(name) ?? '');
+    return isRecord(stored) && isRecord(stored['seen']) ? (stored as unknown as IndexState) : { seen: {} };
+  };
+  const state = linkedSignal(read);
+  const write = (change: IndexState): void =>
+    untracked(() => {
+      state.set(change);
+      const name = key();
+      try {
+        if (name !== undefined) storage.setItem(name, JSON.stringify(change));
+      } catch (thrown) {
+        report(thrown);
+      }
+    });
+  return {
+    storage,
+    key,
+    state,
+    see(id, updated) {
+      const before = untracked(read); // other tabs write it, too
+      write({ ...before, open: id, seen: { ...before.seen, [id]: updated ?? before.seen[id] ?? 0 } });
+    },
+    begin(chats) {
+      const before = untracked(read);
+      if (before.isListed) return;
+      const seen = Object.fromEntries(chats.map(({ id, updated }) => [id, updated]));
+      write({ ...before, seen, isListed: true });
+    },
+    clear: () =>
+      untracked(() => {
+        state.set({ seen: {} });
+        const name = key();
+        if (name !== undefined) storage.removeItem(name);
+      }),
+  };
+}
+
+/** The storage of a browser that forbids one, and of a server. */
+function memory(): ConversationStorage {
+  const texts = new Map<string, string>();
+  return {
+    getItem: (key) => texts.get(key) ?? null,
+    setItem: (key, text) => void texts.set(key, text),
+    removeItem: (key) => void texts.delete(key),
+  };
+}

@@ -1,0 +1,305 @@
+import { computed, ErrorHandler, inject, linkedSignal, PLATFORM_ID, untracked } from '@angular/core';
+import type { Signal, WritableSignal } from '@angular/core';
+import { takeUntilDestroyed, toObservable } from '@angular/core/rxjs-interop';
+import {
+  catchError,
+  debounceTime,
+  EMPTY,
+  endWith,
+  expand,
+  filter,
+  fromEvent,
+  interval,
+  map,
+  merge,
+  of,
+  race,
+} from 'rxjs';
+import { reduce, retry, Subject, switchMap, throwError, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { HttpError } from '../../core/errors.js';
+import { requireNumber } from '../../core/options.js';
+import type { ChatSummary } from '../../transport/chatSummary.js';
+import { isRetryable } from '../../transport/pageRequest.js';
+import { randomId } from '../../transport/randomId.js';
+import { chatCopies } from '../chatCopies.js';
+import type { ChatCopies } from '../chatCopies.js';
+import type { ExchangeView } from '../exchanges.js';
+import type { RemoteChats } from '../remoteChats.js';
+import { readSaved } from '../savedConversation.js';
+import type { SavedConversation } from '../savedConversation.js';
+import { createChatIndex } from './chatIndex.js';
+import type { ChatIndex } from './chatIndex.js';
+import { createInjected } from './injectConversation.js';
+import type { InjectConversationOptions, InjectedConversation } from './injectConversation.js';
+import { injectPageStorage } from './pageStorage.js';
+import { injectUserKey } from './provideAgent.js';
+
+/** Options of `injectChats`. */
+export interface InjectChatsOptions extends Omit<InjectConversationOptions, 'key' | 'saved'> {
+  /** What `remoteChats` returns. */
+  readonly chats: RemoteChats;
+  /**
+   * How often the list is read again, in milliseconds, for what other devices have changed. It is also read when the
+   * page gets the focus, and after each change of this page. Default: 30000.
+   */
+  readonly refresh?: number | undefined;
+}
+
+/** A chat in the list. */
+export interface ChatEntry extends Pick<ChatSummary, 'id' | 'title' | 'updated'> {
+  readonly isShown: boolean;
+  /** Whether another device has continued it since it was shown here. */
+  readonly isUnread: boolean;
+}
+
+/** The chats of a user as signals, and what opens and changes them. */
+export interface InjectedChats {
+  /** The chats of all devices, latest change first. A new one is in the list from its first prompt on. */
+  readonly entries: Signal<readonly ChatEntry[]>;
+  /** The conversation that is shown. */
+  readonly current: InjectedConversation;
+  /** The id of the chat that is shown, and its title: empty for a new one. */
+  readonly id: Signal<string>;
+  readonly title: Signal<string>;
+  /** The chats that this page has deleted, and the shown one if another device has: for "Undo". */
+  readonly deleted: Signal<readonly Pick<ChatEntry, 'id' | 'title'>[]>;
+  /** Why the last request for the chats has failed. Undefined after one that succeeds. */
+  readonly error: Signal<unknown>;
+  /** Shows a chat. Default: a new one. */
+  open(id?: string): void;
+  rename(id: string, title: string): void;
+  /** Deletes a chat on all devices, with its runs. */
+  delete(id: string): void;
+  /** Creates a chat of `deleted` again. */
+  restore(id: string): void;
+  /** Removes everything that this browser stores of the user, and shows an empty chat: for a logout. */
+  clear(): void;
+}
+
+/**
+ * Injects the chats of the user at a service: the list, live over all devices, and the conversation that is shown.
+ *
+ * <span class="informal">`injectConversation`, for a page with a list of chats.</span>
+ *
+ * The service is an `agentHandler` with the option `chats: keepChats(...)`. The browser has copies of the chats that it
+ * has shown, so that they are there at once, in all tabs, and without a connection. With the `user` of `provideAgent`,
+ * each user of the browser has its own.
+ *
+ * ```ts
+ * class Chats {
+ *   readonly chats = injectChats({ chats: remoteChats('/api/chat') });
+ * }
+ * // @for (chat of chats.entries(); track chat.id) { <button (click)="chats.open(chat.id)">{{ chat.title }}</button> }
+ * // @for (exchange of chats.current.exchanges(); track exchange.id) { <app-exchange [exchange]="exchange" /> }
+ * ```
+ *
+ * @param options `chats`, `refresh` in milliseconds (default: 30000), and the options of `injectConversation` except
+ * `key` and `saved`.
+ * @returns The signals and the commands.
+ * @throws ConfigurationError `options` if there is no agent. Angular's error NG0203 outside of an injection context.
+ */
+export function injectChats({ chats, refresh = 30_000, ...settings }: InjectChatsOptions): InjectedChats {
+  requireNumber('refresh', refresh, 0);
+  const userKey = injectUserKey();
+  const errors = inject(ErrorHandler);
+  const page = injectPageStorage(settings.storage);
+  const index = createChatIndex(page.storage, userKey, page.fail);
+  const copyKey = (id: string) => `chat ${id}`;
+  const keyOf = (id: string) => untracked(() => userKey(copyKey(id))) ?? '';
+  const source = index.key;
+  const shown = linkedSignal({ source, computation: () => ({ id: untracked(index.state).open ?? randomId() }) });
+  const list = linkedSignal<unknown, List>({ source, computation: () => noList });
+  const stored = new Subject<readonly [key: string, saved: SavedConversation]>();
+  const onStored = (...value: readonly [key: string, saved: SavedConversation]) => stored.next(value);
+  const current = createInjected({ ...settings, key: () => copyKey(shown().id) }, onStored);
+  const changesOf = (id: string) =>
+    merge(
+      stored.pipe(
+        filter(([key]) => key === keyOf(id)),
+        map(([, saved]) => saved),
+      ),
+      fromEvent<StorageEvent>(globalThis, 'storage').pipe(filter(({ key }) => key === keyOf(id))), // of another tab
+    );
+  const entries = computed(() => entriesOf(shown().id, list(), current.exchanges()[0], index.state().seen));
+  const state = { chats, copies: chatCopies(chats, index.storage, keyOf), index, shown, list, current, entries };
+  const changed = new Subject<void>();
+  const commands = createCommands(state, changed);
+  if (inject(PLATFORM_ID) !== 'server') {
+    const shown$ = toObservable(computed(() => (index.key() === undefined ? undefined : shown())));
+    const work = merge(
+      shown$.pipe(switchMap((chat) => (chat ? keepShown(chat.id, state, changesOf(chat.id), commands) : EMPTY))),
+      merge(shown$, changed).pipe(followList(state, refresh, commands)),
+    );
+    work.pipe(takeUntilDestroyed()).subscribe({
+      next: (hasChanged) => hasChanged && changed.next(),
+      error: (thrown: unknown) => errors.handleError(thrown),
+    });
+  }
+  return {
+    entries,
+    current,
+    id: computed(() => shown().id),
+    title: computed(() => entries().find(({ isShown }) => isShown)?.title ?? ''),
+    deleted: computed(() => list().deleted),
+    error: computed(() => list().error),
+    ...commands.ofPerson,
+  };
+}
+
+interface List {
+  readonly listed: readonly ChatSummary[];
+  readonly deleted: readonly Pick<ChatEntry, 'id' | 'title'>[];
+  readonly error?: unknown;
+}
+
+const noList: List = { listed: [], deleted: [] };
+
+interface State extends Pick<InjectedChats, 'entries' | 'current'> {
+  readonly chats: RemoteChats;
+  readonly copies: ChatCopies;
+  readonly index: ChatIndex;
+  readonly shown: WritableSignal<{ readonly id: string }>;
+  readonly list: WritableSignal<List>;
+}
+
+type Commands = ReturnType<typeof createCommands>;
+
+function entriesOf(
+  shown: string,
+  { listed, deleted }: List,
+  first: ExchangeView | undefined,
+  seen: Readonly<Record<string, number>>,
+): readonly ChatEntry[] {
+  const isNew = first !== undefined && ![...listed, ...deleted].some(({ id }) => id === shown);
+  const parts = first?.messages[0]?.parts ?? [];
+  const title = parts.map((part) => (part.type === 'text' ? part.text : '')).join(' ');
+  return [...(isNew ? [{ id: shown, title, updated: 0 }] : []), ...listed].map(({ id, title: name, updated }) => {
+    const isShown = id === shown;
+    return { id, title: name, updated, isShown, isUnread: !isShown && updated > (seen[id] ?? 0) };
+  });
+}
+
+function createCommands({ chats, copies, index, shown, list, current, entries }: State, changed: Subject<void>) {
+  const undo = new Map<string, SavedConversation>();
+  const update = (change: Partial<List>) => list.update((before) => ({ ...before, ...change }));
+  const fail = (error: unknown) => update({ error });
+  const find = (id: string) => untracked(list).listed.find((chat) => chat.id === id);
+  const show = (id: string) => {
+    index.see(id, find(id)?.updated);
+    shown.set({ id });
+  };
+  /** Shows a chat as the service has it, with what only its copy has. */
+  const open = (id: string): void => {
+    const chat = find(id);
+    if (!chat || !copies.isOld(chat)) show(id);
+    else copies.fetch(id).subscribe({ next: () => show(id), error: fail });
+  };
+  /** Keeps a chat that was deleted, for `restore`. */
+  const remember = (id: string, saved: SavedConversation): void => {
+    const title = untracked(entries).find((entry) => entry.id === id)?.title ?? '';
+    undo.set(id, saved);
+    const { listed, deleted } = untracked(list);
+    update({ listed: listed.filter((chat) => chat.id !== id), deleted: [{ id, title }, ...deleted] });
+  };
+  return {
+    open,
+    update,
+    fail,
+    /** Another device has deleted the chat that is shown. */
+    lose: (id: string) => remember(id, readSaved(copies.read(id))),
+    ofPerson: {
+      open: (id?: string) => (id === undefined ? show(randomId()) : open(id)),
+      rename: (id: string, title: string) =>
+        void chats.rename(id, title).subscribe({ next: () => changed.next(), error: fail }),
+      delete(id: string): void {
+        const copy = copies.read(id);
+        const saved$ = copy === null ? chats.open(id).pipe(map(({ saved }) => saved)) : of(readSaved(copy));
+        saved$.pipe(switchMap((saved) => chats.delete(id).pipe(endWith(saved)))).subscribe({
+          next(saved) {
+            remember(id, saved);
+            if (id === untracked(shown).id) show(randomId());
+            copies.remove(id);
+          },
+          error: fail,
+        });
+      },
+      restore(id: string): void {
+        const saved = undo.get(id);
+        if (!saved) return;
+        const restored$ = chats.restore(id, saved).pipe(switchMap(() => copies.fetch(id)));
+        restored$.subscribe({
+          next() {
+            update({ deleted: untracked(list).deleted.filter((chat) => chat.id !== id) });
+            show(id);
+          },
+          error: fail,
+        });
+      },
+      clear: (): void =>
+        untracked(() => {
+          const ids = [shown().id, ...Object.keys(index.state().seen)];
+          current.clear();
+          for (const id of ids) copies.remove(id);
+          index.clear();
+          undo.clear();
+          list.set(noList);
+          shown.set({ id: randomId() });
+        }),
+    },
+  };
+}
+
+/** The delay before a chat that could not be written is written again, in milliseconds, unless the page is online. */
+const RETRY_DELAY = 10_000;
+/** Changes within this time, in milliseconds, read the list once. */
+const LIST_DELAY = 100;
+
+/** Writes the chat that is shown to the service. Emits whether the list has changed. */
+function keepShown(id: string, { copies, index }: State, changes: Observable<unknown>, { lose, fail }: Commands) {
+  const delay = (thrown: unknown) =>
+    isRetryable(thrown) ? race(timer(RETRY_DELAY), fromEvent(globalThis, 'online')) : throwError(() => thrown);
+  return copies.keep(id, changes).pipe(
+    retry({ delay }),
+    map(({ updated }) => {
+      index.see(id, updated);
+      return true;
+    }),
+    catchError((thrown: unknown) => {
+      if (thrown instanceof HttpError && thrown.status === 404) lose(id);
+      else fail(thrown);
+      return of(true);
+    }),
+  );
+}
+
+/** Reads the list now and then. Emits nothing that changes it. */
+const followList =
+  ({ chats, copies, index, shown, current }: State, refresh: number, { open, update, fail }: Commands) =>
+  (changes: Observable<unknown>): Observable<false> => {
+    const all$ = chats.list().pipe(
+      expand(({ next }) => (next === undefined ? EMPTY : chats.list(next))),
+      reduce((listed: readonly ChatSummary[], page) => [...listed, ...page.chats], []),
+    );
+    const occasions = ['focus', 'online'].map((name) => fromEvent(globalThis, name));
+    return merge(changes, ...occasions, interval(refresh)).pipe(
+      debounceTime(LIST_DELAY),
+      filter(() => untracked(index.key) !== undefined),
+      switchMap(() =>
+        all$.pipe(
+          map((listed) => {
+            index.begin(listed);
+            update({ listed, error: undefined });
+            const { id } = untracked(shown);
+            const isOld = listed.some((chat) => chat.id === id && copies.read(id) !== null && copies.isOld(chat));
+            if (isOld && !untracked(current.isBusy)) open(id);
+          }),
+          catchError((thrown: unknown) => {
+            fail(thrown);
+            return EMPTY;
+          }),
+        ),
+      ),
+      map(() => false as const),
+    );
+  };

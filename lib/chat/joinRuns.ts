@@ -1,0 +1,48 @@
+import { defer, EMPTY } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
+import type { Exchange, Exchanges } from './exchanges.js';
+import { untilBroken } from './waitingRuns.js';
+import type { Follow, WaitingRuns } from './waitingRuns.js';
+import { failView, sendingView, shownMessages } from '../operators/view/view.js';
+
+/** Whether the page has given up the run of an exchange. */
+export const isLost = ({ lost, view }: Exchange): boolean => lost !== undefined && view.status === 'failed';
+
+/** What joins the runs that a server executes. `resume` sends the answers to the calls of an exchange. */
+export function createJoins(
+  agent: ConversationAgent,
+  exchanges: Exchanges,
+  notifiers: Omit<RunNotifiers, 'stop'>,
+  update: (id: string, change: Partial<Exchange>) => void,
+  follow: Follow,
+  resume: WaitingRuns['resume'],
+) {
+  /** Joins a run that does not end with this page. Of any other one, what was shown becomes a part of the history. */
+  function join({ id, run, base, view }: Exchange, stop: Observable<void>): Observable<unknown> {
+    if (!agent.join) {
+      exchanges.update(id, { view: failView(view), messages: shownMessages(view), base: undefined });
+      return EMPTY;
+    }
+    update(id, { view: { ...view, status: 'sending' } });
+    return follow(id, run, base ?? view, stop, () => agent.join?.(run, { ...notifiers, stop }) ?? EMPTY);
+  }
+
+  /** Joins a run that the page has given up. While `isQuiet`, it is tried once, and shown when it has worked. */
+  function joinLost(id: string, stop: Observable<void>, isQuiet: boolean): Observable<unknown> {
+    return defer(() => {
+      const exchange = exchanges.get(id);
+      const { lost, view, run } = exchange;
+      if (!lost || !isLost(exchange)) return EMPTY;
+      if (!isQuiet) update(id, { view: sendingView(view) });
+      // A decision that did not arrive is sent again: the service uses it once.
+      if (lost.run !== run) return resume({ ...exchange, view: lost.base }, stop, undefined, isQuiet);
+      return follow(id, run, lost.base, stop, () => {
+        const events = agent.join?.(run, { ...notifiers, stop }) ?? EMPTY;
+        return isQuiet ? untilBroken(events) : events;
+      });
+    });
+  }
+
+  return { join, joinLost };
+}

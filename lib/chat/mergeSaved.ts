@@ -1,0 +1,82 @@
+import { hash } from '../core/hash.js';
+import type { QueuedPrompt } from './commandQueue.js';
+import type { Exchange } from './exchanges.js';
+import { savedConversation } from './savedConversation.js';
+import type { SavedConversation } from './savedConversation.js';
+
+/**
+ * Tells what has changed in a conversation, without its content: the hash of each exchange by its id, `QUEUED` for each
+ * prompt that waits, and the selected exchange under `SELECTED`.
+ */
+export type Marks = Readonly<Record<string, string>>;
+
+const QUEUED = 'queued';
+const SELECTED = 'selected';
+
+const markOf = (exchange: Exchange): string => hash(JSON.stringify(exchange));
+
+export const marksOf = ({ exchanges, queued = [], selected }: SavedConversation): Marks => {
+  const marks: Record<string, string> = selected === undefined ? {} : { [SELECTED]: selected };
+  for (const { id } of queued) marks[id] = QUEUED;
+  for (const exchange of exchanges) marks[exchange.id] = markOf(exchange);
+  return marks;
+};
+
+/** What two copies have in common: what is equal in both, and otherwise what they had in common before. */
+export const commonMarks = (before: Marks, a: Marks, b: Marks): Marks =>
+  Object.fromEntries(
+    Object.keys({ ...before, ...a }).flatMap((key) => {
+      const mark = a[key] === b[key] ? a[key] : before[key];
+      return mark === undefined ? [] : [[key, mark]];
+    }),
+  );
+
+/**
+ * Applies to what is stored the change that a page, a tab or a device made: from the state with the marks `before` to
+ * `after`. No exchange is lost. One that both have changed is that whose run has come further.
+ */
+export function mergeSaved(stored: SavedConversation, before: Marks, after: SavedConversation): SavedConversation {
+  const mine = new Map(after.exchanges.map((exchange) => [exchange.id, exchange]));
+  const isChanged = (exchange: Exchange) => before[exchange.id] !== markOf(exchange);
+  const merged = stored.exchanges.map((theirs) => {
+    const own = mine.get(theirs.id);
+    if (!own) return theirs;
+    if (isReduced(own) !== isReduced(theirs)) return isReduced(own) ? complete(theirs, own) : complete(own, theirs);
+    if (!isChanged(own)) return theirs;
+    return isChanged(theirs) && isFurther(theirs, own) ? theirs : own;
+  });
+  const exchanges = union(merged, after.exchanges);
+  const [theirQueue, ownQueue] = [stored.queued ?? [], after.queued ?? []];
+  const isBoth = ({ id }: QueuedPrompt) =>
+    [theirQueue, ownQueue].every((queue) => queue.some((other) => other.id === id));
+  const queued = union(theirQueue, ownQueue)
+    .filter((prompt) => before[prompt.id] !== QUEUED || isBoth(prompt)) // one that was known and is missing was removed
+    .filter(({ id }) => !exchanges.some((exchange) => exchange.id === id));
+  return savedConversation(exchanges, after.selected === before[SELECTED] ? stored.selected : after.selected, queued);
+}
+
+const isReduced = (exchange: Exchange): boolean => exchange.isReduced === true;
+
+/** The complete state of an exchange, unless what a full storage has kept of it is a later one. */
+const complete = (whole: Exchange, reduced: Exchange): Exchange => (isFurther(reduced, whole) ? reduced : whole);
+
+/** The elements of a list, then those that only another list has. */
+function union<T extends { readonly id: string }>(list: readonly T[], others: readonly T[]): readonly T[] {
+  const known = new Set(list.map(({ id }) => id));
+  return [...list, ...others.filter(({ id }) => !known.has(id))];
+}
+
+/** Whether the first of two states of an exchange is the later one. */
+function isFurther(a: Exchange, b: Exchange): boolean {
+  const runs = (runNumber(a) - runNumber(b)) | 0; // as `followingId`: of 32 bits
+  return runs === 0 ? stageOf(a) > stageOf(b) : runs > 0;
+}
+
+/** The end of the id of a run, which `followingId` counts up. */
+const runNumber = ({ run }: Exchange): number => Number.parseInt(run.slice(-8), 16);
+
+/** How far a run has come. One that could not be reached is behind one that waits at the service. */
+function stageOf({ base, answers, view: { status } }: Exchange): number {
+  if (base) return answers ? 3 : 0;
+  return { failed: 1, waiting: 2, runningTools: 2 }[status as string] ?? 4;
+}

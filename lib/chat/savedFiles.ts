@@ -1,0 +1,57 @@
+import type { OfType } from '../core/typesOf.js';
+import type { Part } from '../core/message.js';
+import type { View } from '../operators/view/view.js';
+import { filesIn } from '../transport/runFiles.js';
+import type { RunFile } from '../transport/runFiles.js';
+import type { Exchange } from './exchanges.js';
+
+type File = OfType<Part, 'file'>;
+
+/** What a stored view has instead of a file: its number among the files of the exchange. */
+type Place = Pick<File, 'type'> & { readonly place?: number };
+
+/**
+ * An exchange as it is stored: each file once. Views have the places of files, a file that a service has is an address
+ * there, and one that was refused as too large is left out.
+ */
+export function packFiles(exchange: Exchange, addressOf: ((file: RunFile) => string) | undefined): Exchange {
+  const files = filesOf(exchange);
+  if (files.length === 0) return exchange;
+  const { run, input, messages, view, hasBegun, answers } = exchange;
+  let count = 0;
+  const pack = (file: File): File => {
+    const index = count++;
+    if (file.data === undefined) return file;
+    const { data: _, url: __, ...others } = file;
+    if (addressOf && (hasBegun === true || answers)) return { ...others, url: addressOf({ run, index }) };
+    return view.error?.['status'] === 413 ? { ...others, data: '' } : file;
+  };
+  const toPlace = (file: File): File => {
+    const place = files.findIndex(({ data, url }) => data === file.data && url === file.url);
+    return place < 0 ? file : ({ type: 'file', place } satisfies Place as unknown as File);
+  };
+  return mapViews({ ...exchange, input: mapFiles(input, pack), messages: mapFiles(messages, pack) }, toPlace);
+}
+
+/** The exchange that was stored. */
+export function unpackFiles(exchange: Exchange): Exchange {
+  const files = filesOf(exchange);
+  return files.length === 0 ? exchange : mapViews(exchange, (file) => files[(file as Place).place ?? -1] ?? file);
+}
+
+const filesOf = ({ input, messages }: Exchange): readonly File[] => filesIn([...input, ...messages]);
+
+function mapViews(exchange: Exchange, map: (file: File) => File): Exchange {
+  const mapView = (view: View): View => ({ ...view, messages: mapFiles(view.messages, map) });
+  const { view, base } = exchange;
+  return { ...exchange, view: mapView(view), ...(base ? { base: mapView(base) } : {}) };
+}
+
+const mapFiles = <M extends { readonly parts: readonly { readonly type: string }[] }>(
+  messages: readonly M[],
+  map: (file: File) => File,
+): readonly M[] =>
+  messages.map((message) => ({
+    ...message,
+    parts: message.parts.map((part) => (part.type === 'file' ? map(part as unknown as File) : part)),
+  }));

@@ -1,0 +1,153 @@
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  finalize,
+  ignoreElements,
+  map,
+  merge,
+  mergeMap,
+} from 'rxjs';
+import { of, range, startWith, Subject, switchMap, takeUntil, takeWhile, tap, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { isReconnecting } from '../core/connectionEvents.js';
+import { isResult } from '../core/eventGuards.js';
+import { isRecord } from '../core/json/json.js';
+import { createViewFold } from '../operators/view/viewFold.js';
+import { cancelView } from '../operators/view/view.js';
+import { awake, SERVER } from '../transport/pageRequest.js';
+import { noticeOf } from './conversationAgent.js';
+import type { ConversationAgent } from './conversationAgent.js';
+import type { Exchange, Exchanges } from './exchanges.js';
+
+/** How often the page tries again by itself, after it has given up: for eight minutes. */
+const TRIES = 20;
+
+/** The time in which a run that the service has stopped sends its end, in milliseconds. */
+const END_TIME = 10_000;
+
+/** The delay before a try, in milliseconds: the first one, its growth, and the longest. */
+const delayBefore = (attempt: number): number => Math.min(1000 * 1.5 ** attempt, 30_000) * (1 - Math.random() / 2);
+
+export type UnsettledRuns = ReturnType<typeof createUnsettledRuns>;
+
+/**
+ * The runs that the page has left before their end. A stop is told to the service until it has received it. What the
+ * service has of a run that was stopped then becomes the answer, so that the model reads what the person sees.
+ */
+export function createUnsettledRuns(
+  agent: ConversationAgent,
+  exchanges: Exchanges,
+  update: (id: string, change: Partial<Exchange>) => void,
+) {
+  const requested = new Subject<string>();
+  const failed = new Subject<void>();
+  const asked = new Subject<void>();
+  const settling = new Set<string>();
+
+  const deliver = (id: string, run: string): Observable<never> =>
+    defer(() => agent.stop?.(run) ?? EMPTY).pipe(
+      ignoreElements(),
+      tap({
+        complete: () => {
+          if (exchanges.get(id).stopping === run) update(id, { stopping: undefined, notice: undefined });
+        },
+      }),
+    );
+
+  function settle(id: string): Observable<unknown> {
+    const { stopping } = exchanges.get(id);
+    settling.add(id);
+    return concat(
+      stopping === undefined ? EMPTY : deliver(id, stopping),
+      defer(() => readEnd(agent, exchanges.get(id), (change) => update(id, change))),
+    ).pipe(
+      catchError((thrown: unknown) => {
+        if (exchanges.get(id).stopping === stopping) update(id, { notice: noticeOf('not_stopped', thrown) });
+        failed.next();
+        return EMPTY;
+      }),
+      finalize(() => settling.delete(id)),
+    );
+  }
+
+  /** Each try, until nothing is left. A service that asks to wait is not asked before. */
+  const tries = (): Observable<unknown> =>
+    range(0, TRIES).pipe(
+      concatMap((attempt) => {
+        if (exchanges.unsettled().length === 0) return EMPTY;
+        const waits = exchanges.unsettled().map(({ view: { error } }) => Number(error?.['retryAfter'] ?? 0));
+        return timer(Math.max(delayBefore(attempt), ...waits));
+      }),
+    );
+
+  return {
+    /** The person has stopped a run that was sent. */
+    stop(id: string, run: string): void {
+      if (!agent.stop) return;
+      update(id, { stopping: run });
+      requested.next(id);
+    },
+
+    /** An exchange has lost its run. */
+    added(id: string): void {
+      if (exchanges.get(id).view.status === 'stopped') requested.next(id);
+      else failed.next();
+    },
+
+    /** The person asks to try again. */
+    again: (): void => asked.next(),
+
+    /** Works until `end`, and then until the stops are delivered. `joinAgain` is called for each exchange to join. */
+    run: (end: Observable<unknown>, joinAgain: (id: string) => void): Observable<unknown> => {
+      const atOnce$ = merge(awake(), asked).pipe(startWith(undefined));
+      const again = merge(atOnce$.pipe(map(() => true)), failed.pipe(map(() => false))).pipe(
+        switchMap((atOnce) => (atOnce ? concat(of(0), tries()) : tries())),
+        mergeMap(() => exchanges.unsettled()),
+        filter(({ id, stopping, view }) => {
+          if (!stopping && view.status === 'failed') joinAgain(id);
+          return stopping !== undefined || view.status === 'stopped';
+        }),
+        map(({ id }) => id),
+      );
+      const due = merge(requested, again).pipe(
+        filter((id) => !settling.has(id)),
+        takeUntil(end),
+      );
+      return due.pipe(mergeMap(settle)); // a stop that is being delivered goes on
+    },
+  };
+}
+
+/** Reads the end of a run that was stopped. It stays stopped, whatever the run did. */
+function readEnd(
+  agent: ConversationAgent,
+  { lost, view: { status } }: Exchange,
+  change: (change: Partial<Exchange>) => void,
+): Observable<unknown> {
+  if (!lost || status !== 'stopped' || !agent.join) return EMPTY;
+  const { run, base } = lost;
+  const fold = createViewFold(base);
+  return agent.join(run, { stop: EMPTY, cancel: EMPTY }).pipe(
+    takeWhile((event) => !isReconnecting(event)),
+    tap((event) => {
+      const view = fold.add(event);
+      if (!isResult(event)) return;
+      const { messages } = event.result;
+      change({ run, messages, hasBegun: true, lost: undefined, view: cancelView(view) });
+    }),
+    catchError((thrown: unknown) => {
+      if (!isOfPage(thrown)) change({ lost: undefined }); // the service has nothing more
+      return EMPTY;
+    }),
+    takeUntil(timer(END_TIME)), // a service that goes on has not received the stop: it ends without a reader
+  );
+}
+
+/** Whether an error is of the connection between the page and its service, and not of the run. */
+export const isOfPage = (thrown: unknown): boolean => isRecord(thrown) && thrown['provider'] === SERVER;
+
+export const isRunNotFound = (thrown: unknown): boolean => isRecord(thrown) && thrown['code'] === 'run_not_found';

@@ -1,0 +1,73 @@
+import { concatMap, map } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { AgentRequest } from './agentRequest.js';
+import type { Client, RunAccess } from '../runs/runAccess.js';
+import { filesIn, readFileAddress } from '../../transport/runFiles.js';
+import type { RunFile } from '../../transport/runFiles.js';
+import type { FilePart, Message, Part } from '../../core/message.js';
+import { RequestError } from './requestError.js';
+import type { RunRecord, StoredRun } from '../ports/runStore.js';
+
+/** Types that a browser shows without executing anything. Others are downloaded: the page may have sent any type. */
+const shownTypes = /^(?:image\/(?:png|jpeg|gif|webp|avif)|(?:audio|video)\/[\w.+-]+)$/;
+
+const fileOf = ({ input, result, failure }: RunRecord, index: number): FilePart | undefined =>
+  filesIn([...input, ...((result ?? failure)?.messages ?? [])])[index];
+
+/** Answers a request for a file of a run. */
+export const fileResponse = (
+  file: RunFile,
+  client: Observable<Client<unknown>>,
+  access: Pick<RunAccess<unknown>, 'find'>,
+): Observable<Response> =>
+  client.pipe(
+    concatMap(({ owner }) => access.find(file.run, owner)),
+    map((run) => toResponse(run && fileOf(run.record, file.index))),
+  );
+
+function toResponse(file: FilePart | undefined): Response {
+  if (file?.data === undefined) throw new RequestError(404, 'There is no such file.');
+  const isShown = shownTypes.test(file.mediaType);
+  return new Response(
+    Uint8Array.from(atob(file.data), (character) => character.charCodeAt(0)),
+    {
+      headers: {
+        'content-type': isShown ? file.mediaType : 'application/octet-stream',
+        'content-disposition': isShown ? 'inline' : 'attachment',
+        'content-security-policy': "default-src 'none'; sandbox",
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'private, max-age=86400, immutable',
+      },
+    },
+  );
+}
+
+/** The ids of the runs whose files are named in messages. */
+export const runsOfFiles = (messages: readonly Message[]): readonly string[] =>
+  filesIn(messages).flatMap(({ url }) => readFileAddress(url ?? '')?.run ?? []);
+
+/** The part of a request whose addresses somebody fetches: the service inserts the files of runs into a prompt. */
+export const fetchedPart = (method: string, body: AgentRequest): unknown =>
+  method === 'POST' && body.resume === undefined && body.input ? withoutRunFiles(body.input) : body;
+
+export const withoutRunFiles = (messages: readonly Message[]): readonly Message[] =>
+  messages
+    .map((message) => ({
+      ...message,
+      parts: message.parts.filter((part) => part.type !== 'file' || !readFileAddress(part.url ?? '')),
+    }))
+    .filter(({ parts }) => parts.length > 0);
+
+/** Puts the files of earlier runs in the place of their addresses. */
+export function insertFiles(messages: readonly Message[], runs: ReadonlyMap<string, StoredRun>): readonly Message[] {
+  const insert = (part: Part): Part => {
+    const named = part.type === 'file' ? readFileAddress(part.url ?? '') : undefined;
+    if (!named) return part;
+    const run = runs.get(named.run);
+    const file = run && fileOf(run.record, named.index);
+    if (file?.data === undefined)
+      throw new RequestError(404, 'A file of this prompt is no longer here. Attach it again.');
+    return file;
+  };
+  return messages.map((message) => ({ ...message, parts: message.parts.map(insert) }));
+}

@@ -1,0 +1,50 @@
+import { tap } from 'rxjs';
+import type { MonoTypeOperatorFunction } from 'rxjs';
+import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
+import { isMessage, isNested, isTurn } from '../../core/eventGuards.js';
+import type { Message } from '../../core/message.js';
+import type { RunRecord } from '../ports/runStore.js';
+
+/** Collects the messages and turns of inner runs: checkpoints have only those of calls without a result. */
+export interface InnerMessages {
+  readonly collect: MonoTypeOperatorFunction<StreamEvent>;
+  readonly all: () => RunRecord['inner'];
+}
+
+export function createInnerMessages(inner: readonly NestedEvent[] = []): InnerMessages {
+  const all = [...inner];
+  let ended = all.length;
+  return {
+    collect: tap((event) => {
+      if (event.type === 'turn') ended = all.length;
+      if (event.type === 'retract') all.length = ended;
+      if (isInnerStep(event)) all.push(event);
+    }),
+    all: () => (all.length > 0 ? [...all] : undefined),
+  };
+}
+
+/** Whether a nested event, at any depth, is a message or the end of a turn: the others follow from these. */
+export const isInnerStep = (nested: StreamEvent): nested is NestedEvent =>
+  isNested(nested) && (isInnerStep(nested.event) || isMessage(nested.event) || isTurn(nested.event));
+
+/** The events of the message in a nested event, nested in the same runs. */
+function expand(nested: NestedEvent, eventsOf: (message: Message) => readonly RunEvent[]): readonly RunEvent[] {
+  const { event } = nested;
+  if (event.type === 'turn') return [nested];
+  const events = event.type === 'nested' ? expand(event, eventsOf) : isMessage(event) ? eventsOf(event.message) : [];
+  return events.map((each): RunEvent => ({ ...nested, event: each }));
+}
+
+/** Inserts the inner runs before the results of their calls. */
+export const withInner = (
+  events: readonly RunEvent[],
+  inner: readonly NestedEvent[] = [],
+  eventsOf: (message: Message) => readonly RunEvent[],
+): readonly RunEvent[] =>
+  inner.length === 0
+    ? events
+    : events.flatMap((event) => {
+        if (event.type !== 'toolResult') return event;
+        return [...inner.filter(({ id }) => id === event.id).flatMap((nested) => expand(nested, eventsOf)), event];
+      });

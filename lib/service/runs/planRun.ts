@@ -1,0 +1,157 @@
+import { concat, EMPTY, filter, ignoreElements, map, of } from 'rxjs';
+import { asyncScheduler } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Checkpoint } from '../../core/checkpoint.js';
+import { HISTORY_LOST_EVENT } from '../../core/connectionEvents.js';
+import type { StreamEvent } from '../../core/event.js';
+import type { EarlierRun } from '../../transport/earlierRun.js';
+import type { StartRequest } from '../http/agentRequest.js';
+import { RequestError } from '../http/requestError.js';
+import { insertFiles, runsOfFiles } from '../http/runFiles.js';
+import type { Kernel } from '../kernel.js';
+import type { RunRecord, StoredRun } from '../ports/runStore.js';
+import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
+import type { RunPlan } from './executeRun.js';
+import { continueRun } from './handOver.js';
+import { createInnerMessages } from './innerMessages.js';
+import { innerOfCheckpoint, messagesOfRecord, replayCheckpoint, seenBefore } from './replayRecord.js';
+import { sizeOfHistory } from './runAccess.js';
+import type { Client, RunAccess } from './runAccess.js';
+import { RunNotFoundError } from './runErrors.js';
+
+/** Plans a run from its start, with the runs before it as history. */
+export const planStart = <C>(
+  kernel: Kernel<C>,
+  id: string,
+  request: Pick<StartRequest, 'input' | 'history'>,
+  { owner, context }: Client<C>,
+  before?: StoredRun,
+): Observable<RunPlan> => {
+  const { history } = request;
+  const ids = [...history.map((run) => run.id), ...runsOfFiles(request.input)];
+  return kernel.access.findAll(ids, owner).pipe(
+    map((runs) => {
+      const input = insertFiles(request.input, runs);
+      // An unknown run contributes only its prompt: the page shows it, but its request never arrived.
+      const findRecord = (run: EarlierRun) => runs.get(run.id)?.record ?? run;
+      const messages = history.map(findRecord).flatMap(messagesOfRecord);
+      const kept = history.map((run) => (runs.has(run.id) ? { id: run.id, input: [] } : run));
+      const lost = history.filter((run) => run.hasBegun && !runs.has(run.id)).map((run) => run.id);
+      const { checkpoints } = kernel;
+      const options = { context, fragments: true, checkpoints, runId: id, history: messages } as const;
+      const inner = createInnerMessages();
+      return {
+        record: { id, owner, input, history: kept, begun: before?.record.begun },
+        stored: before,
+        inner: inner.all,
+        context,
+        bytes: [...runs.values()].reduce((sum, run) => sum + sizeOfHistory(run.record), 0),
+        events: (controls, wrapTurn) =>
+          concat(
+            lost.length > 0 ? of({ type: HISTORY_LOST_EVENT, runs: lost }) : EMPTY,
+            continued(
+              kernel,
+              before,
+              kernel
+                .agentFor()
+                .stream(input, { ...options, ...controls, wrapTurn })
+                .pipe(inner.collect),
+            ),
+          ),
+      };
+    }),
+  );
+};
+
+/** Plans a run that resumes a checkpoint. Its record has the checkpoint before that of the waiting run loses it. */
+export function planResumption<C>(
+  kernel: Kernel<C>,
+  record: RunPlan['record'],
+  { context }: Client<C>,
+  before?: StoredRun,
+): RunPlan {
+  const { id, resumes, checkpoint, answers } = record;
+  const { access, log, checkpoints } = kernel;
+  const options = { ...answers, context, fragments: true, checkpoints, runId: id } as const;
+  const resumesOther = resumes !== undefined && answers !== undefined;
+  const inner = createInnerMessages(innerOfCheckpoint(record));
+  return {
+    record,
+    stored: before,
+    inner: inner.all,
+    context,
+    clientErrors: answers?.errors,
+    events: (controls, wrapTurn) => {
+      if (!checkpoint) throw new RunNotFoundError();
+      const resumed = kernel.agentFor().resume(checkpoint, { ...options, ...controls, wrapTurn });
+      const rest = resumed.pipe(inner.collect);
+      if (log.isShared) return continued(kernel, before, rest, checkpoint);
+      return concat(
+        resumesOther ? EMPTY : replayCheckpoint(checkpoint, seenBefore(record), { inner: record.inner }),
+        rest,
+      );
+    },
+    ...(resumesOther
+      ? { begin: takeCheckpoint(access, resumes, record), undo: returnCheckpoint(access, resumes, record) }
+      : {}),
+  };
+}
+
+/** Plans the execution of a stored run. Emits nothing if there is nothing left to do. */
+export function planExecution<C>(kernel: Kernel<C>, run: StoredRun, client: Client<C>): Observable<RunPlan> {
+  const { record } = run;
+  const { id, state, checkpoint, input, history = [] } = record;
+  if (state !== 'running')
+    return stateAtEnd(kernel.log, id).pipe(
+      filter(isOpen),
+      map(() => completeLog(kernel.log, run)),
+    );
+  if (checkpoint) return of(planResumption(kernel, record, client, run));
+  return planStart(kernel, id, { input, history }, client, run);
+}
+
+const continued = <C>(
+  { log }: Kernel<C>,
+  before: StoredRun | undefined,
+  rest: Observable<StreamEvent>,
+  checkpoint?: Checkpoint,
+) => (before && log.isShared ? continueRun(log, before.record, rest, checkpoint) : rest);
+
+/** Changes the record of a run that waits, unless it was taken otherwise. Emits whether it was changed. */
+const changeWaiting = (
+  access: Access,
+  waitingId: string,
+  owner: string,
+  change: (record: RunRecord) => Partial<RunRecord> | undefined,
+): Observable<boolean> =>
+  access.update(waitingId, owner, (record) => {
+    const changes = record && change(record);
+    return record && changes && { ...record, updated: asyncScheduler.now(), ...changes };
+  });
+
+type Access = Pick<RunAccess<never>, 'update'>;
+type Taker = Pick<RunRecord, 'id' | 'owner' | 'checkpoint'>;
+
+/** Takes the checkpoint of a run that waits. If several requests do this, in any process, only one succeeds. */
+export const takeCheckpoint = (access: Access, waitingId: string, { id, owner }: Taker): Observable<never> =>
+  changeWaiting(access, waitingId, owner, ({ state, resumedBy }) =>
+    state === 'waiting' || resumedBy === id ? { state: 'ended', checkpoint: undefined, resumedBy: id } : undefined,
+  ).pipe(
+    map((isUsed) => {
+      if (!isUsed) throw notWaiting();
+    }),
+    ignoreElements(),
+  );
+
+/** Gives the checkpoint back: the run that took it could not begin. */
+export const returnCheckpoint = (
+  access: Access,
+  waitingId: string,
+  { id, owner, checkpoint }: Taker,
+): Observable<never> =>
+  changeWaiting(access, waitingId, owner, ({ resumedBy }) =>
+    resumedBy === id ? { state: 'waiting', checkpoint, resumedBy: undefined } : undefined,
+  ).pipe(ignoreElements());
+
+/** The error for an answer to a run that does not wait. */
+export const notWaiting = () => new RequestError(409, 'This run does not wait for an answer, or was answered already.');

@@ -1,0 +1,31 @@
+import type { KnownEvent } from '../core/eventGuards.js';
+import { isRecord } from '../core/json/json.js';
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const call = { id: isText, name: isText };
+
+/** The fields without which an event cannot be shown. `toolStart` may omit the arguments of its call. */
+const forms: Partial<Readonly<Record<KnownEvent['type'], Readonly<Record<string, (value: unknown) => boolean>>>>> = {
+  text: { text: isText, prefix: (value) => value === undefined || isText(value) },
+  thinking: { text: isText },
+  toolCall: { ...call, arguments: isRecord },
+  toolWaiting: { ...call, arguments: isRecord },
+  toolStart: call,
+  toolProgress: call,
+  toolResult: call,
+  nested: { id: isText, event: (value) => isRecord(value) && hasForm(value) },
+  file: { file: isRecord },
+  source: { source: isRecord },
+  message: { message: (value) => isRecord(value) && Array.isArray(value['parts']) && value['parts'].every(isRecord) },
+  turn: { usage: (value) => !isRecord(value) || !Object.values(value).some(isRecord) },
+  result: { result: isRecord },
+};
+
+/** Whether an event from elsewhere has the form of its type. An event of an unknown type has any form. */
+export function hasForm(event: Readonly<Record<string, unknown>>): boolean {
+  const type = event['type'];
+  if (!isText(type)) return false;
+  if (!Object.hasOwn(forms, type as string)) return true;
+  const fields = forms[type as keyof typeof forms] ?? {};
+  return Object.keys(fields).every((name) => fields[name]?.(event[name]));
+}

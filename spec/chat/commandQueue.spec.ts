@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals';
+import { NEVER, noop } from 'rxjs';
+import { createCommand, createCommandQueue } from '../../lib/chat/commandQueue.js';
+import { userMessage } from '../../lib/core/message.js';
+
+/** A queue whose first run goes on. The run takes prompts if `takes` says so. */
+function merging(takes: (prompt: string) => boolean) {
+  const offered: string[] = [];
+  const queue = createCommandQueue('merge', noop, [], (input) => {
+    const prompt = typeof input === 'string' ? input : '';
+    offered.push(prompt);
+    return takes(prompt);
+  });
+  const add = (input: string) => queue.add(createCommand(() => NEVER, { id: input, input }));
+  const running = queue
+    .run(
+      NEVER,
+      createCommand(() => NEVER, { id: 'run', input: 'run' }),
+    )
+    .subscribe();
+  return { add, offered, joined: (text: string) => queue.joined(userMessage(text)), queue, running };
+}
+
+describe('createCommandQueue', () => {
+  it.each<[string, (prompt: string) => boolean, readonly string[], readonly string[], readonly string[]]>([
+    ['after both have joined', () => true, ['a', 'b'], ['a', 'b', 'c'], ['c']],
+    ['while the second one waits', () => true, ['a'], ['a', 'b', 'c'], ['b', 'c']],
+    ['while the first one waits', () => true, ['b'], ['a', 'b', 'c'], ['a', 'c']],
+    ['behind one that was not taken', (text) => text !== 'a', [], ['a'], ['a', 'b', 'c']],
+    ['after one that another tab has sent', (text) => text !== 'a', ['a', 'b'], ['a', 'c'], ['c']],
+  ])('a queue offers a third prompt %s', (_, takes, joined, offered, waiting) => {
+    const { add, queue, running, ...seen } = merging(takes);
+    for (const prompt of ['a', 'b']) add(prompt);
+    for (const prompt of joined) seen.joined(prompt);
+    add('c');
+    expect(seen.offered).toEqual(offered);
+    expect(queue.prompts().map(({ id }) => id)).toEqual(waiting);
+    running.unsubscribe();
+  });
+});
