@@ -168,7 +168,7 @@ describe('the public names', () => {
     ]);
   });
   it('rivulet/angular exports these names', () => {
-    const names = ['injectAgent', 'injectConversation', 'injectRun', 'provideAgent'];
+    const names = ['injectAgent', 'injectChats', 'injectConversation', 'injectRun', 'provideAgent'];
     expect(Object.keys(angular).sort()).toEqual(names);
   });
   it('rivulet/opentelemetry exports these names', () => {

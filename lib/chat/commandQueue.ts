@@ -37,8 +37,10 @@ export interface QueuedPrompt {
 }
 
 export interface Command {
-  /** The prompt, if it is one of the user; `join` for a run that was lost. Any other command stops the current run. */
-  readonly prompt: QueuedPrompt | 'join' | undefined;
+  /** The prompt, if it is one of the user. */
+  readonly prompt: QueuedPrompt | undefined;
+  /** Whether it replaces the current run. A prompt does not, nor a run that is joined again. */
+  readonly replaces: boolean;
   readonly run$: Observable<unknown>;
   readonly isStopped: boolean;
   stop(): void;
@@ -47,11 +49,13 @@ export interface Command {
 /** `start` receives the notifier that stops the run. */
 export function createCommand(
   start: (stop: Observable<void>) => Observable<unknown>,
-  prompt?: QueuedPrompt | 'join',
+  prompt?: QueuedPrompt,
+  replaces = !prompt,
 ): Command {
   const stopped = new ReplaySubject<void>(1);
   const command = {
     prompt,
+    replaces,
     run$: defer(() => start(stopped)),
     isStopped: false,
     stop() {
@@ -61,8 +65,6 @@ export function createCommand(
   };
   return command;
 }
-
-const promptOf = ({ prompt }: Command): QueuedPrompt | undefined => (prompt === 'join' ? undefined : prompt);
 
 /**
  * Executes one command at a time. `early` commands wait from the start. For `merge`, `offer` offers a prompt to the
@@ -83,19 +85,18 @@ export function createCommandQueue(
 
   function accept(command: Command): boolean {
     const [current] = pending;
-    const { prompt } = command;
-    const isBusy = pending.some((other) => !other.isStopped && other.prompt !== 'join');
+    const { prompt, replaces } = command;
+    const isBusy = pending.some((other) => !other.isStopped && (other.prompt ?? other.replaces));
     if (isBusy && prompt && whenBusy === 'exhaust') return false;
-    if (!prompt) {
+    if (replaces) {
       pending.splice(1); // the prompts that wait continue the exchange that is replaced
       offered = 0;
     }
     pending.push(command);
-    if (!prompt || (prompt !== 'join' && whenBusy === 'switch')) current?.stop();
+    if (replaces || (prompt && whenBusy === 'switch')) current?.stop();
     // Prompts join in their order.
     const isNext = current && !current.isStopped && offered === pending.length - 2;
-    const ofUser = promptOf(command);
-    if (isNext && ofUser && whenBusy === 'merge' && offer(ofUser.input)) offered += 1;
+    if (isNext && prompt && whenBusy === 'merge' && offer(prompt.input)) offered += 1;
     changed();
     return true;
   }
@@ -114,8 +115,7 @@ export function createCommandQueue(
     });
 
   return {
-    prompts: (): readonly QueuedPrompt[] =>
-      [...pending.slice(1), ...early].flatMap((command) => promptOf(command) ?? []),
+    prompts: (): readonly QueuedPrompt[] => [...pending.slice(1), ...early].flatMap(({ prompt }) => prompt ?? []),
 
     isIdle: (): boolean => state === 'running' && pending.length === 0,
 
@@ -126,7 +126,9 @@ export function createCommandQueue(
 
     /** Removes the prompt that has joined the run with this message, if it is one of this conversation. */
     joined(message: Message): void {
-      const index = pending.findIndex((command, at) => at > 0 && asks(command, message));
+      const index = pending.findIndex(
+        ({ prompt }, at) => at > 0 && prompt && isSame(messagesOf(prompt.input), message),
+      );
       if (index < 0) return;
       pending.splice(index, 1);
       if (index <= offered) offered -= 1;
@@ -175,11 +177,6 @@ const notSubscribed = () =>
     'Nobody is subscribed to the conversation, or its prompts have completed.',
     'Subscribe to `view$` first. Pass prompts that do not complete, or none.',
   );
-
-function asks(command: Command, message: Message): boolean {
-  const prompt = promptOf(command);
-  return prompt !== undefined && isSame(messagesOf(prompt.input), message);
-}
 
 /** Whether a message is the last one of a prompt. A service keeps its texts and files, and no other fields. */
 const isSame = (prompt: readonly Message[], message: Message): boolean => {

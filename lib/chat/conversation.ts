@@ -201,7 +201,8 @@ function createConversation(
   const save = (): SavedConversation => savedConversation(exchanges.save(), exchanges.selected(), queue.prompts());
 
   const joinLost = (id: string, isQuiet: boolean): void => {
-    if (!isQuiet || queue.isIdle()) queue.add(createCommand((stop) => runs.joinLost(id, stop, isQuiet), 'join'));
+    if (!isQuiet || queue.isIdle())
+      queue.add(createCommand((stop) => runs.joinLost(id, stop, isQuiet), undefined, false));
   };
 
   function executed(): Observable<never> {

@@ -63,12 +63,8 @@ export type RunNotifiers = Pick<ConversationRunOptions, 'stop' | 'cancel' | 'pro
 /** An event of a run for the person only: `notice` has `code`, `message`, and the fields of the error behind it. */
 export const NOTICE_EVENT = 'notice';
 
-const noticeTexts = {
-  not_stopped: 'The server could not be told that the answer was stopped. It is told again later.',
-  not_cancelled: 'The server could not be told that a call was cancelled.',
-} as const;
-
-export const noticeOf = (code: keyof typeof noticeTexts, thrown: unknown): JsonObject => ({
+/** The notice of a run or a call that the server could not be told to stop. */
+export const noticeOf = (code: 'not_stopped' | 'not_cancelled', thrown: unknown): JsonObject => ({
   code,
-  message: `${noticeTexts[code]} ${errorText(thrown)}`,
+  message: `The server could not be told to stop. ${errorText(thrown)}`,
 });

@@ -1,9 +1,19 @@
 import type { OfType } from '../core/typesOf.js';
-import type { Part } from '../core/message.js';
+import type { Message, Part } from '../core/message.js';
 import type { View } from '../operators/view/view.js';
 import { filesIn } from '../transport/runFiles.js';
 import type { RunFile } from '../transport/runFiles.js';
-import type { Exchange } from './exchanges.js';
+
+/** What an exchange has of files. */
+interface HasFiles {
+  readonly run: string;
+  readonly input: readonly Message[];
+  readonly messages: readonly Message[];
+  readonly view: View;
+  readonly base?: View | undefined;
+  readonly hasBegun?: boolean | undefined;
+  readonly answers?: object | undefined;
+}
 
 type File = OfType<Part, 'file'>;
 
@@ -14,7 +24,7 @@ type Place = Pick<File, 'type'> & { readonly place?: number };
  * An exchange as it is stored: each file once. Views have the places of files, a file that a service has is an address
  * there, and one that was refused as too large is left out.
  */
-export function packFiles(exchange: Exchange, addressOf: ((file: RunFile) => string) | undefined): Exchange {
+export function packFiles<E extends HasFiles>(exchange: E, addressOf: ((file: RunFile) => string) | undefined): E {
   const files = filesOf(exchange);
   if (files.length === 0) return exchange;
   const { run, input, messages, view, hasBegun, answers } = exchange;
@@ -34,14 +44,14 @@ export function packFiles(exchange: Exchange, addressOf: ((file: RunFile) => str
 }
 
 /** The exchange that was stored. */
-export function unpackFiles(exchange: Exchange): Exchange {
+export function unpackFiles<E extends HasFiles>(exchange: E): E {
   const files = filesOf(exchange);
   return files.length === 0 ? exchange : mapViews(exchange, (file) => files[(file as Place).place ?? -1] ?? file);
 }
 
-const filesOf = ({ input, messages }: Exchange): readonly File[] => filesIn([...input, ...messages]);
+const filesOf = ({ input, messages }: HasFiles): readonly File[] => filesIn([...input, ...messages]);
 
-function mapViews(exchange: Exchange, map: (file: File) => File): Exchange {
+function mapViews<E extends HasFiles>(exchange: E, map: (file: File) => File): E {
   const mapView = (view: View): View => ({ ...view, messages: mapFiles(view.messages, map) });
   const { view, base } = exchange;
   return { ...exchange, view: mapView(view), ...(base ? { base: mapView(base) } : {}) };

@@ -1,17 +1,5 @@
-import {
-  catchError,
-  concat,
-  concatMap,
-  defer,
-  EMPTY,
-  filter,
-  finalize,
-  ignoreElements,
-  map,
-  merge,
-  mergeMap,
-} from 'rxjs';
-import { of, range, startWith, Subject, switchMap, takeUntil, takeWhile, tap, timer } from 'rxjs';
+import { catchError, concat, concatMap, defer, EMPTY, filter, finalize, map, merge, mergeMap } from 'rxjs';
+import { range, startWith, Subject, switchMap, takeUntil, takeWhile, tap, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { isReconnecting } from '../core/connectionEvents.js';
 import { isResult } from '../core/eventGuards.js';
@@ -30,7 +18,8 @@ const TRIES = 20;
 const END_TIME = 10_000;
 
 /** The delay before a try, in milliseconds: the first one, its growth, and the longest. */
-const delayBefore = (attempt: number): number => Math.min(1000 * 1.5 ** attempt, 30_000) * (1 - Math.random() / 2);
+const delayBefore = (attempt: number): number =>
+  Math.min(1000 * 1.5 ** (attempt - 1), 30_000) * (1 - Math.random() / 2);
 
 export type UnsettledRuns = ReturnType<typeof createUnsettledRuns>;
 
@@ -49,8 +38,7 @@ export function createUnsettledRuns(
   const settling = new Set<string>();
 
   const deliver = (id: string, run: string): Observable<never> =>
-    defer(() => agent.stop?.(run) ?? EMPTY).pipe(
-      ignoreElements(),
+    (agent.stop?.(run) ?? EMPTY).pipe(
       tap({
         complete: () => {
           if (exchanges.get(id).stopping === run) update(id, { stopping: undefined, notice: undefined });
@@ -74,13 +62,14 @@ export function createUnsettledRuns(
     );
   }
 
-  /** Each try, until nothing is left. A service that asks to wait is not asked before. */
-  const tries = (): Observable<unknown> =>
-    range(0, TRIES).pipe(
+  /** Each try from this one on, the first one at once. A service that asks to wait is not asked before. */
+  const tries = (first: number): Observable<unknown> =>
+    range(first, TRIES).pipe(
       concatMap((attempt) => {
-        if (exchanges.unsettled().length === 0) return EMPTY;
-        const waits = exchanges.unsettled().map(({ view: { error } }) => Number(error?.['retryAfter'] ?? 0));
-        return timer(Math.max(delayBefore(attempt), ...waits));
+        const open = exchanges.unsettled();
+        const waits = open.map(({ view: { error } }) => Number(error?.['retryAfter'] ?? 0));
+        if (open.length === 0) return EMPTY;
+        return timer(attempt === 0 ? 0 : Math.max(delayBefore(attempt), ...waits));
       }),
     );
 
@@ -103,9 +92,9 @@ export function createUnsettledRuns(
 
     /** Works until `end`, and then until the stops are delivered. `joinAgain` is called for each exchange to join. */
     run: (end: Observable<unknown>, joinAgain: (id: string) => void): Observable<unknown> => {
-      const atOnce$ = merge(awake(), asked).pipe(startWith(undefined));
-      const again = merge(atOnce$.pipe(map(() => true)), failed.pipe(map(() => false))).pipe(
-        switchMap((atOnce) => (atOnce ? concat(of(0), tries()) : tries())),
+      const now = merge(awake(), asked).pipe(startWith(undefined));
+      const again = merge(now.pipe(map(() => 0)), failed.pipe(map(() => 1))).pipe(
+        switchMap(tries),
         mergeMap(() => exchanges.unsettled()),
         filter(({ id, stopping, view }) => {
           if (!stopping && view.status === 'failed') joinAgain(id);

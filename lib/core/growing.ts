@@ -22,13 +22,14 @@ export function growing<Item extends object, T>(
     if (last === undefined) return start;
     const beginning = knownBeginning(known, sequence);
     const { items, values } = appendable(beginning);
+    let value = values.length > 0 ? (values.at(-1) as T) : start;
     for (const item of sequence.slice(items.length)) {
-      const value: T = step(values.length > 0 ? (values.at(-1) as T) : start, item, items.at(-1));
+      value = step(value, item, items.at(-1));
       items.push(item);
       values.push(value);
     }
     if (beginning?.length !== items.length) known.set(last, { items, values, length: items.length });
-    return values.at(-1) as T;
+    return value;
   };
 }
 
@@ -76,6 +77,10 @@ export class SharedList<T> {
     const items = isLongest ? this.items : this.items.slice(0, this.length);
     for (const item of added) items.push(item);
     return new SharedList(items, items.length);
+  }
+
+  at(index: number): T | undefined {
+    return index < this.length ? this.items[index] : undefined;
   }
 
   toArray(): readonly T[] {

@@ -25,25 +25,28 @@ const shapes: readonly (readonly [beginnings: string, rest: string])[] = [
   ['bedrock-api-key', '-[\\w+/=-]{16,}'],
 ];
 
-/** Google Cloud "API keys" and "Token types", AWS "IAM identifiers", SendGrid, Vault, Doppler, Databricks, Terraform. */
+/** Google Cloud "API keys" and "Token types", AWS "IAM identifiers", SendGrid, Vault, Doppler, Terraform. */
 const plainShapes: readonly (readonly [beginnings: string, rest: string])[] = [
   ['AIza', '[\\w-]{30,}'],
   ['AKIA|ASIA', '[A-Z\\d]{16}'],
   ['ABSK', '[\\w+/=]{60,}'],
   ['ATATT3', '[\\w=-]{60,}'],
   ['dapi', '[\\da-f]{32}'],
-  ['ya29.', '[\\w.-]{16,}'],
-  ['AQ.', '[\\w-]{40,}'],
-  ['SG.', '[\\w-]{16,}\\.[\\w-]{16,}'],
-  ['hvs.|hvb.|hvr.', '[\\w-]{24,}'],
-  ['dp.pt.|dp.st.|dp.ct.', '[\\w.-]{40,}'],
-  ['atlasv1.', '[\\w-]{60,}'],
+];
+
+const dottedShapes: readonly (readonly [beginnings: string, rest: string])[] = [
+  ['ya29', '\\.[\\w.-]{16,}'],
+  ['AQ', '\\.[\\w-]{40,}'],
+  ['SG', '\\.[\\w-]{16,}\\.[\\w-]{16,}'],
+  ['hvs|hvb|hvr', '\\.[\\w-]{24,}'],
+  ['dp\\.pt|dp\\.st|dp\\.ct', '\\.[\\w.-]{40,}'],
+  ['atlasv1', '\\.[\\w-]{60,}'],
 ];
 
 /** After a name in JSON, in code, in a file of settings, or in a header. */
 const colon = '\\\\?["\']?\\s{0,2}[:=]\\s{0,2}\\\\?["\']?';
 
-/** What is a secret by its name: Azure "Service SAS", RFC 6749, signed URLs, connection strings, files of AWS and npm. */
+/** What is a secret by its name: Azure "Service SAS", RFC 6749, signed URLs, connection strings, AWS and npm. */
 const namedShapes: readonly (readonly [name: string, characters: string, least: number])[] = [
   [
     '(?:^|[\\s?&#;"\'])(?:sig|Signature|X-(?:Amz|Goog)-Signature|X-Amz-Security-Token|\\w{2,7}_token|client_secret)=',
@@ -66,32 +69,38 @@ const keyName = '[A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----';
 
 const pemStart = '-----BEGIN ';
 
-const escaped = (literals: string) => literals.replaceAll('.', '\\.');
-
 // Functions, so that a bundler can leave all of this out.
 const createPrefixes = () => shapes.map(([beginnings]) => beginnings).join('|');
 const createBeginnings = () => plainShapes.map(([beginnings]) => beginnings).join('|');
+const createDotted = () => dottedShapes.map(([beginnings]) => beginnings).join('|');
 const createPattern = () => {
-  const all = [...shapes, ...plainShapes].map(([beginnings, rest]) => `(?:${escaped(beginnings)})${rest}`);
-  return new RegExp(
-    [
-      `\\b(?:${[...all, botToken].join('|')})`,
-      `-----BEGIN ${keyName}${keyLines}*?(?:-----END ${keyName}|(?!${keyLines}))`,
-      ...namedShapes.map(([name, characters, least]) => `(?<=${name})${characters}{${least},}`),
-    ].join('|'),
-    'g',
-  );
+  const all = [...shapes, ...plainShapes, ...dottedShapes].map(([beginnings, rest]) => `(?:${beginnings})${rest}`);
+  const pem = `-----BEGIN ${keyName}${keyLines}*?(?:-----END ${keyName}|(?!${keyLines}))`;
+  return new RegExp(`\\b(?:${[...all, botToken].join('|')})|${pem}`, 'y');
 };
+const createNamedPatterns = () =>
+  namedShapes.map(([name, characters, least]) => new RegExp(`(${name})(${characters}{${least},})`, 'g'));
 const createFirstParts = (): ReadonlySet<string> => {
-  const words = `${prefixes}|${beginnings}|eyJ`.split('|');
+  const words = `${prefixes}|${beginnings}|${dotted}|eyJ`.replaceAll('\\', '').split('|');
   return new Set(words.flatMap((word) => Array.from(word, (_, index) => word.slice(0, index + 1))));
 };
 
 const prefixes = /* @__PURE__ */ createPrefixes();
 const beginnings = /* @__PURE__ */ createBeginnings();
-const createPrefixEnd = () => new RegExp(`(?:${prefixes})$`);
-const prefixEnd = /* @__PURE__ */ createPrefixEnd();
+const dotted = /* @__PURE__ */ createDotted();
+const beginningList = /* @__PURE__ */ beginnings.split('|');
+/** What ends a prefix, and the prefixes before it. */
+const createMarks = (): readonly (readonly [mark: string, prefix: RegExp])[] => {
+  const prefixEnd = new RegExp(`(?:${prefixes})$`);
+  return [
+    ['-', prefixEnd],
+    ['_', prefixEnd],
+    ['.', new RegExp(`(?:${dotted})$`)],
+  ];
+};
+const marks = /* @__PURE__ */ createMarks();
 const keyShape = /* @__PURE__ */ createPattern();
+const namedPatterns = /* @__PURE__ */ createNamedPatterns();
 
 /** The longest beginning of a key, in characters. */
 const MAX_PREFIX = 16;
@@ -103,13 +112,13 @@ const credential = /* @__PURE__ */ createCredential();
 /** Up to the last `@`, which a password that is not encoded may contain. */
 const urlPassword = /(:\/\/[^\s/:@"'<>\\]{0,256}:)([^\s/"'<>\\]{1,4096})@/g;
 
-/** A JSON Web Token: three or five texts with dots in between; the first begins with `{"`, and the second may be empty. */
+/** A JSON Web Token: three or five texts with dots in between. The first begins with `{"`, the second may be empty. */
 const tokenStart = 'eyJ';
 const wordRest = /[\w-]*/y;
 const otherParts = /\.(?:[\w-]{10,}|(?=\.[\w-]{10,}))(?:\.[\w-]+){0,3}/y;
 
 /** What other keys have, whatever escapes of JSON are before it. */
-const createKeyParts = () => [...beginnings.split('|'), ':AA', '://', 'eyJ'];
+const createKeyParts = () => [...beginningList, ':AA', '://', 'eyJ'];
 const keyParts = /* @__PURE__ */ createKeyParts();
 const keyNames = /(?:key|secret|token|sig|signature|authorization|p(?:assword|wd))\\?["']?\s{0,2}[:=]/i;
 
@@ -121,20 +130,51 @@ const file = /^(?:data:[\w/+.;=-]{0,100},)?[A-Za-z\d+/]+={0,2}$/;
 export function mayHaveKey(text: string): boolean {
   if (text.length > MIN_FILE_LENGTH && file.test(text)) return false;
   const hasPart = keyParts.some((part) => text.includes(part)) || text.includes(pemStart) || keyNames.test(text);
-  return hasPart || hasPrefix(text, '-') || hasPrefix(text, '_') || /(?:earer|asic)[\s%+]/i.test(text);
+  return hasPart || marks.some(([mark, prefix]) => hasPrefix(text, mark, prefix)) || /(?:earer|asic)[\s%+]/i.test(text);
 }
 
-function hasPrefix(text: string, mark: '-' | '_'): boolean {
+function hasPrefix(text: string, mark: string, prefix: RegExp): boolean {
   for (let at = text.indexOf(mark); at >= 0; at = text.indexOf(mark, at + 1))
-    if (prefixEnd.test(text.slice(Math.max(0, at - MAX_PREFIX), at))) return true;
+    if (prefix.test(text.slice(Math.max(0, at - MAX_PREFIX), at))) return true;
   return false;
+}
+
+function positionsOf(text: string, part: string): readonly number[] {
+  const found: number[] = [];
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + 1)) found.push(at);
+  return found;
+}
+
+/** Where the beginnings of keys are. The pattern at each character took 200 times as long. */
+function startsOfKeys(text: string): readonly number[] {
+  return [
+    ...marks.flatMap(([mark, prefix]) =>
+      positionsOf(text, mark).flatMap((at) => {
+        const found = prefix.exec(text.slice(Math.max(0, at - MAX_PREFIX), at));
+        return found ? at - found[0].length : [];
+      }),
+    ),
+    ...[pemStart, ...beginningList].flatMap((beginning) => positionsOf(text, beginning)),
+    ...positionsOf(text, ':AA').map((at) => at - (/\d*$/.exec(text.slice(Math.max(0, at - 10), at))?.[0].length ?? 0)),
+  ].sort((a, b) => a - b);
+}
+
+function keysIn(text: string): readonly Range[] {
+  const found: Range[] = [];
+  let last = 0;
+  for (const start of startsOfKeys(text)) {
+    const end = start < last ? start : endOfMatch(keyShape, text, start);
+    if (end > start) found.push([start, (last = end)]);
+  }
+  return found;
 }
 
 /** Where a text contains what has the shape of a key, of a credential or of a JSON Web Token. In no order. */
 export function findKeyShapes(text: string): readonly Range[] {
   if (!mayHaveKey(text)) return [];
   return [
-    ...Array.from(text.matchAll(keyShape), ({ 0: key, index }): Range => [index, index + key.length]),
+    ...keysIn(text),
+    ...(keyNames.test(text) ? namedPatterns.flatMap((pattern) => partsAfter(text, pattern, () => true)) : []),
     ...(text.includes('://') ? partsAfter(text, urlPassword, () => true) : []),
     ...partsAfter(text, credential, isCredential),
     ...(text.includes('eyJ') ? tokensIn(text) : []),
@@ -190,7 +230,7 @@ const createFirstSchemes = () =>
   new RegExp(`(?<!\\w)(?:b|be|bea|bear|beare|ba|bas|basi|(?:bearer|basic)(?:(?:${gap}|%2?)[\\w.~+/=-]*)?)$`, 'i');
 const firstSchemes = /* @__PURE__ */ createFirstSchemes();
 
-const createOpenBeginning = () => new RegExp(`\\b(?:(?:${prefixes})[-_]|${escaped(beginnings)}|eyJ)`);
+const createOpenBeginning = () => new RegExp(`\\b(?:(?:${prefixes})[-_]|(?:${dotted})\\.|${beginnings}|eyJ)`);
 const openBeginning = /* @__PURE__ */ createOpenBeginning();
 
 /** What may become a URL with a password, a key with a colon, or the value of a name. */

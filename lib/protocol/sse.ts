@@ -1,7 +1,6 @@
 import { createParser } from 'eventsource-parser';
 import type { EventSourceMessage, EventSourceParser, ParseError } from 'eventsource-parser';
 import { ProtocolError } from '../core/errors.js';
-import { quoted } from './errorDetails.js';
 import { Utf8Reader } from './utf8Reader.js';
 import type { Frame, FrameReader, Framing, FramingOptions } from './wire.js';
 
@@ -35,6 +34,7 @@ class SseReader implements FrameReader {
   private readonly provider: string;
   private readonly maxEventLength: number;
   private readonly toError: FramingOptions['toError'];
+  private readonly quote: FramingOptions['quote'];
   private readonly decoder = new Utf8Reader();
   private readonly parser: EventSourceParser;
   private endedInReturn = false;
@@ -43,12 +43,13 @@ class SseReader implements FrameReader {
   private strayText = '';
 
   constructor(
-    { provider, maxEventLength = DEFAULT_MAX_EVENT_LENGTH, toError }: FramingOptions,
+    { provider, maxEventLength = DEFAULT_MAX_EVENT_LENGTH, toError, quote }: FramingOptions,
     private readonly emit: (frame: Frame) => void,
   ) {
     this.provider = provider;
     this.maxEventLength = maxEventLength;
     this.toError = toError;
+    this.quote = quote;
     // The parser joins the parts of a line before it searches it, so the cost is linear. Its limit covers all lines of
     // an event, with the fields' names and everything in between.
     this.parser = createParser({
@@ -111,7 +112,7 @@ class SseReader implements FrameReader {
     return new ProtocolError(
       provider,
       'frame',
-      `${provider} sent no server-sent events, but something else${quoted(text)}. ` +
+      `${provider} sent no server-sent events, but something else${this.quote?.(text) ?? ''}. ` +
         'Check baseUrl, and any proxy in between.',
       text,
     );

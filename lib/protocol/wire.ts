@@ -13,6 +13,8 @@ export interface FramingOptions {
   readonly maxEventLength?: number | undefined;
   /** Finds the error in text that belongs to no event. Default: none is found, and a body without events fails. */
   readonly toError?: ((provider: string, text: string) => Error | undefined) | undefined;
+  /** Quotes text outside of events in an error, for the developer. Default: it is left out. */
+  readonly quote?: ((text: string) => string) | undefined;
 }
 
 /** How frames are delimited in a body. `sse` and `ndjson` are the framings of the known providers. */

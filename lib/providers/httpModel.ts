@@ -29,6 +29,7 @@ import type { Credentials, CredentialSources, PerRequest } from './shared/apiKey
 import { capabilityTable } from './shared/capabilityTable.js';
 import { conversationTexts } from './shared/conversationTexts.js';
 import type { OpenTextOptions } from './shared/openText.js';
+import { placeResultFiles } from './shared/resultFiles.js';
 import { createSendable } from './shared/sendable.js';
 import type { ToSendable } from './shared/sendable.js';
 
@@ -140,12 +141,11 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
     requireOptions(owner, options, { ...optionKinds, ...definition.ownOptions });
     isValid = true;
   };
-  const toSendable = createSendable({
+  const toSendable = createSendable(
     // A message with options of its own is encoded alone: merged with another one, it would lose them.
-    isSeparate: (message) => message.providerOptions?.[provider] !== undefined,
-    wire: definition.wire,
-    capabilities,
-  });
+    (message) => message.providerOptions?.[provider] !== undefined,
+    placeResultFiles(definition.wire, capabilities),
+  );
   const settings = { definition, options, model, requireValid, toSendable };
   return { ...model, stream: (request) => deferCall(openStream, settings, request) };
 }

@@ -4,6 +4,7 @@ import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
 import type { Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
+import type { RunRecord } from './ports/runStore.js';
 import type { WrapTurn } from './runs/wrapInnerRuns.js';
 
 /** The functions of an agent that a service needs. An agent of `createAgent` has them. */
@@ -18,9 +19,17 @@ export interface HandledAgent<C = unknown> {
 }
 
 /** Who executes the runs of a durable agent. */
-interface DurableRuns<C = unknown> {
-  /** Enqueues a run whose record is in the store, unless it was enqueued before. */
-  enqueue(id: string, context: C): Observable<never>;
+export interface DurableRuns<C = unknown> {
+  /** Whose workers execute the runs. */
+  readonly names: NonNullable<RunRecord['durable']>;
+  /**
+   * Enqueues a run whose record is in the store, unless it was enqueued before. Those with a lower `rank` come first.
+   */
+  enqueue(id: string, context: C, rank: number): Observable<never>;
+  /** Enqueues a run again that was set aside. */
+  resume(record: Pick<RunRecord, 'id' | 'durable'>): Observable<never>;
+  /** Removes a run from the queue. */
+  cancel(id: string): Observable<never>;
 }
 
 interface HandledRunOptions<C = unknown> {

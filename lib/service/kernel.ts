@@ -23,9 +23,8 @@ import { publicEvents } from './publicEvents.js';
 import type { RunAudience } from './publicEvents.js';
 import { createRegistry } from './runs/createRuns.js';
 import type { RunTimes, Runs } from './runs/createRuns.js';
-import { createExecutor } from './runs/executeRun.js';
+import { createExecutor, sizeOfPlan } from './runs/executeRun.js';
 import type { ExecutedRun, Executor, RunPlan } from './runs/executeRun.js';
-import { estimateSize } from './runs/estimateSize.js';
 import { PromptInbox } from './runs/promptInbox.js';
 import { createSender } from './runs/sendMessage.js';
 import type { SendMessage } from './runs/sendMessage.js';
@@ -174,10 +173,15 @@ export class Kernel<C> implements OwnerData {
     const { id = plan.record.id } = times;
     const { context, clientErrors, record, stored } = plan;
     const { attempt = 0, checkpoint, taken } = stored?.record ?? {};
-    const bytes = estimateSize(record) + (plan.bytes ?? 0);
+    const bytes = sizeOfPlan(plan);
     const inbox = new PromptInbox(this.log.isShared && checkpoint ? taken : undefined);
     const start = { id, lockId: id, attempt: attempt + 1, context, clientErrors, owner: record.owner, bytes, inbox };
     return this.register({ ...start, ...times }, () => this.executor.execute(plan));
+  }
+
+  /** Does the work that starts a run, which counts for its owner. At a limit, it fails with 413 or 429. */
+  admit<T>(owner: string, work: Observable<T>, bytes: number): Observable<T> {
+    return this.limits.admit(owner, work, bytes);
   }
 
   /** Registers the run that the work emits: it counts for its owner, it can be joined, and a shutdown ends it. */
@@ -188,7 +192,7 @@ export class Kernel<C> implements OwnerData {
       if (this.registry.get(id)) throw new RequestError(409, 'There is a run with this id.'); // of another owner
       return work();
     });
-    return this.limits.admit(
+    return this.admit(
       owner,
       begin.pipe(
         map((events) => {
@@ -284,7 +288,7 @@ export class Kernel<C> implements OwnerData {
 
   /** Whether a process executes the run of a record, or will do so. */
   private isExecuted(record: RunRecord): boolean {
-    return this.durable ? record.state === 'running' : this.executor.locate(record) !== 'nowhere';
+    return this.durable ? ['running', 'parked'].includes(record.state) : this.executor.locate(record) !== 'nowhere';
   }
 
   /** The store has failed: the client asks again. */

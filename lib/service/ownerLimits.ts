@@ -1,7 +1,8 @@
 import { asyncScheduler, defer, finalize, tap } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
-import type { StreamEvent } from '../core/event.js';
+import type { StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
+import { omitUndefined } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { costOf } from '../core/prices.js';
 import type { Prices } from '../core/prices.js';
@@ -43,7 +44,7 @@ export interface OwnerLimitOptions {
   readonly maxOwnerBytes?: number | undefined;
 }
 
-const DEFAULT_MAX_RUNS = 100;
+export const DEFAULT_MAX_RUNS = 100;
 const DEFAULT_OWNER_BYTES = 67_108_864;
 
 const DAY = 86_400_000;
@@ -71,10 +72,15 @@ interface Spending {
 
 export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
   const { maxRunsPerOwner = DEFAULT_MAX_RUNS, maxOwnerBytes = DEFAULT_OWNER_BYTES, budget = {} } = options;
+  const { tokens: maxTokens = Infinity, cost: maxCost = Infinity, prices, window = DAY } = budget;
   requireNumber('maxRunsPerOwner', maxRunsPerOwner, 1);
   requireNumber('maxOwnerBytes', maxOwnerBytes, 0);
-  const { spend, requireBudget } = createSpendings(budget);
+  requireNumber('budget.tokens', maxTokens, 0);
+  requireNumber('budget.cost', maxCost, 0);
+  requireNumber('budget.window', window, 1);
   const owners = new Map<string, Set<Held>>();
+  /** By owner, in the order of their ends. */
+  const spendings = new Map<string, Spending>();
 
   const counted =
     <T>(owner: string, isRun: boolean, bytes: () => number): MonoTypeOperatorFunction<T> =>
@@ -95,10 +101,28 @@ export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
     const total = [...(owners.get(owner) ?? [])].reduce((sum, held) => sum + held.bytes(), bytes);
     if (total > maxOwnerBytes) throw tooMuch(maxOwnerBytes);
   };
+  const removeEnded = () => {
+    for (const [owner, { until }] of spendings) {
+      if (until > asyncScheduler.now()) return;
+      spendings.delete(owner);
+    }
+  };
+  const spend = (owner: string, usage: Usage | undefined, reported: unknown) => {
+    removeEnded();
+    const { input = 0, output = 0, total = input + output } = usage ?? {};
+    const reportedCost = typeof reported === 'number' ? reported : 0;
+    const cost = prices ? costOf(usage ?? {}, prices) : reportedCost;
+    const spending = spendings.get(owner) ?? { until: asyncScheduler.now() + window, tokens: 0, cost: 0 };
+    spendings.set(owner, spending);
+    spending.tokens += total;
+    spending.cost += cost;
+  };
   const check = (owner: string) => {
     const runs = [...(owners.get(owner) ?? [])].filter(({ isRun }) => isRun);
     if (runs.length >= maxRunsPerOwner) throw tooManyRuns(maxRunsPerOwner);
-    requireBudget(owner);
+    removeEnded();
+    const spending = spendings.get(owner);
+    if (spending && (spending.tokens >= maxTokens || spending.cost >= maxCost)) throw overBudget(spending.until);
   };
 
   return {
@@ -119,12 +143,8 @@ export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
         events.pipe(
           tap({
             next(event) {
-              const known = asKnownEvent(event);
-              if (known.type === 'turn') spend(owner, known.usage, known.metadata?.['cost']);
-              if (known.type === 'result' && known.result.finishReason === 'waiting') {
-                const open = known.result.checkpoint?.open; // its turn has no `turn` event
-                spend(owner, open?.finish.usage, open?.metadata?.['cost']);
-              }
+              const used = usageOf(event);
+              if (used) spend(owner, used.usage, used.metadata?.['cost']);
             },
             error: (thrown: unknown) => spend(owner, usageOfError(thrown), undefined),
           }),
@@ -133,43 +153,16 @@ export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
   };
 }
 
-/** What the runs of each owner have used. */
-function createSpendings({
-  tokens: maxTokens = Infinity,
-  cost: maxCost = Infinity,
-  prices,
-  window = DAY,
-}: OwnerBudget) {
-  requireNumber('budget.tokens', maxTokens, 0);
-  requireNumber('budget.cost', maxCost, 0);
-  requireNumber('budget.window', window, 1);
-  /** By owner, in the order of their ends. */
-  const spendings = new Map<string, Spending>();
-  const removeEnded = () => {
-    for (const [owner, { until }] of spendings) {
-      if (until > asyncScheduler.now()) return;
-      spendings.delete(owner);
-    }
-  };
-  const spend = (owner: string, usage: Usage | undefined, reported: unknown) => {
-    removeEnded();
-    const { input = 0, output = 0, total = input + output } = usage ?? {};
-    const reportedCost = typeof reported === 'number' ? reported : 0;
-    const cost = prices ? costOf(usage ?? {}, prices) : reportedCost;
-    const spending = spendings.get(owner) ?? { until: asyncScheduler.now() + window, tokens: 0, cost: 0 };
-    spendings.set(owner, spending);
-    spending.tokens += total;
-    spending.cost += cost;
-  };
-  const requireBudget = (owner: string) => {
-    removeEnded();
-    const spending = spendings.get(owner);
-    if (spending && (spending.tokens >= maxTokens || spending.cost >= maxCost)) throw overBudget(spending.until);
-  };
-  return { spend, requireBudget };
+/** What a turn has used: that of calls that wait has no `turn` event. */
+function usageOf(event: StreamEvent): Pick<TurnEvent, 'usage' | 'metadata'> | undefined {
+  const known = asKnownEvent(event);
+  if (known.type === 'turn') return known;
+  if (known.type !== 'result' || known.result.finishReason !== 'waiting') return undefined;
+  const { finish, metadata } = known.result.checkpoint?.open ?? {};
+  return omitUndefined({ usage: finish?.usage, metadata });
 }
 
-const tooManyRuns = (max: number) =>
+export const tooManyRuns = (max: number) =>
   new RequestError(429, `At most ${max} runs of a user are executed at once. Ask again when one has ended.`, {
     'retry-after': '5',
   });

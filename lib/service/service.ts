@@ -4,6 +4,8 @@ import { ConfigurationError } from '../core/errors.js';
 import { messagesOf } from '../core/input.js';
 import type { Input } from '../core/input.js';
 import { isUnguessable } from '../transport/randomId.js';
+import { createDeadLetters } from './deadLetters.js';
+import type { DeadLetters } from './deadLetters.js';
 import { Kernel } from './kernel.js';
 import type { OwnerData } from './ownerData.js';
 import type { ListedRecord } from './ports/recordStore.js';
@@ -41,6 +43,8 @@ export interface Service<C = unknown> extends OwnerData {
   run(id: string, input: Input, options: ServiceRunOptions<C>): Observable<SharedRun>;
   /** Emits the runs of the store, the one that was changed last first, page by page. */
   runs(query: RunQuery): Observable<ListedRecord<RunRecord>>;
+  /** The runs that were set aside, for an operator: those of all owners. No protocol has them. */
+  deadLetters(): DeadLetters;
   /** Ends the service, for `SIGTERM`, with all of its protocols: see `Runs.shutdown`. */
   readonly shutdown: Runs['shutdown'];
 }
@@ -90,6 +94,10 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
       const body = { input: messagesOf(input), history: earlier };
       return openRun(this, { id, client, body, grace: Infinity });
     }).pipe(map((run) => ('events$' in run ? run : shareRun(run))));
+  }
+
+  deadLetters(): DeadLetters {
+    return createDeadLetters(this, this.durable);
   }
 
   runs(query: RunQuery): Observable<ListedRecord<RunRecord>> {

@@ -1,4 +1,4 @@
-import { asyncScheduler, defer, filter, from, map, retry, switchMap, throwError } from 'rxjs';
+import { asyncScheduler, defer, filter, from, map, retry, switchMap } from 'rxjs';
 import type { Observable, Subscription } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import { HttpError, ProtocolError, RivuletError, StreamInterruptedError } from '../core/errors.js';
@@ -7,8 +7,7 @@ import type { RunEvent, StreamEvent } from '../core/event.js';
 import { MAX_TIMER_DELAY } from '../core/options.js';
 import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { Fields, JsonObject } from '../core/json/json.js';
-import { post } from '../protocol/post.js';
-import type { RequestFailures } from '../protocol/post.js';
+import { readStream } from '../protocol/post.js';
 import { mergeHeaders } from '../protocol/request.js';
 import { createSseReader } from '../protocol/sse.js';
 import type { Frame } from '../protocol/wire.js';
@@ -20,12 +19,14 @@ import {
   contentTypeError,
   createRetryDelay,
   isRetryable,
+  isType,
   requestHeaders,
   requireReconnection,
+  sendRequest,
   SERVER,
   SilentError,
   statusError,
-  unreachable,
+  throwNow,
 } from './pageRequest.js';
 import type { PageRequestOptions } from './pageRequest.js';
 import { randomId } from './randomId.js';
@@ -127,18 +128,20 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
     const hasJoined = () => joins && lastEventId !== undefined && lastEventId !== '0';
     const connect = requestHeaders(request).pipe(
       switchMap((own) =>
-        post({
-          provider: SERVER,
+        sendRequest(
+          { fetch },
           url,
-          headers: mergeHeaders({ 'content-type': 'application/json' }, own, {
-            [RUN_ID_HEADER]: runId,
-            ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
-          }),
-          body: hasJoined() ? '{}' : content,
-          accept: 'text/event-stream',
-          fetch,
-          failures: serverFailures,
-        }),
+          {
+            method: 'POST',
+            headers: mergeHeaders({ accept: 'text/event-stream', 'content-type': 'application/json' }, own, {
+              [RUN_ID_HEADER]: runId,
+              ...(lastEventId === undefined ? {} : { 'last-event-id': lastEventId }),
+            }),
+            body: hasJoined() ? '{}' : content,
+            redirect: 'manual', // `fetch` would send the conversation and the token to another host
+          },
+          readBody,
+        ),
       ),
       readMessages(answerTimeout(content)),
     );
@@ -174,16 +177,20 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
   });
 }
 
-/** The errors of failed requests, for the user of a page. They omit the body, which is for the server's developer. */
-const serverFailures: RequestFailures = {
-  connection: unreachable,
-  status: (_, response) => from(response.text()).pipe(map((text) => throwNow(statusError(response, text)))),
-  contentType: (_, response, __, accept) => throwError(() => contentTypeError(response, accept)),
-};
-
-function throwNow(error: Error): never {
-  throw error;
+/** Emits the bytes of a stream. Some servers do not name its type. A refusal is an error for the user of a page. */
+function readBody(response: Response): Observable<Uint8Array> {
+  const { ok, body } = response;
+  if (!ok) {
+    const refused = (text?: string) => throwNow(statusError(response, text));
+    return from(response.text().then(refused, () => refused()));
+  }
+  if (!isType(response, /^$|^text\/(event-stream|plain)|octet-stream/))
+    throw contentTypeError(response, 'text/event-stream');
+  if (!body) throw interrupted();
+  return readStream(body, interrupted);
 }
+
+const interrupted = () => new StreamInterruptedError(SERVER, 'The connection ended before the run.');
 
 /** Whether a new connection can continue the run: either nothing was received, or the server joins it. */
 function mayConnectAgain(thrown: unknown, canJoin: boolean): boolean {
@@ -220,8 +227,8 @@ function readMessages(limit: number) {
     out.add(() => silence?.unsubscribe());
     out.add(
       awake().subscribe({
-        next(event) {
-          if (heartbeat && (event === 'online' || asyncScheduler.now() - last > heartbeat)) lose();
+        next({ type }) {
+          if (heartbeat && (type === 'online' || asyncScheduler.now() - last > heartbeat)) lose();
         },
         error: (thrown: unknown) => out.error(thrown),
       }),
@@ -233,7 +240,7 @@ function readMessages(limit: number) {
         watch();
       },
       complete() {
-        throw new StreamInterruptedError(SERVER, 'The connection ended before the run.');
+        throw interrupted();
       },
     };
   });

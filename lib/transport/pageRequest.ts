@@ -5,7 +5,6 @@ import {
   from,
   fromEvent,
   isObservable,
-  map,
   merge,
   NEVER,
   Observable,
@@ -16,11 +15,13 @@ import {
   timeout,
 } from 'rxjs';
 import { throwError, timer } from 'rxjs';
+import type { Subscriber } from 'rxjs';
 import { ConnectionError, HttpError, ProtocolError, StreamInterruptedError } from '../core/errors.js';
 import type { Reconnection } from '../core/connectionEvents.js';
 import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { isRetryableStatus } from '../protocol/errorDetails.js';
+import { cancelStream } from '../protocol/post.js';
 
 type PlainHeaders = Readonly<Record<string, string>>;
 
@@ -79,14 +80,13 @@ export class SilentError extends StreamInterruptedError {
   }
 }
 
-export const unreachable = () =>
+const unreachable = () =>
   new ConnectionError(SERVER, 'The server cannot be reached. Try again when the connection is back.');
 
 /** What a person reads if the service has not sent a sentence of its own: a balancer has answered. */
 const sentences: Readonly<Record<number, string>> = {
-  401: 'You are not signed in, or no longer',
+  401: 'You are not signed in',
   403: 'You are not allowed to do this',
-  404: 'The server does not know this',
   413: 'This is too large for the server',
   429: 'There are too many requests at the moment',
 };
@@ -99,13 +99,14 @@ export function statusError({ status, headers }: Response, body = ''): HttpError
   return new HttpError(
     [
       nonEmptyString(message)?.slice(0, MAX_SENTENCE) ?? `${sentences[status] ?? fallback} (status ${status}).`,
-      ...(retryAfter === undefined ? [] : [`Try again in ${durationText(retryAfter)}.`]),
+      // The page itself waits for less than that.
+      ...(retryAfter > MAX_RETRY_AFTER ? [`Try again in ${Math.ceil(retryAfter / 60_000)} minutes.`] : []),
     ].join(' '),
     {
       provider: SERVER,
       status,
       retryable: isRetryableStatus(status),
-      ...{ retryAfter, providerCode: nonEmptyString(code) },
+      ...{ retryAfter: retryAfter || undefined, providerCode: nonEmptyString(code) },
     },
   );
 }
@@ -113,16 +114,10 @@ export function statusError({ status, headers }: Response, body = ''): HttpError
 /** The longest sentence that a page shows of a service. */
 const MAX_SENTENCE = 500;
 
-/** Reads `Retry-After`: seconds, or a date. */
-function delayOf(header: string): number | undefined {
-  const milliseconds = Number(header) * 1000 || Date.parse(header) - asyncScheduler.now();
-  return milliseconds > 0 ? milliseconds : undefined;
+/** Reads `Retry-After`: seconds, or a date. 0: there is none. */
+function delayOf(header: string): number {
+  return Math.max(0, Number(header) * 1000 || Date.parse(header) - asyncScheduler.now()) || 0;
 }
-
-const durationText = (milliseconds: number): string =>
-  milliseconds <= MAX_RETRY_AFTER
-    ? `${Math.ceil(milliseconds / 1000)} seconds`
-    : `${Math.ceil(milliseconds / 60_000)} minutes`;
 
 /** The error of a response that is not from the service: a page of a balancer, or of a network to sign in to. */
 export function contentTypeError({ status, headers }: Response, expected: string): ProtocolError {
@@ -157,33 +152,57 @@ export function pageRequest(
   address: string,
   init: PageRequest,
 ): Observable<readonly [Response, string]> {
+  const withText = (response: Response) =>
+    from(
+      response.text().then(
+        (text) => {
+          if (response.ok && isType(response, /^text\/html/)) throw contentTypeError(response, 'JSON');
+          return [response, text] as const;
+        },
+        () => throwNow(unreachable()),
+      ),
+    );
   return requestHeaders(options).pipe(
-    switchMap((own) =>
-      send(options.fetch ?? globalThis.fetch, address, { ...init, headers: { ...own, ...init.headers } }),
-    ),
+    switchMap((own) => sendRequest(options, address, { ...init, headers: { ...own, ...init.headers } }, withText)),
     timeout({ first: answerTimeout(init.body), with: () => throwError(() => new SilentError()) }),
   );
 }
 
-const send = (fetch: typeof globalThis.fetch, address: string, init: RequestInit) =>
-  new Observable<readonly [Response, string]>((out) => {
+/** For an expression. */
+export function throwNow(error: Error): never {
+  throw error;
+}
+
+/** Whether the type of a response begins in this way. */
+export const isType = ({ headers }: Response, type: RegExp): boolean =>
+  type.test((headers.get('content-type') ?? '').toLowerCase());
+
+/** Sends a request, and reads its response. Unsubscribing aborts it. */
+export function sendRequest<T>(
+  { fetch = globalThis.fetch }: Pick<PageRequestOptions, 'fetch'>,
+  address: string,
+  init: RequestInit,
+  read: (response: Response) => Observable<T>,
+): Observable<T> {
+  function start(out: Subscriber<T>): void {
     const controller = new AbortController();
-    fetch(address, { ...init, signal: controller.signal })
-      .then((response) => response.text().then((text) => [response, text] as const))
-      .then(
-        (answer) => {
-          const [response] = answer;
-          if (response.ok && /^text\/html/i.test(response.headers.get('content-type') ?? '')) {
-            out.error(contentTypeError(response, 'JSON'));
-            return;
-          }
-          out.next(answer);
-          out.complete();
-        },
-        () => out.error(unreachable()),
-      );
-    return () => controller.abort();
-  });
+    let isOver = false; // an abort after a failure is an uncaught error of some runtimes
+    out.add(() => {
+      if (!isOver) controller.abort();
+    });
+    new Promise<Response>((resolve) => resolve(fetch(address, { ...init, signal: controller.signal }))).then(
+      (response) => {
+        if (out.closed) cancelStream(response.body);
+        else defer(() => read(response)).subscribe(out);
+      },
+      () => {
+        isOver = true;
+        out.error(unreachable());
+      },
+    );
+  }
+  return new Observable<T>(start);
+}
 
 /**
  * Creates the `delay` of `retry` for the requests of a page. It counts the retries itself, since the request that
@@ -232,13 +251,10 @@ const delayBefore = (attempt: number, retryDelay: number, thrown: unknown): numb
   );
 
 /** Emits when the page is online again, or visible again. Another runtime than a browser has no such events. */
-export const awake = (): Observable<'online' | 'visible'> =>
+export const awake = (): Observable<Event> =>
   typeof document === 'undefined'
     ? NEVER
     : merge(
-        fromEvent(globalThis, 'online').pipe(map(() => 'online' as const)),
-        fromEvent(document, 'visibilitychange').pipe(
-          filter(() => document.visibilityState === 'visible'),
-          map(() => 'visible' as const),
-        ),
+        fromEvent(globalThis, 'online'),
+        fromEvent(document, 'visibilitychange').pipe(filter(() => document.visibilityState === 'visible')),
       );

@@ -493,7 +493,7 @@ describe('a run that the page has given up', () => {
   it.each([
     ['by itself', () => undefined],
     ['by reconnect', ({ chat }: TestPage) => chat.reconnect()],
-    ['after a reload', ({ close }: TestPage) => close()()],
+    ['after a reload', (page: TestPage) => page.close()()],
     ['before the next prompt', ({ chat }: TestPage) => chat.send('hello')],
   ])('is joined again, with all of its text: %s', async (_, act) => {
     const page = createPage('concat');

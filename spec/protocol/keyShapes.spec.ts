@@ -141,6 +141,26 @@ describe('findKeyShapes', () => {
     expect(hide(text)).toBe(expected);
   });
 
+  it.each<[text: string, held: string]>([
+    ['Nothing is open here. ', ''],
+    ['The words of a sk-learn user, and a dash - so ', ''],
+    ['See https://x.example/path at 12:30 o clock ', ''],
+    [`-----BEGIN PRIVATE KEY-----\n${letters}\n-----END PRIVATE KEY-----\n`, ''],
+    ['A dash -', '-'],
+    ['A line -----BEGIN', '-----BEGIN'],
+    ['A line -----BEGIN RSA PRIV', '-----BEGIN RSA PRIV'],
+    ['A key -----BEGIN PRIVATE KEY-----\nabc', '-----BEGIN PRIVATE KEY-----\nabc'],
+    ['A prefix s', 's'],
+    ['A prefix github_pa', 'github_pa'],
+    ['A prefix dp.p', 'dp.p'],
+    ['A token eyJh', 'eyJh'],
+    ['A scheme bear', 'bear'],
+    ['A scheme Bearer abc', 'Bearer abc'],
+    ['A URL ://user:pass', '://user:pass'],
+  ])('openKeyShape holds of "%s" only "%s"', (text, held) => {
+    expect(text.slice(openKeyShape(text))).toBe(held);
+  });
+
   it.each(rows)('openKeyShape holds the first part of a key of %s', (_, token) => {
     const text = `The credential ${token}`;
     const [from, to] = mergeRanges(findKeyShapes(`${text} so`)).at(0) ?? [0, 0];

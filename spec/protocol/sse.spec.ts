@@ -3,13 +3,14 @@ import fc from 'fast-check';
 import { EMPTY, NEVER, concat, from, of, repeat, take, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { ProtocolError, ProviderError } from '../../lib/core/errors.js';
-import { textError } from '../../lib/protocol/errorDetails.js';
+import { quoted, textError } from '../../lib/protocol/errorDetails.js';
 import { createSseReader } from '../../lib/protocol/sse.js';
 import type { Frame } from '../../lib/protocol/wire.js';
 import { observe } from '../support/observe.js';
 import { everyCut, framed, inPieces, utf8 } from './wires.js';
 
-const toy = (maxEventLength?: number) => framed((emit) => createSseReader({ provider: 'toy', maxEventLength }, emit));
+const toy = (maxEventLength?: number) =>
+  framed((emit) => createSseReader({ provider: 'toy', maxEventLength, quote: quoted }, emit));
 const frames = (pieces: readonly Uint8Array[], maxEventLength?: number) =>
   observe(from(pieces).pipe(toy(maxEventLength)));
 const withErrors = framed((emit) => createSseReader({ provider: 'toy', toError: textError }, emit));

@@ -55,9 +55,11 @@ export function mapStore(
         if (isVersion(id, version)) records.delete(id);
         return of(!records.has(id));
       }),
-    list: ({ owner }) =>
+    list: ({ owner, state }) =>
       defer(() => {
-        const own = [...records.values()].filter(({ record }) => owner === null || record.owner === owner);
+        const own = [...records.values()].filter(
+          ({ record }) => (owner === null || record.owner === owner) && (state === undefined || record.state === state),
+        );
         return of({ records: own.map(({ record, version }) => ({ ...record, version })) });
       }),
   };

@@ -50,7 +50,7 @@ describe('the form of an event from elsewhere', () => {
     expect([{ type: 5 }, { type: 'message', message: { parts: [null] } }].some(hasForm)).toBe(false);
   });
 
-  it('fromServerSentEvents fails with a ProtocolError after a broken event, and shows what came before it', async () => {
+  it('fromServerSentEvents fails with a ProtocolError after a broken event, and shows what came before', async () => {
     const sent = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
     for (const { broken } of rows) {
       const body = sent({ type: 'text', text: 'Before.' }) + sent(broken) + 'event: end\ndata: {}\n\n';

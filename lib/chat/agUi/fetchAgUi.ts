@@ -2,7 +2,7 @@ import { defer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
-import { textError } from '../../protocol/errorDetails.js';
+import { quoted, textError } from '../../protocol/errorDetails.js';
 import { providerFailures } from '../../protocol/errorResponse.js';
 import { post } from '../../protocol/post.js';
 import { mergeHeaders } from '../../protocol/request.js';
@@ -66,7 +66,7 @@ export function fetchAgUi(
 
 function readEvents() {
   return createOperator<Uint8Array, AgUiEvent | AgUiChunk | AgUiOtherEvent>((out) => {
-    const reader = createSseReader({ provider: 'the AG-UI server', toError: textError }, ({ data }) =>
+    const reader = createSseReader({ provider: 'the AG-UI server', toError: textError, quote: quoted }, ({ data }) =>
       out.next(parseEvent(data)),
     );
     return {

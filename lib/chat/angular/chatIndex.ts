@@ -5,7 +5,7 @@ import type { ChatSummary } from '../../transport/chatSummary.js';
 import type { ConversationStorage } from './pageStorage.js';
 
 /** What a browser knows of the chats of a user, beside their copies. */
-interface IndexState {
+export interface IndexState {
   /** The chat that was shown last. */
   readonly open?: string;
   /** When the chats that were shown here had been changed last. */

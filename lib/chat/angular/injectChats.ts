@@ -2,8 +2,9 @@ import { computed, ErrorHandler, inject, linkedSignal, PLATFORM_ID, untracked } 
 import type { Signal, WritableSignal } from '@angular/core';
 import { takeUntilDestroyed, toObservable } from '@angular/core/rxjs-interop';
 import {
+  auditTime,
   catchError,
-  debounceTime,
+  defer,
   EMPTY,
   endWith,
   expand,
@@ -13,9 +14,8 @@ import {
   map,
   merge,
   of,
-  race,
 } from 'rxjs';
-import { reduce, retry, Subject, switchMap, throwError, timer } from 'rxjs';
+import { race, reduce, retry, Subject, switchMap, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HttpError } from '../../core/errors.js';
 import { requireNumber } from '../../core/options.js';
@@ -29,7 +29,7 @@ import type { RemoteChats } from '../remoteChats.js';
 import { readSaved } from '../savedConversation.js';
 import type { SavedConversation } from '../savedConversation.js';
 import { createChatIndex } from './chatIndex.js';
-import type { ChatIndex } from './chatIndex.js';
+import type { ChatIndex, IndexState } from './chatIndex.js';
 import { createInjected } from './injectConversation.js';
 import type { InjectConversationOptions, InjectedConversation } from './injectConversation.js';
 import { injectPageStorage } from './pageStorage.js';
@@ -107,18 +107,16 @@ export function injectChats({ chats, refresh = 30_000, ...settings }: InjectChat
   const index = createChatIndex(page.storage, userKey, page.fail);
   const copyKey = (id: string) => `chat ${id}`;
   const keyOf = (id: string) => untracked(() => userKey(copyKey(id))) ?? '';
-  const source = index.key;
-  const shown = linkedSignal({ source, computation: () => ({ id: untracked(index.state).open ?? randomId() }) });
-  const list = linkedSignal<unknown, List>({ source, computation: () => noList });
+  const shown = linkedSignal({
+    source: index.key,
+    computation: () => ({ id: untracked(index.state).open ?? randomId() }),
+  });
+  const list = linkedSignal<unknown, List>({ source: index.key, computation: () => noList });
   const stored = new Subject<readonly [key: string, saved: SavedConversation]>();
-  const onStored = (...value: readonly [key: string, saved: SavedConversation]) => stored.next(value);
-  const current = createInjected({ ...settings, key: () => copyKey(shown().id) }, onStored);
+  const current = createInjected({ ...settings, key: () => copyKey(shown().id) }, (...saved) => stored.next(saved));
   const changesOf = (id: string) =>
     merge(
-      stored.pipe(
-        filter(([key]) => key === keyOf(id)),
-        map(([, saved]) => saved),
-      ),
+      stored.pipe(switchMap(([key, saved]) => (key === keyOf(id) ? [saved] : []))),
       fromEvent<StorageEvent>(globalThis, 'storage').pipe(filter(({ key }) => key === keyOf(id))), // of another tab
     );
   const entries = computed(() => entriesOf(shown().id, list(), current.exchanges()[0], index.state().seen));
@@ -197,6 +195,7 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
   };
   /** Keeps a chat that was deleted, for `restore`. */
   const remember = (id: string, saved: SavedConversation): void => {
+    if (untracked(list).deleted.some((chat) => chat.id === id)) return;
     const title = untracked(entries).find((entry) => entry.id === id)?.title ?? '';
     undo.set(id, saved);
     const { listed, deleted } = untracked(list);
@@ -275,31 +274,37 @@ function keepShown(id: string, { copies, index }: State, changes: Observable<unk
 
 /** Reads the list now and then. Emits nothing that changes it. */
 const followList =
-  ({ chats, copies, index, shown, current }: State, refresh: number, { open, update, fail }: Commands) =>
+  ({ chats, copies, index, shown, current }: State, refresh: number, { open, update, fail, lose }: Commands) =>
   (changes: Observable<unknown>): Observable<false> => {
     const all$ = chats.list().pipe(
       expand(({ next }) => (next === undefined ? EMPTY : chats.list(next))),
       reduce((listed: readonly ChatSummary[], page) => [...listed, ...page.chats], []),
     );
+    /** What the service had before the list was read is in it, or was deleted. */
+    const accept = (listed: readonly ChatSummary[], { seen }: IndexState): void => {
+      index.begin(listed);
+      update({ listed, error: undefined });
+      const { id } = untracked(shown);
+      const chat = listed.find((other) => other.id === id);
+      if (!chat && seen[id]) lose(id);
+      const isOld = chat && copies.read(id) !== null && copies.isOld(chat);
+      if (isOld && !untracked(current.isBusy)) open(id);
+    };
+    const read$ = defer(() => {
+      const before = untracked(index.state);
+      return all$.pipe(
+        map((listed) => accept(listed, before)),
+        catchError((thrown: unknown) => {
+          fail(thrown);
+          return EMPTY;
+        }),
+      );
+    });
     const occasions = ['focus', 'online'].map((name) => fromEvent(globalThis, name));
     return merge(changes, ...occasions, interval(refresh)).pipe(
-      debounceTime(LIST_DELAY),
+      auditTime(LIST_DELAY),
       filter(() => untracked(index.key) !== undefined),
-      switchMap(() =>
-        all$.pipe(
-          map((listed) => {
-            index.begin(listed);
-            update({ listed, error: undefined });
-            const { id } = untracked(shown);
-            const isOld = listed.some((chat) => chat.id === id && copies.read(id) !== null && copies.isOld(chat));
-            if (isOld && !untracked(current.isBusy)) open(id);
-          }),
-          catchError((thrown: unknown) => {
-            fail(thrown);
-            return EMPTY;
-          }),
-        ),
-      ),
+      switchMap(() => read$),
       map(() => false as const),
     );
   };

@@ -92,7 +92,7 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
   const { headers = {}, capabilities = {} } = options;
   const description = { provider: options.provider ?? model.provider, name: modelId, capabilities };
   const { provider } = description;
-  const toSendable = createSendable();
+  const toSendable = createSendable(() => false, identity);
   const encodePrompt = createPromptEncoder(provider, version);
   return {
     ...description,

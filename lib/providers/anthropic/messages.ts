@@ -46,8 +46,7 @@ const encodeSystem = /* @__PURE__ */ encodeSystemMessages((system): JsonValue | 
 function encodeMessage(message: Message, answered: Message | undefined): readonly WireMessage[] {
   const { role, parts } = message;
   if (role === 'system') return [];
-  const blocks =
-    role === 'user' ? encodeUserParts(parts, answered ? toolCallsOf(answered) : []) : encodeModelParts(parts);
+  const blocks = role === 'user' ? encodeUserParts(parts, answered) : encodeModelParts(parts);
   const content = withOptions(blocks, message);
   return content.length === 0 ? [] : [{ role: role === 'user' ? 'user' : 'assistant', content }];
 }
@@ -80,7 +79,8 @@ function mergeAdjacent(messages: readonly WireMessage[]): readonly WireMessage[]
  * Encodes a user message. Tool results come first: the API requires them directly after the calls, before any text
  * ("Handle tool calls").
  */
-function encodeUserParts(parts: readonly Part[], calls: readonly ToolCallPart[]): readonly JsonObject[] {
+function encodeUserParts(parts: readonly Part[], answered: Message | undefined): readonly JsonObject[] {
+  const calls = new Map((answered ? toolCallsOf(answered) : []).map((call) => [call.id, call]));
   const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, calls));
   const content = parts.flatMap((part) => {
     if (part.type === 'text') return encodeText(part);
@@ -96,9 +96,9 @@ const encodeText = (part: Part): readonly JsonObject[] =>
  * Encodes a tool result. A blank error message is replaced by a text: the API rejects it ("content cannot be empty if
  * `is_error` is true"). A result of a member of a toolset names the toolset (`ToolResultBlockParam` of the SDK 1.12).
  */
-function encodeResult(part: ToolResultPart, calls: readonly ToolCallPart[]): JsonObject {
+function encodeResult(part: ToolResultPart, calls: ReadonlyMap<string, ToolCallPart>): JsonObject {
   const { id, error } = part;
-  const call = calls.find((candidate) => candidate.id === id);
+  const call = calls.get(id);
   const block = omitUndefined({
     type: 'tool_result',
     tool_use_id: anthropicCallId(id),

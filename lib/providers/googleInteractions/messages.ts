@@ -1,5 +1,5 @@
 import { isJsonObject, nonEmptyArray, nonEmptyString, omitUndefined } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';
@@ -80,8 +80,15 @@ function encodeCall(call: ToolCallPart): JsonObject {
   });
 }
 
+/** An empty text is no content: a result without any is an empty string. */
+function encodeContents(contents: readonly (TextPart | FilePart)[]): JsonValue {
+  const filled = contents.filter((content) => content.type === 'file' || content.text !== '');
+  return filled.length === 0 ? '' : filled.map(encodeContent);
+}
+
 function encodeResult(part: ToolResultPart, call: ToolCallPart | undefined): JsonObject {
   const step = { type: 'function_result', call_id: call ? wireId(call) : part.id, name: part.name };
-  if (part.error !== undefined) return { ...step, is_error: true, result: [{ type: 'text', text: part.error }] };
-  return { ...step, result: toolResultContent(part).map(encodeContent) };
+  if (part.error !== undefined)
+    return { ...step, is_error: true, result: encodeContents([{ type: 'text', text: part.error }]) };
+  return { ...step, result: encodeContents(toolResultContent(part)) };
 }

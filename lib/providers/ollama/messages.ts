@@ -17,7 +17,7 @@ import { toolResultContent, unsupportedResultFileError } from '../shared/toolRes
 export const encodeMessages = /* @__PURE__ */ encodeConversation((message, answered) => {
   requireNoPartOptions(message);
   if (message.role === 'model') return withMessageOptions(encodeModel(message), 'ollama', message);
-  const calls = answered ? toolCallsOf(answered) : [];
+  const calls = new Map((answered ? toolCallsOf(answered) : []).map((call) => [call.id, call]));
   const results = message.parts
     .filter((part) => part.type === 'toolResult')
     .map((result) => encodeResult(result, calls));
@@ -68,8 +68,8 @@ const unsupported = (content: string, nextStep: string) =>
  * The API matches results with calls by the tools' names and the order of the results, or by the id if it sent an id
  * with the call. Like any message, a result may have `images` (Ollama's `docs/openapi.yaml`, `ChatMessage`).
  */
-function encodeResult(result: ToolResultPart, calls: readonly ToolCallPart[]): JsonObject {
-  const call = calls.find(({ id }) => id === result.id);
+function encodeResult(result: ToolResultPart, calls: ReadonlyMap<string, ToolCallPart>): JsonObject {
+  const call = calls.get(result.id);
   const texts: string[] = [];
   const images: string[] = [];
   for (const item of toolResultContent(result)) {

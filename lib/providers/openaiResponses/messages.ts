@@ -1,5 +1,5 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { growing } from '../../core/growing.js';
+import { growing, SharedList } from '../../core/growing.js';
 import { nonEmptyArray } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
@@ -51,17 +51,17 @@ export function encodeInput(
     ? encodeContinuation(messages, openCalls, callIds)
     : (stored ? encodeStored : encodeUnstored)(messages);
   const kept = lostContainer === undefined ? items : omitContainerItems(items, lostContainer);
-  const { dangling, isReasoning, openCallIds } = findDangling(kept);
-  return dangling || isReasoning || openCallIds.length > 0 ? omitDanglingItems(kept) : kept;
+  const { isIrregular, isReasoning, ids, answered } = findPairing(kept);
+  return isIrregular || isReasoning || answered < ids.length ? omitDanglingItems(kept) : kept;
 }
 
-const encodeStored = /* @__PURE__ */ encodeConversation((message, answered) =>
-  encodeMessage(message, answered ? toolCallsOf(answered) : [], shortId, true),
-);
+const encodeComplete = (stored: boolean) =>
+  encodeConversation((message, answered) => encodeMessage(message, callsOf(answered), shortId, stored));
+const encodeStored = /* @__PURE__ */ encodeComplete(true);
+const encodeUnstored = /* @__PURE__ */ encodeComplete(false);
 
-const encodeUnstored = /* @__PURE__ */ encodeConversation((message, answered) =>
-  encodeMessage(message, answered ? toolCallsOf(answered) : [], shortId, false),
-);
+const callsOf = (message: Message | undefined): Map<string, ToolCallPart> =>
+  new Map((message ? toolCallsOf(message) : []).map((call) => [call.id, call]));
 
 /** The messages after a stored response. The first one may answer its calls. */
 function encodeContinuation(
@@ -69,17 +69,17 @@ function encodeContinuation(
   openCalls: readonly ToolCallPart[],
   callIds: InputOptions['callIds'],
 ): readonly JsonObject[] {
-  let calls = openCalls;
+  const calls = new Map(openCalls.map((call) => [call.id, call]));
   return messages.flatMap((message) => {
     const items = encodeMessage(message, calls, (id) => callIds?.get(id) ?? shortId(id), true);
-    calls = [...calls, ...toolCallsOf(message)];
+    for (const call of toolCallsOf(message)) calls.set(call.id, call);
     return items;
   });
 }
 
 function encodeMessage(
   message: Message,
-  calls: readonly ToolCallPart[],
+  calls: ReadonlyMap<string, ToolCallPart>,
   mapCallId: MapCallId,
   stored: boolean,
 ): readonly JsonObject[] {
@@ -104,19 +104,13 @@ const shortId: MapCallId = (id) => shortCallId(id, MAX_CALL_ID_LENGTH);
 /** Encodes a user message. Tool results come first: the API requires them directly after the calls. */
 function encodeUserMessage(
   message: Message,
-  calls: readonly ToolCallPart[],
+  calls: ReadonlyMap<string, ToolCallPart>,
   mapCallId: MapCallId,
 ): readonly JsonObject[] {
   const { parts } = message;
   const results = parts
     .filter((part) => part.type === 'toolResult')
-    .map((part) =>
-      encodeResult(
-        part,
-        calls.findLast(({ id }) => id === part.id),
-        mapCallId(part.id),
-      ),
-    );
+    .map((part) => encodeResult(part, calls.get(part.id), mapCallId(part.id)));
   const content = parts.flatMap(encodeContent);
   const items =
     content.length === 0 ? [] : [withProviderOptions({ type: 'message', role: 'user', content }, provider, message)];
@@ -124,25 +118,28 @@ function encodeUserMessage(
   return [...results.filter(isOutput), ...providerDataOf(message, provider), ...failures, ...items];
 }
 
-interface Dangling {
-  /** Whether reasoning is followed by something else than an item of the model. */
-  readonly dangling: boolean;
+interface Pairing {
+  /** Whether reasoning is followed by something else than an item of the model, or outputs are not in order. */
+  readonly isIrregular: boolean;
   readonly isReasoning: boolean;
-  readonly openCallIds: readonly (JsonValue | undefined)[];
+  readonly ids: SharedList<JsonValue | undefined>;
+  /** The number of calls that have an output. */
+  readonly answered: number;
 }
 
 /** Finds whether `omitDanglingItems` has to read all items. */
-const findDangling = /* @__PURE__ */ growing<JsonObject, Dangling>(
-  { dangling: false, isReasoning: false, openCallIds: [] },
-  ({ dangling, isReasoning, openCallIds }, item) => ({
-    dangling: dangling || (isReasoning && !isOfModel(item)),
-    isReasoning: item['type'] === 'reasoning',
-    openCallIds: isClientCall(item)
-      ? [...openCallIds, item['call_id']]
-      : isOutput(item)
-        ? openCallIds.filter((id) => id !== item['call_id'])
-        : openCallIds,
-  }),
+const findPairing = /* @__PURE__ */ growing<JsonObject, Pairing>(
+  { isIrregular: false, isReasoning: false, ids: /* @__PURE__ */ new SharedList(), answered: 0 },
+  ({ isIrregular, isReasoning, ids, answered }, item) => {
+    const isAnswer = isOutput(item);
+    return {
+      isIrregular:
+        isIrregular || (isReasoning && !isOfModel(item)) || (isAnswer && ids.at(answered) !== item['call_id']),
+      isReasoning: item['type'] === 'reasoning',
+      ids: isClientCall(item) ? ids.append([item['call_id']]) : ids,
+      answered: isAnswer ? answered + 1 : answered,
+    };
+  },
 );
 
 const isOfModel = (item: JsonObject): boolean => item['role'] !== 'user' && !isOutput(item);

@@ -12,6 +12,7 @@ import { publicEvents } from '../publicEvents.js';
 import { openRun } from '../runs/openRun.js';
 import type { OpenedRun } from '../runs/openRun.js';
 import type { Client } from '../runs/runAccess.js';
+import { tellRun } from '../runs/stopQueued.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import { isForChats, readRequest, toRunMessage } from './agentRequest.js';
@@ -118,13 +119,13 @@ const postRun: Route = (kernel, { request, id, client, options }) => {
   );
 };
 
-const tellRun: Route = (kernel, { request, id, client }) =>
+const tell: Route = (kernel, { request, id, client }) =>
   (request.method === 'DELETE' ? of({}) : readBody(kernel, request)).pipe(
-    concatMap((body) => kernel.tell(id, client.owner, toRunMessage(request, body))),
+    concatMap((body) => tellRun(kernel, id, client.owner, toRunMessage(request, body))),
     map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 })),
   );
 
-const routes: Readonly<Record<string, Route>> = { POST: postRun, PATCH: tellRun, DELETE: tellRun };
+const routes: Readonly<Record<string, Route>> = { POST: postRun, PATCH: tell, DELETE: tell };
 
 const answerChats = <C>(
   kernel: Kernel<C>,

@@ -1,6 +1,5 @@
 import { concatMap, map } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { AgentRequest } from './agentRequest.js';
 import type { Client, RunAccess } from '../runs/runAccess.js';
 import { filesIn, readFileAddress } from '../../transport/runFiles.js';
 import type { RunFile } from '../../transport/runFiles.js';
@@ -46,8 +45,13 @@ function toResponse(file: FilePart | undefined): Response {
 export const runsOfFiles = (messages: readonly Message[]): readonly string[] =>
   filesIn(messages).flatMap(({ url }) => readFileAddress(url ?? '')?.run ?? []);
 
+interface PromptRequest {
+  readonly resume?: string | undefined;
+  readonly input?: readonly Message[] | undefined;
+}
+
 /** The part of a request whose addresses somebody fetches: the service inserts the files of runs into a prompt. */
-export const fetchedPart = (method: string, body: AgentRequest): unknown =>
+export const fetchedPart = (method: string, body: PromptRequest): unknown =>
   method === 'POST' && body.resume === undefined && body.input ? withoutRunFiles(body.input) : body;
 
 export const withoutRunFiles = (messages: readonly Message[]): readonly Message[] =>

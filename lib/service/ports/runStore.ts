@@ -16,8 +16,11 @@ export interface RunRecord {
   readonly id: string;
   /** The owner of the run, from the option `owner` of the service. Empty: all users are one owner. */
   readonly owner: string;
-  /** `waiting`: for decisions or results. `running`: until its process has ended it, see `executor`. */
-  readonly state: 'running' | 'waiting' | 'ended';
+  /**
+   * `waiting`: for decisions or results. `running`: until its process has ended it, see `executor`. Of durable runs:
+   * `dead`: too many executions have failed. `parked`: this version of the code cannot continue its checkpoint.
+   */
+  readonly state: 'running' | 'waiting' | 'ended' | 'dead' | 'parked';
   /** When `state` was last changed, or another executor began, in milliseconds since 1970. */
   readonly updated: number;
   /** How many executors the run has had: 1 for the first one. A `RunLog` rejects writes of an older one. */
@@ -27,6 +30,12 @@ export interface RunRecord {
    * lease. Absent if nobody executes the run.
    */
   readonly executor?: { readonly id: string; readonly until: number } | undefined;
+  /** How many executions in a row have failed, or have ended with their process, without a checkpoint. Default: 0. */
+  readonly failures?: number | undefined;
+  /** For the operator: why the last execution failed, or why the run is `dead` or `parked`. */
+  readonly reason?: string | undefined;
+  /** For a durable run: whose workers execute it. */
+  readonly durable?: { readonly queue: string; readonly version: string } | undefined;
   /** When the store may remove the run, in milliseconds since 1970. Default: as the store decides. */
   readonly expires?: number | undefined;
   readonly input: readonly Message[];

@@ -9,12 +9,13 @@ import type { JsonObject } from '../../core/json/json.js';
 import { createSemaphore } from '../../core/semaphore.js';
 import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
+import { estimateSize } from './estimateSize.js';
 import { onceOnly } from './onceOnly.js';
 import type { PromptInbox } from './promptInbox.js';
 import type { WrapTurn } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
-import { ExecutorLostError, RunAbandonedError, RunTakenError } from './runErrors.js';
+import { ExecutorLostError, RunAbandonedError, RunParkedError, RunTakenError } from './runErrors.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { writeFirst } from './writeFirst.js';
 
@@ -49,6 +50,9 @@ export interface RunPlan extends RunAudience {
   /** Returns more fields for the record at the end of the run. Default: none. */
   readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
 }
+
+/** About how many bytes a run holds at its start. */
+export const sizeOfPlan = ({ record, bytes = 0 }: RunPlan): number => estimateSize(record) + bytes;
 
 /** The events of a run, for its notifiers. If `opened` fails, the run begins nothing, and its record says so. */
 export type ExecutedRun = (
@@ -160,12 +164,11 @@ function runRecorded(
     }
     const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
     if (!checkpoint) return undefined;
-    const reached = { checkpoint, inner: plan.inner?.(), taken: inbox?.taken };
-    return record.write({ ...reached, answers: undefined, history: undefined, executor: lease() });
+    return record.write({ checkpoint, inner: plan.inner?.(), taken: inbox?.taken, ...progress, executor: lease() });
   };
   const fail = (thrown: unknown): Observable<never> => {
     const failed = throwError(() => thrown);
-    if (hasEnded || thrown instanceof RunTakenError || thrown instanceof RunAbandonedError) return failed;
+    if (hasEnded || isLeft(thrown)) return failed;
     hasEnded = true;
     const isBegun = hasBegun || failedRunOf(thrown) !== undefined;
     const restored = plan.restores && !isBegun ? plan.stored?.record : undefined;
@@ -199,8 +202,15 @@ function runRecorded(
   );
 }
 
+/** Whether an error says that the run goes on, here or elsewhere. */
+const isLeft = (thrown: unknown): boolean =>
+  thrown instanceof RunTakenError || thrown instanceof RunAbandonedError || thrown instanceof RunParkedError;
+
+/** The fields that a checkpoint replaces. */
+const progress = { answers: undefined, history: undefined, failures: undefined, reason: undefined };
+
 /** The fields that only a run in progress needs. */
-const cleared = { answers: undefined, history: undefined, begun: undefined, taken: undefined };
+const cleared = { ...progress, begun: undefined, taken: undefined };
 
 /** The change of the record at the end of a run. */
 const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({

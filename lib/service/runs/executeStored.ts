@@ -1,32 +1,149 @@
-import { catchError, concatMap, EMPTY, throwError } from 'rxjs';
+import { catchError, concat, concatMap, defer, EMPTY, filter, ignoreElements, map, of, tap, throwError } from 'rxjs';
+import { asyncScheduler } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { ConfigurationError, errorText } from '../../core/errors.js';
+import { isCheckpoint, isTurn } from '../../core/eventGuards.js';
 import type { Kernel } from '../kernel.js';
+import type { RunRecord, StoredRun } from '../ports/runStore.js';
+import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
+import type { RunPlan } from './executeRun.js';
 import { recordOf } from './handOver.js';
-import { planExecution } from './planRun.js';
-import { RunTakenError } from './runErrors.js';
+import { planRest } from './planRun.js';
+import { RunDeadError, RunParkedError, RunTakenError } from './runErrors.js';
+
+/** Where a run is executed: with others, or alone until it calls `letIn`. */
+export type EnterRun = <T>(isAlone: boolean, run: (letIn: () => void) => Observable<T>) => Observable<T>;
 
 /**
  * Executes a run whose record is in the store, from its start or its checkpoint, whoever executed it before. It
- * completes at the end of the run, also if that is an error, and fails if this process cannot execute it to its end. It
- * may then be subscribed again.
+ * completes at the end of the run, also if that is an error, and fails if this process cannot execute it to its end: it
+ * may then be subscribed again. It emits `aside` before it completes if the run is dead or parked.
+ *
+ * From its second failure on, a run is executed alone until its next checkpoint: it may be what has ended the process,
+ * and the others with it.
  */
-export const executeStored = <C>(kernel: Kernel<C>, id: string, context: C): Observable<never> =>
-  kernel
-    .locked(id, { owner: '', context }, () =>
-      recordOf(kernel.store, id).pipe(
-        concatMap((run) => planExecution(kernel, run, { owner: run.record.owner, context })),
-        concatMap((plan) => kernel.launch(plan)),
-      ),
-    )
-    .pipe(
-      concatMap(({ settled }) => settled),
-      // The process that has taken the run executes it, unless it has ended since.
+export type ExecuteStored<C> = (id: string, context: C, enter: EnterRun) => Observable<'aside'>;
+
+/** How many executions of a run may fail without a checkpoint in between. */
+const MAX_FAILURES = 8;
+/** One failure is no suspicion: a roll-out or a lost machine ends many runs at once, which should go on at once. */
+const ALONE_FROM = 2;
+
+export function executeStored<C>(kernel: Kernel<C>): ExecuteStored<C> {
+  const { store, log } = kernel;
+  const setAside = (record: RunRecord, changes: Partial<RunRecord>) =>
+    concat(
+      changeRunning(kernel, record, () => ({ updated: asyncScheduler.now(), executor: undefined, ...changes })),
+      of('aside' as const),
+    );
+  const giveUp = (record: RunRecord) => {
+    const messages = record.checkpoint?.emitted.messages ?? [];
+    const failure = { messages, error: kernel.describe(new RunDeadError()) };
+    return setAside(record, { state: 'dead', failures: failuresOf(record), failure, reason: reasonOf(record) });
+  };
+  const launch = (id: string, context: C, plans: (run: StoredRun) => Observable<RunPlan>): Observable<never> =>
+    kernel
+      .locked(id, { owner: '', context }, () =>
+        recordOf(store, id).pipe(
+          concatMap(plans),
+          concatMap((planned) => kernel.launch(planned)),
+        ),
+      )
+      .pipe(concatMap(({ settled }) => settled));
+
+  /** Executes a run that has not ended. */
+  const execute = (record: RunRecord, context: C, letIn: () => void): Observable<'aside'> => {
+    let hasBegun = false;
+    let attempt = 0;
+    const plans = (run: StoredRun) => {
+      if (run.record.state !== 'running') return EMPTY;
+      attempt = run.record.attempt + 1;
+      const { failures, reason } = { failures: failuresOf(run.record) || undefined, reason: reasonOf(run.record) };
+      return planRest(kernel, run, { owner: run.record.owner, context }).pipe(
+        map((plan) => ({
+          ...watched(plan, () => (hasBegun = true), letIn),
+          record: { ...plan.record, failures, reason, durable: run.record.durable },
+        })),
+      );
+    };
+    /** Counts an execution that has begun: it may have asked the model, and could do so for ever. */
+    const count = (thrown: unknown) =>
+      changeRunning(kernel, record, (now) =>
+        now.attempt === attempt
+          ? { failures: (now.failures ?? 0) + 1, reason: errorText(thrown), executor: undefined }
+          : undefined,
+      ).pipe(catchError(() => EMPTY)); // the store is away, which is not the fault of the run
+    return launch(record.id, context, plans).pipe(
       catchError((thrown: unknown) => {
-        if (!(thrown instanceof RunTakenError)) throw thrown;
-        return recordOf(kernel.store, id).pipe(
-          concatMap(({ record }) =>
-            kernel.executor.locate(record) === 'elsewhere' ? EMPTY : throwError(() => thrown),
-          ),
+        if (thrown instanceof RunParkedError) return setAside(record, { state: 'parked', reason: thrown.reason });
+        if (thrown instanceof RunTakenError) return endElsewhere(kernel, record.id, thrown);
+        return concat(
+          hasBegun ? count(thrown) : EMPTY,
+          throwError(() => thrown),
         );
       }),
     );
+  };
+  /** Its process may have ended between the last write of the record and that of the log. */
+  const complete = (id: string, context: C): Observable<never> =>
+    launch(id, context, (run) =>
+      stateAtEnd(log, id).pipe(
+        filter(isOpen),
+        map(() => completeLog(log, run)),
+      ),
+    );
+  return (id, context, enter) =>
+    recordOf(store, id).pipe(
+      concatMap(({ record }) => {
+        if (record.state === 'dead' || record.state === 'parked') return of('aside' as const);
+        if (record.state !== 'running') return complete(id, context);
+        const failures = failuresOf(record);
+        if (failures >= MAX_FAILURES) return giveUp(record);
+        return enter(failures >= ALONE_FROM, (letIn) => execute(record, context, letIn));
+      }),
+    );
+}
+
+/** Changes the record of a run that has not ended. */
+const changeRunning = <C>(
+  kernel: Kernel<C>,
+  { id, owner }: RunRecord,
+  changes: (record: RunRecord) => Partial<RunRecord> | undefined,
+): Observable<never> =>
+  kernel.access
+    .update(id, owner, (record) => {
+      const changed = record?.state === 'running' ? changes(record) : undefined;
+      return record && changed && { ...record, ...changed };
+    })
+    .pipe(ignoreElements());
+
+/** The process that has taken the run executes it, unless it has ended since. */
+const endElsewhere = <C>({ store, executor }: Kernel<C>, id: string, thrown: RunTakenError): Observable<never> =>
+  recordOf(store, id).pipe(
+    concatMap(({ record }) => (executor.locate(record) === 'elsewhere' ? EMPTY : throwError(() => thrown))),
+  );
+
+/** How many executions have failed: a process that has ended has not released the record. */
+const failuresOf = ({ failures = 0, executor }: RunRecord): number => failures + (executor ? 1 : 0);
+
+const reasonOf = ({ executor, reason }: RunRecord): string | undefined =>
+  executor ? 'The process that executed the run has ended.' : reason;
+
+/** A plan whose events say when the run has begun, and when it has passed a checkpoint. */
+const watched = (plan: RunPlan, begun: () => void, passed: () => void): RunPlan => ({
+  ...plan,
+  events: (...given) =>
+    defer(() => {
+      begun();
+      return plan.events(...given);
+    }).pipe(
+      tap((event) => {
+        if ((isCheckpoint(event) || isTurn(event)) && event.checkpoint) passed();
+      }),
+      catchError((thrown: unknown) => {
+        const isForeign =
+          plan.record.checkpoint && thrown instanceof ConfigurationError && thrown.subject === 'checkpoint';
+        throw isForeign ? new RunParkedError(thrown.message) : thrown;
+      }),
+    ),
+});

@@ -1,8 +1,14 @@
-import { asyncScheduler, catchError, concat, concatMap, defer, EMPTY, of, take, throwError } from 'rxjs';
+import { asyncScheduler, catchError, concat, concatMap, defer, EMPTY, of, scan, take, takeLast, takeWhile } from 'rxjs';
+import { throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
+import type { DurableRuns } from '../handledAgent.js';
+import { DEFAULT_MAX_RUNS, tooManyRuns } from '../ownerLimits.js';
+import type { Kernel } from '../kernel.js';
+import { allPages } from './allPages.js';
 import { continueLog } from './continueLog.js';
+import { sizeOfPlan } from './executeRun.js';
 import type { RunPlan } from './executeRun.js';
 import { replayCheckpoint } from './replayRecord.js';
 import { RunTakenError } from './runErrors.js';
@@ -32,6 +38,37 @@ export function handOver(
   const undone = (thrown: unknown) => concat(undo, store.delete(id, 1).pipe(concatMap(() => throwError(() => thrown))));
   return concat(written, begin.pipe(catchError(undone)), log.append(id, 1, []), enqueue);
 }
+
+/**
+ * Hands a run over if its owner may have another one. Where many runs wait, that of an owner with fewer runs comes
+ * first: 200 runs of one owner do not make the run of another one wait.
+ */
+export const admitStored = <C>(kernel: Kernel<C>, plan: RunPlan, durable: DurableRuns<C>): Observable<never> => {
+  const { owner: ownerOf, limits = {} } = kernel.options;
+  const { maxRunsPerOwner = ownerOf ? DEFAULT_MAX_RUNS : Infinity } = limits;
+  const { id, owner } = plan.record;
+  const enqueue = (rank: number) => durable.enqueue(id, plan.context as C, rank);
+  if (plan.stored) return handOver(kernel, plan, enqueue(0));
+  const counted = ownerOf || maxRunsPerOwner < Infinity ? countRunning(kernel.store, owner, maxRunsPerOwner) : of(0);
+  return kernel.admit(
+    owner,
+    counted.pipe(
+      concatMap((count) => {
+        if (count >= maxRunsPerOwner) throw tooManyRuns(maxRunsPerOwner);
+        return handOver(kernel, { ...plan, record: { ...plan.record, durable: durable.names } }, enqueue(count));
+      }),
+    ),
+    sizeOfPlan(plan),
+  );
+};
+
+/** How many runs of an owner have not ended, in all processes; it stops at `max`. */
+const countRunning = (store: RunStore, owner: string, max: number): Observable<number> =>
+  allPages((cursor) => store.list({ owner, state: 'running', cursor })).pipe(
+    scan((count, { records }) => count + records.length, 0),
+    takeWhile((count) => count < max, true),
+    takeLast(1),
+  );
 
 /** Emits the record of a run once; nothing if there is none. */
 export const recordOf = (store: RunStore, id: string) =>

@@ -1,7 +1,7 @@
 import { tap } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
-import { isMessage, isNested, isTurn } from '../../core/eventGuards.js';
+import { isMessage, isNested, isResult, isTurn } from '../../core/eventGuards.js';
 import type { Message } from '../../core/message.js';
 import type { RunRecord } from '../ports/runStore.js';
 
@@ -24,14 +24,17 @@ export function createInnerMessages(inner: readonly NestedEvent[] = []): InnerMe
   };
 }
 
-/** Whether a nested event, at any depth, is a message or the end of a turn: the others follow from these. */
-export const isInnerStep = (nested: StreamEvent): nested is NestedEvent =>
-  isNested(nested) && (isInnerStep(nested.event) || isMessage(nested.event) || isTurn(nested.event));
+/** Whether a nested event, at any depth, is a message, the end of a turn or the result: the others follow from these. */
+export const isInnerStep = (nested: StreamEvent): nested is NestedEvent => {
+  if (!isNested(nested)) return false;
+  const { event } = nested;
+  return isInnerStep(event) || isMessage(event) || isTurn(event) || isResult(event);
+};
 
 /** The events of the message in a nested event, nested in the same runs. */
 function expand(nested: NestedEvent, eventsOf: (message: Message) => readonly RunEvent[]): readonly RunEvent[] {
   const { event } = nested;
-  if (event.type === 'turn') return [nested];
+  if (event.type === 'turn' || event.type === 'result') return [nested];
   const events = event.type === 'nested' ? expand(event, eventsOf) : isMessage(event) ? eventsOf(event.message) : [];
   return events.map((each): RunEvent => ({ ...nested, event: each }));
 }

@@ -7,9 +7,9 @@ import type { StoredRun } from '../ports/runStore.js';
 import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
 import type { RunTimes } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
-import { handOver } from './handOver.js';
+import { admitStored } from './handOver.js';
 import { notWaiting, planResumption, planStart } from './planRun.js';
-import { replayRecord } from './replayRecord.js';
+import { replayDead, replayRecord } from './replayRecord.js';
 import type { Client } from './runAccess.js';
 import { RunNotFoundError } from './runErrors.js';
 import type { SharedRun } from './sharedRun.js';
@@ -58,7 +58,7 @@ function launch<C>(kernel: Kernel<C>, plan: RunPlan, { grace }: Opening<C>): Obs
   const { durable } = kernel;
   if (!durable) return kernel.launch(plan, { grace });
   return concat(
-    handOver(kernel, plan, durable.enqueue(id, plan.context as C)),
+    admitStored(kernel, plan, durable),
     defer(() => of(kernel.runElsewhere(id))),
   );
 }
@@ -86,6 +86,7 @@ function recover<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Obs
   const { id, state, checkpoint, input, history } = record;
   const { client, after } = opening;
   if (after !== undefined && !kernel.log.isShared) throw new RunNotFoundError(); // its events were removed
+  if (state === 'parked') return of(kernel.runElsewhere(id));
   if (state !== 'running') return replay(kernel, run, opening);
   if (!kernel.isResumable)
     return kernel.access
@@ -102,6 +103,7 @@ function recover<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Obs
 function replay<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Observable<OpenedRun> {
   const { log } = kernel;
   const { id } = run.record;
+  if (run.record.state === 'dead') return of(replayDead(run.record, opening.after));
   if (!log.isShared) return of(replayRecord(run.record));
   return stateAtEnd(log, id).pipe(
     concatMap((state): Observable<OpenedRun> => {

@@ -1,4 +1,4 @@
-import { concat, EMPTY, filter, ignoreElements, map, of } from 'rxjs';
+import { concat, EMPTY, ignoreElements, map, of } from 'rxjs';
 import { asyncScheduler } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
@@ -10,7 +10,6 @@ import { RequestError } from '../http/requestError.js';
 import { insertFiles, runsOfFiles } from '../http/runFiles.js';
 import type { Kernel } from '../kernel.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
-import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
 import type { RunPlan } from './executeRun.js';
 import { continueRun } from './handOver.js';
 import { createInnerMessages } from './innerMessages.js';
@@ -97,16 +96,10 @@ export function planResumption<C>(
   };
 }
 
-/** Plans the execution of a stored run. Emits nothing if there is nothing left to do. */
-export function planExecution<C>(kernel: Kernel<C>, run: StoredRun, client: Client<C>): Observable<RunPlan> {
-  const { record } = run;
-  const { id, state, checkpoint, input, history = [] } = record;
-  if (state !== 'running')
-    return stateAtEnd(kernel.log, id).pipe(
-      filter(isOpen),
-      map(() => completeLog(kernel.log, run)),
-    );
-  if (checkpoint) return of(planResumption(kernel, record, client, run));
+/** Plans the rest of a stored run that has not ended: from its checkpoint, or from its start. */
+export function planRest<C>(kernel: Kernel<C>, run: StoredRun, client: Client<C>): Observable<RunPlan> {
+  const { id, checkpoint, input, history = [] } = run.record;
+  if (checkpoint) return of(planResumption(kernel, run.record, client, run));
   return planStart(kernel, id, { input, history }, client, run);
 }
 

@@ -66,6 +66,10 @@ export function replayRecord(record: RunRecord, seen = seenBefore(record)): Obse
   return from(events).pipe(prefixAfterTools());
 }
 
+/** Replays a dead run, whose log is open, since it may be retried: a reader of the log has the messages. */
+export const replayDead = (record: RunRecord, after: string | undefined): Observable<RunEvent> =>
+  replayRecord(record, { ...seenBefore(record), ...(after === undefined ? {} : { messages: Infinity }) });
+
 /**
  * Replays a run up to a checkpoint.
  * A call that waited is announced again. `resume` does not do it, since the reader of a run that it resumes knows the

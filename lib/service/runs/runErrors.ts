@@ -57,3 +57,23 @@ export class RunFullError extends RivuletError {
     super('Too many messages wait for this run. Send this one again when the run has taken some of them.');
   }
 }
+
+/** This process cannot continue the checkpoint of a run, as `reason` says. Another version of its code may. */
+export class RunParkedError extends ExecutorLostError {
+  constructor(readonly reason: string) {
+    super();
+  }
+}
+
+/** A run was given up: its executions have failed too often. */
+export class RunDeadError extends RivuletError {
+  override readonly name = 'RunDeadError';
+  readonly code = 'run_dead';
+  override readonly isPublic = true;
+
+  constructor() {
+    super(
+      'The run was given up, since its executions have failed too often. Ask again, or tell who operates the service.',
+    );
+  }
+}

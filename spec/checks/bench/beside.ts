@@ -7,7 +7,7 @@ import { runClient } from './processes.js';
 import { median } from './statistics.js';
 
 /** The build of another commit, in a folder with the layout of `out`. */
-export interface OtherBuild {
+interface OtherBuild {
   /** Its bundled library. */
   readonly library: string;
   /** The clients of the benchmark that run on it. */
@@ -18,7 +18,7 @@ export interface OtherBuild {
  * Bundles the library of another commit as that commit publishes it, and copies the clients beside it, so that both
  * builds run in the same processes. A commit is built once.
  */
-export async function buildOf(commit: string): Promise<OtherBuild> {
+async function buildOf(commit: string): Promise<OtherBuild> {
   const folder = join(out, 'beside', commit);
   const library = join(folder, 'lib');
   const clients = join(folder, 'spec/checks/bench/client');

@@ -9,6 +9,13 @@ import { nestedTool, removes } from '../../support/nestedAgents.js';
 import type { Check } from './checks.js';
 
 const localTime = tool({ name: 'local_time', description: "The user's time.", parameters: z.object({}) });
+const remove = tool({
+  name: 'remove',
+  description: 'Removes a file.',
+  parameters: z.object({ path: z.string() }),
+  needsApproval: true,
+  execute: ({ path }) => `removed ${path}`,
+});
 const chooseColour = tool({
   name: 'choose_colour',
   description: 'Lets the user choose a colour.',
@@ -34,6 +41,24 @@ A paragraph with **bold** text and \`code\`.
 <img src=x onerror="console.error('executed')"> <script>console.error('executed')</script>
 
 ![a picture](https://example.org/picture.png?secret) [a link](https://example.org) [a trap](javascript:console.error('executed'))
+`;
+
+const growing = `## A **bold** heading
+
+A paragraph with **bold text**, \`code\` and [a link](https://example.org/a-long-address) in it.
+
+| name | value |
+|------|------:|
+| one | **1** |
+| two | 2 |
+
+- an item with *emphasis*
+- another one
+
+\`\`\`ts
+const a = 1;
+\`\`\`
+
 `;
 
 /** The text in pieces of two characters, so that each construct is seen while it is not complete. */
@@ -84,6 +109,86 @@ export const angularChecks: readonly Check[] = [
           .evaluateAll((found) => found.map((link) => link.getAttribute('href')));
         assert.deepEqual(links, ['https://example.org/picture.png?secret', 'https://example.org']);
         await picture('markdown');
+      },
+    }),
+  },
+  {
+    name: 'The page shows each block of Markdown as what it will be, while it streams',
+    short: true,
+    prepare: () => ({
+      script: [inPieces(`${growing}Done.`)],
+      async act({ chat, page, picture }) {
+        await page.evaluate(() => {
+          const seen: Record<string, string[]> = {};
+          Object.assign(globalThis, { seen });
+          new MutationObserver(() => {
+            document.querySelectorAll('app-markdown > div').forEach(({ children, textContent }, index) => {
+              const shown = [...children].map(({ tagName }) => tagName).join();
+              const kinds = (seen[index] ??= []);
+              if (shown !== '' && kinds.at(-1) !== shown) kinds.push(shown);
+              if (/\*\*|\]\(/.test(textContent ?? '')) kinds.push(`the marks ${textContent}`);
+            });
+          }).observe(document.body, { childList: true, subtree: true, characterData: true });
+        });
+        await chat.send('Stream it');
+        await chat.shows('const a = 1');
+        await picture('growing');
+        await chat.shows('Done.');
+        await chat.idle();
+        const seen = await page.evaluate(() => (globalThis as unknown as { seen: Record<string, string[]> }).seen);
+        assert.deepEqual(Object.values(seen), [['H2'], ['P'], ['TABLE'], ['UL'], ['PRE'], ['P']]);
+      },
+    }),
+  },
+  {
+    name: 'The page leaves the focus where it was after a decision, and announces each answer once',
+    short: true,
+    prepare: () => ({
+      script: [
+        [toolCall('remove', { path: '/a' }, 'a')],
+        'It is removed.',
+        [toolCall('remove', { path: '/b' }, 'b')],
+        'It stays.',
+        [toolCall('remove', { path: '/c' }, 'c')],
+        'It is removed, too.',
+      ],
+      tools: [remove],
+      async act({ chat, page }) {
+        await page.evaluate(() => {
+          const said: string[] = [];
+          Object.assign(globalThis, { said });
+          const status = document.querySelector('[role=status]');
+          if (status)
+            new MutationObserver(() => {
+              const text = status.textContent?.trim() ?? '';
+              if (text !== '' && said.at(-1) !== text) said.push(text);
+            }).observe(status, { childList: true, subtree: true, characterData: true });
+        });
+        const hasFocus = (selector: string) =>
+          page.waitForFunction((at) => document.activeElement?.matches(at), selector);
+        for (const [prompt, button, answer] of [
+          ['Remove a', 'Approve', 'It is removed.'],
+          ['Remove b', 'Deny', 'It stays.'],
+        ] as const) {
+          await chat.send(prompt);
+          await page.getByRole('button', { name: button, exact: true }).click();
+          await chat.shows(answer);
+          await hasFocus('.composer textarea');
+        }
+        await chat.send('Remove c');
+        await page.getByRole('button', { name: 'Approve', exact: true }).waitFor();
+        await page.keyboard.press('Escape');
+        await page.getByRole('button', { name: 'Decide' }).focus();
+        await page.keyboard.press('Enter');
+        await page.getByRole('button', { name: 'Approve', exact: true }).click();
+        await chat.shows('It is removed, too.');
+        await hasFocus('.log'); // the button is gone
+        await chat.idle();
+        const said = await page.evaluate(() => (globalThis as unknown as { said: string[] }).said);
+        assert.deepEqual(said, ['It is removed.', 'It stays.', 'It is removed, too.']);
+        await page.reload();
+        await chat.shows('It is removed, too.');
+        assert.equal(await page.getByRole('status').innerText(), '');
       },
     }),
   },
@@ -141,7 +246,10 @@ export const angularChecks: readonly Check[] = [
           await chat.idle();
           await page.getByRole('button', { name: 'Delete The first conversation' }).click();
           await page.getByText('What would you like to know?').waitFor();
+          await page.getByRole('button', { name: 'Restore “The first conversation”' }).click();
+          await chat.shows('It begins, and it goes on.');
           await page.reload();
+          await chat.shows('It begins, and it goes on.');
           await page.getByRole('button', { name: 'The second conversation', exact: true }).click();
           await chat.shows('The answer of the second conversation.');
           assert.equal(provider.requests.length, 2);

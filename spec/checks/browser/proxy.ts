@@ -1,5 +1,7 @@
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
+import { Transform } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
 
 /** A TCP proxy in front of the service. It keeps a copy of the traffic and can end all connections. */
 export interface Proxy {
@@ -11,6 +13,11 @@ export interface Proxy {
   readonly requests: () => readonly string[];
   /** Destroys all connections. New ones are accepted. */
   readonly cut: () => void;
+  /** Holds all bytes, in both directions, until `thaw`. A connection that is held when it ends is destroyed. */
+  readonly freeze: () => void;
+  readonly thaw: () => void;
+  /** From now on, each piece of bytes is held for up to so many milliseconds. */
+  readonly delay: (longest: number) => void;
   readonly close: () => Promise<void>;
 }
 
@@ -19,6 +26,18 @@ export async function openProxy(target: string): Promise<Proxy> {
   const { hostname, port } = new URL(target);
   const sockets = new Set<Socket>();
   const [sent, received]: [Buffer[], Buffer[]] = [[], []];
+  let longest = 0;
+  let thawed = Promise.resolve();
+  let thaw = (): void => undefined;
+  /** Passes bytes on when the network lets them. */
+  const slow = () =>
+    new Transform({
+      transform(bytes: Buffer, _, done) {
+        void setTimeout(longest * Math.random())
+          .then(() => thawed)
+          .then(() => done(null, bytes));
+      },
+    });
   const server = createServer((client) => {
     const service = connect(Number(port), hostname);
     const cut = () => {
@@ -32,8 +51,14 @@ export async function openProxy(target: string): Promise<Proxy> {
         cut();
       });
     }
-    client.on('data', (bytes: Buffer) => void sent.push(bytes)).pipe(service);
-    service.on('data', (bytes: Buffer) => void received.push(bytes)).pipe(client);
+    client
+      .on('data', (bytes: Buffer) => void sent.push(bytes))
+      .pipe(slow())
+      .pipe(service);
+    service
+      .on('data', (bytes: Buffer) => void received.push(bytes))
+      .pipe(slow())
+      .pipe(client);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const cutAll = () => {
@@ -49,6 +74,12 @@ export async function openProxy(target: string): Promise<Proxy> {
           .matchAll(/([A-Z]+ \/\S*) HTTP\/1\.1\r\n/g),
       ].map(([, request]) => request ?? ''),
     cut: cutAll,
+    freeze() {
+      thaw();
+      thawed = new Promise((resolve) => (thaw = resolve));
+    },
+    thaw: () => thaw(),
+    delay: (milliseconds) => (longest = milliseconds),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());

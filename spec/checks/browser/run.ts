@@ -10,13 +10,14 @@ import { drawingChecks } from './drawing.js';
 import { checkDurable } from './durable.js';
 import { inspectorChecks } from './inspector.js';
 import { checkNest } from './nest.js';
+import { networkChecks } from './network.js';
 import { pageChecks } from './page.js';
 import { onStage } from './stage.js';
 import type { Example } from './stage.js';
 
 /** The examples with a page. Add yours here. */
 const examples: readonly Example[] = [
-  { name: 'page', serve: (agent) => serve(agent, { page: pageFiles }), checks: pageChecks },
+  { name: 'page', serve: (agent) => serve(agent, { page: pageFiles }), checks: [...pageChecks, ...networkChecks] },
   { name: 'angular-chat', serve: (agent) => serve(agent, { page: angularPage }), checks: angularChecks },
 ];
 

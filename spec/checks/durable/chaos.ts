@@ -3,10 +3,12 @@ import { createStage, pause } from './stage.js';
 import type { Member } from './supervise.js';
 
 // npm run durable:chaos [-- --runs 200] [-- --workers 4] [-- --fronts 2] [-- --every 500] [-- --seed 1] [-- --outage]
-// [-- --pause [--lost]] [-- --short] [-- --trace]: many conversations at once, whose readers reconnect at random to any
+// [-- --pause [--lost]] [-- --poison 1] [-- --faults 0.002] [-- --short] [-- --trace]: many conversations at once, whose readers reconnect at random to any
 // front. A random process, worker or front, is killed with SIGKILL at each 500th event that the readers receive.
 // `--outage` stops the database for 5 seconds in the middle, `--pause` a front and a worker with SIGSTOP for 40 seconds.
-// With `--lost` too, the server ends the lock of that worker meanwhile: others execute its runs when it comes back. Each
+// With `--lost` too, the server ends the lock of that worker meanwhile: others execute its runs when it comes back.
+// `--poison` prompts kill their workers: each becomes a dead letter, and no other run does. `--faults` of the writes of
+// workers fail. There are two queues, each with its own workers, and a worker that starts again has another release. Each
 // run must end with the view of an undisturbed one, or with the outcome that is said to be unknown; no call may be
 // missing, and no `atMostOnce` call may be executed twice.
 
@@ -20,6 +22,8 @@ const { values } = parseArgs({
     outage: { type: 'boolean' },
     pause: { type: 'boolean' },
     lost: { type: 'boolean' },
+    poison: { type: 'string', default: '1' },
+    faults: { type: 'string', default: '0' },
     short: { type: 'boolean' },
     trace: { type: 'boolean' },
   },
@@ -42,7 +46,10 @@ function random(): number {
 }
 const pick = <T>(all: readonly T[]): T | undefined => all[Math.floor(random() * all.length)];
 
-const stage = await createStage({ workers, fronts: Number(values.fronts), maxConnections: 300 });
+const stage = await createStage({
+  ...{ workers, fronts: Number(values.fronts), maxConnections: 300 },
+  ...{ queues: ['support', 'sales'], releases: ['1', '2'], faults: Number(values.faults) },
+});
 const { pool } = stage;
 
 let events = 0;
@@ -114,6 +121,7 @@ const distinct = (keys: readonly string[]) => new Set(keys).size;
 
 const { view: expected } = await execute('word0x', false);
 const expectedCalls = distinct(calls(await noted()));
+if (values.trace) print(JSON.stringify(expected));
 print(`an undisturbed run has ${expectedCalls} calls`);
 
 /** Ends the connections that hold the locks of the paused processes, as the server does when a machine is lost. */
@@ -151,10 +159,28 @@ const disturb = async () => {
   }
 };
 const disturbance = disturb();
+/** A conversation whose prompt kills its worker. Resolves with the status of its page, and the ids of its runs. */
+const poison = async (word: string) => {
+  const { runs: ids, view } = await execute(word, false);
+  return { ids, isFailed: (view as unknown as { readonly status: string }).status === 'failed' };
+};
+const poisons = Promise.all(Array.from({ length: Number(values.poison) }, (_, index) => poison(`poison${index}x`)));
 const outcomes = await Promise.all(Array.from({ length: runs }, (_, index) => execute(`word${index + 1}x`, true)));
 const duration = seconds();
 await disturbance;
 await Promise.all(restarts);
+const poisoned = await poisons;
+interface SetAside {
+  readonly id: string;
+  readonly state: string;
+}
+const { rows: aside } = await pool.query<SetAside>(
+  "select id, state from rivulet_records where state in ('dead', 'parked')",
+);
+const { rows: foreign } = await pool.query<{ key: string }>(
+  `select key from noted join rivulet_records on rivulet_records.kind = 'run' and position(id in key) > 0 and noted.kind <> 'pay'
+   where record::json->'durable'->>'queue' <> queue`,
+);
 const executed = await noted();
 
 const made = calls(executed);
@@ -177,6 +203,14 @@ const repeated = made.filter((key, index) => made.indexOf(key) !== index);
 // `pay` needs an approval, so it is `atMostOnce` too.
 for (const key of repeated) if (/^(charge|pay) /.test(key)) problems.push(`executed twice: ${key}`);
 if (distinct(made) > runs * expectedCalls) problems.push('there are calls of no run');
+for (const { ids, isFailed } of poisoned) {
+  const isDead = ids.every((id) => aside.some((each) => each.id === id && each.state === 'dead'));
+  if (!isFailed || !isDead) problems.push(`the poison ${ids.join(' ')} ${isFailed ? 'is no dead letter' : 'goes on'}`);
+}
+const isPoison = (id: string) => poisoned.some(({ ids }) => ids.includes(id));
+for (const { id, state: how } of aside) if (!isPoison(id)) problems.push(`an innocent run is ${how}: ${id}`);
+for (const { key } of foreign) problems.push(`a worker of another queue has executed ${key}`);
+if (stage.workers.losses() > 0) problems.push(`${stage.workers.losses()} workers have ended by themselves`);
 const requests = executed.length - made.length;
 await stage.close();
 print(

@@ -19,16 +19,25 @@ export async function createStage({
   workers: workerCount = 1,
   delay = 15,
   maxConnections = 100,
+  queues = ['rivulet'],
+  releases = ['1'],
+  faults = 0,
 } = {}) {
   const server = await startPostgres({ maxConnections });
   const { url } = server;
   const { pool, close: closePool } = postgresPorts(url);
   await lastValueFrom(migratePostgres(pool), { defaultValue: undefined });
-  await pool.query('create table noted (kind text, key text, pid integer, at timestamptz default clock_timestamp())');
-  const workers = supervise(workerScript, [url, String(delay)]);
-  const fronts = supervise(frontScript, [url]);
-  await workers.start(); // the first one creates the tables of DBOS
-  const starting = Array.from({ length: frontCount + workerCount - 1 }, (_, index) =>
+  await pool.query(
+    'create table noted (kind text, key text, pid integer, queue text, at timestamptz default clock_timestamp())',
+  );
+  // Each process takes the next queue when it starts, and keeps it; a worker that starts again has another release.
+  let started = 0;
+  const releaseOf = () => releases[started++ % releases.length] ?? '1';
+  const workers = supervise(workerScript, (index) => [
+    ...[url, String(delay), queues[index % queues.length] ?? '', releaseOf(), String(faults)],
+  ]);
+  const fronts = supervise(frontScript, (index) => [url, queues[index % queues.length] ?? '']);
+  const starting = Array.from({ length: frontCount + workerCount }, (_, index) =>
     (index < frontCount ? fronts : workers).start(),
   );
   await Promise.all(starting);

@@ -15,14 +15,20 @@ import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { agentTool } from '../../../lib/tools/agentTool.js';
 import { postgresPorts } from './ports.js';
 
-// A worker process. Its argument is the URL of the database. It notes each request and each call in the table `noted`.
+// A worker process. Its arguments are the URL of the database, the delay of a chunk, its queue, its release (the second
+// one has a tool more, and another text for its model) and the share of statements that fail. It notes each request and
+// each call in the table `noted`. The prompt `poison` kills it.
 
-const [url = '', delay = '15'] = process.argv.slice(2);
-const { pool, store, log } = postgresPorts(url);
+const [url = '', delay = '15', queue = 'rivulet', release = '1', faults = '0'] = process.argv.slice(2);
+const { pool, store, log } = postgresPorts(url, Number(faults));
 
 /** Notes what was executed, before it takes effect. */
 const note = (kind: string, key: string): Observable<unknown> =>
-  defer(() => from(pool.query('insert into noted (kind, key, pid) values ($1, $2, $3)', [kind, key, process.pid])));
+  defer(() =>
+    from(
+      pool.query('insert into noted (kind, key, pid, queue) values ($1, $2, $3, $4)', [kind, key, process.pid, queue]),
+    ),
+  );
 
 /** A model whose response follows from the conversation: `answers` by the number of the model's messages before. */
 const model = (name: string, answers: (turn: number) => readonly (string | Chunk)[]) =>
@@ -31,6 +37,7 @@ const model = (name: string, answers: (turn: number) => readonly (string | Chunk
       const start = messages.findIndex(({ role }) => role === 'user'); // a repair is asked for by a later one
       const turn = messages.slice(start + 1).filter(({ role }) => role === 'model').length;
       const prompt = messages[start];
+      if (prompt && messageText(prompt).startsWith('poison')) process.kill(process.pid, 'SIGKILL');
       const word = (prompt ? messageText(prompt) : '').split(' ')[0] ?? '';
       const chunks = answers(turn).flatMap((chunk): Chunk[] =>
         typeof chunk === 'string' ? [{ type: 'text', text: chunk.replace('WORD', word) }] : [chunk],
@@ -80,6 +87,7 @@ const agent = createAgent({
     worker('lookup'),
     worker('charge', { atMostOnce: true }),
     worker('pay', { needsApproval: true }),
+    ...(release === '2' ? [worker('measure')] : []),
     agentTool(inner, { name: 'research', description: 'Asks.', parameters, prompt: ({ word }) => word }),
   ],
   output: typed(z.object({ done: z.string() })),
@@ -93,6 +101,7 @@ const running = durableWorker(agent as never, {
   store,
   log,
   recoveryInterval: 300,
+  queue,
   onError: (thrown) => process.stderr.write(`${inspect(thrown)}\n`),
 });
 running.run.subscribe({

@@ -5,6 +5,7 @@ import { findSecrets, spellings } from '../../../lib/protocol/secrets.js';
 import { EntryQueue } from '../../../lib/observe/recording/entryQueue.js';
 import { redactFrames } from '../../../lib/observe/recording/redactFrames.js';
 import { openTail, secretsIn } from '../../../lib/observe/recording/redactTexts.js';
+import { base64 } from '../../../lib/core/message.js';
 import { scoreTools } from '../../../lib/tools/scoreTools.js';
 import { fromUiMessages } from '../../../lib/service/uiChat/fromUiMessages.js';
 import { plainText } from '../../../lib/cli/eventPrinter.js';
@@ -124,5 +125,14 @@ describe('the cost of foreign text', () => {
     read(texts[0] ?? '');
     const costs = shortestCosts(read, texts);
     expect({ costs, isLinear: isLinear(costs) }).toEqual({ costs, isLinear: true });
+  });
+
+  it('findKeyShapes reads a file in JSON in a few passes', () => {
+    const bytes = Uint8Array.from({ length: 750_000 }, (_, index) => Math.imul(index, 2654435761) >>> 13);
+    const text = JSON.stringify({ data: base64(bytes), of: 'eyJ' });
+    const shortest = (run: () => unknown) => Math.min(...Array.from({ length: 8 }, () => cost(run)));
+    const pass = shortest(() => text.search(/[^ -~]/));
+    const read = shortest(() => findKeyShapes(text));
+    expect({ pass, read, isQuick: read < 30 * pass }).toEqual({ pass, read, isQuick: true });
   });
 });

@@ -557,7 +557,10 @@ describe('agentHandler: requests', () => {
       resume: () => NEVER,
     };
     const kernel = new Kernel<string>({ agent: durable, store, checkpoints: true });
-    await firstValueFrom(executeStored(kernel, 'r', 'context'), { defaultValue: undefined });
+    await firstValueFrom(
+      executeStored(kernel)('r', 'context', (_, run) => run(() => undefined)),
+      { defaultValue: undefined },
+    );
     expect(seen).toEqual([[true, 'context']]);
     expect(store.records.get('r')?.record).toMatchObject({ owner: 'ann', state: 'ended', result: { text: 'Done.' } });
   });

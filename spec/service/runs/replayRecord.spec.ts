@@ -177,6 +177,7 @@ describe('the inner runs that have ended', () => {
     nested('c1', { type: 'message', message: said('Inner.') }),
     nested('c1', nested('i1', { type: 'message', message: said('Innermost.') })),
     nested('c1', { type: 'turn', turn: 1, finishReason: 'stop', usage }),
+    nested('c1', { type: 'result', result }),
     nested('c9', { type: 'message', message: said('Of a call without a result.') }),
   ];
   const shown = [
@@ -185,14 +186,15 @@ describe('the inner runs that have ended', () => {
     nested('c1', nested('i1', { type: 'text', text: 'Innermost.' })),
     inner[1],
     inner[2],
+    inner[3],
     answered.parts[0],
   ];
   const [text, message, , ...rest] = [...messages];
-  const expected = [text, message, 'nested', 'nested', 'nested', 'nested', 'nested', 'toolResult', ...rest];
+  const expected = [text, message, 'nested', 'nested', 'nested', 'nested', 'nested', 'nested', 'toolResult', ...rest];
 
   it('are replayed before the results of their calls', () => {
     const values = observe(replayRecord({ ...record, result, inner })).values;
-    expect(values.slice(3, 9)).toEqual(shown);
+    expect(values.slice(3, 10)).toEqual(shown);
     expect(seenOf(replayRecord({ ...record, result, inner }))).toEqual([
       'thinking Hmm.',
       ...expected,
@@ -206,7 +208,7 @@ describe('the inner runs that have ended', () => {
     const open = { messages: [said('Look.')], waiting: [], results: answered.parts };
     const checkpoint = { state: { turn: 0, usage }, emitted, open } as unknown as Checkpoint;
     const { values } = observe(replayCheckpoint(checkpoint, seenBefore(record), { inner }));
-    expect(values.slice(3, 9)).toEqual(shown);
+    expect(values.slice(3, 10)).toEqual(shown);
   });
 
   it('are those of the calls that have a result, without what a retract has voided', () => {
@@ -215,10 +217,10 @@ describe('the inner runs that have ended', () => {
     observe(collected.collect(events));
     const send = (...all: object[]) => all.forEach((event) => events.next(event as StreamEvent));
     send({ type: 'text', text: 'a' }, nested('c1', { type: 'text', text: 'b' }), inner[1] ?? {});
-    send({ type: 'turn', turn: 1 }, inner[3] ?? {}, { type: 'retract' });
+    send({ type: 'turn', turn: 1 }, inner[4] ?? {}, { type: 'retract' });
     expect(collected.all()).toEqual(inner.slice(0, 2));
     const checkpoint = { emitted: { messages: [answered] } } as unknown as Checkpoint;
-    expect(innerOfCheckpoint({ inner, checkpoint })).toEqual(inner.slice(0, 3));
+    expect(innerOfCheckpoint({ inner, checkpoint })).toEqual(inner.slice(0, 4));
     expect(innerOfCheckpoint({ inner })).toEqual([]);
   });
 });

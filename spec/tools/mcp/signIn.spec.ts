@@ -248,7 +248,10 @@ describe('mcpTools with signIn', () => {
     ['the authorisation server, as text', { grant: 'text' }],
   ])('keeps out of all events, and out of the console, what %s repeats of its request', async (_name, echo) => {
     const warned = jest.spyOn(console, 'warn').mockImplementation(() => undefined);
-    closers.push(() => Promise.resolve(warned.mockRestore()));
+    closers.push(() => {
+      warned.mockRestore();
+      return Promise.resolve();
+    });
     const server = await serve();
     const agent = await startAgent(server.url, { tokens: server.issue() });
     if (echo.grant) server.valid.access = 'revoked';

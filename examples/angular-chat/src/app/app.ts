@@ -1,7 +1,6 @@
-import { afterRenderEffect, Component, computed, inject, signal, viewChild } from '@angular/core';
+import { afterRenderEffect, Component, inject, linkedSignal, signal, untracked, viewChild } from '@angular/core';
 import type { ElementRef } from '@angular/core';
 import { Chat } from './chat';
-import { ChatList } from './chat-list';
 import { Chats } from './chats';
 import { Composer } from './composer';
 import { Exchange } from './exchange';
@@ -33,7 +32,7 @@ const suggestions = [
         >
           Chats
         </button>
-        <h1>{{ title() }}</h1>
+        <h1>{{ chat.chats.title() || 'New chat' }}</h1>
         <button class="quiet" (click)="switchTheme()">{{ theme() === 'dark' ? 'Light' : 'Dark' }} mode</button>
       </header>
       <div
@@ -84,15 +83,15 @@ export class App {
   protected readonly inputText = inputText;
   protected readonly isListOpen = signal(false);
   protected readonly theme = signal(restoreTheme());
-  protected readonly title = inject(ChatList).title;
   protected readonly isBusy = this.chat.current.isBusy;
-  /** For a screen reader: the answer at once when it is complete, not word by word. */
-  protected readonly announcement = computed(() => {
-    const { status, exchanges } = this.chat.current.view();
-    const last = exchanges.at(-1);
-    if (!last) return '';
-    if (this.isBusy()) return 'The answer arrives.';
-    return status === 'idle' ? answerOf(last) : '';
+  /** For a screen reader: each answer once, when it is complete; not word by word, and not what a reload shows. */
+  protected readonly announcement = linkedSignal<boolean, string>({
+    source: this.isBusy,
+    computation: (isBusy, previous) => {
+      const { status, exchanges } = untracked(this.chat.current.view);
+      const last = exchanges.at(-1);
+      return previous?.source && !isBusy && last && status === 'idle' ? answerOf(last) : '';
+    },
   });
   private readonly log = viewChild.required<ElementRef<HTMLElement>>('log');
   private isAtEnd = true;

@@ -1,4 +1,4 @@
-import { afterNextRender, Component, computed, inject, input, viewChild } from '@angular/core';
+import { afterNextRender, ApplicationRef, Component, computed, inject, input, viewChild } from '@angular/core';
 import type { ElementRef } from '@angular/core';
 import type { OfType, PartView } from 'rivulet';
 import { Chat } from './chat';
@@ -11,7 +11,7 @@ import { Chat } from './chat';
   selector: 'app-approval',
   template: `
     <button (click)="open()">Decide …</button>
-    <dialog #dialog [attr.aria-labelledby]="'approve-' + call().id">
+    <dialog #dialog [attr.aria-labelledby]="'approve-' + call().id" (close)="returnFocus()">
       <h2 [id]="'approve-' + call().id" tabindex="-1" autofocus>
         Approve <code>{{ call().name }}</code
         >?
@@ -33,6 +33,8 @@ import { Chat } from './chat';
 export class Approval {
   readonly call = input.required<OfType<PartView, 'toolCall'>>();
   private readonly chat = inject(Chat);
+  private readonly injector = inject(ApplicationRef).injector; // this component may be gone after the decision
+  private before: Element | null = null;
   private readonly dialog = viewChild.required<ElementRef<HTMLDialogElement>>('dialog');
   protected readonly arguments = computed(() =>
     Object.entries(this.call().arguments).map(([name, value]) => ({
@@ -46,7 +48,21 @@ export class Approval {
   }
 
   protected open(): void {
+    this.before = document.activeElement;
     this.dialog().nativeElement.showModal();
+  }
+
+  /** The button that opened the dialog is gone after the decision: the conversation has the focus then. */
+  protected returnFocus(): void {
+    const before = this.before;
+    afterNextRender(
+      () => {
+        const target =
+          before instanceof HTMLElement && before.isConnected && before !== document.body ? before : undefined;
+        (target ?? document.querySelector<HTMLElement>('.log'))?.focus({ preventScroll: true });
+      },
+      { injector: this.injector },
+    );
   }
 
   protected approve(): void {

@@ -42,7 +42,7 @@ import { ToolCall } from './tool-call';
       @for (part of answer(); track $index) {
         @switch (part.type) {
           @case ('text') {
-            <app-markdown [text]="part.text" />
+            <app-markdown [text]="part.text" [isGrowing]="$last && exchange().status === 'streaming'" />
           }
           @case ('thinking') {
             <details class="thinking" [open]="exchange().status === 'thinking' && $last">

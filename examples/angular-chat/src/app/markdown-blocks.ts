@@ -1,4 +1,5 @@
 import { Marked } from 'marked';
+import { closeTail } from './markdown-tail';
 
 /** A text as blocks of HTML: paragraphs, lists, code, tables. */
 export interface MarkdownBlocks {
@@ -46,8 +47,9 @@ const openBlocks = 2;
  *
  * @param markdown The text so far.
  * @param previous What this function returned for a beginning of the text.
+ * @param isGrowing Whether more text may arrive: what is open at the end is then shown as it will be.
  */
-export function renderMarkdown(markdown: string, previous?: MarkdownBlocks): MarkdownBlocks {
+export function renderMarkdown(markdown: string, previous?: MarkdownBlocks, isGrowing = false): MarkdownBlocks {
   const text = markdown.replace(/\r\n?/g, '\n');
   const known = previous && text.startsWith(previous.text) ? previous.blocks.slice(0, -openBlocks) : [];
   const start = known.reduce((length, { source }) => length + source.length, 0);
@@ -56,6 +58,11 @@ export function renderMarkdown(markdown: string, previous?: MarkdownBlocks): Mar
     const last = blocks.at(-1);
     if (token.type === 'space' && last) blocks[blocks.length - 1] = { ...last, source: last.source + token.raw };
     else blocks.push({ source: token.raw, html: marked.parser([token]) });
+  }
+  const last = blocks.at(-1);
+  if (isGrowing && last && !last.source.endsWith('\n\n')) {
+    const html = marked.parser(marked.lexer(closeTail(last.source)));
+    return { text, blocks: [...blocks.slice(0, -1), { ...last, html }] };
   }
   return { text, blocks };
 }

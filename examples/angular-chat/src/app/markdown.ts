@@ -12,8 +12,9 @@ import type { MarkdownBlocks } from './markdown-blocks';
 })
 export class Markdown {
   readonly text = input.required<string>();
-  protected readonly content = linkedSignal<string, MarkdownBlocks>({
-    source: this.text,
-    computation: (text, previous) => renderMarkdown(text, previous?.value),
+  readonly isGrowing = input(false);
+  protected readonly content = linkedSignal<readonly [string, boolean], MarkdownBlocks>({
+    source: () => [this.text(), this.isGrowing()],
+    computation: ([text, isGrowing], previous) => renderMarkdown(text, previous?.value, isGrowing),
   });
 }

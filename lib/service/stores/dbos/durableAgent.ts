@@ -1,4 +1,17 @@
-import { concat, concatMap, defer, EMPTY, from, ignoreElements, map, merge, of, switchMap, take } from 'rxjs';
+import {
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  EMPTY,
+  from,
+  ignoreElements,
+  map,
+  merge,
+  of,
+  switchMap,
+  take,
+} from 'rxjs';
 import type { Observable } from 'rxjs';
 import { messagesOf } from '../../../core/input.js';
 import { isResult } from '../../../core/eventGuards.js';
@@ -45,11 +58,12 @@ export function durableAgent<C extends JsonValue | undefined = undefined>(
   options: DurableAgentOptions,
 ): HandledAgent<C> {
   const { client, store, log, queue = DEFAULT_QUEUE, version = DEFAULT_VERSION } = options;
-  const enqueue = (id: string, context: C): Observable<never> =>
+  const names = { queue, version };
+  const enqueue = (id: string, context: C, priority = 0): Observable<never> =>
     defer(() => {
-      const names = { workflowName: WORKFLOW, queueName: queue, workflowID: id, appVersion: version };
-      return from(client.enqueue(names, ...([id, context ?? null] as never[])));
-    }).pipe(ignoreElements());
+      const workflow = { workflowName: WORKFLOW, queueName: queue, workflowID: id, appVersion: version, priority };
+      return from(client.enqueue(workflow, ...([id, context ?? null] as never[])));
+    }).pipe(explainMissing, ignoreElements());
 
   /** Enqueues a run, unless it is known, and follows it. */
   const follow = (record: RunPlan['record'], context: C, stop: Observable<void> = EMPTY): Observable<StreamEvent> => {
@@ -58,7 +72,13 @@ export function durableAgent<C extends JsonValue | undefined = undefined>(
       map((stored) => ({ record, stored })),
       (known) => concat(known, of({ record, stored: undefined })),
       take(1),
-      concatMap((plan) => handOver({ store, log }, { ...plan, events: () => EMPTY }, enqueue(id, context))),
+      concatMap((plan) =>
+        handOver(
+          { store, log },
+          { ...plan, record: { ...record, durable: names }, events: () => EMPTY },
+          enqueue(id, context),
+        ),
+      ),
     );
     const lost = watchExecutor(store, id, ({ state }) => state === 'running');
     const stopping = stop.pipe(
@@ -81,10 +101,23 @@ export function durableAgent<C extends JsonValue | undefined = undefined>(
   };
 
   return {
-    durable: { enqueue },
+    durable: {
+      names,
+      enqueue,
+      resume: ({ id, durable = names }) =>
+        defer(() => from(client.resumeWorkflows?.([id], { queueName: durable.queue }) ?? [])).pipe(ignoreElements()),
+      cancel: (id) => defer(() => from(client.cancelWorkflows?.([id]) ?? [])).pipe(ignoreElements()),
+    },
     stream: (input, { history, runId: id = randomId(), context, stop }) =>
       follow({ id, owner: '', input: messagesOf(input), history: [{ id: '', input: history }] }, context, stop),
     resume: (checkpoint, { runId: id = randomId(), context, stop, decisions, results, errors }) =>
       follow({ id, owner: '', input: [], checkpoint, answers: { decisions, results, errors } }, context, stop),
   };
 }
+
+/** A front may start before the first worker, which creates the tables of DBOS. */
+const explainMissing = catchError((thrown: unknown) => {
+  const isMissing = thrown instanceof Error && (thrown as { readonly code?: unknown }).code === '42P01';
+  if (!isMissing) throw thrown;
+  throw new Error('The tables of DBOS are missing. Start a worker: the first one creates them.', { cause: thrown });
+});

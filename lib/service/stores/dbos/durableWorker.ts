@@ -1,18 +1,22 @@
-import { concat, defer, EMPTY, exhaustMap, from, ignoreElements, interval, NEVER, of, retry, Subject } from 'rxjs';
-import { takeUntil, timer } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, exhaustMap, finalize, from, ignoreElements, interval, map } from 'rxjs';
+import { merge, NEVER, of, retry, Subject, takeUntil, tap, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { HandledAgent } from '../../handledAgent.js';
 import { Kernel } from '../../kernel.js';
 import { executeStored } from '../../runs/executeStored.js';
 import type { ServiceOptions } from '../../serviceOptions.js';
 import type { RunLog } from '../../ports/runLog.js';
-import type { RunStore } from '../../ports/runStore.js';
+import type { RunRecord, RunStore } from '../../ports/runStore.js';
 import { randomId } from '../../../transport/randomId.js';
+import { createDoor } from '../../runs/door.js';
 import { DEFAULT_QUEUE, DEFAULT_VERSION, WORKFLOW } from './engine.js';
 import type { DurableEngine, DurableNames } from './engine.js';
+import { readHealth } from './health.js';
+import type { DurableHealth } from './health.js';
+import { retryParked } from './retryParked.js';
 import { resumeAbandoned } from './resumeAbandoned.js';
 import { holdWorkerLock } from './workerLock.js';
-import type { LockClient } from './workerLock.js';
+import type { LockClient, WorkerLock } from './workerLock.js';
 import { requireNumber } from '../../../core/options.js';
 
 /** Options of `durableWorker`. */
@@ -54,9 +58,22 @@ export interface DurableWorker {
    * database: end the process then, since other workers execute its runs.
    */
   readonly run: Observable<'ready'>;
+  /** How the runs of the queue are, and how many slots of this worker are used. */
+  health(): Observable<DurableHealth & { readonly slots: { readonly used: number; readonly all: number } }>;
   /** Leaves the runs to other workers, for `SIGTERM`. It completes when this is done. */
   shutdown(): Observable<never>;
+  /**
+   * Takes no run any more, and completes when those of this worker have ended: a roll-out that repeats no request.
+   * What has not ended after `timeLimit` milliseconds (default: 1 hour) is left to other workers.
+   */
+  drain(timeLimit?: number): Observable<never>;
 }
+
+/** How long `drain` waits for the runs, in milliseconds. */
+const DRAIN_TIME = 3_600_000;
+
+/** How often parked runs are retried, in intervals of the recovery. */
+const PARKED_INTERVALS = 10;
 
 /** The longest delay before an execution that could not be completed is tried again, in milliseconds. */
 const MAX_DELAY = 30_000;
@@ -88,80 +105,95 @@ const MAX_DELAY = 30_000;
  * `onError`, `onResult`.
  */
 export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerOptions): DurableWorker {
-  const { dbos, databaseUrl, store, log, queue = DEFAULT_QUEUE, version = DEFAULT_VERSION } = options;
-  const {
-    concurrency = 50,
-    dbosConnections = 10,
-    recoveryInterval = 1000,
-    pollInterval = 100,
-    keep = 3_600_000,
-  } = options;
-  requireNumber('concurrency', concurrency, 1);
-  requireNumber('dbosConnections', dbosConnections, 1);
+  const { dbos, store, log, queue = DEFAULT_QUEUE, version = DEFAULT_VERSION, keep = 3_600_000 } = options;
+  const { recoveryInterval = 1000, concurrency = 50 } = options;
   requireNumber('recoveryInterval', recoveryInterval, 1);
-  requireNumber('pollInterval', pollInterval, 1);
   const id = `rivulet-${randomId()}`;
+  const door = createDoor();
   const left = new Subject<void>();
+  const parkedHere = new Set<string>();
+  /** Emits when DBOS is to be stopped, which ends what uses it. */
+  const leaving = new Subject<void>();
   let isLeaving = false;
   const { browser, onError, onResult } = options;
-  const limits = { maxRunsPerOwner: Infinity };
+  const limits = { maxRunsPerOwner: Infinity, maxOwnerBytes: Infinity };
   const kernel = new Kernel<C>({
     ...{ agent, store, log, keep, limits, browser, onError, onResult },
     checkpoints: true,
     grace: Infinity,
   });
 
+  const execution = executeStored(kernel);
+
   /** The function of the workflow. It settles only if the run has ended: DBOS would not resume it otherwise. */
   const execute = (run: string, context: unknown): Promise<void> =>
     new Promise((resolve, reject) => {
       if (isLeaving) return;
       const delay = (_: unknown, count: number) => (isLeaving ? NEVER : timer(Math.min(500 * 2 ** count, MAX_DELAY)));
-      executeStored(kernel, run, context as C)
-        .pipe(retry({ delay }))
+      execution(run, context as C, door)
+        .pipe(
+          tap(() => parkedHere.add(run)),
+          // Its workflow can be resumed later, with its context.
+          concatMap(() => dbos.cancelWorkflows([run])),
+          retry({ delay }),
+        )
         .subscribe({ error: reject, complete: resolve });
     });
+  const start = startEngine({ ...options, queue, version }, id, execute);
+  const work = (lock: WorkerLock) =>
+    merge(
+      of('ready' as const),
+      interval(recoveryInterval).pipe(exhaustMap(() => resumeAbandoned(dbos, lock, id, queue))),
+      retryParked({ ...options, queue, version }, parkedHere, PARKED_INTERVALS * recoveryInterval),
+    ).pipe(takeUntil(leaving));
+  const run = holdWorkerLock(options.connect, id, (lock) => concat(lock.inTurn('launch', start), work(lock)));
+  const leave = () => {
+    isLeaving = true;
+    return kernel.shutdown('abandon');
+  };
+  const stop = (workflowCompletionTimeoutMS: number) =>
+    defer(() => {
+      leaving.next();
+      return from(dbos.shutdown({ workflowCompletionTimeoutMS }));
+    }).pipe(ignoreElements());
+  const release = EMPTY.pipe(finalize(() => left.next()));
+  return {
+    id,
+    run: run.pipe(takeUntil(left)),
+    health: () =>
+      readHealth(dbos, store, queue).pipe(
+        map((health) => ({ ...health, slots: { used: door.inside(), all: concurrency } })),
+      ),
+    shutdown: () => concat(defer(leave), stop(0), release),
+    drain: (timeLimit = DRAIN_TIME) => concat(stop(timeLimit), defer(leave), release),
+  };
+}
 
-  const launch = defer(() => {
+/** Starts DBOS, which dispatches the runs of the queue. */
+const startEngine = (
+  options: DurableWorkerOptions & NonNullable<RunRecord['durable']>,
+  executorID: string,
+  execute: (run: string, context: unknown) => Promise<void>,
+): Observable<never> => {
+  const { dbos, queue, version, concurrency = 50, dbosConnections = 10, pollInterval = 100 } = options;
+  requireNumber('concurrency', concurrency, 1);
+  requireNumber('dbosConnections', dbosConnections, 1);
+  requireNumber('pollInterval', pollInterval, 1);
+  return defer(() => {
     dbos.setConfig({
       name: 'rivulet',
-      systemDatabaseUrl: databaseUrl,
-      executorID: id,
+      systemDatabaseUrl: options.databaseUrl,
+      executorID,
       applicationVersion: version,
       logLevel: 'error',
       runAdminServer: false,
       systemDatabasePoolSize: dbosConnections,
+      listenQueues: [queue],
     });
     dbos.registerWorkflow(execute, { name: WORKFLOW, maxRecoveryAttempts: 1_000_000 });
     return from(dbos.launch());
-  });
-  const listen = defer(() =>
-    from(dbos.registerQueue(queue, { workerConcurrency: concurrency, minPollingIntervalMs: pollInterval })),
+  }).pipe(
+    concatMap(() => dbos.registerQueue(queue, { workerConcurrency: concurrency, minPollingIntervalMs: pollInterval })),
+    ignoreElements(),
   );
-  const run = holdWorkerLock(options.connect, id, (lock) =>
-    concat(
-      launch.pipe(ignoreElements()),
-      listen.pipe(ignoreElements()),
-      of('ready' as const),
-      interval(recoveryInterval).pipe(
-        exhaustMap(() => resumeAbandoned(dbos, lock, id, queue)),
-        ignoreElements(),
-      ),
-    ),
-  ).pipe(takeUntil(left));
-  return {
-    id,
-    run,
-    shutdown: () =>
-      defer(() => {
-        isLeaving = true;
-        return concat(
-          kernel.shutdown('abandon'),
-          defer(() => from(dbos.shutdown())).pipe(ignoreElements()),
-          defer(() => {
-            left.next();
-            return EMPTY;
-          }),
-        );
-      }),
-  };
-}
+};

@@ -1,21 +1,37 @@
 /** The functions of the class `DBOS` of `@dbos-inc/dbos-sdk` that a worker needs. */
-export interface DurableEngine {
+export interface DurableEngine extends WorkflowList {
   setConfig(config: EngineConfig): void;
   launch(): Promise<void>;
-  shutdown(): Promise<void>;
+  shutdown(options?: { workflowCompletionTimeoutMS: number }): Promise<void>;
   registerQueue(name: string, options: { workerConcurrency: number; minPollingIntervalMs: number }): Promise<unknown>;
   registerWorkflow(
     work: (run: string, context: unknown) => Promise<void>,
     options: { name: string; maxRecoveryAttempts: number },
   ): unknown;
+  cancelWorkflows(ids: string[]): Promise<unknown>;
+  resumeWorkflows(ids: string[], options: { queueName: string }): Promise<unknown>;
+}
+
+/** The function of `DBOS` and of its client that lists workflows. */
+export interface WorkflowList {
   listWorkflows(filter: {
     workflowName: string;
-    status: 'PENDING';
+    status: ('ENQUEUED' | 'PENDING')[];
+    queueName: string;
     executorId?: string | string[];
     loadInput: boolean;
     loadOutput: boolean;
-  }): Promise<readonly { readonly workflowID: string; readonly executorId?: string }[]>;
-  resumeWorkflows(ids: string[], options: { queueName: string }): Promise<unknown>;
+  }): Promise<readonly ListedWorkflow[]>;
+}
+
+/** What is read of a workflow. */
+interface ListedWorkflow {
+  readonly workflowID: string;
+  readonly executorId?: string;
+  readonly queueName?: string;
+  readonly status?: string;
+  readonly applicationVersion?: string;
+  readonly createdAt?: number;
 }
 
 /** The settings with which a worker starts DBOS. */
@@ -27,6 +43,7 @@ interface EngineConfig {
   readonly logLevel: string;
   readonly runAdminServer: boolean;
   readonly systemDatabasePoolSize: number;
+  readonly listenQueues: string[];
 }
 
 /**
@@ -35,9 +52,13 @@ interface EngineConfig {
  */
 export interface DurableQueue {
   enqueue(
-    options: { workflowName: string; queueName: string; workflowID: string; appVersion: string },
+    options: { workflowName: string; queueName: string; workflowID: string; appVersion: string; priority: number },
     ...args: never[] // a client with arguments of any type
   ): Promise<unknown>;
+  /** For `deadLetters().retry`. Default: it enqueues nothing. */
+  resumeWorkflows?(ids: string[], options: { queueName: string }): Promise<unknown>;
+  /** For runs that are stopped before they begin. Default: a worker finds that they have ended. */
+  cancelWorkflows?(ids: string[]): Promise<unknown>;
 }
 
 /** The name of the DBOS workflow. Each run is one execution of it. */

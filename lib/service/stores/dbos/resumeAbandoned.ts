@@ -5,7 +5,7 @@ import type { DurableEngine } from './engine.js';
 import type { WorkerLock } from './workerLock.js';
 
 /**
- * Enqueues the workflows of workers that have ended: of executors whose lock is free.
+ * Enqueues the workflows of a queue whose workers have ended: of executors whose lock is free.
  * The lock is held meanwhile. A second worker that has seen the same workflows would otherwise enqueue one again that
  * is executed by then.
  */
@@ -15,13 +15,14 @@ export function resumeAbandoned(dbos: DurableEngine, lock: WorkerLock, own: stri
       from(
         dbos.listWorkflows({
           workflowName: WORKFLOW,
-          status: 'PENDING',
+          status: ['PENDING'],
+          queueName: queue,
           loadInput: false,
           loadOutput: false,
           ...(executorId === undefined ? {} : { executorId }),
         }),
       ),
-    );
+    ).pipe(map((workflows) => workflows.filter(({ queueName = queue }) => queueName === queue)));
   const resume = (executor: string) =>
     list(executor).pipe(
       map((workflows) => workflows.map(({ workflowID }) => workflowID)),

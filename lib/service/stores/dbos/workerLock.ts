@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, from, ignoreElements, map, NEVER, Observable } from 'rxjs';
+import { concat, concatMap, defer, first, from, ignoreElements, map, NEVER, Observable, repeat } from 'rxjs';
 import type { PostgresClient } from '../postgres/client.js';
 
 /** A connection of its own to PostgreSQL: what `new Client(...)` of `pg` returns. */
@@ -13,6 +13,8 @@ export interface LockClient extends PostgresClient {
 export interface WorkerLock {
   /** Does work if no worker with this id lives, and no other worker does this work. */
   ifFree<T>(worker: string, work: () => Observable<T>): Observable<T>;
+  /** Does work after that of the same name of other workers. */
+  inTurn<T>(name: string, work: Observable<T>): Observable<T>;
 }
 
 /** The first key of the locks: the number is that of this library. */
@@ -34,6 +36,13 @@ export const holdWorkerLock = <T>(
         map(({ rows }) => (rows[0] as { readonly done: boolean } | undefined)?.done === true),
       );
     const lock: WorkerLock = {
+      // It asks again: a statement that waits for a lock would block `create index concurrently` of DBOS.
+      inTurn: (name, task) =>
+        query('pg_try_advisory_lock', name).pipe(
+          repeat({ delay: 200 }),
+          first((isFree) => isFree),
+          concatMap(() => concat(task, query('pg_advisory_unlock', name).pipe(ignoreElements()))),
+        ),
       ifFree: (worker, task) =>
         query('pg_try_advisory_lock', worker).pipe(
           concatMap((isFree) =>

@@ -13,7 +13,7 @@ const itemsLeftOut = {
 export const openaiResponses: DriftWire = {
   name: 'openaiResponses',
   sdk: 'openai',
-  files: ['providers/openaiResponses'],
+  files: ['providers/openai.ts', 'providers/openaiResponses'],
   unions: [
     {
       what: 'events',
@@ -56,6 +56,10 @@ export const openaiResponses: DriftWire = {
         {
           reason: 'pass it in providerOptions; its calls are reported as server tools',
           values: ['programmatic_tool_calling'],
+        },
+        {
+          reason: 'it groups functions; pass it in providerOptions, the calls keep their `namespace`',
+          values: ['namespace'],
         },
       ],
     },

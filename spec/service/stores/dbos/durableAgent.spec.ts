@@ -47,7 +47,9 @@ function startService(script: readonly ScriptedTurn[], store = mapStore()) {
       enqueued.push([id, context]);
       return EMPTY;
     });
-  const front = agentHandler<string>({ ...agent, durable: { enqueue } }, { ...shared, context: () => 'Ann', owner });
+  const names = { queue: 'rivulet', version: '1' };
+  const durable = { names, enqueue, resume: () => EMPTY, cancel: () => EMPTY };
+  const front = agentHandler<string>({ ...agent, durable }, { ...shared, context: () => 'Ann', owner });
   const worker = new Kernel<string>({ agent, ...shared, owner, checkpoints: true });
   handlers.push(front, worker);
   const send = (method: string, id: string, body?: unknown) =>
@@ -60,7 +62,7 @@ function startService(script: readonly ScriptedTurn[], store = mapStore()) {
     );
   const post = (id: string, body: unknown) => send('POST', id, body);
   const execute = async (id: string) => {
-    const execution = observe(executeStored(worker, id, 'Ann'));
+    const execution = observe(executeStored(worker)(id, 'Ann', (_, run) => run(() => undefined)));
     await jest.advanceTimersByTimeAsync(5000);
     return execution;
   };
@@ -120,15 +122,27 @@ describe('agentHandler of a durable agent', () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  it('a run that is not executed yet can be stopped, and one that has ended cannot', async () => {
+  it('a run that is not executed yet ends at once when it is stopped, and is not executed later', async () => {
+    const { store, log, model, send, post, execute } = startService([]);
+    const id = newId();
+    const response = await post(id, { input: 'a' });
+    expect((await send('DELETE', id)).status).toBe(204);
+    expect(store.records.get(id)?.record).toMatchObject({ state: 'ended', result: { finishReason: 'stopped' } });
+    expect(observe(log.read(id)).completed).toBe(true);
+    expect(await response.text()).toMatch(/"finishReason":"stopped"[^]*event: end/);
+    expect(await execute(id)).toMatchObject({ values: [], completed: true });
+    expect(model.requests).toEqual([]);
+  });
+
+  it('a run that a worker executes is stopped by it', async () => {
     const { store, log, send, post } = startService([]);
     const id = newId();
     await post(id, { input: 'a' });
     const messages = observe(log.messages(id));
+    const stored = store.records.get(id);
+    const executor = { id: 'w', until: Date.now() + 30_000 };
+    if (stored) store.records.set(id, { ...stored, record: { ...stored.record, executor } });
     expect((await send('DELETE', id)).status).toBe(204);
     expect(messages.values.map(({ message }) => message)).toEqual([{ type: 'stop' }]);
-    const stored = store.records.get(id);
-    if (stored) store.records.set(id, { ...stored, record: { ...stored.record, state: 'ended' } });
-    expect((await send('DELETE', id)).status).toBe(404); // its log has no end yet
   });
 });

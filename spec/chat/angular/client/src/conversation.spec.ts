@@ -1,4 +1,4 @@
-import { ChangeDetectionStrategy, Component, inject, Injectable, input } from '@angular/core';
+import { ChangeDetectionStrategy, Component, inject, Injectable, input, signal } from '@angular/core';
 import { TestBed } from '@angular/core/testing';
 import { EMPTY, NEVER, of } from 'rxjs';
 import { agentTool, createAgent, tool } from 'rivulet';
@@ -289,6 +289,7 @@ describe('injectConversation', () => {
     const full = new Error('QuotaExceededError');
     const storage = {
       getItem: () => null,
+      removeItem: () => undefined,
       setItem() {
         throw full;
       },
@@ -299,6 +300,27 @@ describe('injectConversation', () => {
     expect(chat.storageError()).toBe(full);
     expect(chat.status()).toBe('idle');
     expect(chat.exchanges()).toHaveLength(1);
+  });
+
+  it('stores a conversation for each user, none without one, and removes it with clear', async () => {
+    const user = signal<string | undefined>('ann');
+    const agent = createAgent({ model: scriptedModel(() => 'An answer.') });
+    TestBed.configureTestingModule({ providers: [provideAgent(agent, { user })] });
+    const chat = TestBed.runInInjectionContext(() => injectConversation({ key: 'chat', perFrame: false }));
+    chat.send('Of Ann');
+    expect(chat.exchanges()).toHaveLength(1);
+    user.set('bob');
+    expect(chat.exchanges()).toEqual([]);
+    chat.send('Of Bob');
+    user.set(undefined);
+    expect(chat.exchanges()).toEqual([]);
+    chat.send('Of nobody');
+    expect(Object.keys(localStorage).sort()).toEqual(['ann chat', 'bob chat']);
+    user.set('ann');
+    expect(chat.exchanges()).toHaveLength(1);
+    chat.clear();
+    expect(chat.exchanges()).toEqual([]);
+    expect(Object.keys(localStorage)).toEqual(['bob chat']);
   });
 
   it('says what to do if no agent is provided', () => {
