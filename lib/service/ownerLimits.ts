@@ -1,7 +1,8 @@
 import { asyncScheduler, defer, finalize, tap } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
-import type { StreamEvent } from '../core/event.js';
+import type { StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
+import { omitUndefined } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { costOf } from '../core/prices.js';
 import type { Prices } from '../core/prices.js';
@@ -142,18 +143,23 @@ export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
         events.pipe(
           tap({
             next(event) {
-              const known = asKnownEvent(event);
-              if (known.type === 'turn') spend(owner, known.usage, known.metadata?.['cost']);
-              if (known.type === 'result' && known.result.finishReason === 'waiting') {
-                const open = known.result.checkpoint?.open; // its turn has no `turn` event
-                spend(owner, open?.finish.usage, open?.metadata?.['cost']);
-              }
+              const used = usageOf(event);
+              if (used) spend(owner, used.usage, used.metadata?.['cost']);
             },
             error: (thrown: unknown) => spend(owner, usageOfError(thrown), undefined),
           }),
           counted(owner, true, bytes),
         ),
   };
+}
+
+/** What a turn has used: that of calls that wait has no `turn` event. */
+function usageOf(event: StreamEvent): Pick<TurnEvent, 'usage' | 'metadata'> | undefined {
+  const known = asKnownEvent(event);
+  if (known.type === 'turn') return known;
+  if (known.type !== 'result' || known.result.finishReason !== 'waiting') return undefined;
+  const { finish, metadata } = known.result.checkpoint?.open ?? {};
+  return omitUndefined({ usage: finish?.usage, metadata });
 }
 
 const tooManyRuns = (max: number) =>
