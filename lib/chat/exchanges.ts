@@ -100,6 +100,12 @@ function exchangeView(
 
 const shownFields = ['view', 'lost', 'notice'] as const;
 
+/** Whether a change is only the growing view of a run. */
+function isGrowing({ base, view }: Exchange, change: Partial<Exchange>): boolean {
+  const isOnlyView = Object.keys(change).every((key) => key === 'view');
+  return isOnlyView && (base !== undefined || change.view?.status === view.status);
+}
+
 export type Exchanges = ReturnType<typeof createExchanges>;
 
 export function createExchanges(
@@ -122,10 +128,7 @@ export function createExchanges(
   function update(id: string, change: Partial<Exchange>): void {
     const exchange = get(id);
     byId.set(id, { ...exchange, ...change });
-    const isRunning = exchange.base !== undefined;
-    const isOnlyView = Object.keys(change).every((key) => key === 'view');
-    const isGrowing = isOnlyView && (isRunning || change.view?.status === exchange.view.status);
-    if (!isGrowing) revision += 1;
+    if (!isGrowing(exchange, change)) revision += 1;
   }
 
   function path(id: string | undefined): readonly Exchange[] {

@@ -102,12 +102,7 @@ const EMPTY_CONVERSATION: SavedConversation = { version: 1, exchanges: [] };
 export function remoteChats(url: string, options: RemoteChatsOptions = {}): RemoteChats {
   requireReconnection(options);
 
-  const request = (
-    method: string,
-    query: Readonly<Record<string, string>>,
-    body?: object,
-    handled?: number,
-  ): Observable<Answer> =>
+  const request: ChatRequest = (method, query, body, handled) =>
     pageRequest(options, addressOf(url, query), {
       method,
       ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
@@ -138,58 +133,76 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
       request('PUT', { chat: id }, { version: 0, saved, restore: true }, 409).pipe(
         map(({ status, value }) => (status === 409 ? readChat(value, url) : { ...readSummary(value, url), saved })),
       ),
-    keep(chat, { id, version = 0, saved: openedWith = EMPTY_CONVERSATION }) {
-      let known: OpenedChat = { id, title: '', updated: 0, version, saved: openedWith };
-      /** What this page knew when it was written last. */
-      let before = known.saved;
-
-      /** The length of the shortest content that was too large. */
-      let tooLarge = Infinity;
-
-      /** Writes the first version that is not too large. */
-      function put(versions: Iterator<SavedConversation>): Observable<Answer & { readonly sent: SavedConversation }> {
-        const next = versions.next();
-        if (next.done) return EMPTY;
-        const sent = next.value;
-        const { length } = JSON.stringify(sent);
-        if (length >= tooLarge) return put(versions);
-        return request('PUT', { chat: id }, { version: known.version, saved: sent }, 409).pipe(
-          map((answer) => ({ ...answer, sent })),
-          catchError((thrown: unknown) => {
-            if (!(thrown instanceof HttpError) || thrown.status !== 413) throw thrown;
-            if (tooLarge === Infinity) options.onError?.(thrown);
-            tooLarge = length;
-            return put(versions);
-          }),
-        );
-      }
-
-      const write = (after: SavedConversation, conflictsLeft: number): Observable<OpenedChat> =>
-        defer(() => {
-          const saved = mergeSaved(known.saved, marksOf(before), after);
-          return put(versionsOf(saved)).pipe(
-            concatMap(({ status, value, sent }) => {
-              if (status === 409 && conflictsLeft > 0) {
-                known = readChat(value, url);
-                return write(after, conflictsLeft - 1);
-              }
-              known = { ...readSummary(value, url), saved };
-              before = after;
-              return of({ ...known, saved: sent });
-            }),
-          );
-        });
-
-      return defer(() => {
-        let newest: SavedConversation | undefined;
-        return chat.saved$.pipe(
-          tap((saved) => (newest = saved)),
-          concatMap((saved) => (saved === newest && !isSame(saved, before) ? write(saved, MAX_CONFLICTS) : EMPTY)),
-        );
-      });
-    },
+    keep: (chat, known) => keepChat(chat, known, { url, request, onError: options.onError }),
   };
 }
+
+/** Writes each version of a conversation. It merges what another device has written in the meantime. */
+function keepChat(
+  chat: Parameters<RemoteChats['keep']>[0],
+  { id, version = 0, saved: openedWith = EMPTY_CONVERSATION }: Parameters<RemoteChats['keep']>[1],
+  {
+    url,
+    request,
+    onError,
+  }: { readonly url: string; readonly request: ChatRequest } & Pick<RemoteChatsOptions, 'onError'>,
+): Observable<OpenedChat> {
+  let known: OpenedChat = { id, title: '', updated: 0, version, saved: openedWith };
+  /** What this page knew when it was written last. */
+  let before = known.saved;
+
+  /** The length of the shortest content that was too large. */
+  let tooLarge = Infinity;
+
+  /** Writes the first version that is not too large. */
+  function put(versions: Iterator<SavedConversation>): Observable<Answer & { readonly sent: SavedConversation }> {
+    const next = versions.next();
+    if (next.done) return EMPTY;
+    const sent = next.value;
+    const { length } = JSON.stringify(sent);
+    if (length >= tooLarge) return put(versions);
+    return request('PUT', { chat: id }, { version: known.version, saved: sent }, 409).pipe(
+      map((answer) => ({ ...answer, sent })),
+      catchError((thrown: unknown) => {
+        if (!(thrown instanceof HttpError) || thrown.status !== 413) throw thrown;
+        if (tooLarge === Infinity) onError?.(thrown);
+        tooLarge = length;
+        return put(versions);
+      }),
+    );
+  }
+
+  const write = (after: SavedConversation, conflictsLeft: number): Observable<OpenedChat> =>
+    defer(() => {
+      const saved = mergeSaved(known.saved, marksOf(before), after);
+      return put(versionsOf(saved)).pipe(
+        concatMap(({ status, value, sent }) => {
+          if (status === 409 && conflictsLeft > 0) {
+            known = readChat(value, url);
+            return write(after, conflictsLeft - 1);
+          }
+          known = { ...readSummary(value, url), saved };
+          before = after;
+          return of({ ...known, saved: sent });
+        }),
+      );
+    });
+
+  return defer(() => {
+    let newest: SavedConversation | undefined;
+    return chat.saved$.pipe(
+      tap((saved) => (newest = saved)),
+      concatMap((saved) => (saved === newest && !isSame(saved, before) ? write(saved, MAX_CONFLICTS) : EMPTY)),
+    );
+  });
+}
+
+type ChatRequest = (
+  method: string,
+  query: Readonly<Record<string, string>>,
+  body?: object,
+  handled?: number,
+) => Observable<Answer>;
 
 interface Answer {
   readonly status: number;

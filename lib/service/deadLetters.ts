@@ -20,7 +20,7 @@ import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
 import type { DurableRuns } from './handledAgent.js';
 
 /** A run that no worker executes any more. */
-export interface DeadLetter extends Pick<RunRecord, 'id' | 'owner' | 'updated' | 'attempt' | 'reason' | 'durable'> {
+interface DeadLetter extends Pick<RunRecord, 'id' | 'owner' | 'updated' | 'attempt' | 'reason' | 'durable'> {
   /** `dead`: eight executions in a row have failed. `parked`: no worker so far can continue its checkpoint. */
   readonly state: 'dead' | 'parked';
 }

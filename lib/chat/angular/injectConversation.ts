@@ -89,6 +89,24 @@ export function injectConversation(options: InjectConversationOptions = {}): Inj
   return createInjected(options);
 }
 
+/** Makes a function of the component of one of a conversation. */
+type Command = <A extends readonly unknown[]>(
+  act: (chat: Conversation, ...values: A) => void,
+) => (...values: A) => void;
+
+const commandsOf = (command: Command) =>
+  ({
+    send: command((chat, input) => chat.send(input)),
+    stop: command((chat) => chat.stop()),
+    reconnect: command((chat) => chat.reconnect()),
+    regenerate: command((chat, exchange) => chat.regenerate(exchange)),
+    edit: command((chat, exchange, input) => chat.edit(exchange, input)),
+    select: command((chat, exchange) => chat.select(exchange)),
+    decide: command((chat, callId, decision) => chat.decide(callId, decision)),
+    answer: command((chat, callId, result) => chat.answer(callId, result)),
+    cancel: command((chat, callId) => chat.cancel(callId)),
+  }) satisfies Partial<InjectedConversation>;
+
 /** `onStored` is called with the key and the value of each change that is to be stored. */
 export function createInjected(
   options: InjectConversationOptions,
@@ -134,9 +152,9 @@ export function createInjected(
     return chat;
   }
 
-  const command =
-    <A extends readonly unknown[]>(act: (chat: Conversation, ...values: A) => void) =>
-    (...values: A): void =>
+  const command: Command =
+    (act) =>
+    (...values) =>
       zone.runOutsideAngular(() =>
         untracked(() => {
           const chat = connect();
@@ -164,15 +182,7 @@ export function createInjected(
   return {
     ...signalsOf(view),
     storageError: computed(() => store?.error()),
-    send: command((chat, input) => chat.send(input)),
-    stop: command((chat) => chat.stop()),
-    reconnect: command((chat) => chat.reconnect()),
-    regenerate: command((chat, exchange) => chat.regenerate(exchange)),
-    edit: command((chat, exchange, input) => chat.edit(exchange, input)),
-    select: command((chat, exchange) => chat.select(exchange)),
-    decide: command((chat, callId, decision) => chat.decide(callId, decision)),
-    answer: command((chat, callId, result) => chat.answer(callId, result)),
-    cancel: command((chat, callId) => chat.cancel(callId)),
+    ...commandsOf(command),
     clear: () =>
       untracked(() => {
         subscription.unsubscribe();

@@ -51,9 +51,9 @@ interface LostResources {
  * Encodes a streaming request of the Responses API ("Create a model response" in its reference). The request contains
  * the complete conversation as input items. With a session, it continues the newest response that the API stores and
  * contains only newer messages. What the API refuses or no longer has (that response, a container, encrypted reasoning)
- * is not in the fallback, which is used at most once for each of them. The system prompt is sent as `instructions`, not as an input
- * item, because instructions apply to one request only. Therefore, a changed prompt replaces the old one, and a request
- * that continues a stored response does not repeat the prompt in the context ("when using along with
+ * is not in the fallback, which is used at most once for each of them. The system prompt is sent as `instructions`, not
+ * as an input item, because instructions apply to one request only. Therefore, a changed prompt replaces the old one,
+ * and a request that continues a stored response does not repeat the prompt in the context ("when using along with
  * previous_response_id, the instructions from a previous response will not be carried over"). Encrypted reasoning is
  * requested even if responses are stored: they are for 30 days, and in some organisations never.
  */

@@ -51,7 +51,7 @@ export class OutputDecoder {
     return !isCut && all.at(-1)?.type !== 'reasoning' && this.unknownCall() === undefined;
   }
 
-  /** The ids of calls and other items in their order, if a reasoning was done after a later item had begun (llama.cpp). */
+  /** The ids of the items in their order, if a reasoning was done after a later item had begun (llama.cpp). */
   order(): readonly string[] | undefined {
     return this.isReasoningLate ? this.items.all.flatMap(({ callId, id }) => callId ?? id ?? []) : undefined;
   }

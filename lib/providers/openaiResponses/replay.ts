@@ -85,8 +85,8 @@ function encodeText(text: string, { id, phase, refusal }: JsonObject = {}): read
 
 /**
  * Omits references to items that the API does not store: reasoning that is neither encrypted nor has its text (404,
- * "Items are not persisted when `store` is set to false"), and the id of the item after it. With that id, the API would report that the
- * reasoning is missing.
+ * "Items are not persisted when `store` is set to false"), and the id of the item after it. With that id, the API would
+ * report that the reasoning is missing.
  */
 function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
   let isReasoningOmitted = false;

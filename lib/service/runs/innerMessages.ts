@@ -24,7 +24,7 @@ export function createInnerMessages(inner: readonly NestedEvent[] = []): InnerMe
   };
 }
 
-/** Whether a nested event, at any depth, is a message, the end of a turn or the result: the others follow from these. */
+/** Whether a nested event, at any depth, is a message, the end of a turn or the result. The others follow. */
 export const isInnerStep = (nested: StreamEvent): nested is NestedEvent => {
   if (!isNested(nested)) return false;
   const { event } = nested;

@@ -142,7 +142,7 @@ function toolCallWriter(): (fragment: ToolCallFragment) => JsonObject[] {
   };
 }
 
-/** Whether a call of the script has a free-form input: `{ input }`, with the provider data `{ 'openai-chat': { type } }`. */
+/** Whether a call has a free-form input: `{ input }`, with the provider data `{ 'openai-chat': { type } }`. */
 const isCustomCall = ({ providerData }: ToolCallFragment): boolean =>
   Object.values(providerData ?? {}).some((data) => isJsonObject(data) && data['type'] === 'custom');
 

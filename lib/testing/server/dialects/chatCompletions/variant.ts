@@ -1,7 +1,7 @@
 import type { Chunk, ToolCallFragment } from '../../../../core/chunk.js';
+import { hash } from '../../../../core/hash.js';
 import { isJsonObject, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
-import { mistralCallId } from '../../../../providers/shared/callIds.js';
 import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
 import { historyObjection } from '../historyRules.js';
 import { chatCompletions, refusalOf } from './chatCompletions.js';
@@ -131,7 +131,7 @@ export const mistral = variant({
 /** A call in one piece, with an id that Mistral accepts back. */
 const mistralFragment = ({ id, arguments: args, ...rest }: ToolCallFragment): ToolCallFragment => ({
   ...rest,
-  ...omitUndefined({ id: id === undefined ? undefined : mistralCallId(id) }),
+  ...omitUndefined({ id: id === undefined ? undefined : /^[a-zA-Z0-9]{9}$/.test(id) ? id : hash(id).slice(0, 9) }),
   ...(args === undefined ? {} : { arguments: isJsonObject(args) ? JSON.stringify(args) : args }),
 });
 
