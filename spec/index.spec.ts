@@ -197,6 +197,7 @@ describe('the public names', () => {
 
   it('rivulet/service exports these names', () => {
     expect(Object.keys(service).sort()).toEqual([
+      'RunFullError',
       'RunNotFoundError',
       'RunTakenError',
       'agentHandler',
@@ -237,7 +238,7 @@ describe('the public names', () => {
       'unsupportedBudgetError',
       'unsupportedResultFileError',
     ]);
-    expect(errors(service)).toEqual(['RunNotFoundError', 'RunTakenError']);
+    expect(errors(service)).toEqual(['RunFullError', 'RunNotFoundError', 'RunTakenError']);
     const others = [
       openaiEntry,
       anthropic,

@@ -25,7 +25,7 @@ export { keepChats } from './chats/keepChats.js';
 export type { ChatRecord, ServiceChats } from './chats/chatStore.js';
 export type { ChatPage, ChatSummary } from '../transport/chatSummary.js';
 
-export { RunNotFoundError, RunTakenError } from './runs/runErrors.js';
+export { RunFullError, RunNotFoundError, RunTakenError } from './runs/runErrors.js';
 export type { RunLog, RunMessage, SentMessage } from './ports/runLog.js';
 export type { ListedRecord, RecordStore, StorableRecord } from './ports/recordStore.js';
 export type { RunRecord } from './ports/runStore.js';

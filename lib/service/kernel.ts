@@ -23,10 +23,13 @@ import { publicEvents } from './publicEvents.js';
 import type { RunAudience } from './publicEvents.js';
 import { createRegistry } from './runs/createRuns.js';
 import type { RunTimes, Runs } from './runs/createRuns.js';
-import { createExecutor } from './runs/executeRun.js';
+import { createExecutor, sizeOfPlan } from './runs/executeRun.js';
 import type { ExecutedRun, Executor, RunPlan } from './runs/executeRun.js';
+import { PromptInbox } from './runs/promptInbox.js';
+import { createSender } from './runs/sendMessage.js';
+import type { SendMessage } from './runs/sendMessage.js';
 import { remoteRun, watchExecutor } from './runs/remoteRun.js';
-import { RunAccess } from './runs/runAccess.js';
+import { ownerIsMissing, RunAccess } from './runs/runAccess.js';
 import type { Client } from './runs/runAccess.js';
 import { ExecutorLostError, RunAbandonedError, RunTakenError } from './runs/runErrors.js';
 import type { LoggedRun } from './runs/runLife.js';
@@ -51,7 +54,8 @@ interface Start extends RunAudience, RunTimes {
   readonly owner: string;
   /** The id for which the work is done: `stop` with this id stops the run. */
   readonly lockId: string;
-  readonly attempt?: number | undefined;
+  /** About how many bytes the run has. */
+  readonly bytes: number;
 }
 
 /** What the protocols of a service use: it owns the guarded ports, the limits, and the runs of this process. */
@@ -72,10 +76,11 @@ export class Kernel<C> implements OwnerData {
   readonly deleteRun: (id: string, owner: string) => Observable<never>;
 
   private readonly limits;
+  private readonly send: SendMessage;
   private readonly gate;
   readonly registry: Runs;
   readonly locks = new WorkLocks();
-  private readonly owners = new WeakMap<SharedRun, string>();
+  private readonly started = new WeakMap<SharedRun, { readonly owner: string; readonly inbox: PromptInbox }>();
   /** Fails when this process leaves its readers to others: also those of runs that go on elsewhere. */
   private readonly left = new AsyncSubject<never>();
   /** Whether the runs were left to another process. */
@@ -100,6 +105,7 @@ export class Kernel<C> implements OwnerData {
     this.checkpoints = checkpoints;
     this.access = new RunAccess(this.store, options, this.onError, maxHistoryBytes);
     this.limits = createOwnerLimits(limits);
+    this.send = createSender(this.log, this.limits, limits);
     if (!options.store) options.onNotice?.(memoryStoreNotice);
     this.gate = createGate(browser);
     this.registry = createRegistry(this.log, options);
@@ -165,52 +171,65 @@ export class Kernel<C> implements OwnerData {
   /** Executes a run, and emits it when its record is written. Its id may differ from that of the record. */
   launch(plan: RunPlan, times: Partial<Start> = {}): Observable<LoggedRun> {
     const { id = plan.record.id } = times;
-    const attempt = (plan.stored?.record.attempt ?? 0) + 1;
-    const { context, clientErrors, record } = plan;
-    const start = { id, lockId: id, attempt, context, clientErrors, owner: record.owner, ...times };
-    return this.register(start, () => this.executor.execute(plan));
+    const { context, clientErrors, record, stored } = plan;
+    const { attempt = 0, checkpoint, taken } = stored?.record ?? {};
+    const bytes = sizeOfPlan(plan);
+    const inbox = new PromptInbox(this.log.isShared && checkpoint ? taken : undefined);
+    const start = { id, lockId: id, attempt: attempt + 1, context, clientErrors, owner: record.owner, bytes, inbox };
+    return this.register({ ...start, ...times }, () => this.executor.execute(plan));
   }
 
-  /** Does the work that starts a run, which counts for its owner. It fails with a RequestError 429 at a limit. */
-  admit<T>(owner: string, work: Observable<T>): Observable<T> {
-    return this.limits.admit(owner, work);
+  /** Does the work that starts a run, which counts for its owner. At a limit, it fails with 413 or 429. */
+  admit<T>(owner: string, work: Observable<T>, bytes: number): Observable<T> {
+    return this.limits.admit(owner, work, bytes);
   }
 
   /** Registers the run that the work emits: it counts for its owner, it can be joined, and a shutdown ends it. */
   register(start: Start, work: () => Observable<ExecutedRun>): Observable<LoggedRun> {
-    const { id, owner, lockId, context, clientErrors } = start;
+    const { id, owner, lockId, context, clientErrors, bytes, inbox = new PromptInbox() } = start;
+    const begin = defer(() => {
+      if (this.isClosing) throw leaving();
+      if (this.registry.get(id)) throw new RequestError(409, 'There is a run with this id.'); // of another owner
+      return work();
+    });
     return this.admit(
       owner,
-      defer(() => {
-        if (this.isClosing) throw leaving();
-        if (this.registry.get(id)) throw new RequestError(409, 'There is a run with this id.'); // of another owner
-        return work();
-      }).pipe(
+      begin.pipe(
         map((events) => {
           const isStopped = this.locks.isStopped(lockId);
           const { run } = this.registry.start(
             // These operators come after the record is written, so it has what they remove.
             (stop, cancel, prompts, opened) =>
-              events({ stop: isStopped ? of(undefined) : stop, cancel, prompts }, opened).pipe(
-                this.limits.count(owner),
+              events({ stop: isStopped ? of(undefined) : stop, cancel, prompts }, opened, inbox).pipe(
+                this.limits.count(owner, () => bytes + inbox.bytes),
                 tap((event) => isResult(event) && this.reportResult(event.result, context as C)),
                 tap({ error: this.onError }),
                 publicEvents(this.browser, clientErrors),
               ),
             id,
-            start,
+            { ...start, inbox },
           );
-          this.owners.set(run, owner);
+          this.started.set(run, { owner, inbox });
           return run;
         }),
       ),
+      bytes,
     );
   }
 
   /** The run of this process with an id; undefined if there is none, or if another owner has it. */
   runOf(id: string, owner: string): LoggedRun | undefined {
     const run = this.registry.get(id);
-    return run && this.owners.get(run) === owner ? run : undefined;
+    return run && this.started.get(run)?.owner === owner ? run : undefined;
+  }
+
+  /** As `runOf`, but undefined too if the run has ended and the log has removed it: its record has the answer. */
+  joinable(id: string, owner: string): Observable<LoggedRun | undefined> {
+    return defer(() => {
+      const run = this.runOf(id, owner);
+      if (!run || run.status === 'running') return of(run);
+      return this.log.state(id).pipe(map((state) => (state ? run : undefined)));
+    });
   }
 
   /** A run that another process executes. It throws a RequestError 503 if the log is not shared. */
@@ -225,17 +244,16 @@ export class Kernel<C> implements OwnerData {
   tell(id: string, owner: string, message: RunMessage): Observable<boolean> {
     return defer(() => {
       const run = this.registry.get(id);
-      if (run) return this.owners.get(run) === owner ? this.tellHere(id, message) : of(false);
+      if (run) return this.runOf(id, owner) ? this.tellHere(id, owner, run, message) : of(false);
       if (this.locks.has(id)) return of(message.type === 'stop' && this.locks.stop(id, owner));
       return this.access.find(id, owner).pipe(
         concatMap((stored) => {
           if (!stored || !this.isExecuted(stored.record)) return of(false);
           if (!this.log.isShared) throw elsewhere();
-          return this.log.send(id, message);
+          return this.send(id, owner, message, stored.record.taken);
         }),
-        catchError((thrown: unknown) => this.storeFailed(thrown)),
       );
-    });
+    }).pipe(catchError((thrown: unknown) => this.storeFailed(thrown)));
   }
 
   describe(thrown: unknown): JsonObject {
@@ -248,8 +266,8 @@ export class Kernel<C> implements OwnerData {
     return isTaken || (this.isClosing && thrown instanceof RunAbandonedError);
   }
 
-  private tellHere(id: string, message: RunMessage): Observable<boolean> {
-    if (message.type === 'prompt') return this.log.send(id, message);
+  private tellHere(id: string, owner: string, run: SharedRun, message: RunMessage): Observable<boolean> {
+    if (message.type === 'prompt') return this.send(id, owner, message, this.started.get(run)?.inbox.taken);
     return of(message.type === 'cancel' ? this.registry.cancel(id, message.id) : this.registry.stop(id));
   }
 
@@ -284,10 +302,3 @@ export class Kernel<C> implements OwnerData {
 /** The kernel of a service, or that of a new one for the agent of a handler's short form. */
 export const kernelOf = <C>(given: Service<C> | ServedAgent<C>, options: ServiceOptions<C>): Kernel<C> =>
   given instanceof Kernel ? (given as Kernel<C>) : new Kernel({ ...options, agent: given as ServedAgent<C> });
-
-const ownerIsMissing = () =>
-  new ConfigurationError(
-    'options',
-    'The service has a `context`, but no `owner`: every user could read and continue the runs of any other.',
-    'Pass `owner: (context) => context.userId`, or `() => ""` if all users share their runs.',
-  );

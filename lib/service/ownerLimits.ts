@@ -1,7 +1,8 @@
 import { asyncScheduler, defer, finalize, tap } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
-import type { StreamEvent } from '../core/event.js';
+import type { StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
+import { omitUndefined } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { costOf } from '../core/prices.js';
 import type { Prices } from '../core/prices.js';
@@ -30,17 +31,37 @@ export interface OwnerLimitOptions {
    * use more. Usage counts when its turn ends. Default: no limit.
    */
   readonly budget?: OwnerBudget | undefined;
+  /**
+   * How many prompts may wait for a run: another one is rejected with 429, in whatever process it arrives. So is one
+   * with which they have more bytes than a request may have (`maxBodyBytes`). Default: 100.
+   */
+  readonly maxWaitingPrompts?: number | undefined;
+  /**
+   * How many bytes the runs of an owner that are executed, and the prompts for them, may have in this process: their
+   * input, the conversation before them, and what joined them. Another request is rejected with 429, and one that alone
+   * has more with 413. Default: 64 MiB.
+   */
+  readonly maxOwnerBytes?: number | undefined;
 }
 
 export const DEFAULT_MAX_RUNS = 100;
+const DEFAULT_OWNER_BYTES = 67_108_864;
 
 const DAY = 86_400_000;
 
 export interface OwnerLimits {
-  /** Does the work that starts a run, and counts as one. It fails with 429 if the owner has reached a limit. */
-  admit<T>(owner: string, work: Observable<T>): Observable<T>;
-  /** Counts a run from its subscription to its end, and what its turns use. */
-  count(owner: string): MonoTypeOperatorFunction<StreamEvent>;
+  /** Does the work that starts a run, and counts as one. It fails with 413 or 429 if the owner has reached a limit. */
+  admit<T>(owner: string, work: Observable<T>, bytes?: number): Observable<T>;
+  /** Does other work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them. */
+  hold<T>(owner: string, work: Observable<T>, bytes: number): Observable<T>;
+  /** Counts a run from its subscription to its end, what its turns use, and what it holds, which may grow. */
+  count(owner: string, bytes?: () => number): MonoTypeOperatorFunction<StreamEvent>;
+}
+
+/** What a request or a run of an owner holds. */
+interface Held {
+  readonly isRun: boolean;
+  readonly bytes: () => number;
 }
 
 interface Spending {
@@ -49,28 +70,37 @@ interface Spending {
   cost: number;
 }
 
-export function createOwnerLimits({ maxRunsPerOwner = DEFAULT_MAX_RUNS, budget = {} }: OwnerLimitOptions): OwnerLimits {
+export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
+  const { maxRunsPerOwner = DEFAULT_MAX_RUNS, maxOwnerBytes = DEFAULT_OWNER_BYTES, budget = {} } = options;
   const { tokens: maxTokens = Infinity, cost: maxCost = Infinity, prices, window = DAY } = budget;
   requireNumber('maxRunsPerOwner', maxRunsPerOwner, 1);
+  requireNumber('maxOwnerBytes', maxOwnerBytes, 0);
   requireNumber('budget.tokens', maxTokens, 0);
   requireNumber('budget.cost', maxCost, 0);
   requireNumber('budget.window', window, 1);
-  const runs = new Map<string, number>();
+  const owners = new Map<string, Set<Held>>();
   /** By owner, in the order of their ends. */
   const spendings = new Map<string, Spending>();
 
-  const changeCount = (owner: string, by: number) => {
-    const count = (runs.get(owner) ?? 0) + by;
-    if (count > 0) runs.set(owner, count);
-    else runs.delete(owner);
-  };
   const counted =
-    <T>(owner: string): MonoTypeOperatorFunction<T> =>
+    <T>(owner: string, isRun: boolean, bytes: () => number): MonoTypeOperatorFunction<T> =>
     (source) =>
       defer(() => {
-        changeCount(owner, 1);
-        return source.pipe(finalize(() => changeCount(owner, -1)));
+        const own = { isRun, bytes };
+        const all = owners.get(owner) ?? new Set();
+        owners.set(owner, all.add(own));
+        return source.pipe(
+          finalize(() => {
+            all.delete(own);
+            if (all.size === 0) owners.delete(owner);
+          }),
+        );
       });
+  const requireRoom = (owner: string, bytes: number) => {
+    if (bytes > maxOwnerBytes) throw tooLarge(maxOwnerBytes);
+    const total = [...(owners.get(owner) ?? [])].reduce((sum, held) => sum + held.bytes(), bytes);
+    if (total > maxOwnerBytes) throw tooMuch(maxOwnerBytes);
+  };
   const removeEnded = () => {
     for (const [owner, { until }] of spendings) {
       if (until > asyncScheduler.now()) return;
@@ -88,38 +118,60 @@ export function createOwnerLimits({ maxRunsPerOwner = DEFAULT_MAX_RUNS, budget =
     spending.cost += cost;
   };
   const check = (owner: string) => {
-    if ((runs.get(owner) ?? 0) >= maxRunsPerOwner) throw tooManyRuns(maxRunsPerOwner);
+    const runs = [...(owners.get(owner) ?? [])].filter(({ isRun }) => isRun);
+    if (runs.length >= maxRunsPerOwner) throw tooManyRuns(maxRunsPerOwner);
     removeEnded();
     const spending = spendings.get(owner);
     if (spending && (spending.tokens >= maxTokens || spending.cost >= maxCost)) throw overBudget(spending.until);
   };
 
   return {
-    admit: (owner, work) =>
+    admit: (owner, work, bytes = 0) =>
       defer(() => {
         check(owner);
-        return work.pipe(counted(owner));
+        requireRoom(owner, bytes);
+        return work.pipe(counted(owner, true, () => bytes));
       }),
-    count: (owner) => (events) =>
-      events.pipe(
-        tap({
-          next(event) {
-            const known = asKnownEvent(event);
-            if (known.type === 'turn') spend(owner, known.usage, known.metadata?.['cost']);
-            if (known.type === 'result' && known.result.finishReason === 'waiting') {
-              const open = known.result.checkpoint?.open; // its turn has no `turn` event
-              spend(owner, open?.finish.usage, open?.metadata?.['cost']);
-            }
-          },
-          error: (thrown: unknown) => spend(owner, usageOfError(thrown), undefined),
-        }),
-        counted(owner),
-      ),
+    hold: (owner, work, bytes) =>
+      defer(() => {
+        requireRoom(owner, bytes);
+        return work.pipe(counted(owner, false, () => bytes));
+      }),
+    count:
+      (owner, bytes = () => 0) =>
+      (events) =>
+        events.pipe(
+          tap({
+            next(event) {
+              const used = usageOf(event);
+              if (used) spend(owner, used.usage, used.metadata?.['cost']);
+            },
+            error: (thrown: unknown) => spend(owner, usageOfError(thrown), undefined),
+          }),
+          counted(owner, true, bytes),
+        ),
   };
+}
+
+/** What a turn has used: that of calls that wait has no `turn` event. */
+function usageOf(event: StreamEvent): Pick<TurnEvent, 'usage' | 'metadata'> | undefined {
+  const known = asKnownEvent(event);
+  if (known.type === 'turn') return known;
+  if (known.type !== 'result' || known.result.finishReason !== 'waiting') return undefined;
+  const { finish, metadata } = known.result.checkpoint?.open ?? {};
+  return omitUndefined({ usage: finish?.usage, metadata });
 }
 
 export const tooManyRuns = (max: number) =>
   new RequestError(429, `At most ${max} runs of a user are executed at once. Ask again when one has ended.`, {
+    'retry-after': '5',
+  });
+
+const tooLarge = (max: number) =>
+  new RequestError(413, `A run may have at most ${max} bytes, with the conversation before it. Start another one.`);
+
+const tooMuch = (max: number) =>
+  new RequestError(429, `The runs of a user may have at most ${max} bytes. Ask again when one has ended.`, {
     'retry-after': '5',
   });
 

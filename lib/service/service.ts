@@ -71,10 +71,11 @@ export interface AgentHandler extends Pick<Service, 'shutdown'>, OwnerData {
  * AG-UI. `store`, `log` (default: in memory) and `chats` (default: none) are where it keeps what it has. `context` and
  * `owner` say who asks (default: every request is allowed, and all users are one owner). `checkpoints` (default:
  * false), `grace` and `keep` in milliseconds (default: 60000 each) say how long a run lives. `limits` are
- * `maxRunsPerOwner` (default: 100), `budget` of each owner (default: none), `maxBodyBytes` (default: 20 MiB) and
- * `maxHistoryBytes` (default: 32 MiB). `browser` has `allowedHosts` and `allowedOrigins` (default: any),
- * `allowFileUrl` (default: https), `allowEdits` (default: true), `exposeToolErrors` (default: false),
- * `exposeMetadata` (default: none) and `describeError`. `onError`, `onResult` and `onNotice` report what happens.
+ * `maxRunsPerOwner` (default: 100), `budget` of each owner (default: none), `maxBodyBytes` (default: 20 MiB),
+ * `maxHistoryBytes` (default: 32 MiB), `maxWaitingPrompts` of a run (default: 100) and `maxOwnerBytes` of the runs of
+ * an owner (default: 64 MiB). `browser` has `allowedHosts` and `allowedOrigins` (default: any), `allowFileUrl`
+ * (default: https), `allowEdits` (default: true), `exposeToolErrors` (default: false), `exposeMetadata` (default: none)
+ * and `describeError`. `onError`, `onResult` and `onNotice` report what happens.
  * @returns The service.
  * @throws ConfigurationError `options` if there is a `context`, but no `owner`.
  */

@@ -1,9 +1,9 @@
-import { catchError, concat, concatMap, defer, forkJoin, map, of, take, toArray } from 'rxjs';
+import { catchError, concat, concatMap, defer, forkJoin, ignoreElements, interval, map, merge } from 'rxjs';
+import { of, Subject, take, tap, toArray } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
-import { isSameJson } from '../core/json/equal.js';
 import type { StreamEvent } from '../core/event.js';
 import type { Envelope } from '../service/runs/lateReader.js';
-import type { RunLog } from '../service/ports/runLog.js';
+import type { MessageRoom, RunLog, SentMessage } from '../service/ports/runLog.js';
 import { casesOf, expecting, expectSame, failing, newId } from './portContract.js';
 import type { Check, PortContractCase } from './portContract.js';
 import type { Plain } from '../core/typesOf.js';
@@ -80,6 +80,30 @@ const reading: Checks = {
     );
   },
 
+  'gives a full receiver nothing, and merges what it has missed': (log) => {
+    const run = newId();
+    const drained = new Subject<void>();
+    const receiver = { isFull: false, drained };
+    const opened = concat(log.append(run, 1, [other('a')]), of(undefined));
+    const reading = log.read(run, undefined, receiver).pipe(tap(() => (receiver.isFull = true)));
+    /** The receiver drains after each event once the run has ended, and may be asked again while nothing is there. */
+    const draining = interval(20).pipe(
+      tap(() => {
+        receiver.isFull = false;
+        drained.next();
+      }),
+    );
+    const writing = concat(
+      log.append(run, 1, [text('Hel')]),
+      log.append(run, 1, [text('lo'), other('b')]),
+      log.end(run, 1),
+    );
+    return opened.pipe(
+      concatMap(() => merge(reading, concat(writing, draining).pipe(ignoreElements())).pipe(take(3), toArray())),
+      map((envelopes) => expectSame('events', joined(envelopes), ['a', 'Hello', 'b'])),
+    );
+  },
+
   'fails for a position that is not one of the run': (log) => {
     const run = newId();
     return concat(log.append(run, 1, [other('a')]), failing('read', log.read(run, 'x'), 'configuration'));
@@ -91,14 +115,7 @@ const reading: Checks = {
     return concat(
       log.append(run, 1, [other('a')]),
       log.end(run, 1, { failure }),
-      expecting(
-        'first event',
-        log.read(run).pipe(
-          take(1),
-          map(({ event }) => event.type),
-        ),
-        'a',
-      ),
+      expecting('first event', contentOf(log.read(run).pipe(take(1))), ['a']),
       log.read(run).pipe(
         toArray(),
         map(() => expectSame('the failure', undefined, failure)),
@@ -126,18 +143,21 @@ const writing: Checks = {
     );
   },
 
-  'keeps what it knows of an event for a transport: the compact form, and no checkpoint': (log) => {
+  'restores a compact event, and gives a transport its compact form, and no checkpoint': (log) => {
     const run = newId();
-    const events = [text('Hi'), { type: 'message', message: { role: 'model', parts: [{ type: 'text', text: 'Hi' }] } }];
+    const message = (parts: readonly object[]) =>
+      ({ type: 'message', message: { role: 'model', parts } }) as StreamEvent;
+    const compact = message([{ type: 'text', range: [0, 2] }]);
     const checkpoint = { type: 'checkpoint', checkpoint: {} } as StreamEvent;
     return concat(
-      log.append(run, 1, [...events, checkpoint]),
+      log.append(run, 1, [text('Hi'), compact, checkpoint]),
       log.end(run, 1),
       log.read(run).pipe(
         toArray(),
         map((envelopes) => {
-          expectSame('the message', envelopes[1]?.event, events[1]);
-          expectSame('the compact message is shorter', isSameJson(envelopes[1]?.compact, events[1]), false);
+          expectSame('the message', envelopes[1]?.event, message([{ type: 'text', text: 'Hi' }]));
+          expectSame('the compact message', envelopes[1]?.compact, compact);
+          expectSame('the checkpoint', envelopes[2]?.event, checkpoint);
           expectSame('the compact checkpoint', envelopes[2]?.compact, undefined);
         }),
       ),
@@ -160,6 +180,27 @@ const messages: Checks = {
       log.end(run, 1),
       expecting('events', contentOf(log.read(run)), []),
       expecting('send after the end', log.send(run, { type: 'stop' }), false),
+    );
+  },
+
+  'refuses a message for which there is no room': (log) => {
+    const run = newId();
+    const prompt = {
+      type: 'prompt',
+      input: [{ role: 'user', parts: [{ type: 'text', text: 'x'.repeat(100) }] }],
+    } as const;
+    const full = (subject: string, room: MessageRoom) => failing(subject, log.send(run, prompt, room), 'run_full');
+    return concat(
+      log.append(run, 1, []),
+      expecting('the first', log.send(run, prompt, { after: '0', count: 2, bytes: 1000 }), true),
+      expecting('the second', log.send(run, prompt, { after: '0', count: 2, bytes: 1000 }), true),
+      full('the third', { after: '0', count: 2, bytes: 1000 }),
+      full('too many bytes', { after: '1', count: 2, bytes: 250 }),
+      expecting('one is taken', log.send(run, prompt, { after: '1', count: 2, bytes: 1000 }), true),
+      expecting('a stop', log.send(run, { type: 'stop' }), true),
+      log.end(run, 1),
+      expecting('after the end', log.send(run, prompt, { after: '0', count: 1, bytes: 1 }), false),
+      expecting('messages', positionsOf(log.messages(run)), ['1', '2', '3', '4']),
     );
   },
 
@@ -232,3 +273,9 @@ const joined = (envelopes: readonly Envelope[]): readonly string[] => {
 };
 
 const contentOf = (envelopes: Observable<Envelope>) => envelopes.pipe(toArray(), map(joined));
+
+const positionsOf = (sent: Observable<SentMessage>) =>
+  sent.pipe(
+    toArray(),
+    map((all) => all.map(({ position }) => position)),
+  );

@@ -10,9 +10,8 @@ import type { ProviderData, ProviderPart } from '../core/providerPart.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 
 /**
- * An event as it is sent to another process. A `message` repeats the deltas, calls and files of its turn, and the
- * `result` repeats the messages: they are sent as references, so that each text is sent once. Checkpoints are not sent,
- * since whoever can change them decides what the run does next.
+ * An event as it is sent to another process, and stored in a log. A `message` repeats the deltas, calls and files of
+ * its turn, and the `result` repeats the messages: they are sent as references, so that each text is sent once.
  */
 export type CompactEvent = StreamEvent;
 
@@ -117,20 +116,40 @@ function mapNested(
 }
 
 /**
+ * Removes what only a service may have. Emits nothing for a checkpoint: whoever can change one decides what the run
+ * does next.
+ */
+export function withoutCheckpoints(event: CompactEvent): CompactEvent | undefined {
+  if (isNested(event)) return mapNested(event, withoutCheckpoints);
+  const known = asKnownEvent(event);
+  switch (known.type) {
+    case 'checkpoint':
+      return undefined;
+    case 'turn':
+      return withoutCheckpoint(withoutNext(known));
+    case 'result':
+      return { ...known, result: withoutCheckpoint(known.result) } as StreamEvent;
+    default:
+      return event;
+  }
+}
+
+/**
  * Makes the events of one run compact: it must receive all of them, in order. A part becomes a reference only if it
  * equals the emitted one, so that the receiver restores the exact events, even if operators have changed them.
  */
-export function createCompactor(): (event: StreamEvent) => CompactEvent | undefined {
+export function createCompactor(): (event: StreamEvent) => CompactEvent {
   const emitted = new Emitted();
   const innerRuns = createInnerRuns(createCompactor);
   return (event) => {
-    const compact = isNested(event) ? mapNested(event, innerRuns(event.id)) : compactEvent(event, emitted);
+    const inner = isNested(event) ? mapNested(event, innerRuns(event.id)) : undefined;
+    const compact = inner ?? compactEvent(event, emitted);
     emitted.add(event);
     return compact;
   };
 }
 
-function compactEvent(event: StreamEvent, emitted: Emitted): CompactEvent | undefined {
+function compactEvent(event: StreamEvent, emitted: Emitted): CompactEvent {
   const known = asKnownEvent(event);
   switch (known.type) {
     case 'message':
@@ -139,10 +158,6 @@ function compactEvent(event: StreamEvent, emitted: Emitted): CompactEvent | unde
       const { arguments: args, ...others } = known;
       return isSameJson(args, findArguments(known.id, emitted)) ? others : event;
     }
-    case 'turn':
-      return withoutCheckpoint(withoutNext(known));
-    case 'checkpoint':
-      return undefined;
     case 'result':
       return { ...known, result: compactResult(known.result, emitted) } as StreamEvent;
     default:
@@ -194,7 +209,7 @@ function withoutCheckpoint<T extends { readonly checkpoint?: unknown }>({
 
 function compactResult(result: RunResult, emitted: Emitted): Partial<RunResult> {
   const { runText, runThinking, messages } = emitted;
-  const { text, answer, thinking, messages: added, ...others } = withoutCheckpoint(result);
+  const { text, answer, thinking, messages: added, ...others } = result;
   const isSameMessages =
     added.length === messages.length && added.every((message, index) => message === messages[index]);
   return {

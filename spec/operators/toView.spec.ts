@@ -2,11 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import { concat, EMPTY, from, of, skip, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
+import type { Decision } from '../../lib/core/approval.js';
 import { TimeoutError } from '../../lib/core/timeoutError.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { modelMessage, userMessage } from '../../lib/core/message.js';
 import type { ToolCallPart } from '../../lib/core/message.js';
+import { nestedId } from '../../lib/core/nested.js';
 import { tool } from '../../lib/core/tool.js';
+import { agentTool } from '../../lib/tools/agentTool.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
 import { toView } from '../../lib/operators/toView.js';
@@ -254,5 +257,40 @@ describe('toView', () => {
         { type: 'text', text: 'Done.' },
       ],
     ]);
+  });
+
+  it.each<readonly [string, Decision, object]>([
+    ['approved', { approve: true }, { status: 'completed', arguments: { id: 7 }, result: 'sent' }],
+    ['denied', { approve: false }, { status: 'denied', code: 'denied' }],
+  ])('toView shows the calls of a run that is resumed without the view before it, one %s', (_, decision, expected) => {
+    const answers = (call: string | 0) => ({ decisions: { [call === 0 ? 'c1' : nestedId(call, 'c1')]: decision } });
+    const send = tool({ name: 'send', description: 'S.', needsApproval: true, execute: () => 'sent' });
+    const look = tool({ name: 'look', description: 'L.', execute: () => 'seen' });
+    const create = () =>
+      createAgent({
+        model: scriptedModel([['Shall I?', toolCall('look', {}, 'c0'), toolCall('send', { id: 7 }, 'c1')], 'Done.']),
+        tools: [send, look],
+      });
+    const outer = createAgent({
+      model: scriptedModel([[toolCall('ask', { prompt: 'Hi' }, 'a')], 'All.']),
+      tools: [agentTool(create(), { name: 'ask', description: 'A.' })],
+    });
+    const calls = (shown: View | undefined) =>
+      shown?.messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === 'toolCall' ? [part] : []))) ?? [];
+    const expectCalls = (shown: View | undefined) => {
+      expect(calls(shown)).toHaveLength(2);
+      expect(calls(shown)).toContainEqual(expect.objectContaining({ name: 'send', ...expected }));
+      expect(calls(shown)).toContainEqual(
+        expect.objectContaining({ name: 'look', status: 'completed', result: 'seen' }),
+      );
+    };
+
+    const agent = create();
+    const own = observe(agent.run('Send it.')).values[0]?.checkpoint;
+    expectCalls(own && observe(agent.resume(own, answers(0)).pipe(toView())).values.at(-1));
+    const nested = observe(outer.run('Send it.')).values[0]?.checkpoint;
+    const shown = nested && observe(outer.resume(nested, answers('a')).pipe(toView())).values.at(-1);
+    expect(calls(shown).map(({ name, status }) => [name, status])).toEqual([['ask', 'completed']]);
+    expectCalls(calls(shown)[0]?.nested);
   });
 });

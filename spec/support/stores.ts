@@ -28,8 +28,8 @@ export function lateLog(log: RunLog = memoryLog(), pause: () => number = randomD
     append: (run, attempt, events) => lateEnd(log.append(run, attempt, events)),
     end: (run, attempt, end) => lateEnd(log.end(run, attempt, end)),
     state: (run) => late(log.state(run)),
-    send: (run, message) => log.send(run, message).pipe(delay(pause())),
-    read: (run, from) => late(log.read(run, from)),
+    send: (run, message, room) => log.send(run, message, room).pipe(delay(pause())),
+    read: (run, from, receiver) => late(log.read(run, from, receiver)),
     messages: (run, from) => late(log.messages(run, from)),
   };
 }

@@ -10,12 +10,13 @@ import { asArray, isJsonObject, objectOrEmpty, omitUndefined } from '../../core/
 import { createPartialJson } from '../../core/json/partialJson.js';
 import type { PartialJson } from '../../core/json/partialJson.js';
 import { hasToolResults } from '../../core/message.js';
-import type { ToolCallPart } from '../../core/message.js';
+import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
 import type { ServerTool } from '../../core/metadata.js';
 import { nestedId } from '../../core/nested.js';
 import { addUsage } from '../../core/usage.js';
 import {
   answeredCall,
+  callsOf,
   changeCall as changeCallOf,
   emptyView,
   isReceiving,
@@ -32,6 +33,9 @@ export interface ViewFold {
   add(event: StreamEvent): View;
   fail(thrown: unknown): View;
 }
+
+/** What an event or a result says of its call. */
+type CallEvent = Pick<ToolCallPart, 'id' | 'name'> & Partial<Pick<ToolCallPart, 'arguments'>>;
 
 interface StreamedCall {
   readonly position: number;
@@ -50,8 +54,9 @@ type EventHandlers = {
 export function createViewFold(before: View, outerCall?: string): ViewFold {
   const answer = createAnswer(before);
   const { view, patch, addDelta, addPart } = answer;
-  const { addFragment, addCall, changeCall, dropStreamed, dropCalls } = createCalls(answer);
-  const patchCall = (id: string, fields: Partial<ToolCallView>) => changeCall(id, (call) => ({ ...call, ...fields }));
+  const { addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls } = createCalls(answer);
+  const patchCall = (event: CallEvent, fields: Partial<ToolCallView>) =>
+    changeCall(event, (call) => ({ ...call, ...fields }));
   const inner = new Map<string, ViewFold>();
 
   function addNested(call: ToolCallView, event: StreamEvent): ToolCallView {
@@ -66,18 +71,22 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
     thinking: ({ text }) => addDelta('thinking', text),
     toolCallFragment: addFragment,
     toolCall: addCall,
-    toolWaiting: ({ id, details }) => patchCall(id, { status: 'waiting', ...omitUndefined({ details }) }),
-    toolStart: ({ id, arguments: args }) => patchCall(id, { status: 'running', ...omitUndefined({ arguments: args }) }),
-    nested: ({ id, event }) => changeCall(id, (call) => addNested(call, event)),
-    toolProgress: ({ id, value }) => patchCall(id, { progress: value }),
-    toolResult: (event) => changeCall(event.id, (call) => answeredCall(call, event)),
+    toolWaiting: (event) => patchCall(event, { status: 'waiting', ...omitUndefined({ details: event.details }) }),
+    toolStart: (event) => patchCall(event, { status: 'running', ...omitUndefined({ arguments: event.arguments }) }),
+    nested: (event) => changeCall(event, (call) => addNested(call, event.event)),
+    toolProgress: (event) => patchCall(event, { progress: event.value }),
+    toolResult: (event) => changeCall(event, (call) => answeredCall(call, event)),
     file: ({ file }) => addPart(file),
     source: ({ source }) => addPart(source),
     metadata: ({ metadata }) =>
       (asArray(objectOrEmpty(metadata)['serverTools']) as readonly ServerTool[]).forEach(answer.addServerTool),
     message({ message }) {
       const isPrompt = message.role !== 'model';
-      if (isPrompt && hasToolResults(message)) return;
+      if (isPrompt && hasToolResults(message)) {
+        for (const part of message.parts)
+          if (part.type === 'toolResult') addEarlierResult(withOuterId(part, outerCall));
+        return;
+      }
       dropStreamed();
       if (isPrompt) answer.addPrompt(message); // the text after it is another answer
     },
@@ -106,7 +115,7 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
     start: view(),
     add(event) {
       if (view().reconnecting && !isReconnecting(event)) answer.change(withoutNotices);
-      const known = outerCall === undefined ? asKnownEvent(event) : withOuterId(asKnownEvent(event), outerCall);
+      const known = withOuterId(asKnownEvent(event), outerCall);
       if (Object.hasOwn(handlers, known.type)) (handlers[known.type] as (event: KnownEvent) => void)(known);
       return view();
     },
@@ -120,7 +129,7 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
 }
 
 /** The calls of an answer: those whose arguments arrive, and those that run or wait. */
-function createCalls({ parts, addPart, replacePart, setParts, patch, change: changeView }: Answer) {
+function createCalls({ view, parts, addPart, replacePart, setParts, patch, change: changeView }: Answer) {
   /** The calls whose arguments arrive, by their index in the turn. */
   let streamed = new Map<number | string, StreamedCall>();
   const running = new Set<string>();
@@ -169,21 +178,35 @@ function createCalls({ parts, addPart, replacePart, setParts, patch, change: cha
     return undefined;
   }
 
-  function changeCall(id: string, change: (call: ToolCallView) => ToolCallView): void {
-    const position = positions.get(id) ?? -1;
-    const part = parts()[position];
-    if (part?.type !== 'toolCall' || part.id !== id) {
-      changeView((view) => changeCallOf(view, id, change)); // of an inner run: this page executes it
-      return;
+  function ownCall(id: string): ToolCallView | undefined {
+    const part = parts()[positions.get(id) ?? -1];
+    return part?.type === 'toolCall' && part.id === id ? part : undefined;
+  }
+
+  /** A call that the view does not have was made before the checkpoint from which the run was resumed. */
+  function changeCall(event: CallEvent, change: (call: ToolCallView) => ToolCallView): void {
+    const { id, name, arguments: args = {} } = event;
+    if (!ownCall(id)) {
+      const before = view();
+      changeView((shown) => changeCallOf(shown, id, change)); // of an inner run: this page executes it
+      if (view() === before) addCall({ type: 'toolCall', id, name, arguments: args });
     }
+    const part = ownCall(id);
+    if (!part) return;
     const call = change(part);
-    replacePart(position, () => call);
+    replacePart(positions.get(id) ?? -1, () => call);
     running.delete(id);
     waiting.delete(id);
     if (call.status === 'running') running.add(id);
     if (call.status === 'waiting') waiting.add(id);
     if (running.size > 0) patch({ status: 'runningTools' });
     else if (waiting.size > 0) patch({ status: 'waiting' });
+  }
+
+  /** The results of a turn are those that were shown, and those from before the checkpoint. */
+  function addEarlierResult(result: ToolResultPart): void {
+    if (ownCall(result.id) || callsOf(view()).some(({ id }) => id === result.id)) return;
+    changeCall(result, (call) => answeredCall(call, result));
   }
 
   /** Removes the calls whose arguments did not arrive: the history does not have them. */
@@ -200,9 +223,11 @@ function createCalls({ parts, addPart, replacePart, setParts, patch, change: cha
     waiting.clear();
   }
 
-  return { addFragment, addCall, changeCall, dropStreamed, dropCalls };
+  return { addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls };
 }
 
-/** An event of an inner run, with the id that its call has in the outer run. */
-const withOuterId = (event: KnownEvent, outerCall: string): KnownEvent =>
-  'id' in event && event.id ? { ...event, id: nestedId(outerCall, event.id) } : event;
+/** An event or a part of an inner run, with the id that its call has in the outer run. */
+const withOuterId = <E extends object>(event: E, outerCall: string | undefined): E =>
+  outerCall !== undefined && 'id' in event && typeof event.id === 'string' && event.id !== ''
+    ? { ...event, id: nestedId(outerCall, event.id) }
+    : event;

@@ -7,6 +7,7 @@ import { randomId } from '../../transport/randomId.js';
 import type { HandledAgent } from '../handledAgent.js';
 import { RequestError, requireJson, requireName } from '../http/requestError.js';
 import { Kernel, kernelOf } from '../kernel.js';
+import { estimateSize } from '../runs/estimateSize.js';
 import type { Client } from '../runs/runAccess.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';
@@ -85,7 +86,7 @@ function answerRun<C>(
   const options = { ...browser, ...protocol, onError };
   const lockId = threadRecordId(client.owner, input.threadId);
   return kernel
-    .register({ ...client, ...UNJOINED, id: randomId(), lockId }, () =>
+    .register({ ...client, ...UNJOINED, id: randomId(), lockId, bytes: estimateSize(input) }, () =>
       agUiRun(kernel, agentFor(clientTools(input), input), input, client, options),
     )
     .pipe(

@@ -1,4 +1,4 @@
-import { isObservable, Subscription, takeWhile } from 'rxjs';
+import { isObservable, Subject, Subscription, takeWhile } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import {
@@ -15,6 +15,7 @@ import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.j
 import type { Envelope } from '../runs/lateReader.js';
 import { shareRun } from '../runs/shareRun.js';
 import type { SharedRun } from '../runs/sharedRun.js';
+import type { Receiver } from '../ports/runLog.js';
 
 /** Options of `runResponse`. */
 export interface RunResponseOptions extends ServerSentEventsOptions {
@@ -119,9 +120,8 @@ function writeRun(
   const encoder = new TextEncoder();
   const isPlain = isObservable(run);
   const shared = isPlain ? shareRun(run) : run;
-  const held = shared.hold();
+  const drained = new Subject<void>();
   let reading = Subscription.EMPTY;
-  let position = options.after;
   let isFull = false;
   let hasEnded = false;
   const write = (text: string) => {
@@ -136,7 +136,6 @@ function writeRun(
     hasEnded = true;
     heartbeat.timer.unsubscribe();
     reading.unsubscribe();
-    held.unsubscribe();
     if (isPlain) shared.unsubscribe();
   };
   const end = (text: string) => {
@@ -144,39 +143,37 @@ function writeRun(
     sink.close();
     leave();
   };
-  /** Writes an event. Returns whether the reader accepts more. */
+  /** Writes an event. Returns whether the reader may have more. */
   const next = (envelope: Envelope): boolean => {
     try {
       const text = format.event(envelope);
-      position = envelope.id;
       if (text !== '') heartbeat.noteEvent();
       write(text);
     } catch (thrown) {
       end(format.failure(thrown)); // the event is not JSON (a bigint, a cycle)
     }
-    return !isFull && !hasEnded;
+    return !hasEnded;
   };
-  /** Reads from the position until the reader is full. */
-  const read = () => {
-    reading = shared
-      .envelopes(position)
-      .pipe(takeWhile(next))
-      .subscribe({
-        error: (thrown: unknown) => end(format.failure(thrown)),
-        complete() {
-          if (!isFull && !hasEnded) end(format.end());
-        },
-      });
+  const receiver: Receiver = {
+    drained,
+    get isFull() {
+      return isFull;
+    },
   };
   return {
     start() {
       write(format.start());
-      read();
+      reading = shared
+        .envelopes(options.after, receiver)
+        .pipe(takeWhile(next))
+        .subscribe({
+          error: (thrown: unknown) => end(format.failure(thrown)),
+          complete: () => hasEnded || end(format.end()),
+        });
     },
     resume() {
-      if (!isFull || hasEnded) return;
       isFull = false;
-      read();
+      if (!hasEnded) drained.next();
     },
     leave,
   };

@@ -1,7 +1,7 @@
 import type { OperatorFunction } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
-import { createCompactor } from '../../transport/compactEvents.js';
+import { createCompactor, withoutCheckpoints } from '../../transport/compactEvents.js';
 import type { Envelope } from '../runs/lateReader.js';
 import {
   endEvent,
@@ -22,8 +22,8 @@ import type { ServerSentEvent, ServerSentEventsOptions } from '../../transport/s
  *
  * The first event is `hello`, with the interval of the heartbeat: a page that misses two of them connects again. The
  * end of the run is the event `end`, and its failure the event `failed`, after which the output completes: a browser
- * does not connect again, and a question is not sent twice. Each text is sent once: a `message` and the
- * `result` refer to the deltas before them. The checkpoints of a run are not sent.
+ * does not connect again, and a question is not sent twice. Each text is sent once: a `message` and the `result` refer
+ * to the deltas before them. The checkpoints of a run are not sent.
  *
  * If the source emits the envelopes of a shared run, the events have ids, and a browser that loses its connection
  * continues with `Last-Event-ID`. A plain run cannot be continued: its events have no id, and the browser is told not
@@ -57,7 +57,7 @@ export function toServerSentEvents<E extends StreamEvent>(
     const fail = (thrown: unknown) => end(failureEvent(thrown, options));
     const toServerSentEvent = (value: E | Envelope<E>): ServerSentEvent | undefined => {
       if (isEnvelope(value)) return value.compact && runServerSentEvent(value.compact, value.id);
-      const compact = toCompact(value);
+      const compact = withoutCheckpoints(toCompact(value));
       return compact && plainServerSentEvent(compact, isFirst);
     };
     return {

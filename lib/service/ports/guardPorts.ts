@@ -116,8 +116,8 @@ export function guardLog(log: RunLog, options: GuardOptions = {}): RunLog {
   return {
     isShared: log.isShared,
     // A browser can send any position: there is no such run for it.
-    read: (run, from) =>
-      log.read(run, from).pipe(
+    read: (run, from, receiver) =>
+      log.read(run, from, receiver).pipe(
         catchError((thrown: unknown) => {
           throw thrown instanceof ConfigurationError ? new RunNotFoundError() : thrown;
         }),
@@ -140,8 +140,8 @@ export function guardLog(log: RunLog, options: GuardOptions = {}): RunLog {
       const work = () => log.state(run).pipe(take(1));
       return guard({ name: 'log.state', work, again: work });
     },
-    send(run, message) {
-      const work = () => log.send(run, message).pipe(take(1));
+    send(run, message, room) {
+      const work = () => log.send(run, message, room).pipe(take(1));
       return guard({ name: 'log.send', work, again: message.type === 'prompt' ? undefined : work });
     },
   };

@@ -29,6 +29,25 @@ export interface RunEnd {
   readonly failure?: JsonObject | undefined;
   /** Until when the events can be read, in milliseconds since 1970. Default: as the log decides. */
   readonly expires?: number | undefined;
+  /** Whose run it is: a memory that is full removes runs of the owner that uses most of it. Default: of nobody. */
+  readonly owner?: string | undefined;
+}
+
+/** How many messages may wait for a run. */
+export interface MessageRoom {
+  /** The position of the last message that does not wait any more. */
+  readonly after: string;
+  readonly count: number;
+  /** About how many bytes the messages have. */
+  readonly bytes: number;
+}
+
+/** The receiver of a stream that is read at its speed. */
+export interface Receiver {
+  /** While it is full, it receives nothing. */
+  readonly isFull: boolean;
+  /** Emits when it is no longer full. */
+  readonly drained: Observable<unknown>;
 }
 
 /** What a log has of a run. */
@@ -54,6 +73,7 @@ export interface RunLog {
   /**
    * Appends events to a run, and completes when they are stored. The first call opens the run, even without events.
    *
+   * @param events In their compact form, in which each text is once.
    * @param attempt The number of the executor, from 1. It fails with a RunTakenError if a later one has appended, or if
    * the run has ended.
    */
@@ -63,16 +83,23 @@ export interface RunLog {
    * at the end of the run, and emits the events before the end to a late reader too.
    *
    * @param from The `id` of the last envelope that was read. Default: the start of the run.
+   * @param receiver Who reads: what a full receiver does not take stays in the log, where deltas are merged, until it
+   * has drained, even if the log removes the run in the meantime. Default: one that is never full.
    * @returns The envelopes. It fails with a RunNotFoundError if there is no such run, with a RemoteRunError if the run
    * failed, and with a ConfigurationError if `from` is not a position of the run.
    */
-  read(run: string, from?: string): Observable<Envelope>;
+  read(run: string, from?: string, receiver?: Receiver): Observable<Envelope>;
   /** Ends a run, and completes when the end is stored. It fails with a RunTakenError, as `append` does. */
   end(run: string, attempt: number, end?: RunEnd): Observable<never>;
   /** What the log has of a run; undefined if there is no such run. It changes nothing. */
   state(run: string): Observable<LogState | undefined>;
-  /** Sends a message to a run. Emits whether there is such a run that has not ended. */
-  send(run: string, message: RunMessage): Observable<boolean>;
+  /**
+   * Sends a message to a run.
+   *
+   * @param room How many messages may wait for the run, with this one. Default: any number.
+   * @returns Whether there is such a run that has not ended. It fails with a RunFullError if there is no room.
+   */
+  send(run: string, message: RunMessage, room?: MessageRoom): Observable<boolean>;
   /**
    * The messages to a run, for its executor: those that are there, then each as it arrives. It completes at the end of
    * the run, and fails with a RunNotFoundError if there is no such run.

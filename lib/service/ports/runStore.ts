@@ -57,6 +57,8 @@ export interface RunRecord {
    * written before its call is executed.
    */
   readonly begun?: readonly string[] | undefined;
+  /** The position of the last message of the log that the run has taken, up to its checkpoint. Default: none. */
+  readonly taken?: string | undefined;
   /** For a run that waited: the id of the run that resumes it. */
   readonly resumedBy?: string | undefined;
   /** The checkpoint from which the run is resumed. */

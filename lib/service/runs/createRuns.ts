@@ -10,11 +10,12 @@ import { memoryLog } from '../stores/memory/memoryLog.js';
 import { RunNotFoundError } from './runErrors.js';
 import { guardLog } from '../ports/guardPorts.js';
 import type { RunLog } from '../ports/runLog.js';
+import { PromptInbox } from './promptInbox.js';
 import { RunLife } from './runLife.js';
 import type { LoggedRun } from './runLife.js';
 
 /** Options of `createRuns`. */
-export interface RunsOptions extends Omit<RunTimes, 'attempt'> {
+export interface RunsOptions extends Pick<RunTimes, 'grace' | 'keep'> {
   /** Where the events of the runs, and the messages to them, are stored. Default: in memory. */
   readonly log?: RunLog | undefined;
 }
@@ -30,6 +31,10 @@ export interface RunTimes {
   readonly keep?: number | undefined;
   /** The number of its executor, for a log that other processes share. Default: 1. */
   readonly attempt?: number | undefined;
+  /** Whose run it is: a log in memory is shared fairly. Default: of nobody. */
+  readonly owner?: string | undefined;
+  /** What has taken the messages of earlier executors. Default: one that has taken none. */
+  readonly inbox?: PromptInbox | undefined;
 }
 
 /** A run of a registry. */
@@ -64,7 +69,7 @@ export interface Runs {
    * @param create Creates the run. It receives the notifiers that `stop` and `cancel` trigger, and the prompts that
    * arrive as messages of the log: pass them as the run's options `stop`, `cancel` and `prompts`.
    * @param id The id of the run. Default: a random one.
-   * @param times `grace` and `keep` (default: those of the registry), `attempt` (default: 1).
+   * @param times `grace` and `keep` (default: those of the registry), `attempt` (default: 1), `owner`, `inbox`.
    */
   start<E extends StreamEvent>(create: CreateRun<E>, id?: string, times?: RunTimes): RegisteredRun<E>;
   /** The run with this id; undefined if there is none, or if it ended longer than `keep` ago. */
@@ -98,9 +103,6 @@ export interface Runs {
 /** How long a slow reader may continue to read after the end of a run, in milliseconds. */
 const READING_TIME = 600_000;
 
-/** How many messages may join a run: the rest is ignored. */
-const MAX_PROMPTS = 100;
-
 interface Entry {
   readonly run: LoggedRun;
   readonly stop: ReplaySubject<void>;
@@ -128,7 +130,7 @@ export const createRuns = ({ log = memoryLog(), ...times }: RunsOptions = {}): R
   createRegistry(guardLog(log), times);
 
 /** `createRuns` for a log that is guarded. */
-export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: RunTimes): Runs {
+export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: Pick<RunTimes, 'grace' | 'keep'>): Runs {
   requireNumber('keep', keep, 0);
   requireNumber('grace', grace, 0);
   const entries = new Map<string, Entry>();
@@ -149,11 +151,11 @@ export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: R
   const start = <E extends StreamEvent>(create: CreateRun<E>, id = randomId(), own: RunTimes = {}) => {
     const known = find(id);
     if (known) return { id, run: known.run as LoggedRun<E> };
-    const { keep: kept = keep } = own;
+    const { keep: kept = keep, inbox = new PromptInbox() } = own;
     const stop = new ReplaySubject<void>(1); // a run may subscribe to it late, after its store has written
     const cancel = new Subject<string>();
-    const run: LoggedRun<E> = new RunLife<E>(listeningSource(create, { log, id, stop, cancel }), {
-      ...{ log, id, attempt: own.attempt, grace: own.grace ?? grace, keep: kept + READING_TIME },
+    const run: LoggedRun<E> = new RunLife<E>(listeningSource(create, { log, id, stop, cancel, inbox }), {
+      ...{ log, id, owner: own.owner, attempt: own.attempt, grace: own.grace ?? grace, keep: kept + READING_TIME },
       stop: () => stop.next(),
     });
     const entry: Entry = { run, stop, cancel };
@@ -206,25 +208,29 @@ const listeningSource =
       readonly id: string;
       readonly stop: Subject<void>;
       readonly cancel: Subject<string>;
+      readonly inbox: PromptInbox;
     },
   ) =>
   (opened: Observable<never>): Observable<E> =>
     defer(() => {
-      const { log, id, stop, cancel } = controls;
-      const prompts = new ReplaySubject<Message>(MAX_PROMPTS);
-      let prompted = 0;
+      const { log, id, stop, cancel, inbox } = controls;
       const messages = concat(
         opened,
-        defer(() => log.messages(id)),
+        defer(() => log.messages(id, inbox.taken)),
       );
       const listening = messages.subscribe({
-        next({ message }) {
+        next(sent) {
+          const { message } = sent;
           if (message.type === 'stop') stop.next();
           if (message.type === 'cancel') cancel.next(message.id);
-          if (message.type === 'prompt')
-            for (const prompt of message.input) if (prompted++ < MAX_PROMPTS) prompts.next(prompt);
+          inbox.add(sent);
         },
         error: () => stop.next(), // nobody could stop it later
       });
-      return create(stop, cancel, prompts, opened).pipe(finalize(() => listening.unsubscribe()));
+      return create(stop, cancel, inbox.prompts, opened).pipe(
+        finalize(() => {
+          listening.unsubscribe();
+          inbox.clear();
+        }),
+      );
     });

@@ -1,16 +1,20 @@
+import type { OperatorFunction } from 'rxjs';
+import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent, isNested } from '../../core/eventGuards.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
-import { createCompactor } from '../../transport/compactEvents.js';
+import { createRestorer, withoutCheckpoints } from '../../transport/compactEvents.js';
+import type { CompactEvent } from '../../transport/compactEvents.js';
 import { estimateSize } from './estimateSize.js';
 import { createLateReader } from './lateReader.js';
-import type { Entry, LogReader } from './lateReader.js';
+import type { Entry, Envelope, LogReader } from './lateReader.js';
+import type { Receiver } from '../ports/runLog.js';
 
 /** The events of one run, in order. Consecutive deltas are stored as one text, whatever the number of readers. */
 export interface EventLog<E extends StreamEvent> {
   /** About how many bytes the events take. */
   readonly size: number;
-  append(event: E): void;
+  append(event: CompactEvent): void;
   /**
    * Creates a reader.
    *
@@ -26,30 +30,72 @@ const MAX_DELTA_LENGTH = 4096;
 /** Creates an empty log. Its size is that of the text of the run, not that of its deltas. */
 export function createEventLog<E extends StreamEvent>(): EventLog<E> {
   const entries: Entry<E>[] = [];
-  const toCompact = createCompactor();
+  const restore = createRestorer();
   let size = 0;
   return {
     get size() {
       return size;
     },
-    append(event) {
-      const compact = toCompact(event);
+    append(compact) {
+      const event = restore(compact) as E;
       const text = deltaText(event);
       const last = entries.at(-1);
-      size += text?.length ?? estimateSize(event);
-      if (text === undefined) entries.push({ event, compact });
+      size += text?.length ?? estimateSize(compact);
+      if (text === undefined) entries.push({ event, compact: withoutCheckpoints(compact) });
       else if (last?.text !== undefined && last.text.length < MAX_DELTA_LENGTH && continuesDelta(last.event, event))
         last.text.add(text);
       else {
         last?.text?.toString(); // joins the deltas of a complete text
         const builder = new StringBuilder();
         builder.add(text);
-        entries.push({ event, compact, text: builder });
+        entries.push({ event, compact: event, text: builder });
       }
     },
     reader: (after) => createLateReader(entries, after),
   };
 }
+
+/**
+ * Emits the events after a position, at the speed of the receiver.
+ *
+ * @param from Returns where the reader begins. It may throw.
+ * @returns An operator on the log, which is emitted again each time it has grown, and completes or fails as its run.
+ */
+export const readLog = <E extends StreamEvent>(
+  from: () => string | undefined,
+  receiver?: Receiver,
+): OperatorFunction<EventLog<E>, Envelope<E>> =>
+  createOperator<EventLog<E>, Envelope<E>>((out) => {
+    let reader: LogReader<E> | undefined;
+    let isReading = false;
+    let end: (() => void) | undefined;
+    const read = () => {
+      if (isReading) return; // the receiver caused an event while it received one: the loop below reads it
+      isReading = true;
+      while (!out.closed && !receiver?.isFull) {
+        const envelope = reader?.next();
+        if (envelope) out.next(envelope);
+        else {
+          end?.();
+          break;
+        }
+      }
+      isReading = false;
+    };
+    const endAfterRest = (ending: () => void) => {
+      end = ending;
+      read();
+    };
+    if (receiver) out.add(receiver.drained.subscribe({ next: read, error: (thrown: unknown) => out.error(thrown) }));
+    return {
+      next(log) {
+        reader ??= log.reader(from());
+        read();
+      },
+      error: (thrown) => endAfterRest(() => out.error(thrown)),
+      complete: () => endAfterRest(() => out.complete()),
+    };
+  });
 
 /** Returns the text of a delta; undefined for an event that is not merged, such as an empty delta. */
 function deltaText(event: StreamEvent): string | undefined {

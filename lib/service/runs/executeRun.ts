@@ -9,7 +9,9 @@ import type { JsonObject } from '../../core/json/json.js';
 import { createSemaphore } from '../../core/semaphore.js';
 import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
+import { estimateSize } from './estimateSize.js';
 import { onceOnly } from './onceOnly.js';
+import type { PromptInbox } from './promptInbox.js';
 import type { WrapTurn } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
@@ -31,6 +33,8 @@ export interface RunPlan extends RunAudience {
    * begin again if this process ends too. Default: `running`.
    */
   readonly state?: RunRecord['state'] | undefined;
+  /** About how many bytes the run has besides its record: the conversation before it. Default: none. */
+  readonly bytes?: number | undefined;
   /** `false`: nobody resumes the run, so its record has no checkpoints. Default: as the service decides. */
   readonly checkpoints?: false | undefined;
   /** The events of the run. Cold. With checkpoints, `wrapTurn` is an option of the run. */
@@ -47,8 +51,15 @@ export interface RunPlan extends RunAudience {
   readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
 }
 
+/** About how many bytes a run holds at its start. */
+export const sizeOfPlan = ({ record, bytes = 0 }: RunPlan): number => estimateSize(record) + bytes;
+
 /** The events of a run, for its notifiers. If `opened` fails, the run begins nothing, and its record says so. */
-export type ExecutedRun = (controls: RunControls, opened?: Observable<never>) => Observable<StreamEvent>;
+export type ExecutedRun = (
+  controls: RunControls,
+  opened?: Observable<never>,
+  inbox?: PromptInbox,
+) => Observable<StreamEvent>;
 
 /** Executes runs, and writes their records. */
 export interface Executor {
@@ -138,7 +149,7 @@ function runRecorded(
   plan: RunPlan,
   record: HeldRecord,
   { describe, onError, lease, finish, release, ...recording }: Recording,
-  ...[controls, opened = EMPTY]: Parameters<ExecutedRun>
+  ...[controls, opened = EMPTY, inbox]: Parameters<ExecutedRun>
 ): Observable<StreamEvent> {
   const { checkpoints = recording.checkpoints } = plan;
   const hasLeft = new Subject<void>();
@@ -146,14 +157,14 @@ function runRecorded(
   let hasEnded = false;
   const write = (event: StreamEvent): Observable<never> | undefined => {
     hasBegun = true;
+    inbox?.note(event);
     if (isResult(event)) {
       hasEnded = true;
       return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
     }
     const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
     if (!checkpoint) return undefined;
-    const inner = plan.inner?.();
-    return record.write({ checkpoint, inner, ...progress, executor: lease() });
+    return record.write({ checkpoint, inner: plan.inner?.(), taken: inbox?.taken, ...progress, executor: lease() });
   };
   const fail = (thrown: unknown): Observable<never> => {
     const failed = throwError(() => thrown);
@@ -176,7 +187,9 @@ function runRecorded(
     else finish(record.write(changeAtFailure(new RunAbandonedError(), describe))); // nobody resumes it
   };
   const renewals = interval(RENEWAL_INTERVAL).pipe(
-    exhaustMap(() => record.write({ executor: lease() }).pipe(catchError(ignoreUnlessTaken))),
+    // What is taken is written with the checkpoint that has it, if there are checkpoints.
+    map(() => ({ executor: lease(), ...(checkpoints ? {} : { taken: inbox?.taken }) })),
+    exhaustMap((change) => record.write(change).pipe(catchError(ignoreUnlessTaken))),
     takeUntil(hasLeft),
   );
   const wrapTurn = checkpoints ? onceOnly(plan.record.begun, (begun) => record.write({ begun })) : undefined;
@@ -197,7 +210,7 @@ const isLeft = (thrown: unknown): boolean =>
 const progress = { answers: undefined, history: undefined, failures: undefined, reason: undefined };
 
 /** The fields that only a run in progress needs. */
-const cleared = { ...progress, begun: undefined };
+const cleared = { ...progress, begun: undefined, taken: undefined };
 
 /** The change of the record at the end of a run. */
 const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({

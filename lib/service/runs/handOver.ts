@@ -8,6 +8,7 @@ import { DEFAULT_MAX_RUNS, tooManyRuns } from '../ownerLimits.js';
 import type { Kernel } from '../kernel.js';
 import { allPages } from './allPages.js';
 import { continueLog } from './continueLog.js';
+import { sizeOfPlan } from './executeRun.js';
 import type { RunPlan } from './executeRun.js';
 import { replayCheckpoint } from './replayRecord.js';
 import { RunTakenError } from './runErrors.js';
@@ -57,6 +58,7 @@ export const admitStored = <C>(kernel: Kernel<C>, plan: RunPlan, durable: Durabl
         return handOver(kernel, { ...plan, record: { ...plan.record, durable: durable.names } }, enqueue(count));
       }),
     ),
+    sizeOfPlan(plan),
   );
 };
 

@@ -29,10 +29,11 @@ interface Opening<C> extends Pick<RunTimes, 'grace'> {
 /** Joins the run with an id, in whatever process it is; resumes it if its process has ended; or starts it. */
 export const openRun = <C>(kernel: Kernel<C>, opening: Opening<C>): Observable<OpenedRun> => {
   const { id, client } = opening;
-  return kernel.locked(id, client, (): Observable<OpenedRun> => {
-    const run = kernel.runOf(id, client.owner);
-    return run ? of(run) : openStored(kernel, opening);
-  });
+  return kernel.locked(id, client, () =>
+    kernel
+      .joinable(id, client.owner)
+      .pipe(concatMap((run): Observable<OpenedRun> => (run ? of(run) : openStored(kernel, opening)))),
+  );
 };
 
 /** Opens a run that this process does not execute. */

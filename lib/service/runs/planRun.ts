@@ -1,4 +1,4 @@
-import { concat, EMPTY, identity, ignoreElements, map, of } from 'rxjs';
+import { concat, EMPTY, ignoreElements, map, of } from 'rxjs';
 import { asyncScheduler } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
@@ -13,7 +13,8 @@ import type { RunRecord, StoredRun } from '../ports/runStore.js';
 import type { RunPlan } from './executeRun.js';
 import { continueRun } from './handOver.js';
 import { createInnerMessages } from './innerMessages.js';
-import { innerOfCheckpoint, messagesOfRecord, replayCheckpoint, seenBefore, unjoinedPrompts } from './replayRecord.js';
+import { innerOfCheckpoint, messagesOfRecord, replayCheckpoint, seenBefore } from './replayRecord.js';
+import { sizeOfHistory } from './runAccess.js';
 import type { Client, RunAccess } from './runAccess.js';
 import { RunNotFoundError } from './runErrors.js';
 
@@ -43,6 +44,7 @@ export const planStart = <C>(
         stored: before,
         inner: inner.all,
         context,
+        bytes: [...runs.values()].reduce((sum, run) => sum + sizeOfHistory(run.record), 0),
         events: (controls, wrapTurn) =>
           concat(
             lost.length > 0 ? of({ type: HISTORY_LOST_EVENT, runs: lost }) : EMPTY,
@@ -80,9 +82,7 @@ export function planResumption<C>(
     clientErrors: answers?.errors,
     events: (controls, wrapTurn) => {
       if (!checkpoint) throw new RunNotFoundError();
-      const unjoined = log.isShared ? unjoinedPrompts(checkpoint, record.shown) : identity;
-      const prompts = controls.prompts.pipe(unjoined);
-      const resumed = kernel.agentFor().resume(checkpoint, { ...options, ...controls, prompts, wrapTurn });
+      const resumed = kernel.agentFor().resume(checkpoint, { ...options, ...controls, wrapTurn });
       const rest = resumed.pipe(inner.collect);
       if (log.isShared) return continued(kernel, before, rest, checkpoint);
       return concat(

@@ -1,10 +1,10 @@
 import { catchError, concatMap, defer, delayWhen, EMPTY, exhaustMap, filter, interval, map, throwError } from 'rxjs';
-import { retry, Subscription, take, takeUntil, timer } from 'rxjs';
+import { retry, take, takeUntil, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
 import { keepDescription } from './trustedDescription.js';
 import { ExecutorLostError, RunNotFoundError } from './runErrors.js';
-import type { RunLog } from '../ports/runLog.js';
+import type { Receiver, RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
 import type { SharedRun } from './sharedRun.js';
 
@@ -55,8 +55,8 @@ const isNotOpen = (thrown: unknown, after: string | undefined): boolean =>
  * @param lost Fails when nobody executes the run any more.
  */
 export function remoteRun(log: RunLog, id: string, lost: Observable<never>): SharedRun {
-  const envelopes = (after?: string) =>
-    log.read(id, after).pipe(
+  const envelopes = (after?: string, receiver?: Receiver) =>
+    log.read(id, after, receiver).pipe(
       // The record of a run is written before its log is opened.
       retry({
         delay: (thrown: unknown) => (isNotOpen(thrown, after) ? timer(OPENING_TIME) : throwError(() => thrown)),
@@ -70,7 +70,6 @@ export function remoteRun(log: RunLog, id: string, lost: Observable<never>): Sha
     events$: envelopes().pipe(map(({ event }) => event)),
     status: 'running',
     envelopes,
-    hold: () => new Subscription(),
     start: () => undefined,
     unsubscribe: () => undefined,
   };

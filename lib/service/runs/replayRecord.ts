@@ -1,12 +1,11 @@
-import { concat, defer, filter, from, throwError } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { concat, from, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { CallAnswers, WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, OpenCalls } from '../../core/checkpoint.js';
 import type { FinishReason } from '../../core/chunk.js';
 import { eventOfPart } from '../../core/event.js';
 import type { RunEvent } from '../../core/event.js';
-import { isSameJson } from '../../core/json/equal.js';
-import { hasToolResults, readableParts, toolCallsOf } from '../../core/message.js';
+import { readableParts, toolCallsOf } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
 import { addUsage } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
@@ -25,27 +24,6 @@ export const messagesOfRecord = ({
   ...input,
   ...((result ?? failure)?.messages ?? []),
 ];
-
-/**
- * Skips the prompts that have joined the run of a checkpoint: a log that has all messages to the run has them too. A
- * message that asks for a repair is none of them.
- */
-export const unjoinedPrompts = ({ emitted }: Checkpoint, shown = 0): MonoTypeOperatorFunction<Message> => {
-  const messages = emitted.messages
-    .slice(shown)
-    .filter((message) => message.role === 'user' && !hasToolResults(message));
-  return (prompts) =>
-    defer(() => {
-      let next = 0;
-      return prompts.pipe(
-        filter((prompt) => {
-          const found = messages.findIndex((message, index) => index >= next && isSameJson(message, prompt));
-          if (found >= 0) next = found + 1;
-          return found < 0;
-        }),
-      );
-    });
-};
 
 /** What a reader has of a run: its complete turns. */
 export interface SeenTurns {

@@ -39,7 +39,7 @@ const MAX_RETRIES = 5;
 const sizes = new WeakMap<RunRecord, number>();
 
 /** About how many bytes a record adds to a conversation. */
-function sizeOfHistory(record: RunRecord): number {
+export function sizeOfHistory(record: RunRecord): number {
   const { input, result, failure, protocol } = record;
   const size = sizes.get(record) ?? estimateSize([input, result?.messages, failure?.messages, protocol]);
   sizes.set(record, size);
@@ -144,3 +144,11 @@ export class RunAccess<C> {
     );
   }
 }
+
+/** The error for a `context` without an `owner`. */
+export const ownerIsMissing = () =>
+  new ConfigurationError(
+    'options',
+    'The service has a `context`, but no `owner`: every user could read and continue the runs of any other.',
+    'Pass `owner: (context) => context.userId`, or `() => ""` if all users share their runs.',
+  );

@@ -46,6 +46,18 @@ export class RunTakenError extends RivuletError {
   }
 }
 
+/** As many messages as are allowed wait for the run. */
+export class RunFullError extends RivuletError {
+  override readonly name = 'RunFullError';
+  readonly code = 'run_full';
+  override readonly retryable = true;
+  override readonly isPublic = true;
+
+  constructor() {
+    super('Too many messages wait for this run. Send this one again when the run has taken some of them.');
+  }
+}
+
 /** This process cannot continue the checkpoint of a run, as `reason` says. Another version of its code may. */
 export class RunParkedError extends ExecutorLostError {
   constructor(readonly reason: string) {

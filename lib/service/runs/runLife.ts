@@ -4,10 +4,12 @@ import type { Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
+import { createCompactor } from '../../transport/compactEvents.js';
+import type { CompactEvent } from '../../transport/compactEvents.js';
 import { describeError } from '../../transport/publicError.js';
 import { randomId } from '../../transport/randomId.js';
 import { ExecutorLostError, RunAbandonedError, RunTakenError } from './runErrors.js';
-import type { RunLog } from '../ports/runLog.js';
+import type { Receiver, RunLog } from '../ports/runLog.js';
 import type { Envelope } from './lateReader.js';
 import type { ShareRunOptions, SharedRun, SharedRunStatus } from './sharedRun.js';
 
@@ -26,6 +28,8 @@ export interface RunLifeOptions extends ShareRunOptions {
   readonly attempt?: number | undefined;
   /** How long the log keeps the events after the end, in milliseconds. Default: as the log decides. */
   readonly keep?: number | undefined;
+  /** Whose run it is. Default: of nobody. */
+  readonly owner?: string | undefined;
 }
 
 /** A shared run that another process may continue. */
@@ -82,7 +86,8 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
   private source: RunSource<E> | undefined;
 
   /** The events that arrived during a write form the next write. */
-  private pending: E[] = [];
+  private pending: CompactEvent[] = [];
+  private toCompact = createCompactor();
   private isWriting = false;
   private isFlushing = false;
 
@@ -110,8 +115,8 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     return this.state === 'idle' ? 'idle' : 'running';
   }
 
-  envelopes(after?: string): Observable<Envelope<E>> {
-    const read = defer(() => this.log.read(this.id, after) as Observable<Envelope<E>>);
+  envelopes(after?: string, receiver?: Receiver): Observable<Envelope<E>> {
+    const read = defer(() => this.log.read(this.id, after, receiver) as Observable<Envelope<E>>);
     const started = defer(() => {
       this.start();
       return EMPTY;
@@ -121,7 +126,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     );
   }
 
-  hold(): Subscription {
+  private hold(): Subscription {
     this.subscribers += 1;
     this.graceTimer.unsubscribe();
     return new Subscription(() => {
@@ -174,7 +179,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
       .pipe(takeUntil(this.unsubscribed))
       .subscribe({
         next: (event) => {
-          this.pending.push(event);
+          this.pending.push(this.toCompact(event));
           this.flush();
         },
         error: (error: unknown) => {
@@ -250,11 +255,15 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     return this.log.end(this.id, this.attempt, {
       failure,
       expires: time === undefined ? undefined : asyncScheduler.now() + time,
+      owner: this.options.owner,
     });
   }
 
   private settle(): void {
     this.state = 'settled';
+    this.toCompact = createCompactor(); // the last one has all that the run has emitted
+    // V8 keeps what the frames of an error refer to, such as the request of the model, until its stack is read.
+    readStack(this.thrown);
     if (isLeft(this.thrown)) this.settling.error(this.thrown);
     else this.settling.complete();
   }
@@ -278,3 +287,5 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
 /** Whether an error says that the record has no end: another process has it, or a page that comes back settles it. */
 const isLeft = (thrown: unknown): thrown is Error =>
   thrown instanceof RunTakenError || thrown instanceof ExecutorLostError;
+
+const readStack = (thrown: unknown) => (thrown instanceof Error ? thrown.stack : undefined);

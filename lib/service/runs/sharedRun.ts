@@ -1,5 +1,6 @@
-import type { Observable, Subscription } from 'rxjs';
+import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
+import type { Receiver } from '../ports/runLog.js';
 import type { Envelope } from './lateReader.js';
 
 /** Options of `shareRun`. */
@@ -27,14 +28,11 @@ export interface SharedRun<E extends StreamEvent = StreamEvent> {
   /**
    * The events with their ids.
    *
-   * A slow receiver unsubscribes when it is full, and subscribes again after the last id that it received: nothing is
-   * buffered for it, and the deltas that it missed are merged. In between, `hold` counts it as a subscriber.
-   *
    * @param after The `id` of the last envelope that was received. Default: the start of the run.
+   * @param receiver Who receives them: nothing is buffered for a slow one, and the deltas that it has missed are
+   * merged. Default: one that is never full.
    */
-  envelopes(after?: string): Observable<Envelope<E>>;
-  /** Counts as a subscriber for the grace time, until it is unsubscribed. */
-  hold(): Subscription;
+  envelopes(after?: string, receiver?: Receiver): Observable<Envelope<E>>;
   /** Starts the run without a subscriber. The first subscriber does this as well. */
   start(): void;
   /** Ends the run for all subscribers: its source is unsubscribed, and they receive a `RunAbandonedError`. */

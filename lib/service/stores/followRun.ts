@@ -1,13 +1,12 @@
-import { catchError, concat, concatMap, defer, filter, finalize, Observable, of, ReplaySubject, share } from 'rxjs';
+import { catchError, concat, concatMap, defer, filter, finalize, of, ReplaySubject, share } from 'rxjs';
 import { startWith, Subject, takeWhile, tap, throttle, throwError } from 'rxjs';
-import type { OperatorFunction } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { createEventLog } from '../runs/eventLog.js';
+import { createEventLog, readLog } from '../runs/eventLog.js';
 import type { EventLog } from '../runs/eventLog.js';
-import type { Envelope, LogReader } from '../runs/lateReader.js';
-import type { RunMessage, SentMessage } from '../ports/runLog.js';
+import type { RunLog, RunMessage, SentMessage } from '../ports/runLog.js';
 import { remoteRunError } from '../../transport/fromServerSentEvents.js';
 
 /** What a database has of a run after a position. */
@@ -50,9 +49,7 @@ export function followTail<T extends Tail<unknown>>(
  * Reads runs of a database. The readers of one run share a copy of it in memory, so that each event is read once for
  * all of them, and merged and numbered as by a log in memory.
  */
-export function createRunReader(
-  follow: (run: string) => Observable<Tail<StreamEvent>>,
-): (run: string, from?: string) => Observable<Envelope> {
+export function createRunReader(follow: (run: string) => Observable<Tail<StreamEvent>>): RunLog['read'] {
   const copies = new Map<string, Observable<EventLog<StreamEvent>>>();
   const copyOf = (run: string): Observable<EventLog<StreamEvent>> =>
     defer(() => {
@@ -65,13 +62,13 @@ export function createRunReader(
       copies.set(run, copy);
       return copy;
     });
-  return (run, from) =>
+  return (run, from, receiver) =>
     copyOf(run).pipe(
-      envelopesAfter(from),
+      readLog(() => from, receiver),
       // The position may be newer than the copy: the page has read it from another process.
       catchError((thrown: unknown) => {
         if (!(thrown instanceof ConfigurationError)) throw thrown;
-        return copyEvents(follow(run)).pipe(envelopesAfter(from));
+        return copyEvents(follow(run)).pipe(readLog(() => from, receiver));
       }),
     );
 }
@@ -94,21 +91,6 @@ const copyEvents = (tails: Observable<Tail<StreamEvent>>): Observable<EventLog<S
           : of(log),
       ),
     );
-  });
-
-/** Emits the events after a position. It fails with a ConfigurationError if the run has no such position. */
-const envelopesAfter =
-  (from: string | undefined): OperatorFunction<EventLog<StreamEvent>, Envelope> =>
-  (logs) =>
-    defer(() => {
-      let reader: LogReader<StreamEvent> | undefined;
-      return logs.pipe(concatMap((log) => readAll((reader ??= log.reader(from)))));
-    });
-
-const readAll = (reader: LogReader<StreamEvent>): Observable<Envelope> =>
-  new Observable((out) => {
-    for (let envelope = reader.next(); envelope && !out.closed; envelope = reader.next()) out.next(envelope);
-    out.complete();
   });
 
 /** Checks the position of a message, which comes from a user of the log. */

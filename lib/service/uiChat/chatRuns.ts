@@ -1,4 +1,4 @@
-import { concatMap, defer, EMPTY, endWith, ignoreElements, map, of } from 'rxjs';
+import { concatMap, defer, EMPTY, endWith, ignoreElements, map } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import { randomId } from '../../transport/randomId.js';
@@ -49,7 +49,10 @@ export class ChatRuns<C> {
   find(key: string, client: Client<C>): Observable<FoundRun | undefined> {
     return defer(() => {
       const current = this.current(key);
-      if (current) return of(current);
+      if (current) {
+        const joinable = this.kernel.joinable(current.runId, current.owner);
+        return joinable.pipe(map((run) => run && { ...current, run }));
+      }
       return this.settleLost(key, client).pipe(ignoreElements(), endWith(undefined));
     });
   }

@@ -9,6 +9,7 @@ import { elsewhere, namedId, RequestError } from '../http/requestError.js';
 import type { Kernel } from '../kernel.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
 import { createPublisher } from '../publicEvents.js';
+import { estimateSize } from '../runs/estimateSize.js';
 import { createEventLog } from '../runs/eventLog.js';
 import type { RunPlan } from '../runs/executeRun.js';
 import type { Client } from '../runs/runAccess.js';
@@ -57,6 +58,7 @@ export function planResponse<C>(
     record: { id, owner, input: [], ...protocol },
     stored: before,
     context,
+    bytes: estimateSize(history),
     clientErrors: response?.answers.errors,
     checkpoints: false,
     restores: true,

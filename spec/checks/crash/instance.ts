@@ -20,17 +20,29 @@ const [port = 0, storePort = 0] = process.argv.slice(2).map(Number);
 
 const socket = connect(storePort, '127.0.0.1');
 socket.on('close', () => process.exit(0)); // the check has ended
-const answers = new Map<number, (value: unknown) => void>();
+interface Reply {
+  readonly id: number;
+  readonly value?: unknown;
+  /** The SQLSTATE of a write that was refused; another text: its connection broke. */
+  readonly error?: string;
+}
+const answers = new Map<number, (reply: Reply) => void>();
 let requests = 0;
 createInterface({ input: socket }).on('line', (line) => {
-  const { id, value } = JSON.parse(line) as { readonly id: number; readonly value: unknown };
-  answers.get(id)?.(value);
-  answers.delete(id);
+  const reply = JSON.parse(line) as Reply;
+  answers.get(reply.id)?.(reply);
+  answers.delete(reply.id);
 });
+const failure = (error: string) =>
+  Object.assign(new Error(`The store: ${error}`), { code: /^\d+$/.test(error) ? error : 'ECONNRESET' });
 const ask = <T>(request: StoreRequest): Observable<T> =>
   new Observable((out) => {
     const id = ++requests;
-    answers.set(id, (value) => {
+    answers.set(id, ({ value, error }) => {
+      if (error !== undefined) {
+        out.error(failure(error));
+        return;
+      }
       out.next(value as T);
       out.complete();
     });
@@ -85,12 +97,18 @@ const model = scriptedModel(
   { keep: 0 },
 );
 
+/** A user has one run at a time, and one that a page has left may still end: a slot that is not freed shows. */
+const MAX_RUNS = 6;
+
 const agent = createAgent({ model, tools: [worker('lookup', false), worker('pay', true)] });
 const handler = agentHandler<string>(agent, {
   store,
   checkpoints: true,
   context: (request) => request.headers.get('x-user') ?? '',
   owner: (user) => user,
-  onError: (thrown) => process.stderr.write(`${inspect(thrown)}\n`),
+  limits: { maxRunsPerOwner: MAX_RUNS },
+  onError(thrown) {
+    if (!String(thrown).includes('The store: ')) process.stderr.write(`${inspect(thrown)}\n`);
+  },
 });
 createServer(nodeListener(handler)).listen(port, '127.0.0.1', () => process.send?.('ready'));

@@ -9,10 +9,17 @@ import { createRandom } from '../attack/family.js';
 import { createUser } from './pages.js';
 import { startStore } from './storeServer.js';
 
-// npm run crash [-- --seconds 60] [-- --seed 1]: two users with two tabs each, two processes with one slow store. Prompts,
-// decisions sent twice, stops, reloads, cuts and SIGKILLs at random. Exits with 1 if anything was lost, repeated or mixed up.
+// npm run crash [-- --seconds 60] [-- --seed 1] [-- --faults 40]: two users with two tabs each, two processes with one slow store. Prompts,
+// decisions sent twice, stops, reloads, cuts and SIGKILLs at random. Of the writes, one in `faults` is refused, loses its
+// answer, or is not answered for 20 s. Exits with 1 if anything was lost, repeated or mixed up, or a slot is not freed.
 
-const { values } = parseArgs({ options: { seconds: { type: 'string', default: '60' }, seed: { type: 'string' } } });
+const { values } = parseArgs({
+  options: {
+    seconds: { type: 'string', default: '60' },
+    seed: { type: 'string' },
+    faults: { type: 'string', default: '40' },
+  },
+});
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const time = Number(values.seconds) * 1000;
 const random = createRandom(seed);
@@ -28,7 +35,7 @@ const freePort = () =>
     });
   });
 
-const store = await startStore(seed);
+const store = await startStore(seed, Number(values.faults));
 const ports = [await freePort(), await freePort()];
 const script = fileURLToPath(new URL('./instance.ts', import.meta.url));
 
@@ -60,6 +67,7 @@ while (performance.now() < end) {
   users[random.integer(users.length)]?.act();
 }
 await killing;
+store.endFaults();
 
 const finished = await Promise.all(users.map((user) => user.finish(300_000)));
 const problems = [
@@ -72,6 +80,9 @@ for (const instance of instances) instance.kill('SIGKILL');
 store.close();
 
 const prompts = users.reduce((sum, user) => sum + user.count(), 0);
-print(`${prompts} prompts, ${store.executions.size} calls, ${kills} kills, ${problems.length} problems`);
+const faulted = [...store.faultCounts].map(([fault, count]) => `${count} ${fault}`).join(', ');
+print(
+  `${prompts} prompts, ${store.executions.size} calls, ${kills} kills, faults: ${faulted || 'none'}, ${problems.length} problems`,
+);
 for (const problem of problems.slice(0, 20)) print(`  ${problem}`);
 process.exit(problems.length === 0 ? 0 : 1);

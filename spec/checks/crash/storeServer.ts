@@ -7,6 +7,16 @@ import type { RecordQuery } from '../../../lib/service/ports/recordStore.js';
 import type { RunRecord, StoredRun } from '../../../lib/service/ports/runStore.js';
 import { createRandom } from '../attack/family.js';
 
+/**
+ * What may happen to a write: PostgreSQL refuses it (its disk is full, the statement was cancelled, a conflict), or the
+ * connection breaks before or after it is done, or nothing answers for 20 s.
+ */
+const faults = ['53100', '57014', '40001', 'reset', 'lost', 'silence'] as const;
+type Fault = (typeof faults)[number];
+
+/** Longer than a call of a store may take: the service repeats it. */
+const SILENCE = 20_000;
+
 /** A request of an instance. */
 export type StoreRequest =
   | { readonly method: 'get'; readonly args: readonly [id: string] }
@@ -20,12 +30,21 @@ export type StoreRequest =
 
 /**
  * One store for all instances, behind a socket: it receives and answers each request after 1 to 16 ms, in any order. It
- * notes which calls are executed, and which results it has.
+ * notes which calls are executed, and which results it has. Of its writes, one in `faultRate` has a fault (0: none).
  *
  * When the connection of an instance closes, its leases end, so that a check does not wait 30 seconds for each crash.
  */
-export async function startStore(seed: number) {
+export async function startStore(seed: number, faultRate = 0) {
   const random = createRandom(seed);
+  const faultCounts = new Map<Fault, number>();
+  let areFaultsOver = false;
+  /** The fault of a write: one in `faultRate`; silence is the rarest, since it is long. */
+  const nextFault = (method: StoreRequest['method']): Fault | undefined => {
+    if (areFaultsOver || faultRate === 0 || method !== 'put' || random.integer(faultRate) > 0) return undefined;
+    const fault = faults[random.integer(random.integer(8) === 0 ? faults.length : faults.length - 1)] ?? 'reset';
+    faultCounts.set(fault, (faultCounts.get(fault) ?? 0) + 1);
+    return fault;
+  };
   const store = memoryStore();
   /** The connection that has written the record last. */
   const writers = new Map<string, Socket>();
@@ -83,12 +102,15 @@ export async function startStore(seed: number) {
     lines.on('line', (line) => {
       const { id, ...request } = JSON.parse(line) as StoreRequest & { readonly id: number };
       checkExecution(request);
-      void pause()
-        .then(() => answer(socket, request))
-        .then(async (value) => {
-          await pause();
-          if (!socket.destroyed) socket.write(`${JSON.stringify({ id, value })}\n`);
-        });
+      const reply = async () => {
+        await pause();
+        const fault = nextFault(request.method);
+        const isDone = fault === undefined || fault === 'lost';
+        const value = isDone ? await answer(socket, request) : undefined;
+        await (fault === 'silence' ? firstValueFrom(timer(SILENCE)) : pause());
+        if (!socket.destroyed) socket.write(`${JSON.stringify(fault ? { id, error: fault } : { id, value })}\n`);
+      };
+      void reply();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -96,6 +118,9 @@ export async function startStore(seed: number) {
     port: (server.address() as AddressInfo).port,
     executions,
     violations,
+    faultCounts,
+    /** From now on, every write is done. */
+    endFaults: () => void (areFaultsOver = true),
     close: () => server.close(),
   };
 }

@@ -212,19 +212,6 @@ describe('createRuns', () => {
     run.unsubscribe();
   });
 
-  it('createRuns lets 100 prompts join a run', () => {
-    const log = memoryLog();
-    const runs = createRuns({ log });
-    let joined = 0;
-    const { run } = runs.start((_, __, prompts) => {
-      prompts.subscribe(() => (joined += 1));
-      return NEVER;
-    }, 'r');
-    for (let n = 0; n < 101; n++) observe(log.send('r', { type: 'prompt', input: [userMessage('Hurry.')] }));
-    expect(joined).toBe(100);
-    run.unsubscribe();
-  });
-
   it('createRuns stops a run whose messages cannot be read, since nobody could stop it later', () => {
     const messages = () => throwError(() => new Error('The log is away.'));
     const runs = createRuns({ log: { ...memoryLog(), messages } });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Checkpoint } from '../../../lib/core/checkpoint.js';
-import { from, Subject } from 'rxjs';
+import { Subject } from 'rxjs';
 import type { NestedEvent, RunResult, StreamEvent } from '../../../lib/core/event.js';
 import { createInnerMessages } from '../../../lib/service/runs/innerMessages.js';
 import { userMessage } from '../../../lib/core/message.js';
@@ -10,7 +10,6 @@ import {
   messagesOfRecord,
   replayCheckpoint,
   replayRecord,
-  unjoinedPrompts,
 } from '../../../lib/service/runs/replayRecord.js';
 import { seenBefore } from '../../../lib/service/runs/replayRecord.js';
 import type { RunRecord } from '../../../lib/service/ports/runStore.js';
@@ -169,21 +168,6 @@ describe('the messages of a record', () => {
     expect(messagesOfRecord({ ...record, result })).toEqual([...record.input, ...result.messages]);
     expect(messagesOfRecord({ ...record, failure })).toEqual([...record.input, said('Half.')]);
     expect(messagesOfRecord(record)).toEqual(record.input);
-  });
-});
-
-describe('the prompts of a run that is resumed from a checkpoint', () => {
-  const repair = userMessage('Not valid. Answer again.');
-  const late = userMessage('Later.');
-  const emitted = { messages: [prompt, said('a'), answered, repair, prompt] };
-  it.each([
-    ['without those that have joined, whose order the log has', [prompt, prompt, late], 0, [late]],
-    ['with one that has joined once, and was sent again', [prompt, prompt, prompt], 0, [prompt]],
-    ['not without one that asks for a repair', [prompt, late, late], 0, [late, late]],
-    ['with one that had joined the run that it resumes', [prompt, prompt], 1, [prompt]],
-  ])('are %s', (_, sent, shown, left) => {
-    const prompts = unjoinedPrompts({ emitted } as unknown as Checkpoint, shown)(from(sent));
-    for (let n = 0; n < 2; n++) expect(observe(prompts).values).toEqual(left);
   });
 });
 

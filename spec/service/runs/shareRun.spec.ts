@@ -16,6 +16,7 @@ import {
   takeUntil,
   throwError,
   timer,
+  tap,
 } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { StreamEvent } from '../../../lib/core/event.js';
@@ -223,17 +224,25 @@ describe('shareRun', () => {
     expect(rest.completed).toBe(true);
   });
 
-  it('shareRun counts a holder as a subscriber', () => {
-    new TestScheduler(() => undefined).run(({ flush }) => {
-      const run = shareRun(NEVER, { grace: 4 });
-      const held = run.hold();
-      run.start();
-      flush();
-      expect(run.status).toBe('running');
-      held.unsubscribe();
-      flush();
-      expect(run.status).toBe('abandoned');
-    });
+  it('shareRun gives a full receiver nothing, and the rest in one delta when it has drained', () => {
+    const source = new Subject<StreamEvent>();
+    const run = shareRun(source, { grace: 4 });
+    const drained = new Subject<void>();
+    const receiver = { isFull: false, drained };
+    const reader = observe(run.envelopes(undefined, receiver).pipe(tap(() => (receiver.isFull = true))));
+    'abcd'.split('').forEach((delta) => source.next(text(delta)));
+    source.next(other('x'));
+    source.complete();
+    expect(reader.values.map(({ event }) => event)).toEqual([text('a')]);
+    expect(reader.completed).toBe(false);
+    for (const expected of [text('bcd'), other('x')]) {
+      receiver.isFull = false;
+      drained.next();
+      expect(reader.values.at(-1)?.event).toEqual(expected);
+    }
+    receiver.isFull = false;
+    drained.next();
+    expect(reader.completed).toBe(true);
   });
 
   it('shareRun gives a run that ignores its stop 10 seconds, or its grace time if that is longer', () => {

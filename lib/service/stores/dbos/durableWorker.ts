@@ -116,7 +116,7 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
   const leaving = new Subject<void>();
   let isLeaving = false;
   const { browser, onError, onResult } = options;
-  const limits = { maxRunsPerOwner: Infinity };
+  const limits = { maxRunsPerOwner: Infinity, maxOwnerBytes: Infinity };
   const kernel = new Kernel<C>({
     ...{ agent, store, log, keep, limits, browser, onError, onResult },
     checkpoints: true,

@@ -1,4 +1,4 @@
-import { defer, from, map } from 'rxjs';
+import { catchError, defer, from, map } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { isRecord } from '../../../core/json/json.js';
 import { retryUnreachable } from '../retryUnreachable.js';
@@ -25,7 +25,25 @@ export const DEFAULT_RETRY_TIME = 30_000;
 
 /** Runs a statement at each subscription. Emits its rows. */
 export const rowsOf = <Row>(client: PostgresClient, text: string, values: unknown[]): Observable<readonly Row[]> =>
-  defer(() => from(client.query(text, values))).pipe(map(({ rows }) => rows as readonly Row[]));
+  defer(() => from(client.query(text, values))).pipe(
+    map(({ rows }) => rows as readonly Row[]),
+    catchError((thrown: unknown) => {
+      throw codeOf(thrown) === UNDEFINED_TABLE ? missingTables(thrown) : thrown;
+    }),
+  );
+
+const UNDEFINED_TABLE = '42P01';
+
+const missingTables = (cause: unknown): Error =>
+  Object.assign(
+    new Error('A table of Rivulet is missing. Call `migratePostgres` in every process before the first request.', {
+      cause,
+    }),
+    { code: UNDEFINED_TABLE },
+  );
+
+const codeOf = (thrown: unknown): unknown =>
+  isRecord(thrown) || thrown instanceof Error ? (thrown as { code?: unknown }).code : undefined;
 
 /** Subscribes again while the database cannot be reached. A statement that failed so may have been executed. */
 export const retryConnection = <T>(retryTime: number): MonoTypeOperatorFunction<T> =>
@@ -36,7 +54,7 @@ const transientStates = /^(08...|57P0[123]|53300|40001|40P01)$/;
 
 /** Whether an error has no SQLSTATE, so that it comes from the connection, or one that is transient. */
 function isUnreachable(thrown: unknown): boolean {
-  const code = isRecord(thrown) || thrown instanceof Error ? (thrown as { code?: unknown }).code : undefined;
+  const code = codeOf(thrown);
   const isState = typeof code === 'string' && /^(?=.*\d)[\dA-Z]{5}$/.test(code); // EPIPE has no digit
   return isState ? transientStates.test(code) : !(thrown instanceof TypeError);
 }

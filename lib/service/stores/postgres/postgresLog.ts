@@ -2,7 +2,7 @@ import { asyncScheduler, concat, concatMap, defer, ignoreElements, map, of, tap,
 import type { Observable } from 'rxjs';
 import type { JsonObject } from '../../../core/json/json.js';
 import { requireNumber } from '../../../core/options.js';
-import { RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
+import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { RunLog } from '../../ports/runLog.js';
 import { createRunReader, eventsOf, followTail, messageOf, requirePosition } from '../followRun.js';
 import type { Tail } from '../followRun.js';
@@ -119,10 +119,18 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
         retryConnection(retryTime),
         map(([row]) => row && { attempt: row.attempt, hasEvents: row.last_write > 0, hasEnded: row.ended }),
       ),
-    send: (run, message) =>
-      defer(() => query(SEND, [run, JSON.stringify(message)])).pipe(
-        map(({ length }) => length > 0),
-        tap((isSent) => isSent && wakeUps.wake(run)),
+    send: (run, message, room) =>
+      defer(() => query(SEND, [run, JSON.stringify(message), room?.after ?? 0, room?.count, room?.bytes])).pipe(
+        tap(({ length }) => length > 0 && wakeUps.wake(run)),
+        concatMap(({ length }) => {
+          if (length > 0 || !room) return of(length > 0);
+          return query<WriteState>(STATE, [run]).pipe(
+            map(([state]) => {
+              if (state && !state.ended) throw new RunFullError();
+              return false;
+            }),
+          );
+        }),
       ),
     messages: (run, from = '0') =>
       followTail((after) => readTail(MESSAGES, messageOf, run, after), wakeUps.of(run), requirePosition(from)).pipe(
@@ -200,8 +208,13 @@ on conflict (run) do update
   where not log.ended and log.attempt <= excluded.attempt
 returning last_write, pg_notify('rivulet', $1)`;
 
+/** If many messages are sent at once, their number is exact, since it is in the locked row; their bytes are not. */
 const SEND = `with log as (
-  update rivulet_logs set last_message = last_message + 1 where run = $1 and not ended returning last_message
+  update rivulet_logs set last_message = last_message + 1
+  where run = $1 and not ended and ($4::integer is null or last_message - $3::integer < $4)
+    and ($5::float8 is null or octet_length($2) + (
+      select coalesce(sum(octet_length(message)), 0) from rivulet_messages where run = $1 and position > $3) <= $5)
+  returning last_message
 )
 insert into rivulet_messages (run, position, message) select $1, last_message, $2 from log
 returning pg_notify('rivulet', $1)`;

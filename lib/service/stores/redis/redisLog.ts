@@ -2,14 +2,14 @@ import { concat, concatMap, defer, ignoreElements, map, tap, timer } from 'rxjs'
 import type { Observable } from 'rxjs';
 import type { JsonObject } from '../../../core/json/json.js';
 import { requireNumber } from '../../../core/options.js';
-import { RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
+import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { RunLog } from '../../ports/runLog.js';
 import { createRunReader, eventsOf, followTail, messageOf, requirePosition } from '../followRun.js';
 import type { Tail } from '../followRun.js';
 import { createWakeUps } from '../wakeUps.js';
 import { evaluate, retryConnection } from './client.js';
 import type { RedisClient, RedisScript } from './client.js';
-import { APPEND, END, READ, SEND, STATE } from './scripts.js';
+import { APPEND, END, FULL, READ, SEND, STATE } from './scripts.js';
 
 /** Options of `redisLog`. */
 export interface RedisLogOptions {
@@ -134,9 +134,12 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
           return { attempt, hasEvents: written > 0, hasEnded: ended === 1 };
         }),
       ),
-    send: (run, message) =>
-      evaluate(client, script(SEND, run), [run, JSON.stringify(message), maxAge]).pipe(
-        map((position) => position !== null),
+    send: (run, message, { after, count, bytes } = { after: '0', count: 0, bytes: 0 }) =>
+      evaluate(client, script(SEND, run), [run, JSON.stringify(message), maxAge, after, count, bytes]).pipe(
+        map((position) => {
+          if (position === FULL) throw new RunFullError();
+          return position !== null;
+        }),
         tap((isSent) => isSent && wakeUps.wake(run)),
       ),
     messages: (run, from = '0') =>

@@ -47,10 +47,21 @@ export const STATE = `local state = redis.call('hmget', KEYS[1], 'attempt', 'wri
 if not state[1] then return false end
 return {tonumber(state[1]), tonumber(state[2] or 0), state[3] and 1 or 0}`;
 
-/** Sends a message. ARGV: run, message, age. Returns its number, or nothing if no such run is open. */
-export const SEND = `local run, message, age = unpack(ARGV)
-local state = redis.call('hmget', KEYS[1], 'attempt', 'ended')
+/** What `SEND` returns if there is no room for the message. */
+export const FULL = -1;
+
+/**
+ * Sends a message. ARGV: run, message, age, the number of the last message that does not wait any more, how many may
+ * wait (0: any number), and how many bytes. Returns its number, or nothing if no such run is open.
+ */
+export const SEND = `local run, message, age, after, count, bytes = unpack(ARGV)
+local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'sent')
 if not state[1] or state[2] then return false end
+if count ~= '0' then
+  local size = #message
+  for _, entry in ipairs(redis.call('xrange', KEYS[3], '(' .. after .. '-0', '+')) do size = size + #entry[2][2] end
+  if tonumber(state[3] or 0) - tonumber(after) >= tonumber(count) or size > tonumber(bytes) then return ${FULL} end
+end
 local number = redis.call('hincrby', KEYS[1], 'sent', 1)
 redis.call('xadd', KEYS[3], number .. '-0', 'message', message)
 for _, key in ipairs(KEYS) do redis.call('pexpire', key, age) end
