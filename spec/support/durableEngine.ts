@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import type { DurableEngine, DurableQueue } from '../../lib/service/stores/dbos/engine.js';
 import type { LockClient } from '../../lib/service/stores/dbos/workerLock.js';
 
-interface Workflow {
+export interface Workflow {
   readonly workflowID: string;
   readonly applicationVersion: string;
   readonly priority: number;

@@ -6,15 +6,17 @@ import type { PartView, View, ViewStatus } from './view.js';
 export type Answer = ReturnType<typeof createAnswer>;
 
 /** The view of a run that is executed, and in it the answer: the model's message that the run adds or continues. */
-export function createAnswer(before: View) {
-  const { error: _, finishReason: _reason, ...initial } = withoutNotices(before); // without the end of the last run
+export function createAnswer(earlier: View) {
+  const { error: _, finishReason: _reason, ...initial } = withoutNotices(earlier); // without the end of the last run
   let view: View = { ...initial, status: 'sending' };
   /** Whether the run has a model message; before that, the last message is the user's. */
   let hasMessage = initial.status === 'waiting' && initial.messages.at(-1)?.role === 'model';
   const message = () => (hasMessage ? view.messages.at(-1) : undefined);
   const parts = () => message()?.parts ?? [];
-  /** The number of parts before the current turn: `retract` returns to it. */
+  /** The number of parts before the current turn. */
   let turnStart = parts().length;
+  /** What there was before the current turn, in which a prompt may have joined: `retract` returns to it. */
+  let before = { messages: initial.messages, hasMessage };
 
   function patch(fields: Partial<View>): void {
     view = { ...view, ...fields };
@@ -64,10 +66,14 @@ export function createAnswer(before: View) {
 
   function startTurn(): void {
     turnStart = parts().length;
+    before = { messages: view.messages, hasMessage };
   }
 
   function retractTurn(): void {
-    if (hasMessage) setParts(parts().slice(0, turnStart), 'sending');
+    if (view.messages === before.messages) return;
+    view = { ...withoutNotices(view), messages: before.messages, status: 'sending' };
+    ({ hasMessage } = before);
+    turnStart = parts().length;
   }
 
   function end(fields: Partial<View>, ended?: 'stopped' | 'failed'): void {

@@ -1,19 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { defer, firstValueFrom, throwError, toArray } from 'rxjs';
-import { createAgent } from '../../../../lib/agent/createAgent.js';
 import { messageText } from '../../../../lib/core/message.js';
 import type { Message } from '../../../../lib/core/message.js';
 import { tool } from '../../../../lib/core/tool.js';
 import { agentHandler } from '../../../../lib/service/http/agentHandler.js';
-import type { AgentHandlerOptions } from '../../../../lib/service/http/agentHandler.js';
-import { createService } from '../../../../lib/service/createService.js';
 import type { RunLog } from '../../../../lib/service/ports/runLog.js';
-import { durableAgent, durableWorker } from '../../../../lib/service/stores/dbos/index.js';
-import type { DurableWorker } from '../../../../lib/service/stores/dbos/index.js';
+import { durableAgent } from '../../../../lib/service/stores/dbos/index.js';
 import { memoryLog } from '../../../../lib/service/stores/memory/memoryLog.js';
-import { scriptedModel, toolCall } from '../../../../lib/testing/index.js';
+import { toolCall } from '../../../../lib/testing/index.js';
 import type { ScriptedTurn } from '../../../../lib/testing/index.js';
-import { createDurableDatabase } from '../../../support/durableEngine.js';
+import { openDurableService } from '../../../support/durableService.js';
+import type { Supervised } from '../../../support/durableService.js';
 import { observe } from '../../../support/observe.js';
 import { shutDown } from '../../../support/services.js';
 import { mapStore } from '../../../support/stores.js';
@@ -29,70 +26,10 @@ const wait = (milliseconds: number) => jest.advanceTimersByTimeAsync(millisecond
 const newId = () => crypto.randomUUID();
 const promptOf = ([first]: readonly Message[]) => (first ? messageText(first) : '');
 
-interface Supervised {
-  deaths: number;
-  worker: DurableWorker | undefined;
-  readonly errors: unknown[];
-  die(): void;
-  /** Ends the process for ever. */
-  stop(): void;
-}
-interface WorkerOptions extends Partial<Parameters<typeof durableWorker>[1]> {
-  /** The answer to a request, by its messages. */
-  readonly script?: (messages: readonly Message[], supervised: Supervised) => ScriptedTurn;
-  readonly tools?: readonly ReturnType<typeof tool>[];
-  readonly orchestrator?: Parameters<typeof createAgent>[0]['orchestrator'];
-}
-
-/** A database, and fronts and workers on it. A worker that has died starts again 500 ms later. */
 function openService() {
-  const database = createDurableDatabase();
   const store = mapStore();
-  const log: RunLog = { ...memoryLog(), isShared: true };
-  const front = (options: AgentHandlerOptions<string> = {}, names: { queue?: string; version?: string } = {}) => {
-    const agent = durableAgent<string>({ client: database.client, store, log, ...names });
-    const service = createService<string>({ agent, store, log, ...options });
-    const handler = agentHandler(service);
-    cleanups.push(() => shutDown(handler));
-    return Object.assign(handler, { deadLetters: () => service.deadLetters() });
-  };
-  const supervise = ({ script, tools = [], orchestrator, ...options }: WorkerOptions = {}) => {
-    let isOver = false;
-    const supervised: Supervised = { deaths: 0, worker: undefined, errors: [], die: () => undefined, stop };
-    const answer = script ?? (() => ['one ', { delay: 4000 }, 'two'] as ScriptedTurn);
-    const model = scriptedModel(({ messages }) => answer(messages, supervised), { keep: 0 });
-    function start() {
-      const process = database.createProcess();
-      const agent = createAgent({ model, tools, ...(orchestrator ? { orchestrator } : {}) });
-      const worker = durableWorker(agent as never, {
-        ...{ dbos: process.dbos, connect: process.connect, databaseUrl: 'memory' },
-        onError: (thrown) => supervised.errors.push(thrown),
-        ...options,
-        ...{ store: process.guard(options.store ?? store), log: process.guard(options.log ?? log) },
-      });
-      const running = worker.run.subscribe({ error: (thrown: unknown) => supervised.errors.push(thrown) });
-      supervised.worker = worker;
-      let isAlive = true;
-      supervised.die = () => {
-        if (!isAlive) return;
-        isAlive = false;
-        process.kill();
-        running.unsubscribe();
-        supervised.deaths += 1;
-        if (!isOver) setTimeout(start, 500);
-      };
-    }
-    function stop() {
-      isOver = true;
-      supervised.die();
-    }
-    start();
-    cleanups.push(stop);
-    return supervised;
-  };
-  const read = (id: string) => store.records.get(id)?.record;
-  const statusOf = (id: string) => database.workflows.get(id)?.status;
-  return { ...database, store, log, front, supervise, read, statusOf };
+  const service = openDurableService(cleanups, { store, log: { ...memoryLog(), isShared: true } });
+  return { ...service, read: (id: string) => store.records.get(id)?.record };
 }
 type Front = (request: Request) => Promise<Response>;
 const send = (front: Front, method: string, id: string, body?: unknown, user = 'ann') =>
@@ -198,7 +135,7 @@ describe('a durable worker', () => {
     const [id = ''] = await startAll(handler, 1);
     await wait(3000);
     before.stop();
-    const after = supervise({ script, tools: [look], orchestrator: other });
+    const after = supervise({ script, tools: [look], agent: { orchestrator: other } });
     await wait(30_000);
     expect(after.deaths).toBe(0);
     expect(read(id)).toMatchObject({ state: 'parked', reason: expect.stringContaining('orchestrator') });
