@@ -60,11 +60,11 @@ export interface ConversationAgent {
 
 export type RunNotifiers = Pick<ConversationRunOptions, 'stop' | 'cancel' | 'prompts' | 'reconnect'>;
 
-/** An event of a run for the person only: `notice` has `code`, `message`, and the fields of the error behind it. */
+/** An event of a run for the person only: `notice` has `code`, `message`, and the fields of its error. */
 export const NOTICE_EVENT = 'notice';
 
-/** The notice of a run or a call that the server could not be told to stop. */
+/** The notice of a stop that has not reached the server. */
 export const noticeOf = (code: 'not_stopped' | 'not_cancelled', thrown: unknown): JsonObject => ({
   code,
-  message: `The server could not be told to stop. ${errorText(thrown)}`,
+  message: `The stop has not reached the server. ${errorText(thrown)}`,
 });

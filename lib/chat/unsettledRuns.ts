@@ -24,7 +24,7 @@ const delayBefore = (attempt: number): number =>
 export type UnsettledRuns = ReturnType<typeof createUnsettledRuns>;
 
 /**
- * The runs that the page has left before their end. A stop is told to the service until it has received it. What the
+ * The runs that the page has left before their end. A stop is sent again until the service has received it. What the
  * service has of a run that was stopped then becomes the answer, so that the model reads what the person sees.
  */
 export function createUnsettledRuns(

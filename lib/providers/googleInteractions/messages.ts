@@ -80,7 +80,7 @@ function encodeCall(call: ToolCallPart): JsonObject {
   });
 }
 
-/** An empty text is no content: a result without any is an empty string. */
+/** The API refuses an empty text: a result without content is an empty string. */
 function encodeContents(contents: readonly (TextPart | FilePart)[]): JsonValue {
   const filled = contents.filter((content) => content.type === 'file' || content.text !== '');
   return filled.length === 0 ? '' : filled.map(encodeContent);

@@ -26,7 +26,7 @@ export type ExecuteStored<C> = (id: string, context: C, enter: EnterRun) => Obse
 
 /** How many executions of a run may fail without a checkpoint in between. */
 const MAX_FAILURES = 8;
-/** One failure is no suspicion: a roll-out or a lost machine ends many runs at once, which should go on at once. */
+/** One failure says nothing: a roll-out or a lost machine ends many runs at once, which should go on at once. */
 const ALONE_FROM = 2;
 
 export function executeStored<C>(kernel: Kernel<C>): ExecuteStored<C> {

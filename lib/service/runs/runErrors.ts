@@ -72,8 +72,6 @@ export class RunDeadError extends RivuletError {
   override readonly isPublic = true;
 
   constructor() {
-    super(
-      'The run was given up, since its executions have failed too often. Ask again, or tell who operates the service.',
-    );
+    super('The run was given up, since its executions have failed too often. Ask again, or report it to the operator.');
   }
 }

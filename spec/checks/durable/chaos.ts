@@ -205,7 +205,8 @@ for (const key of repeated) if (/^(charge|pay) /.test(key)) problems.push(`execu
 if (distinct(made) > runs * expectedCalls) problems.push('there are calls of no run');
 for (const { ids, isFailed } of poisoned) {
   const isDead = ids.every((id) => aside.some((each) => each.id === id && each.state === 'dead'));
-  if (!isFailed || !isDead) problems.push(`the poison ${ids.join(' ')} ${isFailed ? 'is no dead letter' : 'goes on'}`);
+  if (!isFailed || !isDead)
+    problems.push(`the poison ${ids.join(' ')} ${isFailed ? 'is not a dead letter' : 'goes on'}`);
 }
 const isPoison = (id: string) => poisoned.some(({ ids }) => ids.includes(id));
 for (const { id, state: how } of aside) if (!isPoison(id)) problems.push(`an innocent run is ${how}: ${id}`);

@@ -1,10 +1,15 @@
 import { catchError, concatMap, defer, EMPTY, exhaustMap, filter, from, ignoreElements, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createDeadLetters } from '../../deadLetters.js';
-import type { RunRecord } from '../../ports/runStore.js';
-import type { DurableWorkerOptions } from './durableWorker.js';
+import type { RunLog } from '../../ports/runLog.js';
+import type { RunRecord, RunStore } from '../../ports/runStore.js';
+import type { DurableEngine } from './engine.js';
 
-type ParkedOptions = Pick<DurableWorkerOptions, 'dbos' | 'store' | 'log'> & NonNullable<RunRecord['durable']>;
+interface ParkedOptions extends NonNullable<RunRecord['durable']> {
+  readonly dbos: DurableEngine;
+  readonly store: RunStore;
+  readonly log: RunLog;
+}
 
 /**
  * Retries the parked runs of a queue and a version at intervals: this worker may have the code that they need. It does
