@@ -30,7 +30,7 @@ import { createSender } from './runs/sendMessage.js';
 import type { SendMessage } from './runs/sendMessage.js';
 import { remoteRun, watchExecutor } from './runs/remoteRun.js';
 import { ownerIsMissing, RunAccess } from './runs/runAccess.js';
-import type { Client } from './runs/runAccess.js';
+import type { Client } from './client.js';
 import { ExecutorLostError, RunAbandonedError, RunTakenError } from './runs/runErrors.js';
 import type { LoggedRun } from './runs/runLife.js';
 import type { SharedRun } from './runs/sharedRun.js';

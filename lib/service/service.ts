@@ -1,23 +1,13 @@
-import { concatMap, defer, map } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { ConfigurationError } from '../core/errors.js';
-import { messagesOf } from '../core/input.js';
 import type { Input } from '../core/input.js';
-import { isUnguessable } from '../transport/randomId.js';
-import { createDeadLetters } from './deadLetters.js';
 import type { DeadLetters } from './deadLetters.js';
-import { Kernel } from './kernel.js';
 import type { OwnerData } from './ownerData.js';
 import type { ListedRecord } from './ports/recordStore.js';
 import type { RunRecord } from './ports/runStore.js';
-import { allPages } from './runs/allPages.js';
 import type { Runs } from './runs/createRuns.js';
-import { openRun } from './runs/openRun.js';
-import { shareRun } from './runs/shareRun.js';
 import type { SharedRun } from './runs/sharedRun.js';
-import type { ServedAgent, ServiceOptions } from './serviceOptions.js';
 
-interface ServiceRunOptions<C> {
+export interface ServiceRunOptions<C> {
   /** The value for tools, from which the option `owner` of the service tells whose run it is. */
   readonly context: C;
   /** The ids of the runs before it, oldest first. Default: none. */
@@ -25,7 +15,7 @@ interface ServiceRunOptions<C> {
 }
 
 /** Which runs are listed: those of one owner. `everyOwner` is for an administrator: no protocol has it. */
-type RunQuery = ({ readonly owner: string } | { readonly everyOwner: true }) & {
+export type RunQuery = ({ readonly owner: string } | { readonly everyOwner: true }) & {
   /** Default: runs in any state. */
   readonly state?: RunRecord['state'] | undefined;
 };
@@ -53,72 +43,3 @@ export interface Service<C = unknown> extends OwnerData {
 export interface AgentHandler extends Pick<Service, 'shutdown'>, OwnerData {
   (request: Request): Promise<Response>;
 }
-
-/**
- * Creates a service: the runs of an agent, which several protocols may share.
- *
- * <span class="informal">Made once: whatever a page speaks, its runs have the same limits, owners and end.</span>
- *
- * ```ts
- * const service = createService({ agent, store, log, context: (request) => userOf(request), owner: ({ id }) => id });
- * const chat = agentHandler(service); // remoteAgent
- * const uiChat = uiChatHandler(service); // useChat
- * const agUi = agUiHandler(service); // CopilotKit
- * process.once('SIGTERM', () => service.shutdown().subscribe({ complete: () => process.exit() }));
- * ```
- *
- * @param options `agent`: what `createAgent` returns, or a function that creates it with the tools of the client, for
- * AG-UI. `store`, `log` (default: in memory) and `chats` (default: none) are where it keeps what it has. `context` and
- * `owner` say who asks (default: every request is allowed, and all users are one owner). `checkpoints` (default:
- * false), `grace` and `keep` in milliseconds (default: 60000 each) say how long a run lives. `limits` are
- * `maxRunsPerOwner` (default: 100), `budget` of each owner (default: none), `maxBodyBytes` (default: 20 MiB),
- * `maxHistoryBytes` (default: 32 MiB), `maxWaitingPrompts` of a run (default: 100) and `maxOwnerBytes` of the runs of
- * an owner (default: 64 MiB). `browser` has `allowedHosts` and `allowedOrigins` (default: any), `allowFileUrl`
- * (default: https), `allowEdits` (default: true), `exposeToolErrors` (default: false), `exposeMetadata` (default: none)
- * and `describeError`. `onError`, `onResult` and `onNotice` report what happens.
- * @returns The service.
- * @throws ConfigurationError `options` if there is a `context`, but no `owner`.
- */
-export function createService<C = undefined>(
-  options: ServiceOptions<C> & { readonly agent: ServedAgent<C> },
-): Service<C> {
-  return new KernelService(options);
-}
-
-class KernelService<C> extends Kernel<C> implements Service<C> {
-  run(id: string, input: Input, { context, history = [] }: ServiceRunOptions<C>): Observable<SharedRun> {
-    return defer(() => {
-      if (!isUnguessable(id)) throw idIsGuessable(id);
-      const client = this.access.clientOf(context);
-      const earlier = history.map((run) => ({ id: run, input: [] }));
-      const body = { input: messagesOf(input), history: earlier };
-      return openRun(this, { id, client, body, grace: Infinity });
-    }).pipe(map((run) => ('events$' in run ? run : shareRun(run))));
-  }
-
-  deadLetters(): DeadLetters {
-    return createDeadLetters(this, this.durable);
-  }
-
-  runs(query: RunQuery): Observable<ListedRecord<RunRecord>> {
-    return defer(() => {
-      const { owner, everyOwner = false, state } = query as Partial<Record<'owner' | 'everyOwner', unknown>> & RunQuery;
-      if (typeof owner !== 'string' && everyOwner !== true) throw queryHasNoOwner();
-      return allPages((cursor) => this.store.list({ owner: typeof owner === 'string' ? owner : null, state, cursor }));
-    }).pipe(concatMap(({ records }) => records));
-  }
-}
-
-const idIsGuessable = (id: string) =>
-  new ConfigurationError(
-    'options',
-    `The id of the run is ${JSON.stringify(id)}: whoever guesses it could ask for the run.`,
-    'Pass `crypto.randomUUID()`.',
-  );
-
-const queryHasNoOwner = () =>
-  new ConfigurationError(
-    'options',
-    'The query of `runs` has no owner.',
-    'Pass `owner`, what the option `owner` of the service returns, or `everyOwner: true` for an administrator.',
-  );

@@ -29,6 +29,7 @@ it('rivulet/provider exports these names', () => {
     'joinResponse',
     'lookUpEffort',
     'memoizePerMessage',
+    'mistralCallId',
     'ndjson',
     'nonEmptyString',
     'objectOrEmpty',

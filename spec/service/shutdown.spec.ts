@@ -3,7 +3,7 @@ import { defer, delay, dematerialize, map, materialize, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { tool } from '../../lib/core/tool.js';
-import { createService } from '../../lib/service/service.js';
+import { createService } from '../../lib/service/createService.js';
 import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { protocolNames, protocols, startRequest } from '../support/services.js';

@@ -8,7 +8,7 @@ import type { HandledAgent } from '../handledAgent.js';
 import { RequestError, requireJson, requireName } from '../http/requestError.js';
 import { Kernel, kernelOf } from '../kernel.js';
 import { estimateSize } from '../runs/estimateSize.js';
-import type { Client } from '../runs/runAccess.js';
+import type { Client } from '../client.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import { agUiResponse } from './agUiResponse.js';

@@ -13,7 +13,7 @@ import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { namedId, RequestError } from '../http/requestError.js';
 import { Kernel } from '../kernel.js';
 import type { HandledAgent } from '../handledAgent.js';
-import type { Client } from '../runs/runAccess.js';
+import type { Client } from '../client.js';
 import { readAnswers } from './answers.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
 import type { OutcomeOptions } from './outcome.js';

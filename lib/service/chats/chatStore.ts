@@ -2,7 +2,7 @@ import type { Observable } from 'rxjs';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ChatSummary } from '../../transport/chatSummary.js';
 import type { RecordStore, Stored } from '../ports/recordStore.js';
-import type { Client } from '../runs/runAccess.js';
+import type { Client } from '../client.js';
 
 /** The stored record of a chat. Plain JSON. */
 export interface ChatRecord extends Omit<ChatSummary, 'version'> {

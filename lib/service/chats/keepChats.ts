@@ -10,7 +10,7 @@ import type { ChatRecord, ChatService, ChatStore } from './chatStore.js';
 import type { ServiceChats, StoredChat } from './chatStore.js';
 import { RequestError } from '../http/requestError.js';
 import { readBody } from '../http/readBody.js';
-import type { Client } from '../runs/runAccess.js';
+import type { Client } from '../client.js';
 import { settled } from '../../core/settled.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import { defaultTitle, promptOf, readSave, readTitle, runsOf, titleFrom } from './chatRequests.js';

@@ -11,7 +11,7 @@ import type { Kernel } from '../kernel.js';
 import { publicEvents } from '../publicEvents.js';
 import { openRun } from '../runs/openRun.js';
 import type { OpenedRun } from '../runs/openRun.js';
-import type { Client } from '../runs/runAccess.js';
+import type { Client } from '../client.js';
 import { tellRun } from '../runs/stopQueued.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';

@@ -1,6 +1,7 @@
 import { concatMap, map } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { Client, RunAccess } from '../runs/runAccess.js';
+import type { Client } from '../client.js';
+import type { RunAccess } from '../runs/runAccess.js';
 import { filesIn, readFileAddress } from '../../transport/runFiles.js';
 import type { RunFile } from '../../transport/runFiles.js';
 import type { FilePart, Message, Part } from '../../core/message.js';

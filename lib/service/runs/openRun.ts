@@ -10,7 +10,7 @@ import type { RunPlan } from './executeRun.js';
 import { admitStored } from './handOver.js';
 import { notWaiting, planResumption, planStart } from './planRun.js';
 import { replayDead, replayRecord } from './replayRecord.js';
-import type { Client } from './runAccess.js';
+import type { Client } from '../client.js';
 import { RunNotFoundError } from './runErrors.js';
 import type { SharedRun } from './sharedRun.js';
 

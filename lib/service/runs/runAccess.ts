@@ -20,14 +20,9 @@ import { inTime } from '../http/readBody.js';
 import { lateContext, RequestError } from '../http/requestError.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { settled } from '../../core/settled.js';
+import type { Client } from '../client.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import { RunTakenError } from './runErrors.js';
-
-/** The client that sends a request. */
-export interface Client<C> {
-  readonly context: C;
-  readonly owner: string;
-}
 
 /** How many records are read at a time for one request. */
 const READS_AT_ONCE = 16;

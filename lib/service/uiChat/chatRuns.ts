@@ -5,7 +5,7 @@ import { randomId } from '../../transport/randomId.js';
 import type { Kernel } from '../kernel.js';
 import { RunNotFoundError } from '../runs/runErrors.js';
 import type { RunPlan } from '../runs/executeRun.js';
-import type { Client } from '../runs/runAccess.js';
+import type { Client } from '../client.js';
 import type { SharedRun } from '../runs/sharedRun.js';
 import { responseId } from './planResponse.js';
 

@@ -12,7 +12,7 @@ import { createPublisher } from '../publicEvents.js';
 import { estimateSize } from '../runs/estimateSize.js';
 import { createEventLog } from '../runs/eventLog.js';
 import type { RunPlan } from '../runs/executeRun.js';
-import type { Client } from '../runs/runAccess.js';
+import type { Client } from '../client.js';
 import type { UiMessage } from './chunks.js';
 import { fromUiMessages, isUiMessage } from './fromUiMessages.js';
 import type { KeptResponse, UiConversation } from './fromUiMessages.js';

@@ -7,7 +7,7 @@ import type { HandledAgent } from '../handledAgent.js';
 import { namedId, RequestError, requireJson, requireName } from '../http/requestError.js';
 import { kernelOf } from '../kernel.js';
 import type { Kernel } from '../kernel.js';
-import type { Client } from '../runs/runAccess.js';
+import type { Client } from '../client.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import { ChatRuns } from './chatRuns.js';

@@ -6,7 +6,7 @@ import type { Message } from '../../../../lib/core/message.js';
 import { tool } from '../../../../lib/core/tool.js';
 import { agentHandler } from '../../../../lib/service/http/agentHandler.js';
 import type { AgentHandlerOptions } from '../../../../lib/service/http/agentHandler.js';
-import { createService } from '../../../../lib/service/service.js';
+import { createService } from '../../../../lib/service/createService.js';
 import type { RunLog } from '../../../../lib/service/ports/runLog.js';
 import { durableAgent, durableWorker } from '../../../../lib/service/stores/dbos/index.js';
 import type { DurableWorker } from '../../../../lib/service/stores/dbos/index.js';

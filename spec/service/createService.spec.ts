@@ -5,7 +5,7 @@ import type { Chunk } from '../../lib/core/chunk.js';
 import { tool } from '../../lib/core/tool.js';
 import { agUiHandler } from '../../lib/agUi.js';
 import { uiChatHandler } from '../../lib/service/uiChat/index.js';
-import { createService } from '../../lib/service/service.js';
+import { createService } from '../../lib/service/createService.js';
 import type { Service } from '../../lib/service/service.js';
 import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
