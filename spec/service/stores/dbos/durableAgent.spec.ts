@@ -6,6 +6,7 @@ import { tool } from '../../../../lib/core/tool.js';
 import { agentHandler } from '../../../../lib/service/http/agentHandler.js';
 import { Kernel } from '../../../../lib/service/kernel.js';
 import { executeStored } from '../../../../lib/service/runs/executeStored.js';
+import type { OwnerLimitOptions } from '../../../../lib/service/ownerLimits.js';
 import type { HandledAgent } from '../../../../lib/service/handledAgent.js';
 import { memoryLog } from '../../../../lib/service/stores/memory/memoryLog.js';
 import { scriptedModel, toolCall } from '../../../../lib/testing/index.js';
@@ -25,7 +26,7 @@ afterEach(() => {
 const newId = () => crypto.randomUUID();
 
 /** A front and a worker over one store and one log. The queue is a list of what the front enqueued. */
-function startService(script: readonly ScriptedTurn[], store = mapStore()) {
+function startService(script: readonly ScriptedTurn[], store = mapStore(), limits: OwnerLimitOptions = {}) {
   const shared = { store, log: { ...memoryLog(), isShared: true } };
   const enqueued: [string, unknown][] = [];
   const contexts: unknown[] = [];
@@ -49,7 +50,7 @@ function startService(script: readonly ScriptedTurn[], store = mapStore()) {
     });
   const names = { queue: 'rivulet', version: '1' };
   const durable = { names, enqueue, resume: () => EMPTY, cancel: () => EMPTY };
-  const front = agentHandler<string>({ ...agent, durable }, { ...shared, context: () => 'Ann', owner });
+  const front = agentHandler<string>({ ...agent, durable }, { ...shared, context: () => 'Ann', owner, limits });
   const worker = new Kernel<string>({ agent, ...shared, owner, checkpoints: true });
   handlers.push(front, worker);
   const send = (method: string, id: string, body?: unknown) =>
@@ -88,6 +89,14 @@ describe('agentHandler of a durable agent', () => {
       // it has ended, and its log too; there is no such run
       expect(await execute(id)).toMatchObject({ values: [], error: undefined, completed: true });
     expect(model.requests).toHaveLength(2);
+  });
+
+  it('enqueues no run that has more bytes than the runs of its owner may have', async () => {
+    const { store, enqueued, post } = startService(['Hello.'], mapStore(), { maxOwnerBytes: 1000 });
+    expect((await post(newId(), { input: 'a' })).status).toBe(200);
+    const response = await post(newId(), { input: 'a'.repeat(1000) });
+    expect([response.status, await response.text()]).toEqual([413, expect.stringContaining('at most 1000 bytes')]);
+    expect([enqueued.length, store.records.size]).toEqual([1, 1]);
   });
 
   it('resumes a run that waits, and notes a call before it is executed', async () => {
