@@ -60,10 +60,16 @@ const isReduced = (exchange: Exchange): boolean => exchange.isReduced === true;
 /** The complete state of an exchange, unless what a full storage has kept of it is a later one. */
 const complete = (whole: Exchange, reduced: Exchange): Exchange => (isFurther(reduced, whole) ? reduced : whole);
 
-/** The elements of a list, then those that only another list has. */
+/** The elements of a list, and those that only another list has: each before what follows it there. */
 function union<T extends { readonly id: string }>(list: readonly T[], others: readonly T[]): readonly T[] {
-  const known = new Set(list.map(({ id }) => id));
-  return [...list, ...others.filter(({ id }) => !known.has(id))];
+  const all = [...list];
+  let next = all.length;
+  for (const other of others.toReversed()) {
+    const known = all.findIndex(({ id }) => id === other.id);
+    if (known < 0) all.splice(next, 0, other);
+    else next = known;
+  }
+  return all;
 }
 
 /** Whether the first of two states of an exchange is the later one. */

@@ -34,6 +34,13 @@ const pairs = states.flatMap(([earlier, a], index) =>
 const saved = (...exchanges: readonly Exchange[]) => savedConversation(exchanges, exchanges.at(-1)?.id);
 
 describe('mergeSaved', () => {
+  it('mergeSaved keeps the order of exchanges when a full storage had room for the newest only', () => {
+    const [a, b, c] = ['a', 'b', 'c'].map((id) => exchange('idle', { id })) as [Exchange, Exchange, Exchange];
+    const stored = saved({ ...b, isReduced: true });
+    const merged = mergeSaved(stored, marksOf(saved(a, b)), saved(a, b, c));
+    expect(merged.exchanges).toEqual([a, b, c]);
+  });
+
   it.each(pairs)('takes, of an exchange that %s and one that %s, the later one in both orders', (_, __, a, b) => {
     for (const [theirs, own] of [
       [a, b],

@@ -95,11 +95,14 @@ function createDevice(handler: ReturnType<typeof createService>) {
   const chats = remoteChats(url, options);
   const copies = chatCopies(chats, storage);
   let page: { readonly chat: Conversation; readonly work: Subscription } | undefined;
+  let isKept = false;
   return {
     state,
     chats,
     copies,
     chat: () => page?.chat,
+    /** Whether what the page shows goes to the service, or is in its storage, which may be full. */
+    keeps: (id: string) => isKept || !copies.read(id)?.includes('isReduced'),
     open(id: string) {
       if (page) return;
       const chat = conversation(remoteAgent(url, options), { saved: copies.read(id) });
@@ -109,7 +112,8 @@ function createDevice(handler: ReturnType<typeof createService>) {
       const ignore = { error: () => undefined }; // a page tries again when it is opened again
       work.add(chat.view$.subscribe());
       work.add(stored$.subscribe(ignore));
-      work.add(copies.keep(id, stored$).subscribe(ignore));
+      isKept = true;
+      work.add(copies.keep(id, stored$).subscribe({ error: () => (isKept = false) }));
     },
     close() {
       page?.work.unsubscribe();
@@ -141,8 +145,8 @@ export const playDevices = (steps: readonly DeviceStep[]): Promise<readonly stri
         if (before > rankOf(exchange) && !done.isRestored) wrong.add('an exchange is older at the service than it was');
         best.set(exchange.id, Math.max(before, rankOf(exchange)));
       }
-      for (const { state, chat } of devices)
-        for (const exchange of state.isOnline ? (chat()?.save().exchanges ?? []) : [])
+      for (const { state, chat, keeps } of devices)
+        for (const exchange of state.isOnline && keeps(id) ? (chat()?.save().exchanges ?? []) : [])
           if (rankOf(exchange) === 2) shown.add(exchange.id);
       return opened;
     };
@@ -195,7 +199,8 @@ export const playDevices = (steps: readonly DeviceStep[]): Promise<readonly stri
           await lastValueFrom(chats.delete(id), { defaultValue: undefined });
           return;
         case 'restore':
-          if (!done.isDeleted || !state.isOnline || copies.read(id) === null) return;
+          // What a full storage had no room for cannot be restored from it.
+          if (!done.isDeleted || !state.isOnline || (copies.read(id)?.includes('isReduced') ?? true)) return;
           done.isDeleted = false;
           done.isRestored = true; // its runs are gone: a call that waited cannot be approved any more
           done.title = undefined;

@@ -140,6 +140,8 @@ describe('keepChats', () => {
 
   it.each(stores)('creates a chat that was deleted only with `restore`, with a store %s', async (_, create) => {
     const { handler, send } = service({ chats: create(), maxChats: 2 });
+    let time = Date.now();
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => (time += 10)); // no two changes in a millisecond
     const ids = [newId(), newId(), newId()];
     const [id] = ids;
     const put = async (chat: string | undefined, more = {}) =>
@@ -161,6 +163,7 @@ describe('keepChats', () => {
     expect(await put(id)).toBe(200); // the owner may have two records: the oldest mark was removed
     await lastValueFrom(handler.deleteData('ann'), { defaultValue: undefined });
     expect(await put(ids[1])).toBe(200); // no mark is left
+    clock.mockRestore();
   });
 
   it('asks a function for the title, once; if it fails, the title is the first prompt', async () => {
