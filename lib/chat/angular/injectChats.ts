@@ -1,4 +1,4 @@
-import { computed, ErrorHandler, inject, linkedSignal, PLATFORM_ID, untracked } from '@angular/core';
+import { computed, ErrorHandler, inject, linkedSignal, NgZone, PLATFORM_ID, untracked } from '@angular/core';
 import type { Signal, WritableSignal } from '@angular/core';
 import { takeUntilDestroyed, toObservable } from '@angular/core/rxjs-interop';
 import {
@@ -129,10 +129,12 @@ export function injectChats({ chats, refresh = 30_000, ...settings }: InjectChat
       shown$.pipe(switchMap((chat) => (chat ? keepShown(chat.id, state, changesOf(chat.id), commands) : EMPTY))),
       merge(shown$, changed).pipe(followList(state, refresh, commands)),
     );
-    work.pipe(takeUntilDestroyed()).subscribe({
-      next: (hasChanged) => hasChanged && changed.next(),
+    const observer = {
+      next: (hasChanged: boolean) => hasChanged && changed.next(),
       error: (thrown: unknown) => errors.handleError(thrown),
-    });
+    };
+    // With zone.js, an interval inside of the zone would keep the application from ever being stable.
+    inject(NgZone).runOutsideAngular(() => work.pipe(takeUntilDestroyed()).subscribe(observer));
   }
   return {
     entries,

@@ -104,7 +104,6 @@ describe('injectChats', () => {
   it('shows another user nothing, and clear removes what is stored', async () => {
     const user = signal<string | undefined>('ann');
     service = createService(user);
-    TestBed.resetTestingModule();
     TestBed.configureTestingModule({ providers: [provideAgent(service.agent, { user })] });
     const own = memory();
     const { chats, titles } = await open(own);
