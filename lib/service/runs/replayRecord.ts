@@ -80,6 +80,7 @@ export function replayRecord(record: RunRecord, seen = seenBefore(record)): Obse
   const events: RunEvent[] = [
     ...unseenThinking(thinking, seen),
     ...eventsOfMessages(messages.slice(seen.messages), inner),
+    ...withInner(checkpoint?.open?.results ?? [], inner, eventsOfMessage),
     ...waitingEvents(waiting),
     ...unseenNested(checkpoint?.open, seen),
     ...(finishReason === 'waiting' ? [] : unseenTurnEnd(turns, finishReason, usage, seen)),
