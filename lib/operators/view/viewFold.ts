@@ -67,7 +67,13 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
     toolCallFragment: addFragment,
     toolCall: addCall,
     toolWaiting: ({ id, details }) => patchCall(id, { status: 'waiting', ...omitUndefined({ details }) }),
-    toolStart: ({ id, arguments: args }) => patchCall(id, { status: 'running', ...omitUndefined({ arguments: args }) }),
+    toolStart({ id, arguments: args }) {
+      inner.delete(id); // a run inside the call begins, maybe again
+      changeCall(id, ({ nested: _, ...call }) => ({
+        ...{ ...call, status: 'running' },
+        ...omitUndefined({ arguments: args }),
+      }));
+    },
     nested: ({ id, event }) => changeCall(id, (call) => addNested(call, event)),
     toolProgress: ({ id, value }) => patchCall(id, { progress: value }),
     toolResult: (event) => changeCall(event.id, (call) => answeredCall(call, event)),
