@@ -202,13 +202,16 @@ describe('toView', () => {
   it('toView shows a message that the user sent during the run, and the next answer after it', () => {
     const prompt = { type: 'message', message: userMessage('In Celsius.') } as StreamEvent;
     const retract = { type: 'retract' } as StreamEvent;
-    const view = lastView([text('a'), turn, prompt, prefixed('void'), retract, prefixed('b'), text('\nc')]);
-    expect(view.messages.map(({ role, parts }) => [role, parts])).toEqual([
-      ['user', question.messages[0]?.parts],
-      ['model', [{ type: 'text', text: 'a' }]],
-      ['user', [{ type: 'text', text: 'In Celsius.' }]],
-      ['model', [{ type: 'text', text: 'b\nc' }]],
-    ]);
+    const events = [text('a'), prompt, turn, prefixed('void'), retract, prefixed('b'), text('\nc')];
+    // Also if a process has ended before the end of the turn that the message has joined: it joins again.
+    const again = [text('void'), prompt, retract, ...events];
+    for (const view of [lastView(events), lastView(again)])
+      expect(view.messages.map(({ role, parts }) => [role, parts])).toEqual([
+        ['user', question.messages[0]?.parts],
+        ['model', [{ type: 'text', text: 'a' }]],
+        ['user', [{ type: 'text', text: 'In Celsius.' }]],
+        ['model', [{ type: 'text', text: 'b\nc' }]],
+      ]);
   });
 
   it('toView shows a turn of 3000 calls', () => {

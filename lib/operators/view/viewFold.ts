@@ -72,7 +72,13 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
     toolCallFragment: addFragment,
     toolCall: addCall,
     toolWaiting: (event) => patchCall(event, { status: 'waiting', ...omitUndefined({ details: event.details }) }),
-    toolStart: (event) => patchCall(event, { status: 'running', ...omitUndefined({ arguments: event.arguments }) }),
+    toolStart(event) {
+      inner.delete(event.id); // a run inside the call begins, maybe again
+      changeCall(event, ({ nested: _, ...call }) => ({
+        ...{ ...call, status: 'running' },
+        ...omitUndefined({ arguments: event.arguments }),
+      }));
+    },
     nested: (event) => changeCall(event, (call) => addNested(call, event.event)),
     toolProgress: (event) => patchCall(event, { progress: event.value }),
     toolResult: (event) => changeCall(event, (call) => answeredCall(call, event)),

@@ -7,6 +7,7 @@ import { eventOfPart } from '../../core/event.js';
 import type { RunEvent } from '../../core/event.js';
 import { readableParts, toolCallsOf } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
+import { nestedId } from '../../core/nested.js';
 import { addUsage } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { prefixAfterTools } from '../../operators/prefixAfterTools.js';
@@ -58,12 +59,13 @@ export function replayRecord(record: RunRecord, seen = seenBefore(record)): Obse
   const events: RunEvent[] = [
     ...unseenThinking(thinking, seen),
     ...eventsOfMessages(messages.slice(seen.messages), inner),
+    ...withInner(checkpoint?.open?.results ?? [], inner, eventsOfMessage),
     ...waitingEvents(waiting),
-    ...unseenNested(checkpoint?.open, seen),
+    ...nestedEvents(checkpoint?.open),
     ...(finishReason === 'waiting' ? [] : unseenTurnEnd(turns, finishReason, usage, seen)),
     { type: 'result', result },
   ];
-  return from(events).pipe(prefixAfterTools());
+  return from(withStarts(events, messages)).pipe(prefixAfterTools());
 }
 
 /** Replays a dead run, whose log is open, since it may be retried: a reader of the log has the messages. */
@@ -87,9 +89,24 @@ export function replayCheckpoint(
     ...unseenTurnEnd(state.turn, 'toolCalls', state.usage, seen),
     ...withInner(open?.results ?? [], inner, eventsOfMessage),
     ...waitingEvents((open?.waiting ?? []).filter(({ id }) => !hasAnswer(answers, id))),
-    ...unseenNested(open, seen),
+    ...nestedEvents(open, answers),
   ];
-  return from(events).pipe(prefixAfterTools());
+  return from(withStarts(events, messages)).pipe(prefixAfterTools());
+}
+
+/**
+ * Announces each call whose inner run follows, so that the inner run begins again: a reader of the run that is resumed
+ * has its beginning.
+ */
+function withStarts(events: readonly RunEvent[], messages: readonly Message[]): readonly RunEvent[] {
+  const calls = messages.flatMap(toolCallsOf);
+  const started = new Set<string>();
+  return events.flatMap((event) => {
+    if (event.type !== 'nested' || started.has(event.id)) return event;
+    started.add(event.id);
+    const call = calls.findLast(({ id }) => id === event.id);
+    return call ? [{ type: 'toolStart', id: call.id, name: call.name, arguments: call.arguments }, event] : event;
+  });
 }
 
 const hasAnswer = ({ decisions, results, errors }: CallAnswers = {}, id: string): boolean =>
@@ -108,22 +125,20 @@ export function innerOfCheckpoint({ inner = [], checkpoint }: Pick<RunRecord, 'i
 }
 
 /** The inner runs of an open turn, up to their checkpoints. */
-const nestedEvents = (open: OpenCalls | undefined): RunEvent[] =>
+const nestedEvents = (open: OpenCalls | undefined, answers?: CallAnswers, outer?: string): RunEvent[] =>
   Object.entries(open?.nested ?? {}).flatMap(([id, { emitted, state, open: inner }]) => {
     const name = open?.messages.flatMap(toolCallsOf).find((call) => call.id === id)?.name ?? '';
+    const path = outer === undefined ? id : nestedId(outer, id);
+    const waiting = inner?.waiting.filter((call) => !hasAnswer(answers, nestedId(path, call.id)));
     const events: RunEvent[] = [
       ...emitted.messages.flatMap(eventsOfMessage),
       ...unseenTurnEnd(state.turn, 'toolCalls', state.usage, seenBefore({})).filter(() => state.turn > 0),
       ...(inner?.results ?? []),
-      ...waitingEvents(inner?.waiting ?? []),
-      ...nestedEvents(inner),
+      ...waitingEvents(waiting ?? []),
+      ...nestedEvents(inner, answers, path),
     ];
     return events.map((event): RunEvent => ({ type: 'nested', id, name, event }));
   });
-
-/** The inner runs that the reader does not have. */
-const unseenNested = (open: OpenCalls | undefined, seen: SeenTurns): RunEvent[] =>
-  seen.isResumed ? [] : nestedEvents(open);
 
 /** The thinking that the reader does not have, at the start. */
 function unseenThinking(thinking: string, seen: SeenTurns): RunEvent[] {

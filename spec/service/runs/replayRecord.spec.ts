@@ -152,9 +152,14 @@ describe('the replay of a checkpoint', () => {
     expect(seenOf(replayCheckpoint(checkpoint({ open }), seenBefore(record), { answers }))).toContain('toolWaiting');
   });
 
-  it('has no inner runs, and no thinking, for a reader of the run that it resumes', () => {
-    const replay = replayCheckpoint(checkpoint({ open }), seenBefore({ shown: 1 }));
-    expect(seenOf(replay)).toEqual(['toolResult', 'message', 'turn', 'toolResult', 'toolWaiting']);
+  it('has no thinking, and the whole inner runs, for a reader of the run that it resumes', () => {
+    const emitted = { thinking: 'Hmm.', messages: [said('Look.'), answered, ...open.messages] };
+    const decided = { decisions: { 'c2/i': { approve: true } } };
+    const begun = ['toolStart', 'nested', 'nested', 'nested']; // it begins again
+    for (const [answers, waiting] of [[undefined, ['nested']] as const, [decided, []] as const]) {
+      const replay = replayCheckpoint(checkpoint({ open, emitted }), seenBefore({ shown: 3 }), { answers });
+      expect(seenOf(replay)).toEqual(['turn', 'toolResult', 'toolWaiting', ...begun, ...waiting]);
+    }
   });
 
   it('has the end of a turn with the number 0', () => {

@@ -72,7 +72,7 @@ async function ask(inside: string, [storeTime, logTime]: readonly [number, numbe
   const asked = agentTool(createAgent({ model, tools: [look, pay] }), { name: 'ask', description: 'Asks.' });
   const worker = service.supervise({
     script: (messages) => outer[turnOf(messages)] ?? [],
-    tools: [look, asked as never],
+    tools: [look, asked],
     agent: { output: typed(z.object({ done: z.boolean() })) },
     store: { ...store, put: (record, version) => killedAt(store.put(record, version)) },
     log: {
@@ -99,19 +99,19 @@ async function ask(inside: string, [storeTime, logTime]: readonly [number, numbe
 }
 
 describe('a page whose run goes on after its worker was killed at any write', () => {
-  const times = [
-    [0, 0],
-    [6, 1],
-    [1, 6],
-  ] as const;
-  it.each([['calls a tool', 'look']].flatMap(([title, inside]) => times.map((time) => [title, time, inside] as const)))(
-    'shows what it shows otherwise: an agent in it %s, with delays of %j ms',
-    async (_, time, inside) => {
-      const expected = await ask(inside ?? '', time);
+  it.each([
+    ['calls a tool', 'look', [0, 0]],
+    ['calls a tool', 'look', [6, 1]],
+    ['waits for a person', 'pay', [0, 0]],
+    ['waits for a person', 'pay', [6, 1]],
+  ] as const)(
+    'shows what it shows otherwise: an agent in it %s (%s), with delays of %j ms',
+    async (_, inside, times) => {
+      const expected = await ask(inside, times);
       expect(expected).toMatchObject({ isKilled: false, view: { status: 'idle' } });
       for (let at = 1; at <= expected.writes; at++)
         for (const when of ['before', 'after'] as const) {
-          const { isKilled, view } = await ask(inside ?? '', time, { at, when });
+          const { isKilled, view } = await ask(inside, times, { at, when });
           expect({ at, when, isKilled, view }).toEqual({ at, when, isKilled: true, view: expected.view });
         }
     },
