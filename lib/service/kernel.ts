@@ -37,6 +37,7 @@ import type { SharedRun } from './runs/sharedRun.js';
 import { descriptionOf } from './runs/trustedDescription.js';
 import { WorkLocks } from './runs/workLocks.js';
 import type { AgentHandler, Service } from './service.js';
+import { requireGroups } from './serviceOptions.js';
 import type { BrowserOptions, ServedAgent, ServiceOptions } from './serviceOptions.js';
 import { memoryLog } from './stores/memory/memoryLog.js';
 import { memoryStore } from './stores/memory/memoryStore.js';
@@ -89,6 +90,7 @@ export class Kernel<C> implements OwnerData {
   private isClosing = false;
 
   constructor(readonly options: KernelOptions<C>) {
+    requireGroups(options);
     const { agent, browser = {}, limits = {}, owner, checkpoints = false } = options;
     const { maxHistoryBytes = DEFAULT_HISTORY_BYTES, maxBodyBytes = 0 } = limits;
     requireNumber('maxHistoryBytes', maxHistoryBytes, 0);

@@ -1,4 +1,5 @@
 import type { ObservableInput } from 'rxjs';
+import { ConfigurationError } from '../core/errors.js';
 import type { Tool } from '../core/tool.js';
 import type { ServerSentEventsOptions } from '../transport/serverSentEvents.js';
 import type { ServiceChats } from './chats/chatStore.js';
@@ -64,4 +65,34 @@ export interface ServiceOptions<C = unknown>
   readonly limits?: LimitOptions | undefined;
   /** What clients may do, and what they receive. Default: see each option. */
   readonly browser?: BrowserOptions | undefined;
+}
+
+/** The options of each group. Flat ones would be ignored, and a service without its limits would be open. */
+const groups: Readonly<Record<'limits' | 'browser', readonly string[]>> = {
+  limits: ['maxRunsPerOwner', 'budget', 'maxOwnerBytes', 'maxWaitingPrompts', 'maxBodyBytes', 'maxHistoryBytes'],
+  browser: [
+    ...['allowedHosts', 'allowedOrigins', 'allowFileUrl', 'allowEdits'],
+    ...['exposeToolErrors', 'exposeMetadata', 'describeError'],
+  ],
+};
+
+/** @throws ConfigurationError `options` if an option of a group is beside it, or another name is in a group. */
+export function requireGroups(options: Pick<ServiceOptions, keyof typeof groups>): void {
+  for (const [group, names] of Object.entries(groups)) {
+    const flat = names.find((name) => Object.hasOwn(options, name));
+    if (flat !== undefined)
+      throw new ConfigurationError(
+        'options',
+        `The service has the option "${flat}" beside "${group}".`,
+        `Pass \`${group}: { ${flat}: ... }\`.`,
+      );
+    const given = Object.keys(options[group as keyof typeof groups] ?? {});
+    const unknown = given.find((name) => !names.includes(name));
+    if (unknown !== undefined)
+      throw new ConfigurationError(
+        'options',
+        `There is no option "${unknown}" in "${group}".`,
+        `Its options are: ${names.join(', ')}.`,
+      );
+  }
 }

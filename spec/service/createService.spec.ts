@@ -157,6 +157,28 @@ describe('one service with three protocols', () => {
   });
 });
 
+describe('createService', () => {
+  const limits = ['maxRunsPerOwner', 'budget', 'maxOwnerBytes', 'maxWaitingPrompts', 'maxBodyBytes', 'maxHistoryBytes'];
+  const browser = [
+    ...['allowedHosts', 'allowedOrigins', 'allowFileUrl', 'allowEdits'],
+    ...['exposeToolErrors', 'exposeMetadata', 'describeError'],
+  ];
+  const agent = createAgent({ model: scriptedModel([]) });
+
+  it.each([...limits, ...browser])('createService refuses the option %s beside its group', (name) => {
+    const group = limits.includes(name) ? 'limits' : 'browser';
+    expect(() => createService({ agent, [name]: undefined })).toThrow(
+      `The service has the option "${name}" beside "${group}". Pass \`${group}: { ${name}: ... }\`.`,
+    );
+    expect(() => createService({ agent, [group]: { [name]: undefined } })).not.toThrow();
+  });
+
+  it('createService refuses an unknown option in a group', () => {
+    const options: object = { limits: { maxBytes: 5 } };
+    expect(() => createService({ agent, ...options })).toThrow('There is no option "maxBytes" in "limits".');
+  });
+});
+
 describe('service.run', () => {
   it('starts a run that goes on without a reader, and that the page of its owner joins later', async () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
