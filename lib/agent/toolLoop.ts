@@ -45,17 +45,17 @@ function startTurn(state: RunState, context: TurnContext, fragments: boolean): O
   const { model, tools, options, last, stop, cancel, resumed, checkpoints, runId, context: userContext } = context;
   const { toolConcurrency: concurrency, eagerTools, toolDeadline: deadline, approve, onToolError } = options;
   const { messages } = state;
-  const settings = { messages, context: userContext, concurrency, deadline, stop, cancel, approve, onToolError };
+  const executeSettings = { messages, context: userContext, concurrency, deadline, stop, cancel, approve, onToolError };
   const idempotencyPrefix = runId === undefined ? undefined : `${runId}.${state.turn}.`;
   const eager = eagerTools && !resumed;
-  const answered = resumed ? replay(resumed.open) : answer(state, context, fragments);
-  return answered.pipe(
-    executeTools(tools, { ...settings, checkpoints, resumed, idempotencyPrefix, eager }),
+  const response = resumed ? replay(resumed.open) : requestResponse(state, context, fragments);
+  return response.pipe(
+    executeTools(tools, { ...executeSettings, checkpoints, resumed, idempotencyPrefix, eager }),
     endTurn(state, { last, unfinished: () => unfinishedError(model) }),
   );
 }
 
-function answer(
+function requestResponse(
   state: RunState,
   context: TurnContext,
   fragments: boolean,
@@ -67,7 +67,10 @@ function answer(
     .pipe(accumulateToolCalls({ fragments, usedIds, ...omitUndefined({ newId: options.newId }) }), consolidate());
 }
 
-/** The request of a turn, with the schema of the output as it is: `requestOf` and `askForOutput` wrap it. */
+/**
+ * The request of a turn. `requestOf` and `askForOutput` then change how the schema of the output is sent. `messages` are
+ * those that `prepareTurn` chose, otherwise those of the state.
+ */
 export function turnRequest(
   state: RunState,
   { tools, output, options, messages = state.messages, context }: Omit<TurnContext, 'model'>,

@@ -10,15 +10,15 @@ import { onEachValue } from './notifier.js';
 
 export const stoppedFinish: FinishChunk = { type: 'finish', reason: 'stopped' };
 
-/** What a stop emits for the model, which may answer that its own `finish` follows: it is already on its way. */
+/** The value of `request.stop`. A model that will still emit its own `finish` sets `isAnswered`. */
 class StopCall {
   isAnswered = false;
 }
 
-/** The stops of responses that the asker ends, if the model does not. */
+/** Stop notifiers whose owner ends the response if the model does not (`stopResponse`). */
 const enforcedStops = /* @__PURE__ */ new WeakSet<Observable<unknown>>();
 
-/** The stop of one response, for who then ends it: the request has `notifier`. */
+/** The stop of one response. The request carries `notifier`; the caller of `ask` ends the response. */
 export class ResponseStop {
   private readonly calls = new Subject<StopCall>();
   readonly notifier: Observable<unknown> = this.calls.asObservable();
@@ -27,6 +27,7 @@ export class ResponseStop {
     enforcedStops.add(this.notifier);
   }
 
+  /** Asks the model to end. Returns whether it will emit its own `finish`. */
   ask(): boolean {
     const call = new StopCall();
     this.calls.next(call);
@@ -60,16 +61,17 @@ export function stopResponse(
   if (!notifier) return openResponse(model, request);
   const { stop } = request;
   return defer(() => {
-    const ask = new ResponseStop();
-    const own = from(notifier).pipe(map((call): Ending => ({ finish, call })));
-    const outer = stop?.pipe(map((call): Ending => ({ finish: stoppedFinish, call })));
-    const endings = outer && stop !== notifier ? merge(own, outer) : own;
-    const ended = finishOn(endings, ask) as OperatorFunction<Chunk, Chunk>;
-    return openResponse(model, { ...request, stop: ask.notifier }).pipe(ended);
+    const responseStop = new ResponseStop();
+    const byNotifier = from(notifier).pipe(map((call): Ending => ({ finish, call })));
+    const byRequest = stop?.pipe(map((call): Ending => ({ finish: stoppedFinish, call })));
+    // The default of `notifier` is `request.stop`, which then is not followed twice.
+    const endings = byRequest && stop !== notifier ? merge(byNotifier, byRequest) : byNotifier;
+    const ended = finishOn(endings, responseStop) as OperatorFunction<Chunk, Chunk>;
+    return openResponse(model, { ...request, stop: responseStop.notifier }).pipe(ended);
   });
 }
 
-/** `stopResponse` unsubscribes anyway: only a request from outside passes one more subscriber. */
+/** Makes a model end at `request.stop`. The requests of `stopResponse` are ended by it already. */
 export const obeyStop =
   (stream: Model['stream']): Model['stream'] =>
   (request) =>
@@ -88,8 +90,9 @@ export function finishOn(endings: Observable<Ending>, stop?: ResponseStop): Oper
     let isFinishing = false; // the `finish` is being emitted: a handler of what it causes may stop the run
     onEachValue(out, endings.pipe(take(1)), ({ finish, call }) => {
       stopped = finish;
-      // A filter emits the text that it holds before the `finish`: the usage would be lost.
-      if (isFinishing || (stop?.ask() && !isFinished)) announceFinish(call);
+      // A filter emits the text that it holds before the `finish`: without this, the usage would be lost.
+      const finishFollows = isFinishing || (stop?.ask() && !isFinished);
+      if (finishFollows) announceFinish(call);
       else source.unsubscribe();
     });
     return {

@@ -50,7 +50,7 @@ interface RunningTool {
 
 const now = () => asyncScheduler.now();
 
-/** Calls an observer for the events of one run. Plain pushes, without RxJS. */
+/** Calls an observer for the events of one run. Called for each event; creates no Observables. */
 export class RunObservation {
   private runStartTime = 0;
   private readonly tools = new Map<string, RunningTool>();

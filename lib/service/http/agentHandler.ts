@@ -12,7 +12,7 @@ import { publicEvents } from '../publicEvents.js';
 import { openRun } from '../runs/openRun.js';
 import type { OpenedRun } from '../runs/openRun.js';
 import type { Client } from '../client.js';
-import { tellRun } from '../runs/stopQueued.js';
+import { tellRun } from '../runs/tellRun.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import { isForChats, readRequest, toRunMessage } from './agentRequest.js';

@@ -14,32 +14,33 @@ import type { WrapTurn } from './wrapInnerRuns.js';
  * `outcome_unknown`. This holds for the calls of inner agents too.
  */
 export function onceOnly(
-  begun: readonly string[] = [],
-  begin: (keys: readonly string[]) => Observable<never>,
+  begunKeys: readonly string[] = [],
+  recordBegun: (keys: readonly string[]) => Observable<never>,
 ): WrapTurn {
-  const keys = new Set(begun);
+  const keys = new Set(begunKeys);
   const tools = new Map<Tool, Tool>();
   const wrap = (tool: Tool): Tool => {
     const known = tools.get(tool) ?? wrapOnce(tool);
     tools.set(tool, known);
     return known;
   };
+  /** A tool that runs an agent is wrapped through the turns of that agent. */
   const wrapOnce = (tool: Tool): Tool => {
-    if (runsAtMostOnce(tool)) return wrapInnerRuns(tool, wrapTurn);
+    if (hasAtMostOnceInside(tool)) return wrapInnerRuns(tool, wrapTurn);
     if (!isAtMostOnce(tool)) return tool;
     const execute: Tool['execute'] = (args, context) =>
       defer(() => {
         const { idempotencyKey: key } = context;
         if (keys.has(key)) throw new ToolFailure('outcome_unknown', unknownText);
         keys.add(key); // before the write: another call may begin meanwhile
-        return concat(begin([...keys]).pipe(catchError(notBegun)), runTool(tool, args, context));
+        return concat(recordBegun([...keys]).pipe(catchError(notBegun)), runTool(tool, args, context));
       });
     return { ...tool, execute };
   };
   const wrapTurn: WrapTurn = (turn) => (state, context) => {
     const wrapped = context.tools.map(wrap);
     const isAnyWrapped = wrapped.some((tool, index) => tool !== context.tools[index]);
-    // A call that began before the model's message is stored would have another id after a crash.
+    // Otherwise a call could begin before its message is stored: after a crash, its id, and so its key, would differ.
     const options = isAnyWrapped ? { ...context.options, eagerTools: false } : context.options;
     return turn(state, { ...context, tools: wrapped, options });
   };
@@ -47,9 +48,10 @@ export function onceOnly(
 }
 
 /** Whether a tool runs an agent that has, at any depth, a tool of which no call is executed twice. */
-const runsAtMostOnce = (tool: Tool): boolean =>
-  innerAgentOf(tool)?.tools.some((inner) => isAtMostOnce(inner) || runsAtMostOnce(inner)) ?? false;
+const hasAtMostOnceInside = (tool: Tool): boolean =>
+  innerAgentOf(tool)?.tools.some((inner) => isAtMostOnce(inner) || hasAtMostOnceInside(inner)) ?? false;
 
+/** Default: a tool that needs an approval. */
 function isAtMostOnce(tool: Tool): boolean {
   if (!tool.execute) return false;
   return tool.atMostOnce ?? Boolean(tool.needsApproval);

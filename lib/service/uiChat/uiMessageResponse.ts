@@ -56,7 +56,7 @@ export const messageResponse = (
   return createResponse(run, uiFormat(options, earlier), { ...options, headers });
 };
 
-/** Formats the UI message stream: one line of JSON for each chunk, and `[DONE]`. */
+/** Formats the UI message stream: server-sent events, each with the JSON of one chunk, and `[DONE]`. */
 function uiFormat(options: UiMessageStreamOptions, earlier?: EarlierEvents): RunFormat {
   let text = '';
   const write = (data: string) => (text += `data: ${data}\n\n`);

@@ -8,7 +8,7 @@ import type { ServiceOptions } from '../../serviceOptions.js';
 import type { RunLog } from '../../ports/runLog.js';
 import type { RunRecord, RunStore } from '../../ports/runStore.js';
 import { randomId } from '../../../transport/randomId.js';
-import { createDoor } from '../../runs/door.js';
+import { createDoor } from '../../runs/workerDoor.js';
 import { DEFAULT_QUEUE, DEFAULT_VERSION, WORKFLOW } from './engine.js';
 import type { DurableEngine, DurableNames } from './engine.js';
 import { readHealth } from './health.js';
