@@ -1,5 +1,5 @@
 import { asyncScheduler, concat, defer, finalize } from 'rxjs';
-import { merge, onErrorResumeNext, ReplaySubject, Subject, throwError } from 'rxjs';
+import { merge, onErrorResumeNext, ReplaySubject, retry, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import type { Message } from '../../core/message.js';
@@ -97,6 +97,10 @@ export interface Runs {
 
 /** How long a slow reader may continue to read after the end of a run, in milliseconds. */
 const READING_TIME = 600_000;
+
+/** How often a read of the messages to a run is repeated, and after which time, in milliseconds. */
+const MESSAGE_READS = 10;
+const READ_INTERVAL = 1000;
 
 /** How many messages may join a run: the rest is ignored. */
 const MAX_PROMPTS = 100;
@@ -213,12 +217,16 @@ const listeningSource =
       const { log, id, stop, cancel } = controls;
       const prompts = new ReplaySubject<Message>(MAX_PROMPTS);
       let prompted = 0;
+      let handled: string | undefined;
       const messages = concat(
         opened,
-        defer(() => log.messages(id)),
+        defer(() => log.messages(id, handled)).pipe(
+          retry({ count: MESSAGE_READS, delay: READ_INTERVAL, resetOnSuccess: true }),
+        ),
       );
       const listening = messages.subscribe({
-        next({ message }) {
+        next({ message, position }) {
+          handled = position;
           if (message.type === 'stop') stop.next();
           if (message.type === 'cancel') cancel.next(message.id);
           if (message.type === 'prompt')
