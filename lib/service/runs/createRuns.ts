@@ -1,5 +1,5 @@
 import { asyncScheduler, concat, defer, finalize } from 'rxjs';
-import { merge, onErrorResumeNext, ReplaySubject, Subject, throwError } from 'rxjs';
+import { merge, onErrorResumeNext, ReplaySubject, retry, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import type { Message } from '../../core/message.js';
@@ -102,6 +102,10 @@ export interface Runs {
 
 /** How long a slow reader may continue to read after the end of a run, in milliseconds. */
 const READING_TIME = 600_000;
+
+/** How often a read of the messages to a run is repeated, and after which time, in milliseconds. */
+const MESSAGE_READS = 10;
+const READ_INTERVAL = 1000;
 
 interface Entry {
   readonly run: LoggedRun;
@@ -216,7 +220,9 @@ const listeningSource =
       const { log, id, stop, cancel, inbox } = controls;
       const messages = concat(
         opened,
-        defer(() => log.messages(id, inbox.taken)),
+        defer(() => log.messages(id, inbox.seen)).pipe(
+          retry({ count: MESSAGE_READS, delay: READ_INTERVAL, resetOnSuccess: true }),
+        ),
       );
       const listening = messages.subscribe({
         next(sent) {

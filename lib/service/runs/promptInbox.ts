@@ -25,6 +25,11 @@ export class PromptInbox {
     this.takenPosition = from;
   }
 
+  /** The position of the last message that has arrived. */
+  get seen(): string {
+    return this.last;
+  }
+
   /** The position of the last message that does not wait. */
   get taken(): string {
     return this.takenPosition;

@@ -59,6 +59,9 @@ export function replayRecord(record: RunRecord, seen = seenBefore(record)): Obse
   const events: RunEvent[] = [
     ...unseenThinking(thinking, seen),
     ...eventsOfMessages(messages.slice(seen.messages), inner),
+    ...(checkpoint && checkpoint.state.turn > 0
+      ? unseenTurnEnd(checkpoint.state.turn, 'toolCalls', checkpoint.state.usage, seen)
+      : []),
     ...withInner(checkpoint?.open?.results ?? [], inner, eventsOfMessage),
     ...waitingEvents(waiting),
     ...nestedEvents(checkpoint?.open),

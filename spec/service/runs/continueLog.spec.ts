@@ -52,7 +52,7 @@ describe('the log of a run that another process continues', () => {
     const log = logOf(message, turn);
     observe(log.end('r', 1));
     const result = { thinking: '', messages: [], turns: 1, finishReason: 'waiting', usage: {} } as unknown as RunResult;
-    const checkpoint = { open: undefined } as unknown as NonNullable<RunRecord['checkpoint']>;
+    const checkpoint = { open: undefined, state: { turn: 0 } } as unknown as NonNullable<RunRecord['checkpoint']>;
     const waiting: RunRecord = { ...record, state: 'waiting', result, checkpoint };
     const { events, state } = completeLog(log, { record: waiting, version: 1 });
     const controls = {} as Parameters<typeof events>[0];

@@ -1,5 +1,18 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { concat, defer, finalize, ignoreElements, NEVER, of, Subject, take, takeUntil, throwError, timer } from 'rxjs';
+import {
+  asyncScheduler,
+  concat,
+  defer,
+  finalize,
+  ignoreElements,
+  NEVER,
+  of,
+  Subject,
+  take,
+  takeUntil,
+  tap,
+} from 'rxjs';
+import { throwError, timer } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import type { StreamEvent } from '../../../lib/core/event.js';
@@ -212,12 +225,45 @@ describe('createRuns', () => {
     run.unsubscribe();
   });
 
-  it('createRuns stops a run whose messages cannot be read, since nobody could stop it later', () => {
-    const messages = () => throwError(() => new Error('The log is away.'));
-    const runs = createRuns({ log: { ...memoryLog(), messages } });
-    const { run } = runs.start((stop) => agent.stream('Hi', { stop }));
-    expect(observe(run.events$).values.at(-1)).toMatchObject({ result: { finishReason: 'stopped' } });
-  });
+  it('createRuns stops a run whose messages cannot be read for 10 s, since nobody could stop it later', () =>
+    virtual((flush) => {
+      const log = memoryLog();
+      const ends: number[] = [];
+      for (const away of [9000, Infinity]) {
+        const messages: RunLog['messages'] = (id, from) =>
+          defer(() => (asyncScheduler.now() < away ? throwError(() => new Error('away')) : log.messages(id, from)));
+        const runs = createRuns({ log: { ...log, messages } });
+        runs.start((stop) => NEVER.pipe(takeUntil(stop.pipe(tap(() => ends.push(asyncScheduler.now()))))));
+      }
+      flush();
+      expect(ends.filter((time) => time < 60_000)).toEqual([10_000]);
+    }));
+
+  it('createRuns reads the messages again after those that it has handled', () =>
+    virtual((flush) => {
+      const log = memoryLog();
+      const from: (string | undefined)[] = [];
+      const messages: RunLog['messages'] = (id, after) => {
+        from.push(after);
+        const read = log.messages(id, after);
+        return from.length === 1
+          ? concat(
+              read.pipe(take(1)),
+              throwError(() => new Error('away')),
+            )
+          : read;
+      };
+      const prompts: unknown[] = [];
+      const runs = createRuns({ log: { ...log, messages } });
+      const { id } = runs.start((stop, _, prompted) => {
+        prompted.subscribe((prompt) => prompts.push(prompt));
+        return NEVER.pipe(takeUntil(stop));
+      });
+      for (const text of ['a', 'b']) observe(log.send(id, { type: 'prompt', input: [userMessage(text)] }));
+      flush();
+      expect(prompts).toEqual([userMessage('a'), userMessage('b')]);
+      expect(from).toEqual(['0', '1']);
+    }));
 
   it('createRuns rejects a `keep` below zero', () => {
     expect(() => createRuns({ keep: -1 })).toThrow('keep is -1.');
