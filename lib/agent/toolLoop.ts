@@ -68,8 +68,8 @@ function requestResponse(
 }
 
 /**
- * The request of a turn. `requestOf` and `askForOutput` then change how the schema of the output is sent. `messages` are
- * those that `prepareTurn` chose, otherwise those of the state.
+ * The request of a turn. `requestOf` and `askForOutput` then change how the schema of the output is sent. `messages`
+ * are those that `prepareTurn` chose, otherwise those of the state.
  */
 export function turnRequest(
   state: RunState,

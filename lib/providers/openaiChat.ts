@@ -16,8 +16,8 @@ import { checkOpenAiEffort, checkOpenAiNoThinking } from './shared/openaiEfforts
  * ```
  *
  * Through this API, OpenAI's models do not send their thinking, and the newest ones accept tools only with
- * `thinking: false`: prefer `openai`. It supports `seed`, `stopSequences` and audio models, which `openai` does not. Pass
- * other fields of the API in `providerOptions['openai-chat']`. For another server that implements the API, use
+ * `thinking: false`: prefer `openai`. It supports `seed`, `stopSequences` and audio models, which `openai` does not.
+ * Pass other fields of the API in `providerOptions['openai-chat']`. For another server that implements the API, use
  * `openaiCompatible`: many servers expect their reasoning back, which this model does not send.
  *
  * @param name The model's name.
