@@ -154,14 +154,14 @@ describe('the prompts that wait for a run of agentHandler', () => {
     const { open, die, store } = openProcesses(options);
     const [first, second] = [open(), open()];
     const run = crypto.randomUUID();
-    void (await send(first.handler, 'POST', run, { input: 'Hi' }));
+    await send(first.handler, 'POST', run, { input: 'Hi' });
     const prompt = (handler: Handler) => send(handler, 'PATCH', run, { input: text(length) });
     const door = place === 'this process' ? first : second;
     const before = place === 'taken over' ? first : door;
     for (let n = 0; n < room; n += 1) expect((await prompt(before.handler)).status).toBe(204);
     if (place === 'taken over') {
       die(run);
-      void (await send(second.handler, 'POST', run, {}));
+      await send(second.handler, 'POST', run, {});
     }
     const refused = await prompt(door.handler);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5']);
@@ -177,7 +177,7 @@ describe('the prompts that wait for a run of agentHandler', () => {
     const { open } = openProcesses({ limits: { maxBodyBytes: 1000 } });
     const { handler } = open();
     const run = crypto.randomUUID();
-    void (await send(handler, 'POST', run, { input: 'Hi' }));
+    await send(handler, 'POST', run, { input: 'Hi' });
     expect((await send(handler, 'PATCH', run, { input: text(2000) })).status).toBe(413);
   });
 });

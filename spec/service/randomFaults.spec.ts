@@ -127,7 +127,9 @@ describe('writes that fail at random', () => {
       const service = openService(7);
       const wrong = await inVirtualTime(async () => {
         const found: string[] = [];
-        const note = (problem: string | undefined) => void (problem !== undefined && found.push(problem));
+        const note = (problem: string | undefined) => {
+          if (problem !== undefined) found.push(problem);
+        };
         await Promise.all(
           OWNERS.map(async (user) => {
             for (let n = 0; n < RUNS / OWNERS.length; n += 1) {

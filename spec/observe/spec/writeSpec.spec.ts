@@ -99,7 +99,7 @@ describe('writeSpec', () => {
 
   it('writeSpec escapes the characters by which code looks like other code', () => {
     const spec = writeSpec(runs['texts that an editor hides']().recording);
-    // eslint-disable-next-line no-control-regex -- what an editor does not show
+
     expect(spec).not.toMatch(/[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/);
     expect(spec).toContain(String.raw`a\u202e\u2066\u200b\u2028\u009b\ufeffb`);
   });
