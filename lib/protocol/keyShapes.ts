@@ -47,7 +47,7 @@ const dottedShapes: readonly (readonly [beginnings: string, rest: string])[] = [
 const colon = '\\\\?["\']?\\s{0,2}[:=]\\s{0,2}\\\\?["\']?';
 
 /** What is a secret by its name: Azure "Service SAS", RFC 6749, signed URLs, connection strings, AWS and npm. */
-const namedShapes: readonly (readonly [name: string, characters: string, least: number])[] = [
+const createNamedShapes = (): readonly (readonly [name: string, characters: string, least: number])[] => [
   [
     '(?:^|[\\s?&#;"\'])(?:sig|Signature|X-(?:Amz|Goog)-Signature|X-Amz-Security-Token|\\w{2,7}_token|client_secret)=',
     '[\\w%+/=.~-]',
@@ -78,6 +78,7 @@ const createPattern = () => {
   const pem = `-----BEGIN ${keyName}${keyLines}*?(?:-----END ${keyName}|(?!${keyLines}))`;
   return new RegExp(`\\b(?:${[...all, botToken].join('|')})|${pem}`, 'y');
 };
+const namedShapes = /* @__PURE__ */ createNamedShapes();
 const createNamedPatterns = () =>
   namedShapes.map(([name, characters, least]) => new RegExp(`(${name})(${characters}{${least},})`, 'g'));
 const createFirstParts = (): ReadonlySet<string> => {

@@ -3,13 +3,14 @@ import { isRecord } from '../core/json/json.js';
 
 const isText = (value: unknown): boolean => typeof value === 'string';
 const call = { id: isText, name: isText };
+const callWithArguments = { id: isText, name: isText, arguments: isRecord };
 
 /** The fields without which an event cannot be shown. `toolStart` may omit the arguments of its call. */
 const forms: Partial<Readonly<Record<KnownEvent['type'], Readonly<Record<string, (value: unknown) => boolean>>>>> = {
   text: { text: isText, prefix: (value) => value === undefined || isText(value) },
   thinking: { text: isText },
-  toolCall: { ...call, arguments: isRecord },
-  toolWaiting: { ...call, arguments: isRecord },
+  toolCall: callWithArguments,
+  toolWaiting: callWithArguments,
   toolStart: call,
   toolProgress: call,
   toolResult: call,
