@@ -71,8 +71,13 @@ export interface ServiceOptions<C = unknown>
 const groups: Readonly<Record<'limits' | 'browser', readonly string[]>> = {
   limits: ['maxRunsPerOwner', 'budget', 'maxOwnerBytes', 'maxWaitingPrompts', 'maxBodyBytes', 'maxHistoryBytes'],
   browser: [
-    ...['allowedHosts', 'allowedOrigins', 'allowFileUrl', 'allowEdits'],
-    ...['exposeToolErrors', 'exposeMetadata', 'describeError'],
+    'allowedHosts',
+    'allowedOrigins',
+    'allowFileUrl',
+    'allowEdits',
+    'exposeToolErrors',
+    'exposeMetadata',
+    'describeError',
   ],
 };
 

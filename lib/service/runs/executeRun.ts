@@ -209,14 +209,15 @@ const isLeft = (thrown: unknown): boolean =>
 /** The fields that a checkpoint replaces. */
 const progress = { answers: undefined, history: undefined, failures: undefined, reason: undefined };
 
-/** The fields that only a run in progress needs. */
-const cleared = { ...progress, begun: undefined, taken: undefined };
+/** The fields that only a run in progress needs, beside those. */
+const cleared = { begun: undefined, taken: undefined };
 
 /** The change of the record at the end of a run. */
 const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({
   state: checkpoint ? 'waiting' : 'ended',
   updated: asyncScheduler.now(),
   executor: undefined,
+  ...progress,
   ...cleared,
   checkpoint,
   result,
@@ -228,6 +229,7 @@ const changeAtFailure = (thrown: unknown, describe: ExecutorOptions['describe'])
   state: 'ended',
   updated: asyncScheduler.now(),
   executor: undefined,
+  ...progress,
   ...cleared,
   checkpoint: undefined,
   failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },

@@ -116,7 +116,7 @@ export function durableAgent<C extends JsonValue | undefined = undefined>(
 }
 
 /** A front may start before the first worker, which creates the tables of DBOS. */
-const explainMissing = catchError((thrown: unknown) => {
+const explainMissing = /* @__PURE__ */ catchError((thrown: unknown) => {
   const isMissing = thrown instanceof Error && (thrown as { readonly code?: unknown }).code === '42P01';
   if (!isMissing) throw thrown;
   throw new Error('The tables of DBOS are missing. Start a worker: the first one creates them.', { cause: thrown });
