@@ -60,7 +60,7 @@ if not state[1] or state[2] then return false end
 if count ~= '0' then
   local size = #message
   for _, entry in ipairs(redis.call('xrange', KEYS[3], '(' .. after .. '-0', '+')) do size = size + #entry[2][2] end
-  if tonumber(state[3] or 0) - tonumber(after) >= tonumber(count) or size > tonumber(bytes) then return ${FULL} end
+  if tonumber(state[3] or 0) - tonumber(after) >= tonumber(count) or size > tonumber(bytes) then return -1 end
 end
 local number = redis.call('hincrby', KEYS[1], 'sent', 1)
 redis.call('xadd', KEYS[3], number .. '-0', 'message', message)
