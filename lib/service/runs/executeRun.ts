@@ -209,16 +209,19 @@ const isLeft = (thrown: unknown): boolean =>
 /** The fields that a checkpoint replaces. */
 const progress = { answers: undefined, history: undefined, failures: undefined, reason: undefined };
 
-/** The fields that only a run in progress needs, beside those. */
-const cleared = { begun: undefined, taken: undefined };
+/** A run that has ended needs nothing that one in progress needs. */
+const atEnd = () => ({
+  ...progress,
+  begun: undefined,
+  taken: undefined,
+  executor: undefined,
+  updated: asyncScheduler.now(),
+});
 
 /** The change of the record at the end of a run. */
 const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({
   state: checkpoint ? 'waiting' : 'ended',
-  updated: asyncScheduler.now(),
-  executor: undefined,
-  ...progress,
-  ...cleared,
+  ...atEnd(),
   checkpoint,
   result,
   ...(plan.inner ? { inner: plan.inner() } : {}),
@@ -227,10 +230,7 @@ const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Parti
 
 const changeAtFailure = (thrown: unknown, describe: ExecutorOptions['describe']): Partial<RunRecord> => ({
   state: 'ended',
-  updated: asyncScheduler.now(),
-  executor: undefined,
-  ...progress,
-  ...cleared,
+  ...atEnd(),
   checkpoint: undefined,
   failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },
 });
