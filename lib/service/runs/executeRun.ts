@@ -15,7 +15,7 @@ import type { PromptInbox } from './promptInbox.js';
 import type { WrapTurn } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
-import { ExecutorLostError, RunAbandonedError, RunParkedError, RunTakenError } from './runErrors.js';
+import { ExecutorLostError, RunAbandonedError, RunTakenError, isLeft } from './runErrors.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { writeFirst } from './writeFirst.js';
 
@@ -201,10 +201,6 @@ function runRecorded(
     ).pipe(writeFirst(write), catchError(fail), finalize(leave)),
   );
 }
-
-/** Whether an error says that the run goes on, here or elsewhere. */
-const isLeft = (thrown: unknown): boolean =>
-  thrown instanceof RunTakenError || thrown instanceof RunAbandonedError || thrown instanceof RunParkedError;
 
 /** The fields that a checkpoint replaces. */
 const progress = { answers: undefined, history: undefined, failures: undefined, reason: undefined };

@@ -75,3 +75,7 @@ export class RunDeadError extends RivuletError {
     super('The run was given up, since its executions have failed too often. Ask again, or report it to the operator.');
   }
 }
+
+/** Whether an error says that the run goes on, here or elsewhere. */
+export const isLeft = (thrown: unknown): boolean =>
+  thrown instanceof RunTakenError || thrown instanceof RunAbandonedError || thrown instanceof RunParkedError;
