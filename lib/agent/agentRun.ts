@@ -1,5 +1,6 @@
 import { EMPTY, identity, Subject, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import type { Model } from '../core/model.js';
@@ -39,15 +40,23 @@ export interface AgentSettings extends TurnOptions {
 /** The notifiers of `options` are subscribed with the run. */
 export function startRun(settings: AgentSettings, start: RunStart, options: RunOptions): Observable<RunEvent> {
   const begin = (notifiers: Notifiers) => new AgentRun(settings, start, options, notifiers).events();
-  const { cancel } = options;
+  const { cancel, answers } = options;
+  const withAnswers = (notifiers: Notifiers) =>
+    answers
+      ? subscribeBefore(
+          answers,
+          () => new Subject<CallAnswers>(),
+          (given) => begin({ ...notifiers, answers: given }),
+        )
+      : begin(notifiers);
   const withCancel = (notifiers: Notifiers) =>
     cancel
       ? subscribeBefore(
           cancel,
           () => new Subject<string>(),
-          (ids) => begin({ ...notifiers, cancel: ids }),
+          (ids) => withAnswers({ ...notifiers, cancel: ids }),
         )
-      : begin(notifiers);
+      : withAnswers(notifiers);
   const withStop = (prompts?: PromptQueue) =>
     options.stop ? rememberStop(options.stop, (stop) => withCancel({ stop, prompts })) : withCancel({ prompts });
   return options.prompts ? collectPrompts(options.prompts, withStop) : withStop();
@@ -64,6 +73,7 @@ export interface RunStart {
 interface Notifiers {
   readonly stop?: Observable<unknown>;
   readonly cancel?: Observable<string>;
+  readonly answers?: Observable<CallAnswers>;
   readonly prompts?: PromptQueue | undefined;
 }
 
@@ -80,19 +90,22 @@ class AgentRun {
   ) {
     const { model, tools, output, orchestrator } = settings;
     const { context, checkpoints = false, fragments = false, wrapTurn } = runOptions;
-    const { approve = runOptions.approve } = settings;
-    const { stop, cancel } = notifiers;
+    const { approve = runOptions.approve, patience = runOptions.patience } = settings;
+    const { stop, cancel, answers } = notifiers;
+    const { written } = runOptions;
     this.runId = start.checkpoint?.runId ?? runOptions.runId ?? newRunId();
     this.context = {
       model,
       tools,
       context,
-      options: { ...settings, approve, fragments },
+      options: { ...settings, approve, patience, fragments },
       checkpoints,
       runId: this.runId,
       ...(output ? { output: output.schema } : {}),
       ...(stop ? { stop } : {}),
       ...(cancel ? { cancel } : {}),
+      ...(answers ? { answers } : {}),
+      ...(written ? { written } : {}),
     };
     this.runner = wrapTurn
       ? { ...orchestrator, turn: wrapTurn((...turn) => orchestrator.turn(...turn)) }

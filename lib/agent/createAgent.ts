@@ -215,6 +215,7 @@ const createOptionKinds = (): OptionKinds<AgentOptions> => ({
   maxRepairs: 0,
   toolConcurrency: 1,
   toolDeadline: 0,
+  patience: 0,
   eagerTools: 'boolean',
   ...settingKinds,
 });

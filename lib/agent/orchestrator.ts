@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import type { Approve } from '../core/approval.js';
+import type { Approve, CallAnswers } from '../core/approval.js';
 import type { ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
 import type { Message, ToolCallPart } from '../core/message.js';
@@ -37,6 +37,11 @@ export interface TurnOptions extends RequestSettings {
    * `waiting`.
    */
   readonly approve?: Approve | undefined;
+  /**
+   * How long a call waits for an answer of a person in memory, in milliseconds, before the run ends with `waiting`.
+   * Default: until the run is stopped if it has `answers`, otherwise 0.
+   */
+  readonly patience?: number | undefined;
   /** How often the model is asked to repair a typed output that is not valid. Default: 2. */
   readonly maxRepairs?: number | undefined;
   /** Whether the run emits labelled fragments of tool calls, for `partialArguments`. Default: false. */
@@ -63,6 +68,10 @@ export interface TurnContext extends Partial<TurnPosition> {
   readonly stop?: Observable<unknown>;
   /** The ids of calls to cancel: pass it to `executeTools`. Absent if no call can be cancelled. */
   readonly cancel?: Observable<string>;
+  /** Answers to waiting calls: pass it to `executeTools`. Absent if nobody answers while the run lives. */
+  readonly answers?: Observable<CallAnswers>;
+  /** Completes when everything that the run has emitted is stored: pass it to `executeTools`. Absent: nothing is. */
+  readonly written?: Observable<never> | undefined;
   /** The id of the run, for the idempotency keys of its calls. Default: `executeTools` makes random ones. */
   readonly runId?: string | undefined;
   /** Whether the turn reports its calls for checkpoints. Default: false. */

@@ -1,3 +1,4 @@
+import type { Observable, ObservableInput } from 'rxjs';
 import type { Approve, CallAnswers } from '../core/approval.js';
 import type { Message } from '../core/message.js';
 import type { OptionKinds } from '../core/requireOptions.js';
@@ -37,6 +38,22 @@ export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
    */
   readonly approve?: Approve | undefined;
   /**
+   * Answers to calls and questions that wait (`needsApproval`, `askTool`), while the run lives: `{ results: { [id]:
+   * value } }` or `{ decisions: { [id]: decision } }`. An id that does not wait is ignored. Subscribed once per run.
+   * Default: nobody answers, so the run ends with `waiting`.
+   */
+  readonly answers?: ObservableInput<CallAnswers> | undefined;
+  /**
+   * How long a call waits for `answers` in memory, in milliseconds, before the run ends with `waiting`, if the agent
+   * itself has no `patience`. Default: until the run is stopped.
+   */
+  readonly patience?: number | undefined;
+  /**
+   * Completes when everything that the run has emitted is stored, for a service with checkpoints: a tool receives the
+   * result of a step or an answer (`askTool`) only then. Default: nothing is stored.
+   */
+  readonly written?: Observable<never> | undefined;
+  /**
    * Wraps the turns of this run. It receives the function that starts a turn, as `prepareTurn` has changed it, and
    * returns one that is called instead: it may replace the model and the tools of the context, and pipe the events of
    * the turn. It is called once per run, so it can keep the state of the run. Default: the turns are not wrapped.
@@ -64,6 +81,9 @@ export const runOptionKinds: OptionKinds<RunOptions & ResumeOptions> = {
   fragments: 'boolean',
   wrapTurn: 'function',
   runId: 'string',
+  answers: 'Observable',
+  patience: 0,
+  written: 'Observable',
   decisions: 'object',
   results: 'object',
   errors: 'object',

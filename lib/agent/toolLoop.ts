@@ -43,14 +43,18 @@ export function modelTurn(
 
 function startTurn(state: RunState, context: TurnContext, fragments: boolean): Observable<RunEvent | ToolCallFragment> {
   const { model, tools, options, last, stop, cancel, resumed, checkpoints, runId, context: userContext } = context;
-  const { toolConcurrency: concurrency, eagerTools, toolDeadline: deadline, approve, onToolError } = options;
+  const { toolConcurrency: concurrency, eagerTools, toolDeadline: deadline, approve, onToolError, patience } = options;
+  const { answers, written } = context;
   const { messages } = state;
   const executeSettings = { messages, context: userContext, concurrency, deadline, stop, cancel, approve, onToolError };
   const idempotencyPrefix = runId === undefined ? undefined : `${runId}.${state.turn}.`;
   const eager = eagerTools && !resumed;
   const response = resumed ? replay(resumed.open) : requestResponse(state, context, fragments);
   return response.pipe(
-    executeTools(tools, { ...executeSettings, checkpoints, resumed, idempotencyPrefix, eager }),
+    executeTools(tools, {
+      ...executeSettings,
+      ...{ checkpoints, resumed, idempotencyPrefix, eager, answers, patience, written },
+    }),
     endTurn(state, { last, unfinished: () => unfinishedError(model) }),
   );
 }

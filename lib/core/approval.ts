@@ -1,5 +1,5 @@
 import type { ObservableInput } from 'rxjs';
-import type { JsonObject, JsonValue } from './json/json.js';
+import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
 import { isRecord } from './json/json.js';
 import type { Message } from './message.js';
 
@@ -11,7 +11,18 @@ export type Decision =
   | { readonly approve: true; readonly arguments?: JsonObject }
   | { readonly approve: false; readonly reason?: string };
 
-/** A call that waits for a decision, or for its result. */
+/** What a tool asks a person in the middle of its work (`askTool`). */
+export interface Question {
+  readonly message: string;
+  /** The JSON Schema of the answer, for a form. */
+  readonly schema: JsonSchema;
+  /** Why the answer that was given does not match the schema. Absent before the first answer. */
+  readonly problem?: string;
+  /** When the question ends without an answer, in milliseconds since 1970. Absent: it does not end. */
+  readonly expires?: number;
+}
+
+/** A call that waits for a decision, or for its result; or a question that waits for its answer. */
 export interface WaitingCall {
   readonly id: string;
   readonly name: string;
@@ -19,6 +30,8 @@ export interface WaitingCall {
   readonly arguments: JsonObject;
   /** What `needsApproval` of the tool has emitted for the person who decides: a preview, or an address to open. */
   readonly details?: JsonObject;
+  /** Set if a person is asked: the result of this call is the answer. */
+  readonly question?: Question;
   /**
    * Where the call is, if it is of an inner run (`agentTool`): the ids of the calls, the outer one first, each in its
    * own run. `id` joins them by `/`, and is what answers refer to. Absent for a call of the run itself.
@@ -37,11 +50,11 @@ interface ApprovalRequest extends WaitingCall {
  */
 export type Approve = (request: ApprovalRequest) => ObservableInput<Decision>;
 
-/** Decisions and results for the waiting calls of a run, by the id of the call. */
+/** Decisions, results and answers for the waiting calls of a run, by the id of the call. */
 export interface CallAnswers {
   /** The decisions about calls that need an approval. Default: none. */
   readonly decisions?: Readonly<Record<string, Decision>> | undefined;
-  /** The results of calls that are executed elsewhere. Default: none. */
+  /** The results of calls that are executed elsewhere, and the answers to questions. Default: none. */
   readonly results?: Readonly<Record<string, JsonValue>> | undefined;
   /** The errors of calls that were executed elsewhere and failed, as texts for the model. Default: none. */
   readonly errors?: Readonly<Record<string, string>> | undefined;

@@ -1,6 +1,6 @@
 import type { CallAnswers, Decision, WaitingCall } from './approval.js';
 import type { FinishReason } from './chunk.js';
-import type { JsonValue } from './json/json.js';
+import type { JsonObject, JsonValue } from './json/json.js';
 import type { Message, Metadata, ToolResultPart } from './message.js';
 import type { RunState } from './runState.js';
 import type { Usage } from './usage.js';
@@ -61,7 +61,9 @@ export interface OpenCalls {
   readonly results: readonly ToolResultPart[];
   /** The calls that were announced by `toolWaiting`, and have no answer yet, also those of inner runs. */
   readonly waiting: readonly WaitingCall[];
-  /** The inner runs of calls without a result (`agentTool`), by the ids of the calls. Absent if there are none. */
+  /** The arguments that a person has given to calls without a result, by the ids of the calls. Absent if none. */
+  readonly edited?: Readonly<Record<string, JsonObject>>;
+  /** The inner runs of calls without a result (`agentTool`, `askTool`), by the ids of the calls. Absent if there are none. */
   readonly nested?: Readonly<Record<string, Checkpoint>>;
 }
 

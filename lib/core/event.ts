@@ -1,4 +1,4 @@
-import type { WaitingCall } from './approval.js';
+import type { Question, WaitingCall } from './approval.js';
 import type { Checkpoint } from './checkpoint.js';
 import type { Chunk, FinishChunk, FinishReason, ProviderChunk, ToolCallFragment } from './chunk.js';
 import type { JsonObject, JsonValue } from './json/json.js';
@@ -21,7 +21,7 @@ export interface StreamEvent {
 /** A complete tool call, as the model sent it: the arguments are not validated yet. `name` narrows their type. */
 export type ToolCallEvent<Name extends string = string, Arguments = JsonObject> = ToolCallPart<Name, Arguments>;
 
-/** A call waits for a decision or its result: its tool needs an approval or has no `execute`. */
+/** A call waits for a decision or its result: its tool needs an approval, has no `execute`, or asks a person. */
 export interface ToolWaitingEvent<Name extends string = string, Arguments = JsonObject> {
   readonly type: 'toolWaiting';
   readonly id: string;
@@ -30,6 +30,8 @@ export interface ToolWaitingEvent<Name extends string = string, Arguments = Json
   readonly arguments: Arguments;
   /** What `needsApproval` of the tool has emitted for the person who decides. Absent if it has only said `true`. */
   readonly details?: JsonObject;
+  /** Set if a person is asked (`askTool`): the result of this call is the answer. */
+  readonly question?: Question;
 }
 
 /** A tool starts: the arguments of the call are valid, and `execute` is called next. */

@@ -1,4 +1,5 @@
-import type { Approve, WaitingCall } from './approval.js';
+import type { Observable } from 'rxjs';
+import type { Approve, CallAnswers, WaitingCall } from './approval.js';
 import type { Checkpoint, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
 import type { ToolCallPart } from './message.js';
@@ -8,6 +9,8 @@ export interface InnerRunControl {
   stop(): void;
   /** Cancels a call of the inner run, while the run continues. `id` is the id of the call in the outer run. */
   cancel(id: string): void;
+  /** Answers calls and questions of the inner run. The ids are those of the outer run. */
+  answer(answers: CallAnswers): void;
 }
 
 /**
@@ -22,6 +25,13 @@ export interface OuterRun {
   readonly resumed: ResumedRun | undefined;
   /** The outer run's own `approve`, which decides about inner calls if the agent has none. Undefined: they wait. */
   readonly approve: Approve | undefined;
+  /**
+   * How long the call waits in memory for an answer before it suspends, in milliseconds. 0: nobody answers while the
+   * run lives.
+   */
+  readonly patience: number;
+  /** Completes when everything that the run has emitted is stored. */
+  readonly written: Observable<never>;
   /** Replaces the agent before it runs, for a bridge that observes inner runs. Default: the agent runs as it is. */
   wrapAgent?: (<A extends object>(agent: A) => A) | undefined;
   /** Set by the tool: how the inner run is stopped. Undefined: the tool has not run an agent. */
@@ -32,6 +42,10 @@ export interface OuterRun {
   keep(checkpoint: Checkpoint): void;
   /** Ends the call without a result, because inner calls wait. The outer run waits for the same calls. */
   suspend(checkpoint: Checkpoint): void;
+  /** A person is asked: the deadline of the call stops, and another call may begin. */
+  pause(): void;
+  /** The call continues, as soon as `concurrency` allows, by calling a function. */
+  proceed(work: () => void): void;
 }
 
 /** The id of an inner call in the outer run. Inner and outer runs choose their ids independently. */

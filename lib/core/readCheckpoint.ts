@@ -36,7 +36,8 @@ const checkpointFields: Fields = {
     finish: { reason: finishReason, 'rawReason?': text, 'usage?': usage },
     'metadata?': record,
     'results[]': toolResult,
-    'waiting[]': { id: text, name: text, arguments: record, 'path[]?': text },
+    'waiting[]': { id: text, name: text, arguments: record, 'question?': record, 'path[]?': text },
+    'edited?': record,
     'nested?': record, // each is checked when it is resumed
   },
   'runId?': text,

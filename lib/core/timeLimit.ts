@@ -1,5 +1,5 @@
-import { defer, identity, map, takeUntil, timer } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
+import { defer, identity, map, NEVER, takeUntil, timer } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { TimeoutError } from './timeoutError.js';
 import type { TimeoutPhase } from './timeoutError.js';
 import { MAX_TIMER_DELAY, requireNumber } from './options.js';
@@ -17,3 +17,7 @@ export function timeLimit<T>(phase: TimeoutPhase, limit = Infinity): MonoTypeOpe
   );
   return takeUntil(exceeded);
 }
+
+/** Emits when a time has passed. A time of `Infinity` does not pass. */
+export const after = (milliseconds: number): Observable<unknown> =>
+  milliseconds === Infinity ? NEVER : timer(Math.min(milliseconds, MAX_TIMER_DELAY));

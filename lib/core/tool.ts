@@ -128,7 +128,7 @@ export interface ToolDefinition {
   readonly providerOptions?: ProviderOptions;
 }
 
-const noParameters = { type: 'object', properties: {}, additionalProperties: false } as const;
+export const noParameters = { type: 'object', properties: {}, additionalProperties: false } as const;
 
 /**
  * Defines a tool; the types of its arguments, its result and its progress are inferred.

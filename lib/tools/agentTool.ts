@@ -1,6 +1,6 @@
 import { catchError, filter, map, ReplaySubject, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { Approve } from '../core/approval.js';
+import type { Approve, CallAnswers } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { errorText } from '../core/errors.js';
@@ -139,19 +139,23 @@ function innerEvents(
 
 /** The options that the inner run takes from the run of its call. */
 function optionsOf(outer: OuterRun) {
-  const { call, approve, checkpoints } = outer;
-  const control = outer.inner instanceof AgentControl ? outer.inner : new AgentControl(call.id);
+  const { call, approve, checkpoints, patience, written } = outer;
+  const control = outer.inner instanceof AgentControl ? outer.inner : new AgentControl(outer);
   outer.inner = control; // the same one if the tool executes twice, as `retryTool` does: a stop is remembered
   const approveInner: Approve | undefined = approve && ((request) => approve(asOuterCall(call.id, request)));
-  return { ...control.notifiers(), checkpoints, ...omitUndefined({ approve: approveInner }) };
+  const live = patience > 0 ? { answers: control.answers.asObservable(), patience } : {};
+  return { ...control.notifiers(), ...live, checkpoints, written, ...omitUndefined({ approve: approveInner }) };
 }
 
-/** Passes a stop of the call, and the cancellation of an inner call, on to the inner run. */
+/** Passes a stop of the call, the cancellation of an inner call, and answers on to the inner run. */
 class AgentControl implements InnerRunControl {
   private readonly stops = new ReplaySubject<void>(1);
   private readonly cancels = new Subject<string>();
+  readonly answers = new Subject<CallAnswers>();
+  /** The inner calls that wait in memory for a person. */
+  private readonly open = new Set<string>();
 
-  constructor(private readonly outerCall: string) {}
+  constructor(private readonly outer: OuterRun) {}
 
   /** The notifiers of the inner run, as options of its `stream` and `resume`. */
   notifiers() {
@@ -163,9 +167,49 @@ class AgentControl implements InnerRunControl {
   }
 
   cancel(id: string): void {
-    const path = nestedId(this.outerCall, '');
+    const path = this.path();
     if (id.startsWith(path)) this.cancels.next(id.slice(path.length));
   }
+
+  answer(answers: CallAnswers): void {
+    this.answers.next(answersInside(this.path(), answers));
+  }
+
+  /** The deadline of the outer call does not count the time of a person. */
+  observe(event: StreamEvent): void {
+    const { id, type } = innermost(event);
+    const { open, outer } = this;
+    if (id === undefined || outer.patience === 0) return;
+    const hadOpen = open.size > 0;
+    if (type === 'toolWaiting') open.add(id);
+    else open.delete(id);
+    if (!hadOpen && open.size > 0) outer.pause();
+    else if (hadOpen && open.size === 0) outer.proceed(() => undefined);
+  }
+
+  private path(): string {
+    return nestedId(this.outer.call.id, '');
+  }
+}
+
+/** The answers to the calls of an inner run, by the ids that they have there. */
+function answersInside(path: string, answers: CallAnswers): CallAnswers {
+  const inside = <T>(given: Readonly<Record<string, T>> = {}): Record<string, T> =>
+    Object.fromEntries(
+      Object.entries(given).flatMap(([id, value]) => (id.startsWith(path) ? [[id.slice(path.length), value]] : [])),
+    );
+  const { decisions, results, errors } = answers;
+  return { decisions: inside(decisions), results: inside(results), errors: inside(errors) };
+}
+
+/** The type of an event that says whether a call waits, and the id of that call; no id for any other event. */
+function innermost(event: StreamEvent, outer?: string): { readonly type: string; readonly id?: string } {
+  const known = asKnownEvent(event);
+  const { type } = known;
+  if (!('id' in known) || known.id === undefined) return { type };
+  const id = outer === undefined ? known.id : nestedId(outer, known.id);
+  if (type === 'nested') return innermost(known.event, id);
+  return type === 'toolWaiting' || type === 'toolStart' || type === 'toolResult' ? { type, id } : { type };
 }
 
 /** Reports an event of the agent's run to the outer run. Returns the answer if the run has ended with one. */
@@ -176,6 +220,7 @@ function report(
   canResume: boolean,
 ): JsonValue | undefined {
   const known = asKnownEvent(event);
+  if (outer?.inner instanceof AgentControl) outer.inner.observe(event);
   switch (known.type) {
     case 'checkpoint':
       outer?.keep(known.checkpoint);

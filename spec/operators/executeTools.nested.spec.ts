@@ -45,7 +45,12 @@ function asking(options: ExecuteToolsOptions = {}, calls: readonly ToolCallEvent
     contexts.push(context);
     context.signal.addEventListener('abort', () => aborted.push(context.call.id));
     const { outer } = context;
-    if (outer) outer.inner = { stop: () => told.push('stop'), cancel: (id) => told.push(`cancel ${id}`) };
+    if (outer)
+      outer.inner = {
+        stop: () => told.push('stop'),
+        cancel: (id) => told.push(`cancel ${id}`),
+        answer: () => undefined,
+      };
     return output;
   });
   const log = observe(

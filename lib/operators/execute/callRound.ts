@@ -1,6 +1,7 @@
-import type { WaitingCall } from '../../core/approval.js';
+import type { CallAnswers, WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../../core/checkpoint.js';
 import type { ToolWaitingEvent } from '../../core/event.js';
+import type { JsonObject } from '../../core/json/json.js';
 import { unfinishedResult } from '../../core/message.js';
 import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
 import type { Tool } from '../../core/tool.js';
@@ -34,8 +35,12 @@ export class CallRound implements CallObserver, DecisionObserver {
   private readonly queue: ToolCallPart[] = [];
   /** The ids that were cancelled before `begin` was called for them. */
   private readonly cancelled = new Set<string>();
-  /** The calls whose arguments a person has changed. */
-  private readonly edited = new Set<string>();
+  /** The arguments that a person has given to calls without a result, by the ids of the calls. */
+  readonly edited: Map<string, JsonObject>;
+  /** The running calls that wait for a person. They do not count for `concurrency`. */
+  private readonly paused = new Set<string>();
+  /** What such calls do next, when they have their answers. */
+  private readonly ready: { readonly id: string; readonly work: () => void }[] = [];
   private readonly running = new Map<string, RunningCall>();
   private readonly decisions = new Map<string, OpenDecision>();
   private isStarting = false;
@@ -52,6 +57,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     this.results = new Map(resumed?.open.results.map((result) => [result.id, result]));
     this.waiting = new Map(resumed?.open.waiting.filter(({ path }) => !path).map((call) => [call.id, call]));
     this.nested = new Map([...(resumed?.nested ?? [])].map(([id, { checkpoint }]) => [id, checkpoint]));
+    this.edited = new Map(Object.entries(resumed?.open.edited ?? {}));
     this.begun = new Set(this.results.keys());
   }
 
@@ -92,6 +98,11 @@ export class CallRound implements CallObserver, DecisionObserver {
     else (this.running.get(id) ?? this.decisions.get(id))?.cancel();
   }
 
+  answer(answers: CallAnswers): void {
+    for (const decision of this.decisions.values()) decision.answer(answers);
+    for (const call of this.running.values()) call.answerInner(answers);
+  }
+
   /** Calls that have not started get a `not_executed` result. */
   veto(): void {
     this.isVetoed = true;
@@ -119,6 +130,7 @@ export class CallRound implements CallObserver, DecisionObserver {
       case 'toolResult':
         this.waiting.delete(event.id);
         this.nested.delete(event.id);
+        this.edited.delete(event.id);
         this.suspended.delete(event.id);
         this.results.set(event.id, event);
         break;
@@ -138,7 +150,8 @@ export class CallRound implements CallObserver, DecisionObserver {
   /** The call may run, with these arguments. It starts when its decision has ended. */
   approved(call: ToolCallPart, isEdited: boolean): void {
     this.waiting.delete(call.id);
-    if (isEdited) this.edited.add(call.id);
+    if (isEdited) this.edited.set(call.id, call.arguments);
+    else this.edited.delete(call.id);
     this.queue.push(call);
   }
 
@@ -158,8 +171,23 @@ export class CallRound implements CallObserver, DecisionObserver {
     return this.waiting.size > 0 || this.suspended.size > 0;
   }
 
+  callPaused(id: string): void {
+    this.paused.add(id);
+    this.startQueued();
+  }
+
+  callProceeds(id: string, work: () => void): void {
+    if (!this.paused.has(id)) {
+      work();
+      return;
+    }
+    this.ready.push({ id, work });
+    this.startQueued();
+  }
+
   callEnded(id: string): void {
     this.running.delete(id);
+    this.paused.delete(id);
     this.startQueued();
   }
 
@@ -183,24 +211,20 @@ export class CallRound implements CallObserver, DecisionObserver {
   }
 
   private decide(call: ToolCallPart, tool: Tool): void {
-    const { messages, context, approve } = this.settings;
+    const { messages, context, approve, patience } = this.settings;
     const decision = new OpenDecision(call, this);
     this.decisions.set(call.id, decision);
-    decision.start(tool, { messages, context, approve, resumed: this.resumed });
+    decision.start(tool, { messages, context, approve, patience, resumed: this.resumed });
   }
 
-  private run(call: ToolCallPart): void {
+  private run(given: ToolCallPart): void {
+    const edited = this.edited.get(given.id);
+    const call = edited ? { ...given, arguments: edited } : given;
     if (this.isVetoed) {
       this.emit(unfinishedResult(call, this.nested.has(call.id) ? 'cancelled' : 'not_executed'));
       return;
     }
-    const running = new RunningCall(
-      call,
-      this.settings,
-      this,
-      this.resumed?.nested.get(call.id),
-      this.edited.has(call.id),
-    );
+    const running = new RunningCall(call, this.settings, this, this.resumed?.nested.get(call.id), edited !== undefined);
     this.running.set(call.id, running);
     running.start();
   }
@@ -213,9 +237,11 @@ export class CallRound implements CallObserver, DecisionObserver {
     if (this.isStarting) return;
     this.isStarting = true;
     while (this.canStart()) {
-      const call = this.queue.shift();
-      if (!call) break;
-      this.run(call);
+      const next = this.ready.shift();
+      const call = next ? undefined : this.queue.shift();
+      if (!next && !call) break;
+      if (next && this.paused.delete(next.id)) next.work();
+      if (call) this.run(call);
     }
     this.isStarting = false;
     const openCount = this.running.size + this.decisions.size + this.queue.length;
@@ -223,6 +249,6 @@ export class CallRound implements CallObserver, DecisionObserver {
   }
 
   private canStart(): boolean {
-    return !this.isClosed && this.running.size < this.settings.concurrency;
+    return !this.isClosed && this.running.size - this.paused.size < this.settings.concurrency;
   }
 }

@@ -1,3 +1,4 @@
+import type { Observable } from 'rxjs';
 import type { Approve } from '../../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
@@ -9,6 +10,10 @@ import type { ToolExecution } from './toolExecution.js';
 export interface NestedSettings {
   readonly approve: Approve | undefined;
   readonly checkpoints: boolean;
+  /** How long a call waits in memory for an answer, in milliseconds. 0: nobody answers. */
+  readonly patience: number;
+  /** Completes when everything that the run has emitted is stored. */
+  readonly written: Observable<never>;
 }
 
 /** Receives what an inner run reports. */
@@ -17,6 +22,10 @@ export interface NestedObserver {
   /** The inner run of a call has reached a checkpoint. */
   innerRunChanged(id: string, checkpoint: Checkpoint): void;
   innerRunWaits(call: ToolCallPart, checkpoint: Checkpoint): void;
+  /** A call waits in memory: another one may begin. */
+  callPaused(id: string): void;
+  /** A call that has waited continues by calling a function, as soon as it may. */
+  callProceeds(id: string, work: () => void): void;
 }
 
 export class NestedRun implements OuterRun {
@@ -39,6 +48,14 @@ export class NestedRun implements OuterRun {
     return this.settings.approve;
   }
 
+  get patience(): number {
+    return this.settings.patience;
+  }
+
+  get written(): Observable<never> {
+    return this.settings.written;
+  }
+
   emit(event: StreamEvent): void {
     const { id, name } = this.call;
     if (this.execution.isOpen()) this.observer.emit({ type: 'nested', id, name, event: event as RunEvent });
@@ -52,5 +69,17 @@ export class NestedRun implements OuterRun {
     if (!this.execution.isOpen()) return;
     this.observer.innerRunWaits(this.call, checkpoint);
     this.execution.suspend();
+  }
+
+  pause(): void {
+    this.execution.pause();
+    this.observer.callPaused(this.call.id);
+  }
+
+  proceed(work: () => void): void {
+    this.observer.callProceeds(this.call.id, () => {
+      this.execution.proceed();
+      work();
+    });
   }
 }

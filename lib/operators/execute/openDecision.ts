@@ -1,7 +1,21 @@
-import { catchError, concat, defaultIfEmpty, defer, EMPTY, finalize, from, map, mergeMap, of, take } from 'rxjs';
+import {
+  catchError,
+  concat,
+  defaultIfEmpty,
+  defer,
+  EMPTY,
+  finalize,
+  from,
+  map,
+  mergeMap,
+  of,
+  Subject,
+  take,
+} from 'rxjs';
+import { filter, takeUntil } from 'rxjs';
 import type { Observable, Observer, Subscriber } from 'rxjs';
 import { isDecision } from '../../core/approval.js';
-import type { Approve, Decision, WaitingCall } from '../../core/approval.js';
+import type { Approve, CallAnswers, Decision, WaitingCall } from '../../core/approval.js';
 import type { ResumedTurn } from '../../core/checkpoint.js';
 import { errorText } from '../../core/errors.js';
 import type { ToolResultEvent, ToolWaitingEvent } from '../../core/event.js';
@@ -10,6 +24,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import { toolErrorTexts } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
+import { after } from '../../core/timeLimit.js';
 import type { ApprovalContext, Tool } from '../../core/tool.js';
 import { cancellation } from './toolCancellation.js';
 import { failedResult, ToolFailure } from './toolFailure.js';
@@ -20,6 +35,8 @@ export interface ApprovalOptions {
   readonly messages: readonly Message[];
   readonly context?: unknown;
   readonly approve?: Approve | undefined;
+  /** How long the call waits in memory for a decision, if there is no `approve`. */
+  readonly patience: number;
   /** The answers for a turn that is resumed. */
   readonly resumed?: ResumedTurn | undefined;
 }
@@ -53,6 +70,7 @@ const announced = (id: string, resumed: ResumedTurn | undefined): WaitingCall | 
  */
 export class OpenDecision implements Observer<DecisionEvent> {
   private subscriber: Subscriber<DecisionEvent> | undefined;
+  private readonly answers = new Subject<CallAnswers>();
 
   constructor(
     private readonly call: ToolCallPart,
@@ -61,12 +79,18 @@ export class OpenDecision implements Observer<DecisionEvent> {
 
   start(tool: Tool, options: ApprovalOptions): void {
     const { call, observer } = this;
-    const events = decide(call, tool, options).pipe(finalize(() => observer.decisionEnded(call.id)));
+    const events = decide(call, tool, { ...options, answers: this.answers }).pipe(
+      finalize(() => observer.decisionEnded(call.id)),
+    );
     subscribeIsolated(events, this, (subscriber) => (this.subscriber = subscriber));
   }
 
   cancel(): void {
     this.subscriber?.error(cancellation());
+  }
+
+  answer(answers: CallAnswers): void {
+    this.answers.next(answers);
   }
 
   /** Unsubscribes `approve`; nothing more is emitted. */
@@ -89,7 +113,12 @@ export class OpenDecision implements Observer<DecisionEvent> {
   }
 }
 
-function decide(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Observable<DecisionEvent> {
+interface DecisionOptions extends ApprovalOptions {
+  /** The answers that arrive while the call waits in memory. */
+  readonly answers: Observable<CallAnswers>;
+}
+
+function decide(call: ToolCallPart, tool: Tool, options: DecisionOptions): Observable<DecisionEvent> {
   const { id, name } = call;
   const { messages, context } = options;
   const known = announced(id, options.resumed);
@@ -134,7 +163,7 @@ function answer(
   call: ToolCallPart,
   waiting: WaitingCall,
   tool: Tool,
-  options: ApprovalOptions,
+  options: DecisionOptions,
 ): Observable<ToolResultEvent | ApprovedCall> {
   const { id, name } = call;
   const result = options.resumed?.results.get(id);
@@ -149,11 +178,19 @@ function answer(
   );
 }
 
-function decision(waiting: WaitingCall, tool: Tool, options: ApprovalOptions): Observable<Decision> {
-  const { approve, messages, context, resumed } = options;
+function decision(waiting: WaitingCall, tool: Tool, options: DecisionOptions): Observable<Decision> {
+  const { approve, messages, context, resumed, answers, patience } = options;
   const made = resumed?.decisions.get(waiting.id);
   if (made) return of(made);
-  if (!approve || !tool.execute) return EMPTY;
+  if (!tool.execute) return EMPTY;
+  if (!approve) {
+    if (patience === 0) return EMPTY;
+    const decided = answers.pipe(
+      map(({ decisions }) => decisions?.[waiting.id]),
+      filter(isDecision),
+    );
+    return decided.pipe(take(1), takeUntil(after(patience)));
+  }
   return isolateTeardown(() => approve({ ...waiting, messages, context })).pipe(
     take(1),
     defaultIfEmpty<Decision, Decision>({ approve: false }),

@@ -7,6 +7,7 @@ import type {
 } from '../../core/event.js';
 import type { JsonValue } from '../../core/json/json.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
+import type { CallAnswers } from '../../core/approval.js';
 import type { ResumedRun } from '../../core/checkpoint.js';
 import type { Tool } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';
@@ -72,6 +73,10 @@ export class RunningCall implements ExecutionObserver {
   /** Cancels a call of the agent that the tool runs. `id` is its id in the outer run. */
   cancelInner(id: string): void {
     this.nested.inner?.cancel(id);
+  }
+
+  answerInner(answers: CallAnswers): void {
+    this.nested.inner?.answer(answers);
   }
 
   /** Unsubscribes the tool and aborts its signal; nothing more is emitted. */

@@ -11,11 +11,30 @@ export const cancellation = () => new ToolFailure('cancelled', toolErrorTexts.ca
 export class ToolCancellation {
   output: Subscription | undefined;
   private timer: Subscription | undefined;
+  private remaining = Infinity;
+  private started = 0;
+  private onTimeout: () => void = () => undefined;
   private controller: AbortController | undefined; // created only if the tool reads its signal
 
   /** Calls `onTimeout` when the time has passed, unless the tool is released before. */
   limit(deadline: number, onTimeout: () => void): void {
-    if (deadline !== Infinity) this.timer = asyncScheduler.schedule(onTimeout, Math.min(deadline, MAX_TIMER_DELAY));
+    this.remaining = deadline;
+    this.onTimeout = onTimeout;
+    this.proceed();
+  }
+
+  /** The time until `proceed` does not count. */
+  pause(): void {
+    if (!this.timer) return;
+    this.timer.unsubscribe();
+    this.timer = undefined;
+    this.remaining -= asyncScheduler.now() - this.started;
+  }
+
+  proceed(): void {
+    if (this.remaining === Infinity || this.timer) return;
+    this.started = asyncScheduler.now();
+    this.timer = asyncScheduler.schedule(this.onTimeout, Math.min(this.remaining, MAX_TIMER_DELAY));
   }
 
   /** Ends the deadline and unsubscribes the output. An error of the tool's own cleanup does not end the run. */

@@ -50,6 +50,14 @@ export class ToolExecution {
     if (!this.isClosed) this.handle.limit(deadline, () => this.cancel(new TimeoutError('tool', deadline)));
   }
 
+  pause(): void {
+    this.handle.pause();
+  }
+
+  proceed(): void {
+    if (!this.isClosed) this.handle.proceed();
+  }
+
   isOpen(): boolean {
     return !this.isClosed;
   }

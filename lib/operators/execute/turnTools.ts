@@ -1,5 +1,6 @@
-import type { ObservableInput, Subscriber } from 'rxjs';
-import type { Approve } from '../../core/approval.js';
+import { EMPTY } from 'rxjs';
+import type { Observable, ObservableInput, Subscriber } from 'rxjs';
+import type { Approve, CallAnswers } from '../../core/approval.js';
 import { vetoReasons } from '../../core/chunk.js';
 import type { FinishChunk } from '../../core/chunk.js';
 import type { OpenCallsEvent, ResumedTurn } from '../../core/checkpoint.js';
@@ -41,6 +42,15 @@ export interface ExecuteToolsOptions<C = unknown> {
   readonly cancel?: ObservableInput<string> | undefined;
   /** Decides about calls of tools with `needsApproval`. Default: such a call waits, and the run ends. */
   readonly approve?: Approve | undefined;
+  /** Answers to waiting calls and questions (`askTool`), while the calls wait in memory. Default: nobody answers. */
+  readonly answers?: ObservableInput<CallAnswers> | undefined;
+  /**
+   * How long a call waits in memory for an answer, in milliseconds; then the run ends, and the call waits in its
+   * checkpoint. Default: without a limit if there are `answers`, otherwise 0.
+   */
+  readonly patience?: number | undefined;
+  /** Completes when everything that the run has emitted is stored. Default: nothing is stored. */
+  readonly written?: Observable<never> | undefined;
   /** Receives what a tool throws. The model is told only its message. Default: nothing is called. */
   readonly onToolError?: ((thrown: unknown, call: ToolCallPart) => void) | undefined;
   /** Whether an `openCalls` event follows the model's message and each result, for checkpoints. Default: false. */
@@ -64,16 +74,19 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     private readonly options: ExecuteToolsOptions,
   ) {
     const { concurrency = 1, deadline = Infinity, messages = [], checkpoints = false, resumed, stop, cancel } = options;
-    const { context, approve, onToolError } = options;
+    const { context, approve, onToolError, answers, written = EMPTY } = options;
+    const patience = answers ? (options.patience ?? Infinity) : 0;
     requireNumber('concurrency', concurrency, 1);
     requireNumber('deadline', deadline, 0);
+    requireNumber('patience', patience, 0);
     const { idempotencyPrefix = `${newRunId()}.` } = options;
-    const calls = { messages, context, idempotencyPrefix, approve, checkpoints, onToolError };
+    const calls = { messages, context, idempotencyPrefix, approve, checkpoints, onToolError, patience, written };
     this.settings = { tools: toolsByName(tools), ...calls, deadline, concurrency };
     if (resumed) this.round = new CallRound(this.settings, this, resumed);
     out.add(this);
     if (stop) onFirstValue(out, stop, () => this.stop());
     if (cancel) onEachValue(out, cancel, (id) => this.currentRound().cancel(id));
+    if (answers) onEachValue(out, answers, (given) => this.round?.answer(given));
   }
 
   next(event: StreamEvent): void {
@@ -184,7 +197,8 @@ function openCalls({ reason, rawReason, usage }: FinishChunk, round: CallRound, 
   const waiting = [...round.waiting.values(), ...waitingInside(round.nested)];
   const finish = { reason, ...omitUndefined({ rawReason, usage }) };
   const nested = round.nested.size > 0 ? { nested: Object.fromEntries(round.nested) } : {};
-  return { type: 'openCalls', waits, open: { messages: [], finish, results, waiting, ...nested } };
+  const edited = round.edited.size > 0 ? { edited: Object.fromEntries(round.edited) } : {};
+  return { type: 'openCalls', waits, open: { messages: [], finish, results, waiting, ...edited, ...nested } };
 }
 
 function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {

@@ -1,3 +1,4 @@
+import type { Question } from '../../core/approval.js';
 import type { FinishReason, RetryChunk } from '../../core/chunk.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
@@ -104,6 +105,8 @@ export interface ToolCallView {
   readonly status: 'receiving' | 'pending' | 'waiting' | 'running' | 'completed' | 'denied' | 'cancelled' | 'failed';
   /** What the person who decides should see: a preview, or an address to open. Only of a call that waits or waited. */
   readonly details?: JsonObject;
+  /** Set if the call asks a person (`askTool`): its result is the answer. */
+  readonly question?: Question;
   /** The last progress value. */
   readonly progress?: JsonValue;
   readonly result?: JsonValue;

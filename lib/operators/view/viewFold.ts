@@ -71,7 +71,8 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
     thinking: ({ text }) => addDelta('thinking', text),
     toolCallFragment: addFragment,
     toolCall: addCall,
-    toolWaiting: (event) => patchCall(event, { status: 'waiting', ...omitUndefined({ details: event.details }) }),
+    toolWaiting: ({ details, question, ...event }) =>
+      patchCall(event, { status: 'waiting', ...omitUndefined({ details, question }) }),
     toolStart(event) {
       inner.delete(event.id); // a run inside the call begins, maybe again
       changeCall(event, ({ nested: _, ...call }) => ({

@@ -1,0 +1,215 @@
+import { asyncScheduler, concat, concatMap, defaultIfEmpty, defer, EMPTY, filter, finalize, from } from 'rxjs';
+import { merge, mergeMap, of, Subject, take, takeLast, tap, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { CallAnswers, Question } from '../../core/approval.js';
+import type { RunEvent } from '../../core/event.js';
+import { omitUndefined } from '../../core/json/json.js';
+import type { JsonValue } from '../../core/json/json.js';
+import { toJson } from '../../core/json/toJson.js';
+import type { ToolResultPart } from '../../core/message.js';
+import { nestedId } from '../../core/nested.js';
+import type { InnerRunControl, OuterRun } from '../../core/nested.js';
+import { isMarkedProgress } from '../../core/progress.js';
+import { toJsonSchema, validate } from '../../core/schema.js';
+import type { Infer, Schema } from '../../core/schema.js';
+import { after } from '../../core/timeLimit.js';
+import type { ToolValue } from '../../operators/execute/runTool.js';
+import { ToolFailure } from '../../operators/execute/toolFailure.js';
+import { isPromise, toOutputStream } from '../../operators/execute/toolOutput.js';
+import type { AskOptions } from '../askTool.js';
+import { CallJournal, cancelledQuestion, unanswered } from './callJournal.js';
+
+/**
+ * Asks people and runs steps for one call. An execution that begins again (a resumed run, `retryTool`) receives the
+ * answers and the results that there are.
+ */
+export class AskedCall implements InnerRunControl {
+  private readonly journal: CallJournal;
+  /** The questions for which the tool waits, by id. */
+  private readonly open = new Map<string, Subject<void>>();
+  /** The number of questions of this execution without a key. */
+  private count = 0;
+  private openSteps = 0;
+  /** Whether the call has waited in memory for as long as it may. */
+  private isImpatient = false;
+
+  constructor(
+    private readonly outer: OuterRun,
+    private readonly idempotencyKey: string,
+  ) {
+    this.journal = new CallJournal(outer.resumed);
+  }
+
+  /** The values of an execution, without the progress that an earlier one has emitted. */
+  run(execution: Observable<ToolValue>): Observable<ToolValue> {
+    return defer(() => {
+      const { journal } = this;
+      const known = journal.progress;
+      let emitted = 0;
+      this.count = 0;
+      this.isImpatient = false;
+      return execution.pipe(
+        filter((value) => {
+          if (!isMarkedProgress(value)) return true;
+          journal.progress = Math.max(known, ++emitted);
+          return emitted > known;
+        }),
+      );
+    });
+  }
+
+  ask<S extends Schema>(asked: AskOptions<S>): Observable<Infer<S>> {
+    return defer(() => this.answered(asked.key ?? String(++this.count), asked));
+  }
+
+  once<T>(key: string, work: (idempotencyKey: string) => Observable<T> | PromiseLike<T> | T): Observable<T> {
+    return defer(() => {
+      const { journal, outer } = this;
+      if (journal.steps.has(key)) return of(journal.steps.get(key) as T);
+      this.openSteps++;
+      return outputOf(() => work(`${this.idempotencyKey}.${key}`)).pipe(
+        takeLast(1),
+        defaultIfEmpty(null),
+        concatMap((value) => {
+          const result = toJson(value ?? null);
+          journal.steps.set(key, result);
+          this.keep();
+          return concat(outer.written, of(result as T));
+        }),
+        finalize(() => {
+          this.openSteps--;
+          this.suspendIfIdle();
+        }),
+      );
+    });
+  }
+
+  /** A call that is stopped is answered as cancelled, with its questions. */
+  stop(): void {
+    this.open.clear();
+  }
+
+  cancel(id: string): void {
+    for (const question of this.open.keys()) if (this.outerId(question) === id) this.end(cancelledQuestion(question));
+  }
+
+  answer(given: CallAnswers): void {
+    for (const id of this.journal.add(given, (question) => this.outerId(question))) this.proceed(id);
+  }
+
+  private outerId(question: string): string {
+    return nestedId(this.outer.call.id, question);
+  }
+
+  /** The valid answer to a question. The person is asked again if the answer is not valid. */
+  private answered<S extends Schema>(id: string, asked: AskOptions<S>, problem?: string): Observable<Infer<S>> {
+    const answer = this.journal.answers.get(id);
+    if (!answer) return this.wait(id, asked, problem).pipe(mergeMap(() => this.answered(id, asked)));
+    const { error, code = 'failed', reason } = answer;
+    if (error !== undefined)
+      return concat(
+        this.tell(answer),
+        throwError(() => new ToolFailure(code, error, undefined, reason)),
+      );
+    const validation = validate(asked.schema, answer.result);
+    return (validation instanceof Promise ? from(validation) : of(validation)).pipe(
+      mergeMap((checked) => {
+        if ('value' in checked) return concat(this.tell(answer), of(checked.value as Infer<S>));
+        this.journal.answers.delete(id);
+        return this.answered(id, asked, checked.invalid);
+      }),
+    );
+  }
+
+  /** Tells readers of an answer that the tool receives, and completes when it is stored. */
+  private tell(answer: ToolResultPart): Observable<never> {
+    const { journal, outer } = this;
+    if (journal.told.has(answer.id)) return EMPTY;
+    return defer(() => {
+      journal.told.add(answer.id);
+      journal.waiting.delete(answer.id);
+      const { id, name } = answer;
+      const { arguments: args = {} } = journal.questions.get(id) ?? {};
+      this.emit({ type: 'toolStart', id, name, arguments: args });
+      this.emit(answer);
+      this.keep();
+      return outer.written;
+    });
+  }
+
+  /** Asks a person. Emits when there is an answer. */
+  private wait<S extends Schema>(id: string, asked: AskOptions<S>, problem?: string): Observable<void> {
+    if (this.open.has(id)) throw new Error(`The call asks two questions with the key "${id}" at a time: change one.`);
+    const opened = new Subject<void>();
+    this.open.set(id, opened);
+    const { expires } = this.announce(id, asked, problem);
+    const isOver = after(expires === undefined ? Infinity : Math.max(0, expires - asyncScheduler.now()));
+    const limits = merge(
+      isOver.pipe(tap(() => this.end(unanswered(id, asked.otherwise as JsonValue | undefined)))),
+      after(this.outer.patience).pipe(
+        tap(() => {
+          this.isImpatient = true;
+          this.suspendIfIdle();
+        }),
+      ),
+    );
+    const limited = limits.subscribe();
+    return opened.pipe(
+      take(1),
+      finalize(() => {
+        this.open.delete(id);
+        limited.unsubscribe();
+      }),
+    );
+  }
+
+  /** Shows the question to people, unless they know it. */
+  private announce<S extends Schema>(id: string, asked: AskOptions<S>, problem: string | undefined): Question {
+    const { message, schema, details, within } = asked;
+    const { journal } = this;
+    const before = journal.waiting.get(id)?.question;
+    const expires = before?.expires ?? (within === undefined ? undefined : asyncScheduler.now() + within);
+    const shown = toJsonSchema(schema, `The question "${message}"`);
+    const question: Question = { message, schema: shown, ...omitUndefined({ problem, expires }) };
+    const { call, waiting } = journal.ask(id, question, details);
+    if (call) this.emit(call);
+    if (waiting) this.emit({ type: 'toolWaiting', ...waiting });
+    this.keep();
+    this.outer.pause();
+    return question;
+  }
+
+  /** Ends a question without an answer of a person. */
+  private end(answer: ToolResultPart): void {
+    this.journal.answers.set(answer.id, answer);
+    this.proceed(answer.id);
+  }
+
+  /** Continues the tool with the answer to a question. It may still wait for another one. */
+  private proceed(id: string): void {
+    this.isImpatient = false;
+    this.outer.proceed(() => {
+      this.open.get(id)?.next();
+      if (this.open.size > 0 && this.openSteps === 0) this.outer.pause();
+    });
+  }
+
+  /** Steps end before the call suspends: their work is not interrupted. */
+  private suspendIfIdle(): void {
+    if (this.isImpatient && this.open.size > 0 && this.openSteps === 0) this.outer.suspend(this.journal.checkpoint());
+  }
+
+  private keep(): void {
+    this.outer.keep(this.journal.checkpoint());
+  }
+
+  private emit(event: RunEvent): void {
+    this.outer.emit(event);
+  }
+}
+
+/** The output of a step, as that of `execute`. A value, also a list, is one value. */
+function outputOf(work: () => unknown): Observable<unknown> {
+  const output = work();
+  return isPromise(output) ? from(output) : (toOutputStream(output) ?? of(output));
+}

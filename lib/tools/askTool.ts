@@ -1,0 +1,133 @@
+import type { Observable } from 'rxjs';
+import { ConfigurationError } from '../core/errors.js';
+import type { JsonObject } from '../core/json/json.js';
+import type { ProviderOptions, ToolCallPart } from '../core/message.js';
+import type { Infer, InferInput, Schema } from '../core/schema.js';
+import { tool } from '../core/tool.js';
+import type { NeedsApproval, noParameters, Tool, ToolContext } from '../core/tool.js';
+import type { ProgressOf, ResultOf } from '../core/toolOutput.js';
+import { runTool } from '../operators/execute/runTool.js';
+import { AskedCall } from './ask/askedCall.js';
+
+/** What a tool asks a person. */
+export interface AskOptions<S extends Schema> {
+  /** What the person reads. */
+  readonly message: string;
+  /** The schema of the answer. A form is drawn from it: use an object with a few flat fields. */
+  readonly schema: S;
+  /** What the person should see beside the question: a preview, or an address to open. Default: nothing. */
+  readonly details?: JsonObject | undefined;
+  /**
+   * Identifies the question within the call, in every replay. Default: its number among the questions of the call.
+   * Give a key if the tool asks at once, in an order that may differ.
+   */
+  readonly key?: string | undefined;
+  /** After how many milliseconds the question ends without an answer. Default: it does not end. */
+  readonly within?: number | undefined;
+  /** The answer, as JSON, if the time is over. Default: an error with the code `timeout`. */
+  readonly otherwise?: InferInput<S> | undefined;
+}
+
+/** What the context of an `askTool` has beside that of any other tool. */
+export interface AskContext {
+  /**
+   * Asks a person. Emits one validated answer. It fails with an error of the code `denied` if the person declines, and
+   * `timeout` if nobody answers in time.
+   */
+  readonly ask: <S extends Schema>(question: AskOptions<S>) => Observable<Infer<S>>;
+  /**
+   * Runs a step of the call once, and records its result: a later execution of the call receives the recorded one. If
+   * the process ends before the record, the step runs again, with the same `idempotencyKey`.
+   *
+   * @param key Identifies the step within the call.
+   * @param work Returns a value, a Promise or an Observable, of which the last value counts. Its result must be JSON.
+   */
+  readonly once: <T>(
+    key: string,
+    work: (idempotencyKey: string) => Observable<T> | PromiseLike<T> | T,
+  ) => Observable<T>;
+}
+
+type AskToolContext<P, Call extends ToolCallPart<string, unknown>, C> = ToolContext<P, Call, C> & AskContext;
+
+/**
+ * Defines a tool that may ask a person in the middle of its work.
+ *
+ * <span class="informal">"Which account?", answered at once, after a reload, or next week in another process.</span>
+ *
+ * ![](../../marbles/askTool.svg)
+ *
+ * The context of `execute` also has `ask` and `once`. If the run has `answers`, the tool waits in memory, for as long
+ * as the agent has `patience`. Otherwise the run ends with `waiting`, with the question in its checkpoint, as it does
+ * for an approval; `agent.resume(checkpoint, { results: { [id]: answer } })` continues it, and
+ * `{ decisions: { [id]: { approve: false, reason } } }` declines.
+ *
+ * A call that is resumed begins again at the top of `execute`: `ask` returns the answers that were given, and `once`
+ * the results that were recorded. What stands outside of both is repeated. Put each effect into `once`.
+ *
+ * A question is shown as a waiting call `ask` of a run inside the call: `toolWaiting` has `question` (`message`, and
+ * the JSON `schema` of the answer), and its id is `call/key`. An answer that does not match the schema is asked again,
+ * with a `problem`. The time of a person does not count for `toolDeadline` and `toolConcurrency`.
+ *
+ * ```ts
+ * const pay = askTool({
+ *   name: 'pay',
+ *   description: 'Pays an invoice.',
+ *   parameters: z.object({ invoice: z.string() }),
+ *   execute: ({ invoice }, { ask, once }) =>
+ *     once('invoice', () => fetchInvoice(invoice)).pipe(
+ *       concatMap(({ amount }) => ask({ message: `Pay ${amount}?`, schema: z.object({ account: z.string() }) })),
+ *       concatMap(({ account }) => once('payment', (idempotencyKey) => bank.pay(invoice, account, idempotencyKey))),
+ *     ),
+ * });
+ * ```
+ *
+ * @param definition As for `tool`, with `execute`.
+ * @returns The tool.
+ * @throws ConfigurationError as `tool` does.
+ */
+export function askTool<
+  const Name extends string,
+  Output,
+  S extends Schema = typeof noParameters,
+  P extends Schema | undefined = undefined,
+  C = unknown,
+>(definition: {
+  readonly name: Name;
+  readonly description: string;
+  readonly parameters?: S;
+  readonly providerOptions?: ProviderOptions;
+  readonly progress?: P;
+  readonly needsApproval?: NeedsApproval<Infer<NoInfer<S>>, C>;
+  readonly atMostOnce?: boolean;
+  readonly execute: (
+    args: Infer<NoInfer<S>>,
+    context: AskToolContext<P extends Schema ? Infer<P> : unknown, ToolCallPart<Name, InferInput<NoInfer<S>>>, C>,
+  ) => Output;
+}): Tool<Name, Infer<S>, ResultOf<Output>, ProgressOf<Output, P>, InferInput<S>, C> {
+  const asking = definition as unknown as Tool;
+  const execute: Tool['execute'] = (args, context) => {
+    const call = askedCall(context as ToolContext);
+    const given = {
+      ...(context as ToolContext),
+      ask: (question: AskOptions<Schema>) => call.ask(question),
+      once: (key: string, work: Parameters<AskContext['once']>[1]) => call.once(key, work),
+    };
+    return call.run(runTool(asking, args, given));
+  };
+  return tool({ ...asking, execute } as never) as unknown as ReturnType<typeof askTool<Name, Output, S, P, C>>;
+}
+
+/** One for all executions of a call: `retryTool` does not ask again. */
+function askedCall({ outer, idempotencyKey }: ToolContext): AskedCall {
+  if (!outer) throw notInRun();
+  if (!(outer.inner instanceof AskedCall)) outer.inner = new AskedCall(outer, idempotencyKey);
+  return outer.inner as AskedCall;
+}
+
+const notInRun = () =>
+  new ConfigurationError(
+    'tools',
+    'A tool that asks was executed outside of a run.',
+    'Pass the context that `execute` receives, with its `outer`, or run the tool with `executeTools` or an agent.',
+  );
