@@ -9,7 +9,7 @@ import {
   map,
   mergeMap,
   of,
-  Subject,
+  ReplaySubject,
   take,
 } from 'rxjs';
 import { filter, takeUntil } from 'rxjs';
@@ -70,7 +70,8 @@ const announced = (id: string, resumed: ResumedTurn | undefined): WaitingCall | 
  */
 export class OpenDecision implements Observer<DecisionEvent> {
   private subscriber: Subscriber<DecisionEvent> | undefined;
-  private readonly answers = new Subject<CallAnswers>();
+  /** Remembered: a call may be answered while it is announced. */
+  private readonly answers = new ReplaySubject<CallAnswers>();
 
   constructor(
     private readonly call: ToolCallPart,
