@@ -130,7 +130,7 @@ interface Outcome {
 function runDisturbed(plan: Plan, { kills, live, oneByOne }: Disturbances): Outcome {
   const [ledger, questions, recorded] = [[] as string[], new Set<string>(), new Set<string>()];
   let stored: { readonly checkpoint: Checkpoint; readonly answers: CallAnswers } | undefined;
-  let result: RunResult | undefined;
+  const results: RunResult[] = [];
   const agent = agentOf(plan, (key) => {
     if (recorded.has(key)) throw new Error(`The step ${key} was recorded, and runs again.`);
     ledger.push(key);
@@ -141,7 +141,7 @@ function runDisturbed(plan: Plan, { kills, live, oneByOne }: Disturbances): Outc
   };
   const attempt = (number: number): void => {
     const given = new Subject<CallAnswers>();
-    const isLive = live[number % live.length] ?? false;
+    const isLive = live[number % live.length] === true;
     const options = { checkpoints: true, runId: 'r', ...(isLive ? { answers: merge(given, NEVER) } : {}) } as const;
     const isKilled = number < kills.length;
     const known = stored?.checkpoint.open?.waiting ?? []; // a resumed run does not announce them again
@@ -158,21 +158,22 @@ function runDisturbed(plan: Plan, { kills, live, oneByOne }: Disturbances): Outc
           }
           if (event.type === 'checkpoint') store(event.checkpoint);
           if (event.type === 'turn' && event.checkpoint) store(event.checkpoint);
-          if (event.type === 'result') ({ result } = event);
+          if (event.type === 'result') results.push(event.result);
         }),
         isKilled ? take(kills[number] ?? 1) : take(Infinity),
       )
       .subscribe();
   };
-  for (let number = 0; number < 300 && result?.finishReason !== 'stop'; number++) {
-    result = undefined;
+  for (let number = 0; number < 300 && results.at(-1)?.finishReason !== 'stop'; number++) {
+    const before = results.length;
     virtual(({ flush }) => {
       attempt(number);
       flush();
     });
-    const { waiting = [], checkpoint } = (result ?? {}) as Partial<RunResult>;
+    const { waiting = [], checkpoint } = results[before] ?? {};
     if (checkpoint) store(checkpoint, answersTo(oneByOne ? waiting.slice(0, 1) : waiting));
   }
+  const result = results.at(-1);
   if (result?.finishReason !== 'stop') throw new Error('The run has not ended.');
   return { result, ledger, questions };
 }

@@ -71,7 +71,7 @@ const announced = (id: string, resumed: ResumedTurn | undefined): WaitingCall | 
 export class OpenDecision implements Observer<DecisionEvent> {
   private subscriber: Subscriber<DecisionEvent> | undefined;
   /** Remembered: a call may be answered while it is announced. */
-  private readonly answers = new ReplaySubject<CallAnswers>();
+  private readonly answers = new ReplaySubject<CallAnswers>(Infinity);
 
   constructor(
     private readonly call: ToolCallPart,
