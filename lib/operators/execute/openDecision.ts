@@ -26,8 +26,7 @@ import { toolErrorTexts } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import { after } from '../../core/timeLimit.js';
 import type { ApprovalContext, Tool } from '../../core/tool.js';
-import { cancellation } from './toolCancellation.js';
-import { failedResult, ToolFailure } from './toolFailure.js';
+import { cancellation, failedResult, ToolFailure } from './toolFailure.js';
 import { validateArguments, validValue } from './validArguments.js';
 
 /** The settings of the decision about one call. */
