@@ -1,6 +1,5 @@
-import { createParser } from 'eventsource-parser';
-import type { EventSourceMessage, EventSourceParser, ParseError } from 'eventsource-parser';
 import { ProtocolError } from '../core/errors.js';
+import { nonEmptyString } from '../core/json/json.js';
 import { Utf8Reader } from './utf8Reader.js';
 import type { Frame, FrameReader, Framing, FramingOptions } from './wire.js';
 
@@ -15,6 +14,8 @@ const knownFields = ['data', 'event', 'id', 'retry'];
 const BLOCK_SIZE = 4_096;
 
 const LINE_FEED = 10;
+
+const SPACE = 32;
 
 /** How much of the text outside of events is kept, to find an error in it. */
 const STRAY_TEXT_LIMIT = 65_536;
@@ -36,8 +37,12 @@ class SseReader implements FrameReader {
   private readonly toError: FramingOptions['toError'];
   private readonly quote: FramingOptions['quote'];
   private readonly decoder = new Utf8Reader();
-  private readonly parser: EventSourceParser;
   private endedInReturn = false;
+  /** The beginning of a line whose end has not arrived. */
+  private line = '';
+  private data: string | undefined;
+  private event: string | undefined;
+  private id: string | undefined;
   private ended = false;
   private events = 0;
   private strayText = '';
@@ -50,13 +55,6 @@ class SseReader implements FrameReader {
     this.maxEventLength = maxEventLength;
     this.toError = toError;
     this.quote = quote;
-    // The parser joins the parts of a line before it searches it, so the cost is linear. Its limit covers all lines of
-    // an event, with the fields' names and everything in between.
-    this.parser = createParser({
-      maxBufferSize: maxEventLength + BLOCK_SIZE,
-      onEvent: (event) => this.onEvent(event),
-      onError: (error) => this.onError(error),
-    });
   }
 
   push(bytes: Uint8Array): void {
@@ -72,7 +70,7 @@ class SseReader implements FrameReader {
   end(): void {
     this.parse(this.decoder.end());
     this.ended = true;
-    this.parser.feed('\n\n');
+    this.readLines('\n\n');
     const error = this.strayTextError();
     if (error) throw error;
   }
@@ -81,24 +79,63 @@ class SseReader implements FrameReader {
     this.parse(this.decoder.decode(block));
   }
 
-  /** The parser waits after a CR: a server that ends lines in CR would have each event delivered with the next. */
+  /** A CR ends its line at once, although an LF may follow: otherwise an event would be delivered with the next. */
   private parse(text: string): void {
     if (text === '') return;
     const unread = this.endedInReturn && text.startsWith('\n') ? text.slice(1) : text;
     this.endedInReturn = text.endsWith('\r');
-    this.parser.feed(unread.includes('\r') ? unread.replaceAll('\r\n', '\n').replaceAll('\r', '\n') : unread);
+    this.readLines(unread.includes('\r') ? unread.replaceAll('\r\n', '\n').replaceAll('\r', '\n') : unread);
   }
 
-  private onEvent({ data, event, id }: EventSourceMessage): void {
+  /** Only what is new is searched for the end of a line, so that the cost is linear. */
+  private readLines(text: string): void {
+    let start = 0;
+    for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
+      const line = this.line + text.slice(start, end);
+      this.line = '';
+      start = end + 1;
+      if (line === '') this.endEvent();
+      else this.readLine(line);
+    }
+    this.line += text.slice(start);
+    const { line, data = '', provider, maxEventLength } = this;
+    if (line.length + data.length > maxEventLength + BLOCK_SIZE) throw eventTooLarge(provider, maxEventLength, '');
+  }
+
+  private readLine(line: string): void {
+    const colon = line.indexOf(':');
+    const field = colon < 0 ? line : line.slice(0, colon);
+    const value = colon < 0 ? '' : line.slice(colon + (line.charCodeAt(colon + 1) === SPACE ? 2 : 1));
+    switch (field) {
+      case 'data':
+        this.data = this.data === undefined ? value : `${this.data}\n${value}`;
+        break;
+      case 'event':
+        this.event = nonEmptyString(value);
+        break;
+      case 'id':
+        if (!value.includes('\0')) this.id = value;
+        break;
+      case 'retry':
+      case '': // a comment
+        break;
+      default:
+        this.addStrayText(line);
+    }
+  }
+
+  private endEvent(): void {
+    const { data, event, id } = this;
+    this.data = this.event = this.id = undefined;
+    if (data === undefined) return;
     this.events += 1;
     if (data.length > this.maxEventLength) throw eventTooLarge(this.provider, this.maxEventLength, data);
     if (!data.startsWith('{') && data.trim() === '') return;
     this.emit(this.ended ? { data, event, id, unterminated: true } : { data, event, id });
   }
 
-  private onError({ type, line = '' }: ParseError): void {
-    if (type === 'max-buffer-size-exceeded') throw eventTooLarge(this.provider, this.maxEventLength, '');
-    if (type !== 'unknown-field' || this.strayText.length > STRAY_TEXT_LIMIT) return;
+  private addStrayText(line: string): void {
+    if (this.strayText.length > STRAY_TEXT_LIMIT) return;
     const isCutField = this.ended && knownFields.some((field) => field.startsWith(line));
     if (!isCutField) this.strayText += `${line}\n`;
   }
@@ -119,7 +156,7 @@ class SseReader implements FrameReader {
   }
 }
 
-/** The end of the first block. A block ends with a line, if it can: the parser would copy a line that is cut. */
+/** The end of the first block. A block ends with a line, if it can: a line that is cut would be copied. */
 function blockEnd(bytes: Uint8Array): number {
   const lineEnd = bytes.subarray(0, BLOCK_SIZE).lastIndexOf(LINE_FEED);
   return lineEnd < 0 ? BLOCK_SIZE : lineEnd + 1;

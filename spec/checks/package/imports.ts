@@ -42,7 +42,7 @@ export async function imports(consumer: string): Promise<void> {
       metafile: true,
       format: 'esm',
       target: 'es2022',
-      external: ['rxjs', 'rxjs/testing', 'nanoid/non-secure', 'eventsource-parser', '@angular/core', 'node:*'],
+      external: ['rxjs', 'rxjs/testing', 'nanoid/non-secure', '@angular/core', 'node:*'],
       plugins: [ignoreSideEffectsFlag],
       logLevel: 'silent',
     });
