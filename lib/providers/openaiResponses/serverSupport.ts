@@ -9,30 +9,12 @@ import { ServerItemReporter } from './serverItems.js';
 import type { ResponsesTool } from './serverTools.js';
 import { readNotFoundText } from './session.js';
 
+export type ServerSupport = typeof serverSupport;
+
 /** What the tools that OpenAI runs need of the model. */
-export interface ServerSupport {
-  /** The tools of a request. `lostContainer` is the id of a container that OpenAI no longer has. */
-  readonly encode: (
-    tools: readonly ResponsesTool[],
-    messages: readonly Message[],
-    lostContainer: string | undefined,
-  ) => EncodedServerTools;
-  /** Reports the items of a response. */
-  readonly createReporter: (out: ChunkReceiver) => ServerItemReporter;
-}
-
-interface EncodedServerTools {
-  readonly definitions: readonly JsonObject[];
-  readonly include: readonly string[];
-  readonly secrets: readonly string[];
-  /** Omits the input items that OpenAI would refuse. */
-  readonly select: (items: readonly JsonObject[]) => readonly JsonObject[];
-  /** The container that a request failed for, because OpenAI no longer has it; undefined for any other error. */
-  readonly lostContainer: (error: unknown) => string | undefined;
-}
-
-export const serverSupport: ServerSupport = {
-  encode(tools, messages, lost) {
+export const serverSupport = {
+  /** The tools of a request. `lost` is the id of a container that OpenAI no longer has. */
+  encode(tools: readonly ResponsesTool[], messages: readonly Message[], lost: string | undefined) {
     const usable = tools.filter(isUsable);
     const last = usable.some(({ definition }) => hasAutoContainer(definition))
       ? findLastContainer(messages)
@@ -42,12 +24,13 @@ export const serverSupport: ServerSupport = {
       definitions: usable.map(({ definition }) => withContainer(definition, container)),
       include: usable.flatMap(({ include = [] }) => include),
       secrets: usable.flatMap(readSecrets),
-      select: (items) => (lost === undefined ? items : omitContainerItems(items, lost)),
-      // Containers expire 20 minutes after their last use.
-      lostContainer: (error) => (/container/i.test(readNotFoundText(error) ?? '') ? container : undefined),
+      /** Omits the input items that OpenAI would refuse. */
+      select: (items: readonly JsonObject[]) => (lost === undefined ? items : omitContainerItems(items, lost)),
+      /** The container that a request failed for: they expire 20 minutes after their last use. */
+      lostContainer: (error: unknown) => (/container/i.test(readNotFoundText(error) ?? '') ? container : undefined),
     };
   },
-  createReporter: (out) => new ServerItemReporter(out),
+  createReporter: (out: ChunkReceiver) => new ServerItemReporter(out),
 };
 
 /** Whether a tool can be sent: the API rejects a file search without vector stores. */
