@@ -122,6 +122,7 @@ describe('the public names', () => {
   });
   it('the entry points of vendors export their models and their tools', () => {
     expect(Object.keys(openaiEntry).sort()).toEqual([
+      'background',
       'mcpApproval',
       'openai',
       'openaiChat',

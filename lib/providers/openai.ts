@@ -1,10 +1,10 @@
 import { omitUndefined } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
 import { contextLengthPatterns } from '../protocol/contextLengthPatterns.js';
-import { joinResponse } from '../protocol/joinResponse.js';
 import { sse } from '../protocol/sse.js';
 import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
+import type { Background } from './openaiResponses/background.js';
 import { decodeResponses } from './openaiResponses/decode.js';
 import { encodeResponses } from './openaiResponses/encode.js';
 import type { EncodeOptions } from './openaiResponses/encode.js';
@@ -29,6 +29,8 @@ export interface ResponsesOptions extends ModelOptions {
   readonly session?: boolean | undefined;
   /** The tools that OpenAI runs, created by `responsesTools`. Default: none. */
   readonly serverTools?: readonly ResponsesTool[] | undefined;
+  /** `background()`: OpenAI produces the responses without a connection. Default: only with one. */
+  readonly background?: Background | undefined;
 }
 
 /**
@@ -43,11 +45,12 @@ export interface ResponsesOptions extends ModelOptions {
  * and a request contains the id of the newest one and only the messages after it, including messages of other models;
  * if OpenAI no longer has that response, the request contains the complete conversation. OpenAI runs the `serverTools`
  * itself: each change of their calls is emitted as metadata under `serverTools`, and their files and
- * sources as chunks. Other items, and parts and events that are not known, are the metadata `unknown`; a response with
- * a call of an unknown type ends with `other`, and the type as `rawReason`.
+ * sources as chunks. Other items (those of a tool that is not among `serverTools`, too), and parts and events that are
+ * not known, are the metadata `unknown`; a response with a call of an unknown type ends with `other`, and the type as
+ * `rawReason`.
  *
- * With `store: true` and `providerOptions: { openai: { background: true } }`, OpenAI produces the response without a
- * connection. If the connection is lost, the rest is requested after a `retry` chunk: nothing is emitted or paid twice.
+ * With `store: true` and `background: background()`, OpenAI produces the response without a connection. If the
+ * connection is lost, the rest is requested after a `retry` chunk: nothing is emitted or paid twice.
  *
  * A free-form tool, a shell, patches, a computer and a search for tools, which your own functions answer, are tools of
  * the agent: see `responsesTools`.
@@ -60,9 +63,9 @@ export interface ResponsesOptions extends ModelOptions {
  * an effort that the model is known not to have, audio and video files), and for `background` without `store`.
  */
 export function openai(name: string, options: ResponsesOptions = {}): Model {
-  const { store, session, serverTools } = options;
+  const { store, session, serverTools, background } = options;
   const thinking = options.capabilities?.thinking ?? isReasoningModel(name);
-  const encoding: EncodeOptions = { store, reasoning: thinking, session, serverTools, refused: {} };
+  const encoding: EncodeOptions = { store, reasoning: thinking, session, serverTools, background, refused: {} };
   return httpModel(
     {
       provider,
@@ -73,8 +76,8 @@ export function openai(name: string, options: ResponsesOptions = {}): Model {
         framing: sse,
         contextLengthPatterns,
         encode: (request) => encodeResponses(name, request, encoding),
-        decode: decodeResponses,
-        resume: ({ background }) => (background === true ? joinResponse : undefined),
+        decode: (emit, body) => decodeResponses(emit, body, serverTools?.[0]?.support),
+        resume: (body) => (body['background'] === true ? background?.join : undefined),
         resultFile: (file) => (isAudioOrVideo(file) ? 'none' : 'result'),
       },
       capabilities: {
@@ -86,7 +89,7 @@ export function openai(name: string, options: ResponsesOptions = {}): Model {
         vision: true,
         files: true,
       },
-      ownOptions: { store: 'boolean', session: 'boolean', serverTools: 'array' },
+      ownOptions: { store: 'boolean', session: 'boolean', serverTools: 'array', background: 'object' },
     },
     options,
   );

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
 import { EMPTY, NEVER, concat, from, of, repeat, take, toArray } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
@@ -57,6 +58,26 @@ describe('sse', () => {
         expect(error).toBeUndefined();
         expect(values).toEqual(wanted);
       }),
+    );
+  });
+
+  it('sse reads any lines as eventsource-parser does, however they are cut', () => {
+    const field = fc.constantFrom('data', 'event', 'id', 'retry', 'other', '');
+    const separator = fc.constantFrom(':', ': ', ':  ', '', ' :');
+    const line = fc
+      .tuple(field, separator, fc.constantFrom('', 'a', ' b ', 'c:d', '7', '{"e":1}', '\0'))
+      .map((all) => all.join(''));
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 12 }), fc.integer({ min: 1, max: 9 }), (lines, size) => {
+        const text = `data: first\n\n${lines.join('\n')}\n\n`;
+        const wanted: unknown[] = [];
+        const parser = createParser({ onEvent: ({ data, event, id }) => wanted.push({ data, event, id }) });
+        parser.feed(text);
+        const { values, error } = frames(inPieces(utf8(text), size));
+        expect(error).toBeUndefined();
+        expect(values).toEqual(wanted.filter((frame) => (frame as Frame).data.trim() !== ''));
+      }),
+      { numRuns: 500 },
     );
   });
 

@@ -183,6 +183,7 @@ describe('openai', () => {
   it.each<[string, ResponsesOptions, JsonObject, RegExp]>([
     ['background without store', {}, { openai: { background: true } }, /Pass store: true/],
     ['background with store: false', { session: true }, { openai: { background: true, store: false } }, /store: true/],
+    ['background without its code', { store: true }, { openai: { background: true } }, /background: background\(\)/],
     ['options of its former name', {}, { 'openai-responses': { truncation: 'auto' } }, /Call the key `openai`/],
   ])('openai refuses %s before any request', async (_, options, providerOptions, expected) => {
     const { fetch, requests } = answering();

@@ -11,14 +11,18 @@ import { readEndStatus, readFinish, isErrorEvent, createResponseError, readUsage
 import { provider } from './models.js';
 import { OutputDecoder } from './output.js';
 import { Sequence } from './sequence.js';
+import type { ServerSupport } from './serverSupport.js';
 
 /**
  * Decodes one streamed response of the Responses API ("Streaming events" in its reference). Servers that send fewer
  * events than documented are supported: those that send only deltas, only snapshots of parts or items, or only the
  * complete response at the end.
  */
-export const decodeResponses = (emit: (chunk: Chunk) => void, body: JsonObject = {}): Decoder =>
-  new ResponsesDecoder(emit, finiteNumber(body['max_output_tokens']));
+export const decodeResponses = (
+  emit: (chunk: Chunk) => void,
+  body: JsonObject = {},
+  support?: ServerSupport,
+): Decoder => new ResponsesDecoder(emit, finiteNumber(body['max_output_tokens']), support);
 
 const cutFinish = { reason: 'length', rawReason: 'max_output_tokens' } as const;
 
@@ -33,9 +37,10 @@ class ResponsesDecoder implements Decoder {
   constructor(
     emit: (chunk: Chunk) => void,
     private readonly maxOutputTokens: number | undefined,
+    support: ServerSupport | undefined,
   ) {
     this.emitter = new ChunkEmitter(provider, emit);
-    this.output = new OutputDecoder(this.emitter);
+    this.output = new OutputDecoder(this.emitter, support?.createReporter(this.emitter));
   }
 
   next(frame: JsonObject, event?: string): 'end' | undefined {

@@ -8,16 +8,9 @@ import { unsupportedBudgetError } from '../shared/thinkingEffort.js';
 import { strictSchema } from '../shared/strictSchema.js';
 import { encodeInput, encodeInstructions } from './messages.js';
 import { provider } from './models.js';
-import { findLastContainer } from './replay.js';
-import { hasAutoContainer, isUsable, readSecrets } from './serverTools.js';
+import type { Background } from './background.js';
 import type { ResponsesTool } from './serverTools.js';
-import {
-  findSession,
-  isContainerNotFound,
-  isEncryptedRefused,
-  isResponseNotFound,
-  isSessionRefused,
-} from './session.js';
+import { findSession, isEncryptedRefused, isResponseNotFound, isSessionRefused } from './session.js';
 import { encodeTools } from './tools.js';
 
 /** The options of the model that affect its requests. */
@@ -30,6 +23,8 @@ export interface EncodeOptions {
   readonly session?: boolean | undefined;
   /** The tools that OpenAI runs. Default: none. */
   readonly serverTools?: readonly ResponsesTool[] | undefined;
+  /** Whether OpenAI produces the responses without a connection. Default: only with one. */
+  readonly background?: Background | undefined;
   /** What the server has refused so far. The object belongs to the model, whose later requests omit it. */
   readonly refused?: Refused | undefined;
 }
@@ -67,26 +62,25 @@ function encodeAttempt(model: string, request: ModelRequest, options: EncodeOpti
   const providerOptions = request.providerOptions?.[provider] ?? {};
   const store = options.store ?? options.session ?? false;
   const stored = (providerOptions['store'] ?? store) !== false;
-  if (providerOptions['background'] === true && !stored) throw unstoredError();
+  rejectBackground(providerOptions['background'] ?? options.background !== undefined, stored, options);
   // The user may already continue a stored conversation through `providerOptions`.
   const hasUserSession = 'previous_response_id' in providerOptions || 'conversation' in providerOptions;
   const { refused = {} } = options;
   const isSession = options.session === true && !lost.session && !refused.session;
   const canContinue = stored && isSession && !hasUserSession;
   const session = canContinue ? findSession(messages) : undefined;
-  const serverTools = (options.serverTools ?? []).filter(isUsable);
-  const container = findContainer(serverTools, request, lost);
+  const { serverTools = [] } = options;
+  const server = serverTools[0]?.support.encode(serverTools, messages, lost.container);
   // If the response was not found, the stored items that the history refers to by id may be missing too, so the
   // complete items are sent.
-  const input =
-    session?.input ?? encodeInput(messages, { stored: stored && !lost.session, lostContainer: lost.container });
-  const include = encodeInclude(options, thinking, serverTools, stored);
+  const input = session?.input ?? encodeInput(messages, { stored: stored && !lost.session, select: server?.select });
+  const include = encodeInclude(options, thinking, server?.include, stored);
   const body = omitUndefined({
     model,
     previous_response_id: session?.previousResponseId,
     instructions: encodeInstructions(messages),
     input: session && input.length === 0 ? undefined : input,
-    ...encodeTools(request, serverTools, container),
+    ...encodeTools(request, server?.definitions),
     text: output && { format: encodeSchema(output) },
     temperature: request.temperature,
     top_p: request.topP,
@@ -94,6 +88,7 @@ function encodeAttempt(model: string, request: ModelRequest, options: EncodeOpti
     reasoning: thinking === undefined ? undefined : encodeThinking(model, thinking),
     include,
     store,
+    background: options.background && true,
     stream: true,
   });
   const updateLost = (error: unknown): LostResources | undefined => {
@@ -105,12 +100,13 @@ function encodeAttempt(model: string, request: ModelRequest, options: EncodeOpti
       refused.encrypted = true;
       return lost;
     }
-    return container !== undefined && isContainerNotFound(error) ? { ...lost, container } : undefined;
+    const container = server?.lostContainer(error);
+    return container === undefined ? undefined : { ...lost, container };
   };
   return {
     path: '/responses',
     body,
-    secrets: serverTools.flatMap(readSecrets),
+    secrets: server?.secrets ?? [],
     fallback(error) {
       const nextLost = updateLost(error);
       return nextLost && encodeAttempt(model, request, { ...options, refused }, nextLost);
@@ -139,25 +135,19 @@ function rejectUnsupported({ stopSequences, seed, providerOptions }: ModelReques
   );
 }
 
-const unstoredError = () =>
-  new ConfigurationError(
-    'options',
-    'A background response has to be stored, and this model stores none.',
-    'Pass store: true: openai(name, { store: true }).',
-  );
-
-/**
- * Returns the id of the container that the conversation's code last ran in; undefined if no tool can use it or if the
- * API no longer has it.
- */
-function findContainer(
-  tools: readonly ResponsesTool[],
-  { messages }: ModelRequest,
-  lost: LostResources,
-): string | undefined {
-  if (!tools.some(({ definition }) => hasAutoContainer(definition))) return undefined;
-  const container = findLastContainer(messages);
-  return container === lost.container ? undefined : container;
+function rejectBackground(isBackground: unknown, stored: boolean, { background }: EncodeOptions): void {
+  if (isBackground !== true || (stored && background)) return;
+  throw stored
+    ? new ConfigurationError(
+        'options',
+        'The model has no background responses: the code that joins one again is missing.',
+        "Pass background: background(), with background from 'rivulet/openai'.",
+      )
+    : new ConfigurationError(
+        'options',
+        'A background response has to be stored, and this model stores none.',
+        'Pass store: true: openai(name, { store: true }).',
+      );
 }
 
 function encodeSchema(schema: JsonObject): JsonObject {
@@ -184,13 +174,10 @@ const ENCRYPTED = 'reasoning.encrypted_content';
 function encodeInclude(
   { reasoning, refused }: EncodeOptions,
   thinking: Thinking | undefined,
-  serverTools: readonly ResponsesTool[],
+  ofTools: readonly string[] = [],
   stored: boolean,
 ): readonly string[] | undefined {
   const isReasoning = reasoning ?? (!stored || (thinking !== undefined && thinking !== false));
-  const include = [
-    ...(isReasoning && !refused?.encrypted ? [ENCRYPTED] : []),
-    ...serverTools.flatMap((tool) => tool.include ?? []),
-  ];
+  const include = [...(isReasoning && !refused?.encrypted ? [ENCRYPTED] : []), ...ofTools];
   return nonEmptyArray([...new Set(include)]);
 }

@@ -12,7 +12,7 @@ import { withProviderOptions } from '../shared/providerOptions.js';
 import { encodeResult } from './clientOutputs.js';
 import { encodeContent } from './files.js';
 import { provider } from './models.js';
-import { readContainerId, encodeModelMessage } from './replay.js';
+import { encodeModelMessage } from './replay.js';
 import type { MapCallId } from './replay.js';
 
 /**
@@ -39,18 +39,18 @@ export interface InputOptions {
   readonly callIds?: ReadonlyMap<string, string> | undefined;
   /** The calls of the response that the input continues, which the first message may answer. Default: none. */
   readonly openCalls?: readonly ToolCallPart[] | undefined;
-  /** The id of a container that the API no longer has. The calls that ran in it are omitted. Default: none. */
-  readonly lostContainer?: string | undefined;
+  /** Omits items of tools that OpenAI runs, if it would refuse them. Default: none are omitted. */
+  readonly select?: ((items: readonly JsonObject[]) => readonly JsonObject[]) | undefined;
 }
 
 export function encodeInput(
   messages: readonly Message[],
-  { stored, callIds, openCalls, lostContainer }: InputOptions,
+  { stored, callIds, openCalls, select }: InputOptions,
 ): readonly JsonObject[] {
   const items = openCalls
     ? encodeContinuation(messages, openCalls, callIds)
     : (stored ? encodeStored : encodeUnstored)(messages);
-  const kept = lostContainer === undefined ? items : omitContainerItems(items, lostContainer);
+  const kept = select ? select(items) : items;
   const { isIrregular, isReasoning, ids, answered } = findPairing(kept);
   return isIrregular || isReasoning || answered < ids.length ? omitDanglingItems(kept) : kept;
 }
@@ -160,17 +160,6 @@ function omitDanglingItems(items: readonly JsonObject[]): readonly JsonObject[] 
     isModelItemNext = !isDangling && isOfModel(item);
   }
   return accepted.reverse();
-}
-
-/**
- * Omits the calls that ran in a container that has expired, because the API rejects them ("Expected container_id:
- * ..."). Also omits the reasoning before each of these calls, because the API rejects it without the call.
- */
-function omitContainerItems(items: readonly JsonObject[], container: string): readonly JsonObject[] {
-  const ranInContainer = (item: JsonObject | undefined) => item !== undefined && readContainerId(item) === container;
-  return items.filter(
-    (item, index) => !ranInContainer(item) && !(item['type'] === 'reasoning' && ranInContainer(items[index + 1])),
-  );
 }
 
 export const isOutput = (item: JsonObject): boolean => readType(item).endsWith('_output');

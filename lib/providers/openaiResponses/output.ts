@@ -8,8 +8,9 @@ import type { Item } from './item.js';
 import { provider } from './models.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
-import { isServerItem, isUnknownCall, parseServerEvent, ServerItemReporter } from './serverItems.js';
-import { readCitedSources, readCreatedFiles } from './sources.js';
+import { isServerItem, isUnknownCall } from './serverItems.js';
+import type { ServerItemReporter } from './serverItems.js';
+import { readCitedSources } from './sources.js';
 import { readTextEvent, readUnknownParts } from './texts.js';
 import type { TextEvent } from './texts.js';
 
@@ -19,7 +20,6 @@ export class OutputDecoder {
   /** Whether the stream begins in the middle of a response: items have begun that were not announced. */
   startsInMiddle = false;
   private isReasoningLate = false;
-  private readonly serverItems: ServerItemReporter;
   private emittedKeys: Set<string> | undefined;
   private unknownParts: Set<string> | undefined;
   /**
@@ -28,9 +28,12 @@ export class OutputDecoder {
    */
   private heldCalls: Map<Item, boolean> | undefined;
 
-  constructor(private readonly out: ChunkReceiver) {
+  /** Without a reporter, an item of a tool that OpenAI runs is the metadata `unknown`, like any other. */
+  constructor(
+    private readonly out: ChunkReceiver,
+    private readonly serverItems: ServerItemReporter | undefined,
+  ) {
     this.content = new ContentEmitter(out);
-    this.serverItems = new ServerItemReporter(out);
   }
 
   /**
@@ -79,14 +82,14 @@ export class OutputDecoder {
       if (item.added) this.content.addSnapshot(item, item.added);
       for (const text of item.held ?? []) this.content.addText(item, text);
       if (isStreamedCall(item.type)) this.content.endCall(item, false);
-      this.serverItems.reportEnd(item);
+      this.serverItems?.reportEnd(item);
     }
     this.settleCalls();
   }
 
   private addItem(item: Item): void {
     if (isStreamedCall(item.type)) this.content.addCall(item, item.added);
-    else if (isReportedItem(item)) this.serverItems.reportAdded(item);
+    else if (isReportedItem(item)) this.serverItems?.reportAdded(item);
   }
 
   private updateItem(type: string, event: JsonObject): void {
@@ -94,13 +97,13 @@ export class OutputDecoder {
     if (text) this.addText(this.items.find(text.itemType, event), text);
     if (text?.itemType === 'message' || type === 'response.output_text.annotation.added') this.emitSources(event);
     if (text || silentEvents.has(type)) return;
-    const progress = parseServerEvent(type);
+    const progress = this.serverItems?.parseEvent(type);
     if (!progress) {
       if (type !== '') this.out.emit(unknownChunk(event));
       return;
     }
     const item = this.items.find(progress.itemType, event);
-    if (isReportedItem(item)) this.serverItems.reportProgress(item, progress.step, event);
+    if (isReportedItem(item)) this.serverItems?.reportProgress(item, progress.step, event);
   }
 
   private addText(item: Item, text: TextEvent): void {
@@ -115,7 +118,8 @@ export class OutputDecoder {
     item.done = snapshot;
     this.content.addSnapshot(item, snapshot);
     if (item.type === 'message') this.emitSources(snapshot);
-    for (const { key, file } of readCreatedFiles(snapshot)) this.emitOnce(key, { type: 'file', file });
+    for (const { key, file } of this.serverItems?.createdFiles(snapshot) ?? [])
+      this.emitOnce(key, { type: 'file', file });
     for (const part of readUnknownParts(snapshot)) this.emitUnknownPart(item, part);
     if (isStreamedCall(item.type)) this.content.endCall(item, isComplete(snapshot, truncated));
     else if (isReportedItem(item)) this.addServerItem(item, snapshot);
@@ -128,9 +132,12 @@ export class OutputDecoder {
 
   private addServerItem(item: Item, snapshot: JsonObject): void {
     if (item.type.endsWith('_output')) this.settleCalls(item.callId);
-    this.serverItems.reportSnapshot(item, snapshot, this.items.all);
+    const { serverItems } = this;
+    if (serverItems) serverItems.reportSnapshot(item, snapshot, this.items.all);
+    else if (!item.isEmitted) this.out.emit(unknownChunk(snapshot));
     // A generated image is a file, which contains the other fields of its item.
-    if (item.type !== 'image_generation_call' && item.type !== '') this.emitPart(item, snapshot);
+    const isFile = serverItems && item.type === 'image_generation_call';
+    if (!isFile && item.type !== '') this.emitPart(item, snapshot);
   }
 
   private settleCalls(answeredId?: string): void {

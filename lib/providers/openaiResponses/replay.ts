@@ -1,7 +1,5 @@
-import { growing } from '../../core/growing.js';
 import { asArray, nonEmptyString, objectOrEmpty, omit, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { providerDataOf } from '../../core/providerPart.js';
 import type { Message, Part } from '../../core/message.js';
 import type { ProviderPart } from '../../core/providerPart.js';
 import { encodeCallItem, isClientCallType } from './clientCalls.js';
@@ -106,19 +104,3 @@ const withoutId = (item: JsonObject): JsonObject =>
 
 /** Whether an item is accepted without its id: a message, or a call that the client answers. */
 const isReplayed = ({ type }: JsonObject): boolean => type === 'message' || isClientCallType(type);
-
-export function readContainerId(item: JsonObject): string | undefined {
-  return item['type'] === 'code_interpreter_call' ? nonEmptyString(item['container_id']) : undefined;
-}
-
-/**
- * Returns the id of the container that the conversation's code last ran in, which contains its files and variables;
- * undefined if no code has run.
- */
-export const findLastContainer = /* @__PURE__ */ growing<Message, string | undefined>(
-  undefined,
-  (last, message) =>
-    providerDataOf(message, provider)
-      .map(readContainerId)
-      .findLast((id) => id !== undefined) ?? last,
-);

@@ -6,6 +6,7 @@ import { isClientCallType, isStreamedCall } from './clientCalls.js';
 import type { Item } from './item.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
+import { readCreatedFiles } from './sources.js';
 
 /** Whether an item of this type is a server item. A call that arrives as a whole may be one. */
 export const isServerItem = (type: string): boolean =>
@@ -65,6 +66,9 @@ const endStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'incomp
  * An item that is not a call is the metadata `unknown`, once it is done.
  */
 export class ServerItemReporter {
+  readonly parseEvent = parseServerEvent;
+  readonly createdFiles = readCreatedFiles;
+
   constructor(private readonly out: ChunkReceiver) {}
 
   reportAdded(item: Item): void {

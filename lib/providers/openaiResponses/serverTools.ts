@@ -1,8 +1,10 @@
-import { nonEmptyArray, nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
+import { nonEmptyArray, omitUndefined } from '../../core/json/json.js';
 import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Part } from '../../core/message.js';
 import { applyPatchTool, computerTool, customTool, localShellTool, shellTool, toolSearchTool } from './clientTools.js';
 import { provider } from './models.js';
+import { serverSupport } from './serverSupport.js';
+import type { ServerSupport } from './serverSupport.js';
 import type {
   CodeInterpreterOptions,
   FileSearchOptions,
@@ -19,6 +21,8 @@ export interface ResponsesTool {
   readonly definition: JsonObject;
   /** Entries that the tool adds to the request's `include`. Default: none. */
   readonly include?: readonly string[];
+  /** What such tools need of the model. Only who imports them has it in a bundle. */
+  readonly support: ServerSupport;
 }
 
 /**
@@ -152,29 +156,11 @@ function encodeApproval(approval: McpOptions['requireApproval']): JsonValue | un
 const toolFilter = (names: readonly string[] | undefined): JsonObject | undefined => names && { tool_names: names };
 
 function createTool(definition: Fields, include: readonly string[] = []): ResponsesTool {
-  return omitUndefined({ definition: omitUndefined(definition), include: nonEmptyArray(include) });
-}
-
-/** Whether a tool can be sent: the API rejects a file search without vector stores. */
-export function isUsable({ definition }: ResponsesTool): boolean {
-  const stores = definition['vector_store_ids'];
-  return definition['type'] !== 'file_search' || (Array.isArray(stores) && stores.length > 0);
-}
-
-/** Returns the secrets in a tool's definition: an MCP server's token and the values of its headers. */
-export function readSecrets({ definition }: ResponsesTool): readonly string[] {
-  const { authorization, headers } = definition;
-  return [authorization, ...Object.values(objectOrEmpty(headers))].flatMap((value) => nonEmptyString(value) ?? []);
-}
-
-/** Whether OpenAI chooses the tool's container (`{ type: 'auto' }`). */
-export function hasAutoContainer({ type, container }: JsonObject): boolean {
-  return type === 'code_interpreter' && objectOrEmpty(container)['type'] === 'auto';
-}
-
-/** Sets the container of a tool if OpenAI would choose it otherwise. */
-export function withContainer(definition: JsonObject, container: string | undefined): JsonObject {
-  return container !== undefined && hasAutoContainer(definition) ? { ...definition, container } : definition;
+  return omitUndefined({
+    definition: omitUndefined(definition),
+    include: nonEmptyArray(include),
+    support: serverSupport,
+  });
 }
 
 /**

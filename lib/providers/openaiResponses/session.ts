@@ -106,16 +106,11 @@ export function isEncryptedRefused(error: unknown): boolean {
   return /encrypted.?content/i.test(readNotFoundText(error) ?? '');
 }
 
-/** Whether a request failed because a container does not exist. Containers expire 20 minutes after their last use. */
-export function isContainerNotFound(error: unknown): boolean {
-  return /container/i.test(readNotFoundText(error) ?? '');
-}
-
 /**
  * Returns the text of an HTTP error with one of `notFoundStatuses`, or of an error event (which has no status);
  * undefined for any other error.
  */
-function readNotFoundText(error: unknown): string | undefined {
+export function readNotFoundText(error: unknown): string | undefined {
   if (!isRecord(error)) return undefined;
   const { status, code, providerCode, message, body } = error;
   if (code !== 'provider' && !notFoundStatuses.includes(status)) return undefined;

@@ -1,8 +1,6 @@
 import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { ModelRequest, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
-import { withContainer } from './serverTools.js';
-import type { ResponsesTool } from './serverTools.js';
 import { encodeTool } from './toolDefinition.js';
 
 /**
@@ -11,15 +9,13 @@ import { encodeTool } from './toolDefinition.js';
  */
 export function encodeTools(
   { tools = [], toolChoice, parallelToolCalls }: ModelRequest,
-  serverTools: readonly ResponsesTool[],
-  container: string | undefined,
+  serverTools: readonly JsonObject[] = [],
 ): Fields {
-  const own = tools.map(encodeTool);
-  const definitions = serverTools.map(({ definition }) => definition);
-  if (tools.length + definitions.length === 0) return {};
+  const all = [...tools.map(encodeTool), ...serverTools];
+  if (all.length === 0) return {};
   return {
-    tools: [...own, ...definitions.map((definition) => withContainer(definition, container))],
-    tool_choice: toolChoice && encodeToolChoice(toolChoice, tools, [...own, ...definitions]),
+    tools: all,
+    tool_choice: toolChoice && encodeToolChoice(toolChoice, tools, all),
     parallel_tool_calls: parallelToolCalls,
   };
 }

@@ -8,6 +8,7 @@ import type { ServerTool } from '../../../lib/core/metadata.js';
 import { accumulateToolCalls } from '../../../lib/operators/accumulateToolCalls.js';
 import { consolidate } from '../../../lib/operators/consolidate.js';
 import { decodeResponses } from '../../../lib/providers/openaiResponses/decode.js';
+import { serverSupport } from '../../../lib/providers/openaiResponses/serverSupport.js';
 
 /** What the decoder and the operators after it make of a response. */
 export interface Read {
@@ -25,7 +26,7 @@ export async function read(frames: readonly JsonObject[], done = false): Promise
   const chunks: Chunk[] = [];
   let error: unknown;
   try {
-    const decoder = decodeResponses((chunk) => chunks.push(chunk));
+    const decoder = decodeResponses((chunk) => chunks.push(chunk), {}, serverSupport);
     const terminal = frames.some((frame) => decoder.next(frame) === 'end');
     decoder.end(terminal || done);
   } catch (thrown) {

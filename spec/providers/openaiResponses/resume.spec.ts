@@ -4,6 +4,7 @@ import type { Chunk } from '../../../lib/core/chunk.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { openai } from '../../../lib/providers/openai.js';
+import { background } from '../../../lib/providers/openaiResponses/background.js';
 import { toolCall } from '../../../lib/testing/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, ServeOptions } from '../../../lib/testing/server/index.js';
@@ -68,12 +69,13 @@ describe('a background response over a real socket', () => {
     ' a time',
     toolCall('look', { at: 'a' }, 'call_1'),
   ];
-  const run = async (options: ServeOptions, background = true) => {
+  const run = async (options: ServeOptions, isBackground = true) => {
     const server = await serveModel([turn], options);
     servers.push(server);
     const retry = { initialDelay: 1 };
-    const model = openai('gpt-6.1-terra', { apiKey: 'key', baseUrl: server.url, store: true, retry });
-    const providerOptions = { openai: { background } };
+    const own = { background: background(), store: true, retry };
+    const model = openai('gpt-6.1-terra', { apiKey: 'key', baseUrl: server.url, ...own });
+    const providerOptions = { openai: isBackground ? {} : { background: false } };
     const chunks = await lastValueFrom(
       model.stream({ messages: [userMessage('Hi')], providerOptions }).pipe(toArray()),
     );

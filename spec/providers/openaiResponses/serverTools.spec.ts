@@ -269,7 +269,8 @@ describe('responsesTools over HTTP', () => {
   };
   it('mcpApproval answers a request for approval, which is reported once', async () => {
     const server = await serve([[toolOf(request)], 'Done.']);
-    const model = openai('gpt-4o', { apiKey: 'k', baseUrl: server.url, session: true });
+    const serverTools = [responsesTools.mcp({ serverLabel: 'n', serverUrl: 'https://mcp.example' })];
+    const model = openai('gpt-4o', { apiKey: 'k', baseUrl: server.url, session: true, serverTools });
     const agent = createAgent({ model });
     const events = await lastValueFrom(agent.stream('Add.').pipe(toArray()));
     const changes = toolChanges(events as readonly Chunk[]).filter(({ raw }) =>
@@ -289,6 +290,21 @@ describe('responsesTools over HTTP', () => {
     expect(server.requests[1]?.body).toMatchObject({ previous_response_id: 'resp_1', input: [response] });
     const stateless = encodeResponses('gpt-4o', { messages: [userMessage('Add.'), ...messages, answer] });
     expect(stateless.body['input']).toMatchObject([{ role: 'user' }, request, response]);
+  });
+
+  it.each([
+    { type: 'web_search_call', id: 'ws_1', action: { type: 'search', query: 'x' }, status: 'completed' },
+    { type: 'image_generation_call', id: 'ig_1', result: 'AQ==', status: 'completed' },
+    { type: 'mcp_call', id: 'mcp_1', name: 'add', arguments: '{}', output: '2', status: 'completed' },
+  ])('a tool that the model was not given is unknown metadata, kept and sent back: $type', async (item) => {
+    const server = await serve([[toolOf(item, 'completed'), 'Done.'], 'Yes.']);
+    const agent = createAgent({ model: openai('gpt-4o', { apiKey: 'k', baseUrl: server.url, store: true }) });
+    const result = await firstValueFrom(agent.run('Search.'));
+    expect(result).toMatchObject({ text: 'Done.', finishReason: 'stop', metadata: { unknown: item } });
+    expect(result.metadata).not.toHaveProperty('serverTools');
+    await firstValueFrom(agent.run('Sure?', { history: [userMessage('Search.'), ...result.messages] }));
+    const { input } = server.requests[1]?.body as { readonly input: readonly JsonObject[] };
+    expect(input).toContainEqual(item);
   });
 
   it('responsesTools report each of their steps once, in order', async () => {

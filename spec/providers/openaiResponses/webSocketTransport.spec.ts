@@ -23,6 +23,7 @@ import { tool } from '../../../lib/core/tool.js';
 import { retryModel } from '../../../lib/models/retryModel.js';
 import { openai } from '../../../lib/providers/openai.js';
 import type { ResponsesOptions } from '../../../lib/providers/openai.js';
+import { background } from '../../../lib/providers/openaiResponses/background.js';
 import { webSocketTransport } from '../../../lib/providers/openaiResponses/webSocketTransport.js';
 import type { WebSocketTransport } from '../../../lib/providers/openaiResponses/webSocketTransport.js';
 import { toolCall } from '../../../lib/testing/index.js';
@@ -151,9 +152,8 @@ describe('webSocketTransport', () => {
   });
 
   it('webSocketTransport sends a background response, and the request for its rest, over HTTP', async () => {
-    const opened = await open(['Hello.']);
-    const request = { ...ask, providerOptions: { openai: { background: true } } };
-    const chunks = await lastValueFrom(opened.model.stream(request).pipe(toArray()));
+    const opened = await open(['Hello.'], {}, { background: background() });
+    const chunks = await lastValueFrom(opened.model.stream(ask).pipe(toArray()));
     expect(chunks.at(-1)).toMatchObject({ type: 'finish', reason: 'stop' });
     expect(opened.gateway.connections).toEqual([]);
   });
