@@ -21,6 +21,7 @@ import type { Redaction } from '../protocol/redact.js';
 import { headerValues, secretsOf } from '../protocol/secrets.js';
 import { encodingError, joinUrl, mergeHeaders, mergeJson } from '../protocol/request.js';
 import { catchBeforeFirst } from '../protocol/continueAfterError.js';
+import { sentBodies } from '../protocol/sentBodies.js';
 import { retryRequest } from '../protocol/retryRequest.js';
 import type { RetryOptions } from '../protocol/retryRequest.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
@@ -196,6 +197,7 @@ function streamResponse(call: HttpCall): Observable<Chunk> {
   const baseUrl = requireBaseUrl(options.baseUrl ?? definition.baseUrl, provider);
   const sources = { provider, vendorUrl: definition.baseUrl, apiKey, options };
   const body = createBody(call);
+  if (sentBodies.has(request.messages)) sentBodies.set(request.messages, body);
   const text = encodeOnce(body);
   const wire: Wire = { ...definition.wire, decode: (emit) => definition.wire.decode(emit, body) };
   const read = (current: Wire, resumePath?: string) => {
