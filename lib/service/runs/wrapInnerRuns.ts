@@ -9,8 +9,8 @@ export type WrapTurn = NonNullable<RunOptions['wrapTurn']>;
 
 /** Wraps turns by both, where given. */
 export function wrapBoth(outer: WrapTurn | undefined, inner: WrapTurn | false | undefined): WrapTurn | undefined {
-  if (!outer || !inner) return inner ? inner : outer;
-  return (turn) => outer(inner(turn));
+  if (!inner) return outer;
+  return outer ? (turn) => outer(inner(turn)) : inner;
 }
 
 /** The functions of an agent that `agentTool` calls. */
