@@ -36,6 +36,7 @@ export const sections: readonly Section[] = [
     pages: {
       providers: 'Providers',
       'local-servers': 'Local servers',
+      clouds: 'Azure, Bedrock, Vertex',
       settings: 'Settings',
       'images-and-files': 'Images and files',
       'write-a-provider': 'Write a provider',

@@ -6,6 +6,7 @@ import type { StreamEvent } from '../core/event.js';
 import type { Input } from '../core/input.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
+import type { omitRefused } from '../protocol/omitRefused.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
 import type { RunFile } from '../transport/runFiles.js';
 
@@ -28,6 +29,8 @@ export interface ConversationRunOptions {
   readonly fragments: true;
   /** The option `context` of the conversation. */
   readonly context: unknown;
+  /** The option `wrapTurn` of a local run. */
+  readonly wrapTurn?: typeof omitRefused | undefined;
 }
 
 /** An agent for a conversation. `createAgent` and `remoteAgent` return one. */
@@ -59,9 +62,6 @@ export interface ConversationAgent {
 }
 
 export type RunNotifiers = Pick<ConversationRunOptions, 'stop' | 'cancel' | 'prompts' | 'reconnect'>;
-
-/** An event of a run for the person only: `notice` has `code`, `message`, and the fields of its error. */
-export const NOTICE_EVENT = 'notice';
 
 /** The notice of a stop that has not reached the server. */
 export const noticeOf = (code: 'not_stopped' | 'not_cancelled', thrown: unknown): JsonObject => ({

@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import type { Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
+import { omitRefused } from '../protocol/omitRefused.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { earlierRun, historyOf } from './exchanges.js';
 import type { Exchange, Exchanges } from './exchanges.js';
@@ -19,6 +20,12 @@ export interface ExchangeRunOptions {
   readonly tools?: PageTools | undefined;
   /** The option `context` of each run, for a local agent. Default: undefined. */
   readonly context?: unknown;
+  /**
+   * For a local agent: whether a file or a tool result that the provider has refused is left out of the requests to it,
+   * with a `notice`. A service has the same option. Default: true; if it is false, such a run fails, and so does each
+   * one after it.
+   */
+  readonly omitRefused?: boolean | undefined;
 }
 
 /**
@@ -28,14 +35,15 @@ export interface ExchangeRunOptions {
 export function createExchangeRuns(
   agent: ConversationAgent,
   exchanges: Exchanges,
-  { tools, context }: ExchangeRunOptions,
+  { tools, context, omitRefused: omits = true }: ExchangeRunOptions,
   changed: () => void,
   joined: (message: Message) => void,
 ) {
   const prompts = new Subject<Input>();
   const cancel = new Subject<string>();
   const reconnect = new Subject<void>();
-  const runOptions = { cancel, prompts, reconnect, fragments: true as const, context };
+  const wrapTurn = omits ? omitRefused : undefined;
+  const runOptions = { cancel, prompts, fragments: true as const, context, wrapTurn, reconnect };
   const unsettled = createUnsettledRuns(agent, exchanges, update);
   const follow = createFollow(
     agent,

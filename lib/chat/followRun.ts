@@ -1,6 +1,6 @@
 import { concat, defer, noop, switchMap, take, takeUntil, tap, timer } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
-import { isOfConnection } from '../core/connectionEvents.js';
+import { isOfConnection, NOTICE_EVENT } from '../core/connectionEvents.js';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent, TurnMessageEvent } from '../core/event.js';
 import { isMessage, isResult } from '../core/eventGuards.js';
@@ -9,7 +9,6 @@ import { isRecord } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import { hasToolResults } from '../core/message.js';
 import type { Message } from '../core/message.js';
-import { NOTICE_EVENT } from './conversationAgent.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import type { Exchange, Exchanges } from './exchanges.js';
 import { isOfPage, isRunNotFound } from './unsettledRuns.js';
@@ -140,7 +139,9 @@ function toChanges(
         }
         if (isResult(event)) {
           const { messages, checkpoint } = event.result;
-          end({ view, messages, checkpoint, stopping: undefined, notice: undefined });
+          const { notice } = exchange();
+          const kept = notice?.['code'] === 'omitted' ? notice : undefined; // the others are about the connection
+          end({ view, messages, checkpoint, stopping: undefined, notice: kept });
         } else if (view !== before) out.next({ view });
       },
       error(thrown) {

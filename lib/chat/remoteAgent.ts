@@ -19,12 +19,12 @@ import {
 } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HttpError } from '../core/errors.js';
-import { CONNECTED_EVENT } from '../core/connectionEvents.js';
+import { CONNECTED_EVENT, NOTICE_EVENT } from '../core/connectionEvents.js';
 import type { Reconnection } from '../core/connectionEvents.js';
 import type { StreamEvent } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
-import { NOTICE_EVENT, noticeOf } from './conversationAgent.js';
+import { noticeOf } from './conversationAgent.js';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
 import { fromServerSentEvents, RUN_ID_HEADER } from '../transport/fromServerSentEvents.js';
 import { fileAddress, filesIn, MAX_PROMPT_BYTES } from '../transport/runFiles.js';

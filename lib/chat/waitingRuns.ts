@@ -34,7 +34,7 @@ export function createWaitingRuns(
   agent: ConversationAgent,
   exchanges: Exchanges,
   tools: PageTools | undefined,
-  runOptions: Pick<ConversationRunOptions, 'cancel' | 'prompts' | 'fragments' | 'context'>,
+  runOptions: Pick<ConversationRunOptions, 'cancel' | 'prompts' | 'fragments' | 'context' | 'wrapTurn'>,
   update: (id: string, change: Partial<Exchange>) => void,
   follow: Follow,
 ) {

@@ -75,9 +75,18 @@ export function errorDetails(json: unknown): ErrorDetails {
     metadata['error_type'],
   ];
   return {
-    message: shorten(raw === undefined || message === undefined ? (message ?? raw) : `${message}: ${raw}`),
+    message: shorten(
+      withPlace(raw === undefined || message === undefined ? (message ?? raw) : `${message}: ${raw}`, json),
+    ),
     codes: [...codes, ...candidates.flatMap(codeText)],
   };
+}
+
+/** The place in the request, which some errors have in a field of its own: OpenAI's `param`, FastAPI's `loc`. */
+function withPlace(message: string | undefined, { param, loc }: Readonly<Record<string, unknown>>) {
+  const place = Array.isArray(loc) ? loc.join('.') : param;
+  const isNew = message !== undefined && typeof place === 'string' && /\d/.test(place) && !message.includes(place);
+  return isNew ? `${message} (at ${place})` : message;
 }
 
 const MAX_MESSAGE_LENGTH = 1000;

@@ -3,7 +3,6 @@ import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { requireCapabilities } from '../core/capabilities.js';
 import type { Chunk } from '../core/chunk.js';
 import { ConfigurationError } from '../core/errors.js';
-import type { JsonObject } from '../core/json/json.js';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
 import { requireOptions } from '../core/requireOptions.js';
 import type { OptionKinds } from '../core/requireOptions.js';
@@ -21,6 +20,7 @@ import type { Redaction } from '../protocol/redact.js';
 import { headerValues, secretsOf } from '../protocol/secrets.js';
 import { encodingError, joinUrl, mergeHeaders, mergeJson } from '../protocol/request.js';
 import { catchBeforeFirst } from '../protocol/continueAfterError.js';
+import { sentBodies } from '../protocol/sentBodies.js';
 import { retryRequest } from '../protocol/retryRequest.js';
 import type { RetryOptions } from '../protocol/retryRequest.js';
 import type { Wire, WireRequest } from '../protocol/wire.js';
@@ -32,6 +32,9 @@ import type { OpenTextOptions } from './shared/openText.js';
 import { placeResultFiles } from './shared/resultFiles.js';
 import { createSendable } from './shared/sendable.js';
 import type { ToSendable } from './shared/sendable.js';
+
+/** Where a request is sent, and what it contains. */
+export type RoutedRequest = Pick<WireRequest, 'path' | 'body'>;
 
 /** The options of all models that use HTTP. */
 export interface ModelOptions {
@@ -46,6 +49,11 @@ export interface ModelOptions {
    * page. Default: the provider's base URL.
    */
   readonly baseUrl?: string | undefined;
+  /**
+   * Returns the path (below `baseUrl`) and the body to send instead of those that it receives: for a cloud that serves
+   * the same API under another path, or with other fields. Default: no change.
+   */
+  readonly route?: ((request: RoutedRequest) => RoutedRequest) | undefined;
   /**
    * Headers that are sent with each request, or a function that returns them for each one, as for `apiKey`. They
    * override all other headers; if one of them is an authorization, no other key is sent. Default: none.
@@ -82,6 +90,7 @@ export interface ModelOptions {
 const optionKinds: OptionKinds<ModelOptions> = {
   apiKey: ['string', 'function'],
   baseUrl: 'string',
+  route: 'function',
   headers: ['object', 'function'],
   fetch: 'function',
   timeout: { connect: 0, first: 0, body: [0, 'boolean'], each: [0, 'boolean'], turn: 0 },
@@ -191,16 +200,17 @@ function send(call: HttpCall): Observable<Chunk> {
 }
 
 function streamResponse(call: HttpCall): Observable<Chunk> {
-  const { definition, options, request, encoded } = call;
+  const { definition, options, request } = call;
   const { provider, apiKey, readText } = definition;
   const baseUrl = requireBaseUrl(options.baseUrl ?? definition.baseUrl, provider);
   const sources = { provider, vendorUrl: definition.baseUrl, apiKey, options };
-  const body = createBody(call);
+  const { path, body } = createRequest(call);
+  if (sentBodies.has(request.messages)) sentBodies.set(request.messages, body);
   const text = encodeOnce(body);
   const wire: Wire = { ...definition.wire, decode: (emit) => definition.wire.decode(emit, body) };
   const read = (current: Wire, resumePath?: string) => {
     const sent = {
-      url: joinUrl(baseUrl, resumePath ?? encoded.path),
+      url: joinUrl(baseUrl, resumePath ?? path),
       body: resumePath === undefined ? text : undefined,
     };
     return withCredentials(sources, (credentials) =>
@@ -273,9 +283,9 @@ function preparePost(
   return { provider, ...sent, headers, accept, fetch: options.fetch, failures };
 }
 
-function createBody({ definition, request, encoded }: HttpCall): JsonObject {
+function createRequest({ definition, options: { route = identity }, request, encoded }: HttpCall): RoutedRequest {
   const overrides = request.providerOptions?.[definition.provider];
-  return overrides ? mergeJson(encoded.body, overrides) : encoded.body;
+  return route({ path: encoded.path, body: overrides ? mergeJson(encoded.body, overrides) : encoded.body });
 }
 
 /**

@@ -7,6 +7,7 @@ import { isResult } from '../core/eventGuards.js';
 import type { JsonObject } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
+import { omitRefused } from '../protocol/omitRefused.js';
 import { describeError } from '../transport/publicError.js';
 import type { HandledAgent } from './handledAgent.js';
 import { createGate } from './http/gate.js';
@@ -199,10 +200,11 @@ export class Kernel<C> implements OwnerData {
       begin.pipe(
         map((events) => {
           const isStopped = this.locks.isStopped(lockId);
+          const wrapTurn = this.options.omitRefused === false ? undefined : omitRefused;
           const { run } = this.registry.start(
             // These operators come after the record is written, so it has what they remove.
             (stop, cancel, prompts, opened) =>
-              events({ stop: isStopped ? of(undefined) : stop, cancel, prompts }, opened, inbox).pipe(
+              events({ stop: isStopped ? of(undefined) : stop, cancel, prompts, wrapTurn }, opened, inbox).pipe(
                 this.limits.count(owner, () => bytes + inbox.bytes),
                 tap((event) => isResult(event) && this.reportResult(event.result, context as C)),
                 tap({ error: this.onError }),

@@ -61,6 +61,11 @@ export interface ServiceOptions<C = unknown>
    * `outcome_unknown`. A run of `useChat` or of AG-UI is not resumed. Default: false, such a run is lost.
    */
   readonly checkpoints?: boolean | undefined;
+  /**
+   * Whether a file or a tool result that the provider has refused is left out of the requests to it, with a notice for
+   * the person. Default: true; if it is false, such a run fails, and so does each one after it.
+   */
+  readonly omitRefused?: boolean | undefined;
   /** What clients may use. Default: see each limit. */
   readonly limits?: LimitOptions | undefined;
   /** What clients may do, and what they receive. Default: see each option. */

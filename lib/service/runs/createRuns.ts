@@ -13,6 +13,7 @@ import type { RunLog } from '../ports/runLog.js';
 import { PromptInbox } from './promptInbox.js';
 import { RunLife } from './runLife.js';
 import type { LoggedRun } from './runLife.js';
+import type { WrapTurn } from './wrapInnerRuns.js';
 
 /** Options of `createRuns`. */
 export interface RunsOptions extends Pick<RunTimes, 'grace' | 'keep'> {
@@ -51,6 +52,8 @@ export interface RunControls {
   readonly cancel: Observable<string>;
   /** The messages of the prompts that join the run, those of an earlier process first. */
   readonly prompts: Observable<Message>;
+  /** The option `wrapTurn` of the run. Default: none. */
+  readonly wrapTurn?: WrapTurn | undefined;
 }
 
 /** Creates a run from its notifiers. `opened` fails if the log is not open: nobody could read the run. */

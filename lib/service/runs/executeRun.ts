@@ -12,7 +12,7 @@ import type { RunControls } from './createRuns.js';
 import { estimateSize } from './estimateSize.js';
 import { onceOnly } from './onceOnly.js';
 import type { PromptInbox } from './promptInbox.js';
-import type { WrapTurn } from './wrapInnerRuns.js';
+import { wrapBoth } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
 import { ExecutorLostError, RunAbandonedError, RunTakenError, isLeft } from './runErrors.js';
@@ -37,8 +37,8 @@ export interface RunPlan extends RunAudience {
   readonly bytes?: number | undefined;
   /** `false`: nobody resumes the run, so its record has no checkpoints. Default: as the service decides. */
   readonly checkpoints?: false | undefined;
-  /** The events of the run. Cold. With checkpoints, `wrapTurn` is an option of the run. */
-  readonly events: (controls: RunControls, wrapTurn: WrapTurn | undefined) => Observable<StreamEvent>;
+  /** The events of the run. Cold. */
+  readonly events: (controls: RunControls) => Observable<StreamEvent>;
   /** Subscribed after the record is written, before the run begins. If it fails, the record is deleted. */
   readonly begin?: Observable<never> | undefined;
   /** Undoes `begin` if the run fails before it emits anything. */
@@ -192,12 +192,12 @@ function runRecorded(
     exhaustMap((change) => record.write(change).pipe(catchError(ignoreUnlessTaken))),
     takeUntil(hasLeft),
   );
-  const wrapTurn = checkpoints ? onceOnly(plan.record.begun, (begun) => record.write({ begun })) : undefined;
+  const once = checkpoints && onceOnly(plan.record.begun, (begun) => record.write({ begun }));
   return merge(
     renewals, // first: the run may end at once
     concat(
       opened,
-      defer(() => plan.events(controls, wrapTurn)),
+      defer(() => plan.events({ ...controls, wrapTurn: wrapBoth(controls.wrapTurn, once) })),
     ).pipe(writeFirst(write), catchError(fail), finalize(leave)),
   );
 }

@@ -46,7 +46,7 @@ export const planStart = <C>(
         inner: inner.all,
         context,
         bytes: [...runs.values()].reduce((sum, run) => sum + sizeOfHistory(run.record), 0),
-        events: (controls, wrapTurn) =>
+        events: (controls) =>
           concat(
             lost.length > 0 ? of({ type: HISTORY_LOST_EVENT, runs: lost }) : EMPTY,
             continued(
@@ -54,7 +54,7 @@ export const planStart = <C>(
               before,
               kernel
                 .agentFor()
-                .stream(input, { ...options, ...controls, wrapTurn })
+                .stream(input, { ...options, ...controls })
                 .pipe(inner.collect),
             ),
           ),
@@ -81,9 +81,9 @@ export function planResumption<C>(
     inner: inner.all,
     context,
     clientErrors: answers?.errors,
-    events: (controls, wrapTurn) => {
+    events: (controls) => {
       if (!checkpoint) throw new RunNotFoundError();
-      const resumed = kernel.agentFor().resume(checkpoint, { ...options, ...controls, wrapTurn });
+      const resumed = kernel.agentFor().resume(checkpoint, { ...options, ...controls });
       const rest = resumed.pipe(inner.collect);
       if (log.isShared) return continued(kernel, before, rest, checkpoint);
       return concat(

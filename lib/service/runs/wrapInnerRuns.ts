@@ -7,6 +7,12 @@ import type { Tool } from '../../core/tool.js';
 /** Wraps the turns of a run. */
 export type WrapTurn = NonNullable<RunOptions['wrapTurn']>;
 
+/** Wraps turns by both, where given. */
+export function wrapBoth(outer: WrapTurn | undefined, inner: WrapTurn | false | undefined): WrapTurn | undefined {
+  if (!inner) return outer;
+  return outer ? (turn) => outer(inner(turn)) : inner;
+}
+
 /** The functions of an agent that `agentTool` calls. */
 interface AgentFunctions {
   readonly stream: (input: unknown, options: InnerRunOptions) => Observable<never>;
@@ -35,9 +41,9 @@ export function wrapInnerRuns(tool: Tool, wrapTurn: WrapTurn): Tool {
 }
 
 function wrapAgent(agent: AgentFunctions, wrapTurn: WrapTurn): AgentFunctions {
-  const wrapped = ({ wrapTurn: wrapOuter = (turn) => turn, ...options }: InnerRunOptions): InnerRunOptions => ({
+  const wrapped = ({ wrapTurn: wrapOuter, ...options }: InnerRunOptions): InnerRunOptions => ({
     ...options,
-    wrapTurn: (turn) => wrapOuter(wrapTurn(turn)),
+    wrapTurn: wrapBoth(wrapOuter, wrapTurn),
   });
   return {
     ...agent,

@@ -83,7 +83,7 @@ export function createResponder(
         ...(body === undefined ? {} : { body }),
       });
     }
-    const key = format.keyIn ? format.keyIn(request.headers) : bearer(request.headers);
+    const key = format.keyIn?.(request.headers) ?? bearer(request.headers) ?? request.headers['api-key']; // Azure
     if (apiKey !== undefined && key !== apiKey) return errorResponse(format, failure(401), { headers });
     if (behaviour.raw) return rawResponse(format, behaviour, behaviour.raw);
     if ((behaviour.status ?? 200) >= 400) return errorResponse(format, failure(behaviour.status ?? 500), behaviour);
@@ -95,7 +95,7 @@ export function createResponder(
         : errorResponse(rest.dialect, notKept(rest.id), { headers });
     }
     const refusal = dialect
-      ? (wrongMethod(request, path) ?? dialect.refusal(request.body, request.headers))
+      ? (wrongMethod(request, path) ?? dialect.refusal(request.body, request.headers, request.path))
       : unknownPath(request, path);
     return refusal || !dialect
       ? errorResponse(format, refusal ?? unknownPath(request, path), { headers })

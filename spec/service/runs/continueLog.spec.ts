@@ -57,7 +57,7 @@ describe('the log of a run that another process continues', () => {
     const { events, state } = completeLog(log, { record: waiting, version: 1 });
     const controls = {} as Parameters<typeof events>[0];
     expect(state).toBe('waiting');
-    expect(observe(events(controls, undefined)).values).toEqual([
+    expect(observe(events(controls)).values).toEqual([
       retract(3),
       { type: 'result', result: { ...result, checkpoint } },
     ]);

@@ -54,7 +54,7 @@ export interface Dialect {
   /** The API key in the headers of a request (names in lower case). Default: the token of `Authorization: Bearer`. */
   keyIn?(headers: Readonly<Record<string, string>>): string | undefined;
   /** Why a real server would refuse the body or the headers; undefined if it would not. */
-  refusal(body: unknown, headers?: Readonly<Record<string, string>>): Refusal | undefined;
+  refusal(body: unknown, headers?: Readonly<Record<string, string>>, path?: string): Refusal | undefined;
   /** The messages in a body that was not refused, in the wire's own format. */
   messages(body: JsonObject): readonly JsonObject[];
   /** The same conversation as `Message`s, for any body. */

@@ -9,7 +9,7 @@ import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
 import { objectsIn } from '../history.js';
 import { promptOf } from './cacheControl.js';
 import { anthropicHistory } from './history.js';
-import { refusalOf } from './request.js';
+import { isVertex, refusalOf } from './request.js';
 import { createWriter } from '../writer.js';
 
 /**
@@ -21,7 +21,7 @@ export const anthropic: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream; charset=utf-8',
   bases: { anthropic: '/v1' },
-  serves: (path) => path.endsWith('/messages'),
+  serves: (path) => path.endsWith('/messages') || isVertex(path),
   keyIn: (headers) => headers['x-api-key'],
   refusal: refusalOf,
   messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),

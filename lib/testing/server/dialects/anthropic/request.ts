@@ -12,10 +12,23 @@ import { toolsObjection } from './tools.js';
  * What the Messages API refuses with status 400 (its reference and the pages "Handle tool calls" and "Extended
  * thinking"), as far as a client can get it wrong: required fields, budget limits, and what `historyRules` lists.
  */
-export function refusalOf(body: unknown, headers?: Readonly<Record<string, string>>): Refusal | undefined {
-  const message =
-    headers && headers['anthropic-version'] === undefined ? 'anthropic-version: header is required' : objection(body);
+export function refusalOf(body: unknown, headers?: Readonly<Record<string, string>>, path = ''): Refusal | undefined {
+  const message = isVertex(path)
+    ? vertexObjection(body)
+    : headers && headers['anthropic-version'] === undefined
+      ? 'anthropic-version: header is required'
+      : objection(body);
   return message === undefined ? undefined : { status: 400, type: 'invalid_request_error', message };
+}
+
+/** Whether a path is that of Claude on Vertex AI: it has the model, and the body has the version. */
+export const isVertex = (path: string): boolean => path.endsWith(':streamRawPredict');
+
+function vertexObjection(body: unknown): string | undefined {
+  const { anthropic_version: version, model, ...others } = objectOrEmpty(body);
+  if (model !== undefined) return 'model: Extra inputs are not permitted';
+  if (version !== 'vertex-2023-10-16') return 'anthropic_version: Field required';
+  return objection({ ...others, model: 'of the path' });
 }
 
 function objection(body: unknown): string | undefined {

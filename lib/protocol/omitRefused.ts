@@ -1,0 +1,104 @@
+import { identity, mergeMap, of } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import type { Chunk } from '../core/chunk.js';
+import { NOTICE_EVENT } from '../core/connectionEvents.js';
+import { deriveModel } from '../core/deriveModel.js';
+import { hash } from '../core/hash.js';
+import { asArray, mapChanged } from '../core/json/json.js';
+import type { FilePart, Message, Part } from '../core/message.js';
+import type { Model, ModelRequest } from '../core/model.js';
+import { providerDataOf } from '../core/providerPart.js';
+import { openResponse } from '../core/response.js';
+import { catchBeforeFirst } from './continueAfterError.js';
+import { isFile, itemsOf, refusedParts } from './refusedParts.js';
+import type { RefusedPart } from './refusedParts.js';
+import { sentBodies } from './sentBodies.js';
+
+/** How many times a request is sent again without what was refused. A provider names one file at a time. */
+const MOST_OMISSIONS = 5;
+
+/** The `provider` of the parts of an answer that say what was left out for it. No wire reads them. */
+const OWNER = 'rivulet';
+
+/**
+ * Wraps the turns of a run so that a file or a tool result that a provider refuses does not end the conversation, whose
+ * next prompts would all be refused with it: the request is sent again with a text in its place, and a notice tells the
+ * person. The history keeps the file, and a part of the answer says that this provider has refused it.
+ */
+export const omitRefused =
+  <S, C extends { readonly model: Model }, R>(turn: (state: S, context: C) => R) =>
+  (state: S, context: C): R =>
+    turn(state, { ...context, model: withoutRefused(context.model) });
+
+const withoutRefused = (model: Model): Model =>
+  deriveModel(model, (request) => {
+    const known = request.messages
+      .flatMap((message) => providerDataOf(message, OWNER))
+      .filter(({ provider }) => provider === model.provider)
+      .flatMap(({ refused }) => asArray(refused));
+    return send(model, { ...request, messages: omitFrom(request.messages, new Set(known)) }, []);
+  });
+
+type Keys = ReadonlySet<unknown>;
+
+function send(model: Model, request: ModelRequest, omitted: readonly (readonly RefusedPart[])[]): Observable<Chunk> {
+  const { messages } = request;
+  sentBodies.set(messages, undefined);
+  return openResponse(model, request).pipe(
+    announce(omitted.flat(), model),
+    catchBeforeFirst((error) => {
+      const refused = refusedParts(error, messages, sentBodies.get(messages), omitted.length > 0);
+      if (refused.length === 0 || omitted.length === MOST_OMISSIONS) return undefined;
+      const remaining = omitFrom(messages, new Set(refused.map(keyOf)));
+      return send(model, { ...request, messages: remaining }, [...omitted, refused]);
+    }),
+  );
+}
+
+/** Says what was left out when the request has worked: until then, the error says more. */
+function announce(refused: readonly RefusedPart[], { provider }: Model): MonoTypeOperatorFunction<Chunk> {
+  if (refused.length === 0) return identity;
+  const memory = { type: 'provider', provider: OWNER, data: { provider, refused: refused.map(keyOf) } } as const;
+  return mergeMap((chunk, index) => (index === 0 ? of(noticeOf(refused), memory, chunk) : of(chunk)));
+}
+
+const noticeOf = (refused: readonly RefusedPart[]): Chunk => {
+  const names = refused.map((part) => (part.type === 'file' ? describe(part) : `the result of the tool ${part.name}`));
+  const message = `The model could not read ${[...new Set(names)].join(', ')}. The answer was made without it.`;
+  // An event for the person only: operators and services pass it.
+  return { type: NOTICE_EVENT, notice: { code: 'omitted', message } } as unknown as Chunk;
+};
+
+const describe = ({ name, mediaType }: FilePart): string =>
+  name === undefined ? `a file (${mediaType})` : `${name} (${mediaType})`;
+
+function omitFrom(messages: readonly Message[], keys: Keys): readonly Message[] {
+  if (keys.size === 0) return messages;
+  return mapChanged(messages, (message) => {
+    const parts = mapChanged(message.parts, (part) => omitPart(part, keys));
+    return parts === message.parts ? message : { ...message, parts };
+  });
+}
+
+function omitPart(part: Part, keys: Keys): Part {
+  if (part.type === 'file') return keys.has(keyOf(part)) ? { type: 'text', text: omittedText(part) } : part;
+  if (part.type !== 'toolResult' || part.error !== undefined) return part;
+  if (keys.has(keyOf(part))) return { ...part, result: omittedText(part) };
+  const items = itemsOf(part);
+  const kept = mapChanged(items, (item) => (isFile(item) && keys.has(keyOf(item)) ? omittedText(item) : item));
+  return kept === items ? part : { ...part, result: Array.isArray(part.result) ? kept : (kept[0] ?? null) };
+}
+
+/** Without the words of the error: a later error that repeats them would be taken for a quotation of the request. */
+const omittedText = (part: RefusedPart): string =>
+  `[${part.type === 'file' ? describe(part) : 'The result'} was left out, because the provider refused it.]`;
+
+/** Messages are read from a store again, so a file is known by its content. */
+function keyOf(part: RefusedPart): string {
+  if (part.type === 'toolResult') return part.id;
+  const key = keys.get(part) ?? hash(part.data ?? part.url);
+  keys.set(part, key);
+  return key;
+}
+
+const keys = /* @__PURE__ */ new WeakMap<FilePart, string>();
