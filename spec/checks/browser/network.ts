@@ -9,42 +9,59 @@ import type { Stage } from './stage.js';
 const answerTo = (prompt: string) =>
   Array.from({ length: 60 }, (_, index) => `${prompt.replace(/\W/g, '')}.${index + 1}`).join(' ');
 
+/** Returns numbers from 0 to 1, always the same ones for a seed. */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    const mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    const more = mixed ^ (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61));
+    return ((more ^ (more >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Holds all bytes for a while. */
+async function freeze(proxy: Stage['proxy'], milliseconds: number): Promise<void> {
+  proxy.freeze();
+  await sleep(milliseconds);
+  proxy.thaw();
+}
+
 /** What the network does for a while. */
-const troubles: readonly ((proxy: Stage['proxy']) => Promise<unknown>)[] = [
-  async (proxy) => {
-    proxy.freeze();
-    await sleep(200 + Math.random() * 1500);
-    proxy.thaw();
-  },
-  async (proxy) => {
+const troubles: readonly ((proxy: Stage['proxy'], random: () => number) => Promise<unknown>)[] = [
+  (proxy, random) => freeze(proxy, 200 + random() * 1500),
+  async (proxy, random) => {
     proxy.cut();
-    await sleep(Math.random() * 300);
+    await sleep(random() * 300);
   },
-  async (proxy) => {
+  async (proxy, random) => {
     proxy.delay(300);
-    await sleep(500 + Math.random() * 1000);
+    await sleep(500 + random() * 1000);
     proxy.delay(0);
   },
-  () => sleep(Math.random() * 700),
+  (_, random) => sleep(random() * 700),
 ];
 
-/** Plays a bad network until the signal is aborted. */
-async function trouble(proxy: Stage['proxy'], signal: AbortSignal): Promise<void> {
-  while (!signal.aborted) await troubles[Math.floor(Math.random() * troubles.length)]?.(proxy);
+/** Plays a bad network until the signal is aborted. Once in a while it is silent for longer than two heartbeats. */
+async function trouble(proxy: Stage['proxy'], random: () => number, isLong: boolean, signal: AbortSignal) {
+  while (!signal.aborted) {
+    if (isLong && random() < 0.01) await freeze(proxy, 35_000);
+    else await troubles[Math.floor(random() * troubles.length)]?.(proxy, random);
+  }
 }
 
 /** Sends a prompt, and stops every third answer while the network fails. Returns what the page has to show. */
-async function ask(page: Page, prompt: string, stops: boolean): Promise<string> {
+async function ask(page: Page, prompt: string, stopsAfter: number | undefined): Promise<string> {
   const chat = chatOn(page);
   await chat.send(prompt);
   await chat.shows(prompt);
-  if (!stops) {
+  if (stopsAfter === undefined) {
     // The page asks again when it has given up: `Connect again`, or by itself.
-    await chat.log.filter({ hasText: answerTo(prompt) }).waitFor({ timeout: 60_000 });
+    await chat.log.filter({ hasText: answerTo(prompt) }).waitFor({ timeout: 120_000 });
     await chat.idle();
     return answerTo(prompt);
   }
-  await sleep(Math.random() * 1500);
+  await sleep(stopsAfter);
   const isRunning = await chat.stop.isVisible();
   const before = Date.now();
   if (isRunning) await chat.stop.click();
@@ -53,12 +70,13 @@ async function ask(page: Page, prompt: string, stops: boolean): Promise<string> 
   return isRunning ? 'You stopped' : answerTo(prompt);
 }
 
-const check = (name: string, milliseconds: number, short: boolean): Check => ({
+const check = (name: string, seed: number, milliseconds: number, short: boolean): Check => ({
   name,
   short,
   prepare: () => ({
     script: ({ history }) => {
-      const prompt = history.findLast(({ role }) => role === 'user')?.parts[0];
+      // Before the prompt, the message may have one whose answer was stopped.
+      const prompt = history.findLast(({ role }) => role === 'user')?.parts.at(-1);
       const text = prompt?.type === 'text' ? answerTo(prompt.text) : '';
       return (text.match(/\S+\s*/g) ?? []).flatMap((word) => [word, { delay: 25 }]);
     },
@@ -76,12 +94,13 @@ const check = (name: string, milliseconds: number, short: boolean): Check => ({
       await chatOn(device).shows(answerTo(first));
 
       const end = new AbortController();
-      const network = trouble(proxy, end.signal);
+      const random = randomFrom(seed);
+      const network = trouble(proxy, randomFrom(seed), !short, end.signal);
       const began = Date.now();
       const expected: string[] = [];
       try {
         for (let count = 1; Date.now() - began < milliseconds; count += 1)
-          expected.push(await ask(page, `Question ${count}`, count % 3 === 0));
+          expected.push(await ask(page, `Question ${count}`, count % 3 === 0 ? random() * 1500 : undefined));
       } finally {
         end.abort();
         await network;
@@ -107,8 +126,8 @@ const check = (name: string, milliseconds: number, short: boolean): Check => ({
   }),
 });
 
-/** Two devices, and a network that freezes, cuts and delays at random. */
-export const networkChecks: readonly Check[] = [
-  check('The page survives a network that freezes, cuts and delays', 12_000, true),
-  check('The page survives ten minutes of a network that freezes, cuts and delays', 600_000, false),
+/** Two devices, and a network that freezes, cuts and delays at random: as long as that, for each seed. */
+export const networkChecks = (seed: number, seconds: number): readonly Check[] => [
+  check('The page survives a network that freezes, cuts and delays', seed, 12_000, true),
+  check(`The page survives a bad network for ${seconds} seconds (seed ${seed})`, seed, seconds * 1000, false),
 ];
