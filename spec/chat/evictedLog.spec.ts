@@ -45,8 +45,8 @@ const look = tool({
 const text = (value: string): Chunk => ({ type: 'text', text: value });
 
 /** What the run does after its connection is lost. */
-const ends: Readonly<Record<string, (messages: readonly unknown[]) => Observable<Chunk>>> = {
-  'an answer': () => of<Chunk>(text(' and the rest.'), { type: 'finish', reason: 'stop' }),
+const ends: Readonly<Record<string, () => Observable<Chunk>>> = {
+  'an answer': () => of<Chunk[]>(text(' and the rest.'), { type: 'finish', reason: 'stop' }),
   'a call that waits': () => scriptedModel([[toolCall('pay', {}, 'call')]]).stream({ messages: [] }),
   'an error': () => throwError(() => new Error('The model is gone.')),
 };
@@ -54,7 +54,7 @@ const ends: Readonly<Record<string, (messages: readonly unknown[]) => Observable
 /** A page in the middle of a run, whose connection is lost while it is offline; then the run ends. */
 async function loseRun(end: string, hasTool: boolean) {
   const finished = new Subject<void>();
-  const slow = () => concat(of(text('Half')), finished.pipe(take(1), ignoreElements()), ends[end]?.([]) ?? EMPTY);
+  const slow = () => concat(of(text('Half')), finished.pipe(take(1), ignoreElements()), ends[end]?.() ?? EMPTY);
   const model = scriptedModel(({ messages }) =>
     hasTool && messages.length === 1 ? [text('First. '), toolCall('look', {}, 'first')] : slow(),
   );
