@@ -22,7 +22,7 @@ import type { JsonObject, JsonValue } from '../core/json/json.js';
 import { notObservable } from '../core/notObservable.js';
 import { randomId } from '../transport/randomId.js';
 import { createCommand, createCommandQueue } from './commandQueue.js';
-import type { Command, QueuedPrompt, WhenBusy } from './commandQueue.js';
+import type { Command, QueuedPrompt } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { createExchangeRuns } from './exchangeRuns.js';
 import type { ExchangeRunOptions } from './exchangeRuns.js';
@@ -35,12 +35,6 @@ import type { ToolCallView, ViewStatus } from '../operators/view/view.js';
 
 /** Options of `conversation`. */
 export interface ConversationOptions extends ExchangeRunOptions {
-  /**
-   * How a prompt that arrives during a run is handled. `concat`: it waits for the end of the run; `switch`: the run is
-   * stopped, and keeps what it has; `exhaust`: it is dropped; `merge`: it joins the run at the end of the turn, as a
-   * message of the user within the answer, or waits if that is too late. Default: `concat`.
-   */
-  readonly whenBusy?: WhenBusy | undefined;
   /**
    * The value that `save` returned, or its JSON. A run that a server still executes is joined again. For any other
    * value, the conversation starts empty, and its view has a `savedError`. Default: a new conversation.
