@@ -42,7 +42,8 @@ export interface ConversationOptions extends ExchangeRunOptions {
   readonly saved?: SavedConversation | string | null | undefined;
   /**
    * Translates the errors and notices of the view: sentences by `code`, or functions of the other fields of the error.
-   * `http_413` is for an error `http` with that `status`. Default: the English sentence of the service or the page.
+   * A refusal of the service (`http`) also has a `providerCode` and its `params`, and a `status`: `too_many_runs` comes
+   * before `http_429`, and that before `http`. Default: the English sentence of the service or the page.
    */
   readonly messages?: ErrorSentences | undefined;
 }

@@ -18,7 +18,7 @@ import { throwError, timer } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import { ConnectionError, HttpError, ProtocolError, StreamInterruptedError } from '../core/errors.js';
 import type { Reconnection } from '../core/connectionEvents.js';
-import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { isRetryableStatus } from '../protocol/errorDetails.js';
 import { cancelStream } from '../protocol/post.js';
@@ -93,7 +93,7 @@ const sentences: Readonly<Record<number, string>> = {
 
 /** The error of a refused request: with the sentence of the service, its code, and when to try again. */
 export function statusError({ status, headers }: Response, body = ''): HttpError {
-  const { message, code } = objectOrEmpty(objectOrEmpty(tryParseJson(body))['error']);
+  const { message, code, params } = objectOrEmpty(objectOrEmpty(tryParseJson(body))['error']);
   const fallback = status >= 500 ? 'The server is not available at the moment' : 'The server refused the request';
   const retryAfter = delayOf(headers.get('retry-after') ?? '');
   return new HttpError(
@@ -107,6 +107,7 @@ export function statusError({ status, headers }: Response, body = ''): HttpError
       status,
       retryable: isRetryableStatus(status),
       ...{ retryAfter: retryAfter || undefined, providerCode: nonEmptyString(code) },
+      params: isJsonObject(params) ? params : undefined,
     },
   );
 }
