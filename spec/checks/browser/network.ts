@@ -50,6 +50,9 @@ async function trouble(proxy: Stage['proxy'], random: () => number, isLong: bool
   }
 }
 
+/** What the page says of an answer that was stopped. */
+const STOPPED = 'You stopped';
+
 /** Sends a prompt, and stops every third answer while the network fails. Returns what the page has to show. */
 async function ask(page: Page, prompt: string, stopsAfter: number | undefined): Promise<string> {
   const chat = chatOn(page);
@@ -67,64 +70,73 @@ async function ask(page: Page, prompt: string, stopsAfter: number | undefined): 
   if (isRunning) await chat.stop.click();
   await chat.stop.waitFor({ state: 'hidden', timeout: 3000 });
   assert.ok(Date.now() - before < 3000, 'Stop took longer than it may.');
-  return isRunning ? 'You stopped' : answerTo(prompt);
+  return isRunning ? STOPPED : answerTo(prompt);
 }
 
-const check = (name: string, seed: number, milliseconds: number, short: boolean): Check => ({
-  name,
-  short,
-  prepare: () => ({
-    script: ({ history }) => {
-      // Before the prompt, the message may have one whose answer was stopped.
-      const prompt = history.findLast(({ role }) => role === 'user')?.parts.at(-1);
-      const text = prompt?.type === 'text' ? answerTo(prompt.text) : '';
-      return (text.match(/\S+\s*/g) ?? []).flatMap((word) => [word, { delay: 25 }]);
-    },
-    accepted: /net::ERR_|Failed to load resource|ConnectionError|StreamInterruptedError|HttpError/,
-    async act({ browser, chat, page, proxy }) {
-      const first = 'Question 0';
-      await chat.send(first);
-      await chat.shows(answerTo(first));
-      await chat.idle();
-      const device = await (await browser.newContext({ viewport: { width: 900, height: 800 } })).newPage();
-      await device.goto(proxy.url);
-      const list = device.getByRole('button', { name: 'Chats', exact: true });
-      if (await list.isVisible()) await list.click();
-      await device.getByRole('button', { name: first, exact: true }).click();
-      await chatOn(device).shows(answerTo(first));
+/** How often a text contains another one. */
+const countOf = (part: string, text: string): number => text.split(part).length - 1;
 
-      const end = new AbortController();
-      const random = randomFrom(seed);
-      const network = trouble(proxy, randomFrom(seed), !short, end.signal);
-      const began = Date.now();
-      const expected: string[] = [];
-      try {
-        for (let count = 1; Date.now() - began < milliseconds; count += 1)
-          expected.push(await ask(page, `Question ${count}`, count % 3 === 0 ? random() * 1500 : undefined));
-      } finally {
-        end.abort();
-        await network;
-        proxy.thaw();
-        proxy.delay(0);
-      }
-      const text = await chat.text();
-      for (const answer of expected) assert.ok(text.includes(answer), `"${answer.slice(0, 40)}" is missing.`);
-      // The other device ends with the same: each answer once, and what was stopped is stopped.
-      const last = `Question ${expected.length}`;
-      for (let tries = 0; tries < 40 && !(await chatOn(device).text()).includes(last); tries += 1) {
-        await device.evaluate(() => window.dispatchEvent(new Event('focus'))); // it looks for newer versions
-        await sleep(1000); // the first device tries to write again after 10 s
-      }
-      await chatOn(device).idle();
-      const other = await chatOn(device).text();
-      for (const answer of expected) {
-        const count = (all: string) => all.split(answer).length;
-        assert.equal(count(other), count(text), `"${answer.slice(0, 40)}" differs on the other device.`);
-      }
-      await device.context().close();
-    },
-  }),
-});
+const check = (name: string, seed: number, milliseconds: number, short: boolean): Check => {
+  /** The prompts that the model has received. */
+  const asked: string[] = [];
+  return {
+    name,
+    short,
+    prepare: () => ({
+      script: ({ history }) => {
+        // Before the prompt, the message may have one whose answer was stopped.
+        const prompt = history.findLast(({ role }) => role === 'user')?.parts.at(-1);
+        const text = prompt?.type === 'text' ? answerTo(prompt.text) : '';
+        asked.push(text);
+        return (text.match(/\S+\s*/g) ?? []).flatMap((word) => [word, { delay: 25 }]);
+      },
+      accepted: /net::ERR_|Failed to load resource|ConnectionError|StreamInterruptedError|HttpError/,
+      async act({ browser, chat, page, proxy }) {
+        const first = 'Question 0';
+        await chat.send(first);
+        await chat.shows(answerTo(first));
+        await chat.idle();
+        const device = await (await browser.newContext({ viewport: { width: 900, height: 800 } })).newPage();
+        await device.goto(proxy.url);
+        const list = device.getByRole('button', { name: 'Chats', exact: true });
+        if (await list.isVisible()) await list.click();
+        await device.getByRole('button', { name: first, exact: true }).click();
+        await chatOn(device).shows(answerTo(first));
+
+        const end = new AbortController();
+        const random = randomFrom(seed);
+        const network = trouble(proxy, randomFrom(seed), !short, end.signal);
+        const began = Date.now();
+        const expected: string[] = [];
+        try {
+          for (let count = 1; Date.now() - began < milliseconds; count += 1)
+            expected.push(await ask(page, `Question ${count}`, count % 3 === 0 ? random() * 1500 : undefined));
+        } finally {
+          end.abort();
+          await network;
+          proxy.thaw();
+          proxy.delay(0);
+        }
+        const text = await chat.text();
+        for (const answer of expected) assert.ok(text.includes(answer), `"${answer.slice(0, 40)}" is missing.`);
+        // Stop wins, and the model is asked each question once.
+        assert.equal(countOf(STOPPED, text), expected.filter((answer) => answer === STOPPED).length);
+        assert.deepEqual(asked, [...new Set(asked)]);
+        // The other device ends with the same: each answer once, and what was stopped is stopped.
+        const last = `Question ${expected.length}`;
+        for (let tries = 0; tries < 40 && !(await chatOn(device).text()).includes(last); tries += 1) {
+          await device.evaluate(() => window.dispatchEvent(new Event('focus'))); // it looks for newer versions
+          await sleep(1000); // the first device tries to write again after 10 s
+        }
+        await chatOn(device).idle();
+        const other = await chatOn(device).text();
+        for (const answer of expected)
+          assert.equal(countOf(answer, other), countOf(answer, text), `"${answer.slice(0, 40)}" differs elsewhere.`);
+        await device.context().close();
+      },
+    }),
+  };
+};
 
 /** Two devices, and a network that freezes, cuts and delays at random: as long as that, for each seed. */
 export const networkChecks = (seed: number, seconds: number): readonly Check[] => [
