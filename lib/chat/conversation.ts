@@ -22,7 +22,7 @@ import type { JsonObject, JsonValue } from '../core/json/json.js';
 import { notObservable } from '../core/notObservable.js';
 import { randomId } from '../transport/randomId.js';
 import { createCommand, createCommandQueue } from './commandQueue.js';
-import type { Command, QueuedPrompt, WhenBusy } from './commandQueue.js';
+import type { Command, QueuedPrompt } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { createExchangeRuns } from './exchangeRuns.js';
 import type { ExchangeRunOptions } from './exchangeRuns.js';
@@ -36,19 +36,14 @@ import type { ToolCallView, ViewStatus } from '../operators/view/view.js';
 /** Options of `conversation`. */
 export interface ConversationOptions extends ExchangeRunOptions {
   /**
-   * How a prompt that arrives during a run is handled. `concat`: it waits for the end of the run; `switch`: the run is
-   * stopped, and keeps what it has; `exhaust`: it is dropped; `merge`: it joins the run at the end of the turn, as a
-   * message of the user within the answer, or waits if that is too late. Default: `concat`.
-   */
-  readonly whenBusy?: WhenBusy | undefined;
-  /**
    * The value that `save` returned, or its JSON. A run that a server still executes is joined again. For any other
    * value, the conversation starts empty, and its view has a `savedError`. Default: a new conversation.
    */
   readonly saved?: SavedConversation | string | null | undefined;
   /**
    * Translates the errors and notices of the view: sentences by `code`, or functions of the other fields of the error.
-   * `http_413` is for an error `http` with that `status`. Default: the English sentence of the service or the page.
+   * A refusal of the service (`http`) also has a `providerCode` and its `params`, and a `status`: `too_many_runs` comes
+   * before `http_429`, and that before `http`. Default: the English sentence of the service or the page.
    */
   readonly messages?: ErrorSentences | undefined;
 }

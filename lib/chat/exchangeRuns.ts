@@ -1,9 +1,10 @@
-import { concat, defer, EMPTY, merge, Subject } from 'rxjs';
+import { concat, defer, EMPTY, map, merge, Subject, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import type { Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
 import { omitRefused } from '../protocol/omitRefused.js';
+import type { WhenBusy } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { earlierRun, historyOf } from './exchanges.js';
 import type { Exchange, Exchanges } from './exchanges.js';
@@ -16,6 +17,12 @@ import { viewOf, waitAgain } from '../operators/view/view.js';
 
 /** The options for the runs of a conversation. */
 export interface ExchangeRunOptions {
+  /**
+   * How a prompt that arrives during a run is handled. `concat`: it waits for the end of the run; `switch`: the run is
+   * stopped, and keeps what it has; `exhaust`: it is dropped; `merge`: it joins the run at the end of the turn, as a
+   * message of the user within the answer, or waits if that is too late. Default: `concat`.
+   */
+  readonly whenBusy?: WhenBusy | undefined;
   /** Tools that are executed here when a run waits for their result, made by `pageTools`. Default: none. */
   readonly tools?: PageTools | undefined;
   /** The option `context` of each run, for a local agent. Default: undefined. */
@@ -35,7 +42,7 @@ export interface ExchangeRunOptions {
 export function createExchangeRuns(
   agent: ConversationAgent,
   exchanges: Exchanges,
-  { tools, context, omitRefused: omits = true }: ExchangeRunOptions,
+  { tools, context, whenBusy, omitRefused: omits = true }: ExchangeRunOptions,
   changed: () => void,
   joined: (message: Message) => void,
 ) {
@@ -66,8 +73,11 @@ export function createExchangeRuns(
       return agent.stream(input, options);
     };
     // What the model reads is what the person sees: the rest of a lost answer arrives before the next prompt is sent.
+    // With `switch`, it is stopped, and has a second for that.
+    const stopLost = whenBusy === 'switch' ? timer(0).pipe(map(() => undefined)) : stop;
     const lost = exchanges.path(parent).filter(isLost);
-    return concat(...lost.map((exchange) => joinLost(exchange.id, stop, true)), follow(id, run, base, stop, send));
+    const rest = merge(...lost.map((exchange) => joinLost(exchange.id, stopLost, true)));
+    return concat(rest, follow(id, run, base, stop, send));
   }
 
   /** Continues an exchange of a saved conversation. A request that may not have arrived is sent again. */

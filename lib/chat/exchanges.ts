@@ -55,14 +55,15 @@ export interface ExchangeView extends View {
   readonly notice?: JsonObject;
 }
 
-/** Sentences by the code of an error or a notice: a text, or a function of its fields (`status`, `retryAfter`). */
+/** Sentences by the code of an error or a notice: a text, or a function of its fields (`params`, `retryAfter`). */
 export type ErrorSentences = Readonly<Record<string, string | ((params: JsonObject) => string)>>;
 
-/** Replaces the message of an error by that for its code; `http_413`, with a status, comes before `http`. */
+/** Replaces the message of an error by that for its code: `too_many_runs`, which comes before `http_429` and `http`. */
 export function translate<T extends JsonObject | undefined>(error: T, sentences: ErrorSentences = {}): T {
-  const { code, status } = error ?? {};
-  if (typeof code !== 'string') return error;
-  const sentence = sentences[typeof status === 'number' ? `${code}_${status}` : code] ?? sentences[code];
+  const { code, status, providerCode } = error ?? {};
+  const withStatus = typeof code === 'string' && typeof status === 'number' ? `${code}_${status}` : undefined;
+  const isKnown = (each: unknown): each is string => typeof each === 'string' && Object.hasOwn(sentences, each);
+  const sentence = sentences[[providerCode, withStatus, code].find(isKnown) ?? ''];
   if (!error || sentence === undefined) return error;
   return { ...error, message: typeof sentence === 'string' ? sentence : sentence(error) };
 }

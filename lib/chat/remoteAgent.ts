@@ -151,5 +151,6 @@ const sizeOfFiles = (messages: readonly Message[]): number =>
 function tooLarge(size: number, max: number): HttpError {
   const [all, most] = [size, max].map((bytes) => Math.ceil(bytes / 1e5) / 10);
   const message = `The files of this message have ${all} MB, at most ${most} MB can be sent. Attach fewer or smaller.`;
-  return new HttpError(message, { provider: SERVER, status: 413, retryable: false });
+  const named = { providerCode: 'files_too_large', params: { size, max } };
+  return new HttpError(message, { provider: SERVER, status: 413, retryable: false, ...named });
 }

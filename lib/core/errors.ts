@@ -81,6 +81,8 @@ export class HttpError extends RivuletError {
   readonly body?: string;
   /** The time that the provider asks to wait before a retry, in milliseconds. */
   readonly retryAfter?: number;
+  /** What the sentence of a Rivulet service names: `{ max: 3 }`. Its code is the `providerCode`. */
+  readonly params?: JsonObject;
 
   constructor(
     message: string,
@@ -92,6 +94,7 @@ export class HttpError extends RivuletError {
       readonly providerCode?: string | undefined;
       readonly requestId?: string | undefined;
       readonly retryAfter?: number | undefined;
+      readonly params?: JsonObject | undefined;
     },
   ) {
     super(message);
@@ -99,8 +102,8 @@ export class HttpError extends RivuletError {
   }
 
   protected override details(): Fields {
-    const { provider, status, providerCode, requestId, retryAfter } = this;
-    return { provider, status, providerCode, requestId, retryAfter };
+    const { provider, status, providerCode, requestId, retryAfter, params } = this;
+    return { provider, status, providerCode, requestId, retryAfter, params };
   }
 }
 

@@ -8,7 +8,7 @@ import type { Usage } from './usage.js';
 export interface FailedRun {
   /** The complete messages that the run had added. */
   readonly messages: readonly Message[];
-  /** The text of the failed turn that is in no message, as it was streamed. */
+  /** The text of the failed turn that is in no message, without the prefix of `prefixAfterTools`. */
   readonly partialText: string;
   /** All visible text that the run had streamed, including `partialText`. */
   readonly text: string;

@@ -161,17 +161,29 @@ export const modelMessage = (content: string | readonly Part[]): Message => mess
 export const systemMessage = (content: string): Message => message('system', content);
 
 /**
- * Creates a part with a file: bytes are encoded in base64, a URL is passed on unchanged.
+ * Creates a part with a file: bytes are encoded in base64, a URL is passed on unchanged. A file that a person has chosen
+ * is read, with its type and its name: its part is in a Promise.
  *
  * ```ts
  * userMessage([{ type: 'text', text: 'What is this?' }, filePart(bytes, 'image/png')]);
+ * userMessage([{ type: 'text', text: 'What is this?' }, await filePart(input.files[0])]);
  * ```
  *
- * @param content The bytes, or the URL from which the provider can fetch them.
+ * @param content The bytes, the URL from which the provider can fetch them, or the `File` of a page.
  * @param mediaType The media type (`image/png`, `application/pdf`).
  * @param name The file's name, for the model. Default: none.
  */
-export function filePart(content: Uint8Array | URL, mediaType: string, name?: string): OfType<Part, 'file'> {
+export function filePart(content: Blob): Promise<OfType<Part, 'file'>>;
+export function filePart(content: Uint8Array | URL, mediaType: string, name?: string): OfType<Part, 'file'>;
+export function filePart(
+  content: Uint8Array | URL | Blob,
+  mediaType = 'application/octet-stream',
+  name?: string,
+): OfType<Part, 'file'> | Promise<OfType<Part, 'file'>> {
+  if ('arrayBuffer' in content)
+    return content
+      .arrayBuffer()
+      .then((bytes) => filePart(new Uint8Array(bytes), content.type || mediaType, (content as Partial<File>).name));
   const nameField = name === undefined ? {} : { name };
   return content instanceof URL
     ? { type: 'file', mediaType, url: content.href, ...nameField }

@@ -96,7 +96,7 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
     const known = asKnownEvent(event);
     switch (known.type) {
       case 'text':
-        run.turn.addText(known.text);
+        run.turn.addText(known);
         break;
       case 'thinking':
         run.turn.addThinking(known.text);

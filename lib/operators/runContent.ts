@@ -1,4 +1,6 @@
 import type { EmittedContent } from '../core/checkpoint.js';
+import { withoutPrefix } from '../core/chunk.js';
+import type { TextChunk } from '../core/chunk.js';
 import { omitUndefined } from '../core/json/json.js';
 import { messageText } from '../core/message.js';
 import type { Message, Metadata } from '../core/message.js';
@@ -79,11 +81,12 @@ class TurnContent {
     this.metadata = new MetadataCollector(metadata);
   }
 
-  addText(text: string): void {
-    if (text === '') return;
+  addText(chunk: TextChunk): void {
+    if (chunk.text === '') return;
     this.needsSeparator = false;
     this.streamed ??= new StringBuilder();
-    this.streamed.add(text);
+    this.text += chunk.prefix ?? ''; // it is no part of a message
+    this.streamed.add(withoutPrefix(chunk));
   }
 
   addThinking(text: string): void {
@@ -109,7 +112,7 @@ class TurnContent {
     return this.thinking?.toString() ?? '';
   }
 
-  /** If it ends with the text of the message, that string is kept instead of a second copy; the prefix precedes it. */
+  /** If it ends with the text of the message, that string is kept instead of a second copy. */
   private endText(streamed: string, ofMessage: string): void {
     const shared = streamed.endsWith(ofMessage) ? ofMessage : '';
     this.text += streamed.slice(0, streamed.length - shared.length) + shared;

@@ -163,19 +163,33 @@ function usageOf(event: StreamEvent): Pick<TurnEvent, 'usage' | 'metadata'> | un
 }
 
 export const tooManyRuns = (max: number) =>
-  new RequestError(429, `At most ${max} runs of a user are executed at once. Ask again when one has ended.`, {
-    'retry-after': '5',
-  });
+  new RequestError(
+    429,
+    `At most ${max} runs of a user are executed at once. Ask again when one has ended.`,
+    { 'retry-after': '5' },
+    { code: 'too_many_runs', params: { max } },
+  );
 
 const tooLarge = (max: number) =>
-  new RequestError(413, `A run may have at most ${max} bytes, with the conversation before it. Start another one.`);
+  new RequestError(
+    413,
+    `A run may have at most ${max} bytes, with the conversation before it. Start another one.`,
+    {},
+    { code: 'conversation_too_large', params: { max } },
+  );
 
 const tooMuch = (max: number) =>
-  new RequestError(429, `The runs of a user may have at most ${max} bytes. Ask again when one has ended.`, {
-    'retry-after': '5',
-  });
+  new RequestError(
+    429,
+    `The runs of a user may have at most ${max} bytes. Ask again when one has ended.`,
+    { 'retry-after': '5' },
+    { code: 'runs_too_large', params: { max } },
+  );
 
 const overBudget = (until: number) =>
-  new RequestError(429, 'The budget of this user is used up for now. Ask again later.', {
-    'retry-after': String(Math.max(1, Math.ceil((until - asyncScheduler.now()) / 1000))),
-  });
+  new RequestError(
+    429,
+    'The budget of this user is used up for now. Ask again later.',
+    { 'retry-after': String(Math.max(1, Math.ceil((until - asyncScheduler.now()) / 1000))) },
+    { code: 'budget' },
+  );

@@ -18,7 +18,7 @@ import { throwError, timer } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import { ConnectionError, HttpError, ProtocolError, StreamInterruptedError } from '../core/errors.js';
 import type { Reconnection } from '../core/connectionEvents.js';
-import { isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import { isRetryableStatus } from '../protocol/errorDetails.js';
 import { cancelStream } from '../protocol/post.js';
@@ -41,8 +41,8 @@ export interface PageRequestOptions {
   /** How many times in a row it connects again without receiving anything new. Default: 5. */
   readonly retries?: number | undefined;
   /**
-   * The delay before it connects again, in milliseconds; it doubles up to 30 seconds, and up to half of it is left out
-   * at random. Default: 1000.
+   * The delay before it connects again, in milliseconds; it doubles up to 30 seconds, and up to three quarters of it are
+   * left out at random: the pages of a service that starts again do not come at once. Default: 1000.
    */
   readonly retryDelay?: number | undefined;
   /** Default: the global `fetch`. */
@@ -60,6 +60,9 @@ export const SERVER = 'the server';
 
 /** The longest delay before a request is sent again, in milliseconds. */
 const MAX_RETRY_DELAY = 30_000;
+
+/** The part of a delay that is left out at random, at most. */
+const JITTER = 0.75;
 
 /** The longest delay that the page accepts from the service, in milliseconds. */
 const MAX_RETRY_AFTER = 60_000;
@@ -93,7 +96,7 @@ const sentences: Readonly<Record<number, string>> = {
 
 /** The error of a refused request: with the sentence of the service, its code, and when to try again. */
 export function statusError({ status, headers }: Response, body = ''): HttpError {
-  const { message, code } = objectOrEmpty(objectOrEmpty(tryParseJson(body))['error']);
+  const { message, code, params } = objectOrEmpty(objectOrEmpty(tryParseJson(body))['error']);
   const fallback = status >= 500 ? 'The server is not available at the moment' : 'The server refused the request';
   const retryAfter = delayOf(headers.get('retry-after') ?? '');
   return new HttpError(
@@ -107,6 +110,7 @@ export function statusError({ status, headers }: Response, body = ''): HttpError
       status,
       retryable: isRetryableStatus(status),
       ...{ retryAfter: retryAfter || undefined, providerCode: nonEmptyString(code) },
+      params: isJsonObject(params) ? params : undefined,
     },
   );
 }
@@ -246,7 +250,7 @@ function reasonOf(thrown: unknown): Reconnection['reason'] {
 /** The delay before an attempt, from 1, in milliseconds: at least the one that the server requests. */
 const delayBefore = (attempt: number, retryDelay: number, thrown: unknown): number =>
   Math.max(
-    Math.min(retryDelay * 2 ** (attempt - 1), MAX_RETRY_DELAY) * (1 - Math.random() / 2),
+    Math.min(retryDelay * 2 ** (attempt - 1), MAX_RETRY_DELAY) * (1 - Math.random() * JITTER),
     thrown instanceof HttpError ? (thrown.retryAfter ?? 0) : 0,
   );
 

@@ -193,6 +193,10 @@ const isFor =
   (request: Request) =>
     request.method === method && /[?&]chat=/.test(request.url) === isChat;
 const isList = (request: Request) => request.method === 'GET';
+const isOfFirst =
+  ({ chat }: TestPage) =>
+  (request: Request) =>
+    request.headers.get('x-run-id') === chat.view.exchanges[0]?.id;
 const pressStop = async (page: TestPage) => {
   page.chat.stop();
   await pass(1000);
@@ -515,6 +519,38 @@ describe('a run that the page has given up', () => {
     expect(first).not.toHaveProperty('error');
     expect(page.requests()).toBe(page.chat.view.exchanges.length);
     expect(page.chat.view.status).toBe('idle');
+  });
+
+  it.each([
+    ['', (page: TestPage) => page.heal()],
+    [', also if the stop does not arrive', (page: TestPage) => page.break(refuse(503), isFor('DELETE'))],
+    [
+      ', also if the service is silent about it',
+      (page: TestPage) => page.break((_, signal) => silence(signal), isOfFirst(page)),
+    ],
+  ])('is stopped by the next prompt, which is sent within a second, with `switch`%s', async (_, mend) => {
+    const page = createPage('switch');
+    await prompt(page, 'slow', 'streaming');
+    page.break(
+      () => Promise.reject(new TypeError('offline')),
+      () => true,
+    );
+    page.cut();
+    await pass(40_000);
+    expect(last(page)).toMatchObject({ status: 'failed', isIncomplete: true });
+    mend(page);
+    page.chat.send('hello');
+    await pass(1100);
+    expect([page.chat.view.status, textOf(page)]).toEqual(['idle', 'hello|An answer.']);
+    expect(page.chat.view.exchanges[0]).toMatchObject({
+      status: 'stopped',
+      messages: [{}, { parts: [{ text: 'Half' }] }],
+    });
+    expect(page.chat.view.exchanges[0]).not.toHaveProperty('isIncomplete');
+    page.heal();
+    await pass(60_000);
+    expect(page.chat.save().exchanges[0]).not.toHaveProperty('stopping', expect.any(String));
+    expect(page.chat.view.exchanges[0]).not.toHaveProperty('notice');
   });
 
   it('takes a decision that did not arrive with it, which the service uses once', async () => {

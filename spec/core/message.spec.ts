@@ -43,6 +43,15 @@ describe('filePart', () => {
     });
   });
 
+  it.each([
+    ['a file', new File([new Uint8Array([0, 255])], 'a.png', { type: 'image/png' }), 'image/png', { name: 'a.png' }],
+    ['a file of an unknown type', new File(['\0\xff'], 'a'), 'application/octet-stream', { name: 'a' }],
+    ['content without a name', new Blob([new Uint8Array([0, 255])], { type: 'image/png' }), 'image/png', {}],
+  ])('filePart reads %s of a page', async (_, content, mediaType, name) => {
+    const data = btoa(String.fromCharCode(...new Uint8Array(await content.arrayBuffer())));
+    expect(await filePart(content)).toEqual({ type: 'file', mediaType, data, ...name });
+  });
+
   it('filePart encodes a megabyte as Buffer does', () => {
     const bytes = Uint8Array.from({ length: 1_000_001 }, (_, at) => at % 256);
     expect(base64(bytes) === Buffer.from(bytes).toString('base64')).toBe(true);

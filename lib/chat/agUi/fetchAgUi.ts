@@ -1,7 +1,8 @@
-import { defer } from 'rxjs';
+import { defer, throwError, timeout as limitSilence } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
+import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
 import { quoted, textError } from '../../protocol/errorDetails.js';
 import { providerFailures } from '../../protocol/errorResponse.js';
 import { post } from '../../protocol/post.js';
@@ -9,6 +10,7 @@ import { mergeHeaders } from '../../protocol/request.js';
 import { createSseReader } from '../../protocol/sse.js';
 import { AG_UI_VERSION } from '../../transport/agUi/marks.js';
 import type { AgUiChunk, AgUiEvent, AgUiOtherEvent, RunAgentInput } from '../../transport/agUi/protocol.js';
+import { answerTimeout, SilentError } from '../../transport/pageRequest.js';
 import { notAnEvent } from './decoder.js';
 
 /** The request that `fetchAgUi` sends. */
@@ -18,9 +20,17 @@ export type AgUiRequest = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'>
 export interface FetchAgUiOptions {
   /** The headers, or a function that returns them at each subscription (a fresh token). Default: none. */
   readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>) | undefined;
+  /**
+   * How long the server may be silent, in milliseconds: until its `first` bytes, and between `each` two of them. Default:
+   * 30000, with 100 for each KB of the request, and 300000: some servers send nothing while a tool runs.
+   */
+  readonly timeout?: { readonly first?: number | undefined; readonly each?: number | undefined } | undefined;
   /** Default: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
 }
+
+/** The longest silence within a response, in milliseconds. */
+const LONGEST_SILENCE = 300_000;
 
 /**
  * Starts a run at a server that speaks AG-UI, and emits its events as they arrive.
@@ -39,29 +49,41 @@ export interface FetchAgUiOptions {
  *
  * @param url The URL of the server.
  * @param request `threadId`, `runId` (another one for each run), `messages`; `tools`, `context`, `state`, `resume`.
- * @param options `headers` (default: none), `fetch`.
- * @returns The events. It fails with an HttpError, a ConnectionError, a StreamInterruptedError, and a ProtocolError if
- * the server sends something that is not an event.
+ * @param options `headers` (default: none), `timeout` (default: 30 s until the first bytes, 5 minutes between two),
+ * `fetch`.
+ * @returns The events. It fails with an HttpError, a ConnectionError, a StreamInterruptedError, also if the server is
+ * silent, and a ProtocolError if it sends something that is not an event.
  */
 export function fetchAgUi(
   url: string,
   request: AgUiRequest,
-  { headers = {}, fetch }: FetchAgUiOptions = {},
+  { headers = {}, timeout = {}, fetch }: FetchAgUiOptions = {},
 ): Observable<AgUiEvent | AgUiChunk | AgUiOtherEvent> {
-  return defer(() =>
-    post({
+  requireNumber('timeout.first', timeout.first, 0);
+  requireNumber('timeout.each', timeout.each, 0);
+  return defer(() => {
+    const body = JSON.stringify({ protocolVersion: AG_UI_VERSION, tools: [], context: [], ...request });
+    const { first = answerTimeout(body), each = LONGEST_SILENCE } = timeout;
+    return post({
       provider: 'the AG-UI server',
       url,
       headers: mergeHeaders(
         { 'content-type': 'application/json' },
         typeof headers === 'function' ? headers() : headers,
       ),
-      body: JSON.stringify({ protocolVersion: AG_UI_VERSION, tools: [], context: [], ...request }),
+      body,
       accept: 'text/event-stream',
       fetch,
       failures: providerFailures(),
-    }).pipe(readEvents()),
-  );
+    }).pipe(
+      limitSilence({
+        first: Math.min(first, MAX_TIMER_DELAY),
+        each: Math.min(each, MAX_TIMER_DELAY),
+        with: () => throwError(() => new SilentError()),
+      }),
+      readEvents(),
+    );
+  });
 }
 
 function readEvents() {

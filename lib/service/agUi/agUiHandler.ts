@@ -100,8 +100,8 @@ function answerRun<C>(
 
 /** An incomplete body makes the request invalid. */
 function fail(thrown: unknown): Response {
-  const { status = 400, headers = {} } = thrown instanceof RequestError ? thrown : {};
-  const isOurs = thrown instanceof RequestError || thrown instanceof AgUiRequestError;
-  const message = isOurs ? thrown.message : 'The request could not be read.';
-  return Response.json({ error: { message } }, { status, headers });
+  if (thrown instanceof RequestError)
+    return Response.json(thrown.body(), { status: thrown.status, headers: thrown.headers });
+  const message = thrown instanceof AgUiRequestError ? thrown.message : 'The request could not be read.';
+  return Response.json({ error: { message } }, { status: 400 });
 }

@@ -93,6 +93,8 @@ export const deletedMark = ({ id, owner }: ChatRecord, now: number): ChatRecord 
   return { id, owner, title: '', updated: now, expires, state: 'deleted', saved: {} };
 };
 
-export const notFound = () => new RequestError(404, 'There is no such chat.');
-const busy = () => new RequestError(409, 'Other requests changed the chat. Send the request again.');
-const tooMany = (max: number) => new RequestError(429, `You have ${max} chats. Delete one of them.`);
+export const notFound = () => new RequestError(404, 'There is no such chat.', {}, { code: 'chat_not_found' });
+const busy = () =>
+  new RequestError(409, 'Other requests changed the chat. Send the request again.', {}, { code: 'chat_busy' });
+const tooMany = (max: number) =>
+  new RequestError(429, `You have ${max} chats. Delete one of them.`, {}, { code: 'too_many_chats', params: { max } });

@@ -82,8 +82,8 @@ export function agentHandler<C>(
         options,
         throwError(() => thrown),
       );
-    const { status, message, headers } = thrown;
-    return Response.json({ error: { message } }, { status, headers });
+    const { status, headers } = thrown;
+    return Response.json(thrown.body(), { status, headers });
   };
   return kernel.handler((request) => {
     const { method, headers } = request;

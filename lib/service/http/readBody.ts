@@ -16,10 +16,13 @@ export const readBody = (request: Request, maxBytes: number): Observable<string>
     return from((request.body ?? []) as ObservableInput<Uint8Array>).pipe(
       reduce((text, bytes) => {
         size += bytes.length;
-        if (size > maxBytes) throw new RequestError(413, `Send at most ${maxBytes} bytes.`);
+        if (size > maxBytes) throw tooLarge(maxBytes);
         return text + decoder.decode(bytes, { stream: true });
       }, ''),
       map((text) => text + decoder.decode()),
       inTime(lateBody),
     );
   });
+
+const tooLarge = (max: number) =>
+  new RequestError(413, `Send at most ${max} bytes.`, {}, { code: 'request_too_large', params: { max } });

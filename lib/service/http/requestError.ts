@@ -1,11 +1,24 @@
+/** What the sentence of a refusal says, for a page that translates it. */
+interface Refusal {
+  readonly code: string;
+  /** The limits that the sentence names. Default: it names none. */
+  readonly params?: Readonly<Record<string, number>>;
+}
+
 /** A request of a client that is not answered with a run. */
 export class RequestError extends Error {
   constructor(
     readonly status: 400 | 403 | 404 | 405 | 408 | 409 | 413 | 415 | 421 | 429 | 500 | 503,
     message: string,
     readonly headers: Readonly<Record<string, string>> = {},
+    readonly refusal?: Refusal,
   ) {
     super(message);
+  }
+
+  /** The body of the response. */
+  body() {
+    return { error: { message: this.message, ...this.refusal } };
   }
 }
 

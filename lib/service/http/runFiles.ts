@@ -26,7 +26,7 @@ export const fileResponse = (
   );
 
 function toResponse(file: FilePart | undefined): Response {
-  if (file?.data === undefined) throw new RequestError(404, 'There is no such file.');
+  if (file?.data === undefined) throw fileNotFound('There is no such file.');
   const isShown = shownTypes.test(file.mediaType);
   return new Response(
     Uint8Array.from(atob(file.data), (character) => character.charCodeAt(0)),
@@ -70,9 +70,10 @@ export function insertFiles(messages: readonly Message[], runs: ReadonlyMap<stri
     if (!named) return part;
     const run = runs.get(named.run);
     const file = run && fileOf(run.record, named.index);
-    if (file?.data === undefined)
-      throw new RequestError(404, 'A file of this prompt is no longer here. Attach it again.');
+    if (file?.data === undefined) throw fileNotFound('A file of this prompt is no longer here. Attach it again.');
     return file;
   };
   return messages.map((message) => ({ ...message, parts: message.parts.map(insert) }));
 }
+
+const fileNotFound = (message: string) => new RequestError(404, message, {}, { code: 'file_not_found' });

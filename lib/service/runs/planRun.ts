@@ -148,4 +148,5 @@ export const returnCheckpoint = (
   ).pipe(ignoreElements());
 
 /** The error for an answer to a run that does not wait. */
-export const notWaiting = () => new RequestError(409, 'This run does not wait for an answer, or was answered already.');
+export const notWaiting = () =>
+  new RequestError(409, 'This run does not wait for an answer, or was answered already.', {}, { code: 'not_waiting' });

@@ -42,7 +42,12 @@ export function sizeOfHistory(record: RunRecord): number {
 }
 
 const tooLong = (max: number) =>
-  new RequestError(413, `The conversation has more than ${max} bytes. Start another one, or send fewer earlier runs.`);
+  new RequestError(
+    413,
+    `The conversation has more than ${max} bytes. Start another one, or send fewer earlier runs.`,
+    {},
+    { code: 'conversation_too_large', params: { max } },
+  );
 
 /** The owner, as the option says. Otherwise, all users without an id would share one owner. */
 function requireOwner(owner: unknown): string {

@@ -36,6 +36,9 @@ export function createSender(
 }
 
 const tooManyPrompts = (count: number, bytes: number) =>
-  new RequestError(429, `At most ${count} prompts, and ${bytes} bytes, wait for a run. Send this one again later.`, {
-    'retry-after': '5',
-  });
+  new RequestError(
+    429,
+    `At most ${count} prompts, and ${bytes} bytes, wait for a run. Send this one again later.`,
+    { 'retry-after': '5' },
+    { code: 'too_many_prompts', params: { count, bytes } },
+  );

@@ -3,9 +3,17 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
-// npm run browser [-- --short] [-- --only TEXT]: the examples' pages in Chromium. See spec/checks/browser/README.md.
+// npm run browser [-- --short] [--only TEXT] [--seed N] [--seconds N]: the examples' pages in Chromium. See
+// spec/checks/browser/README.md.
 
-const { values } = parseArgs({ options: { short: { type: 'boolean', default: false }, only: { type: 'string' } } });
+const { values } = parseArgs({
+  options: {
+    short: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    seed: { type: 'string', default: '1' },
+    seconds: { type: 'string', default: '600' },
+  },
+});
 const folder = import.meta.dirname;
 if (!existsSync(join(folder, 'node_modules')))
   execFileSync('npm', ['ci', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund'], {
@@ -14,4 +22,5 @@ if (!existsSync(join(folder, 'node_modules')))
 
 const { runChecks } = await import('./run.js'); // imports what was just installed
 // A check that failed may have left a server open.
-process.exit((await runChecks({ short: values.short, only: values.only })) > 0 ? 1 : 0);
+const [seed, seconds] = [Number(values.seed), Number(values.seconds)];
+process.exit((await runChecks({ short: values.short, only: values.only, seed, seconds })) > 0 ? 1 : 0);

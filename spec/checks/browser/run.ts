@@ -16,8 +16,12 @@ import { onStage } from './stage.js';
 import type { Example } from './stage.js';
 
 /** The examples with a page. Add yours here. */
-const examples: readonly Example[] = [
-  { name: 'page', serve: (agent) => serve(agent, { page: pageFiles }), checks: [...pageChecks, ...networkChecks] },
+const examplesOf = ({ seed, seconds }: Selection): readonly Example[] => [
+  {
+    name: 'page',
+    serve: (agent) => serve(agent, { page: pageFiles }),
+    checks: [...pageChecks, ...networkChecks(seed, seconds)],
+  },
   { name: 'angular-chat', serve: (agent) => serve(agent, { page: angularPage }), checks: angularChecks },
 ];
 
@@ -41,12 +45,17 @@ export interface Selection {
   readonly short: boolean;
   /** A part of the names of checks or examples. */
   readonly only: string | undefined;
+  /** Of what the bad network does at random. */
+  readonly seed: number;
+  /** How long the bad network lasts. */
+  readonly seconds: number;
 }
 
 /** Runs the checks, and prints a line for each. Resolves with the number of failures. */
-export async function runChecks({ short, only = '' }: Selection): Promise<number> {
+export async function runChecks(selection: Selection): Promise<number> {
+  const { short, only = '' } = selection;
   const browser = await launch();
-  const onExamples = examples.flatMap((example) =>
+  const onExamples = examplesOf(selection).flatMap((example) =>
     [...checks, ...(example.checks ?? [])]
       .filter((check) => !short || check.short === true)
       .map(({ name, prepare }) => ({
