@@ -8,6 +8,7 @@ import type { ServiceOptions } from '../../serviceOptions.js';
 import type { RunLog } from '../../ports/runLog.js';
 import type { RunRecord, RunStore } from '../../ports/runStore.js';
 import { randomId } from '../../../transport/randomId.js';
+import type { PostgresClient } from '../postgres/client.js';
 import { createDoor } from '../../runs/workerDoor.js';
 import { DEFAULT_QUEUE, DEFAULT_VERSION, WORKFLOW } from './engine.js';
 import type { DurableEngine, DurableNames } from './engine.js';
@@ -37,9 +38,12 @@ export interface DurableWorkerOptions extends DurableNames, Pick<ServiceOptions,
   /** How many runs this worker executes at a time. Default: 50. */
   readonly concurrency?: number | undefined;
   /**
-   * How many connections to PostgreSQL DBOS may open in this process. Default: 10. The worker needs two more, for its
-   * lock and for notifications, and those of the pool of the store and the log.
+   * The `Pool` of `pg` that the store and the log use, for DBOS too: 4 connections are enough for 100 runs at once, and
+   * DBOS holds one of them. The worker needs two more, for its lock and for notifications. Default: DBOS has a pool of
+   * its own.
    */
+  readonly pool?: DurablePool | undefined;
+  /** How many connections to PostgreSQL DBOS may open in this process, if it has no `pool`. Default: 10. */
   readonly dbosConnections?: number | undefined;
   /** How often this worker looks for runs of workers that have ended, in milliseconds. Default: 1000. */
   readonly recoveryInterval?: number | undefined;
@@ -47,6 +51,11 @@ export interface DurableWorkerOptions extends DurableNames, Pick<ServiceOptions,
   readonly pollInterval?: number | undefined;
   /** How long the log keeps a run after its end, in milliseconds. Default: 3600000. */
   readonly keep?: number | undefined;
+}
+
+/** A pool of connections, as DBOS uses it. */
+interface DurablePool extends PostgresClient {
+  connect(): PromiseLike<unknown>;
 }
 
 /** A process that executes runs. */
@@ -100,7 +109,7 @@ const MAX_DELAY = 30_000;
  *
  * @param agent The agent that `createAgent` returns.
  * @param options `dbos`, `databaseUrl`, `connect`, `store`, `log`; `queue` (default: `rivulet`), `version` (default:
- * `1`), `concurrency` (default: 50), `dbosConnections` (default: 10), and in milliseconds `recoveryInterval` (default:
+ * `1`), `concurrency` (default: 50), `pool` (default: one of DBOS with 10 `dbosConnections`), and in milliseconds `recoveryInterval` (default:
  * 1000), `pollInterval` (default: 100) and `keep` (default: 3600000); `browser` (what the pages of the fronts receive),
  * `onError`, `onResult`.
  */
@@ -175,7 +184,7 @@ const startEngine = (
   executorID: string,
   execute: (run: string, context: unknown) => Promise<void>,
 ): Observable<never> => {
-  const { dbos, queue, version, concurrency = 50, dbosConnections = 10, pollInterval = 100 } = options;
+  const { dbos, pool, queue, version, concurrency = 50, dbosConnections = 10, pollInterval = 100 } = options;
   requireNumber('concurrency', concurrency, 1);
   requireNumber('dbosConnections', dbosConnections, 1);
   requireNumber('pollInterval', pollInterval, 1);
@@ -188,6 +197,7 @@ const startEngine = (
       logLevel: 'error',
       runAdminServer: false,
       systemDatabasePoolSize: dbosConnections,
+      ...(pool ? { systemDatabasePool: pool as never } : {}),
       listenQueues: [queue],
     });
     dbos.registerWorkflow(execute, { name: WORKFLOW, maxRecoveryAttempts: 1_000_000 });

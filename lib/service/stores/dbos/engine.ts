@@ -43,6 +43,8 @@ interface EngineConfig {
   readonly logLevel: string;
   readonly runAdminServer: boolean;
   readonly systemDatabasePoolSize: number;
+  /** A pool of `pg`, whose types a user of other stores need not install. */
+  readonly systemDatabasePool?: never;
   readonly listenQueues: string[];
 }
 
