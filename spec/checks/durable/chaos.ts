@@ -208,6 +208,20 @@ for (const { ids, isFailed } of poisoned) {
   if (!isFailed || !isDead)
     problems.push(`the poison ${ids.join(' ')} ${isFailed ? 'is not a dead letter' : 'goes on'}`);
 }
+/** DBOS forgets the runs that have ended, and keeps those that were set aside. */
+const workflows = async () => {
+  const { rows } = await pool.query<{ id: string; status: string }>(
+    'select workflow_uuid as id, status from dbos.workflow_status',
+  );
+  return rows;
+};
+for (const end = performance.now() + 20_000; performance.now() < end && (await workflows()).length > aside.length;)
+  await pause(500);
+const left = await workflows();
+for (const { id, status } of left)
+  if (!aside.some((each) => each.id === id)) problems.push(`DBOS keeps a run: ${id} ${status}`);
+for (const { id } of aside)
+  if (!left.some((each) => each.id === id)) problems.push(`DBOS has forgotten the dead letter ${id}`);
 const isPoison = (id: string) => poisoned.some(({ ids }) => ids.includes(id));
 for (const { id, state: how } of aside) if (!isPoison(id)) problems.push(`an innocent run is ${how}: ${id}`);
 for (const { key } of foreign) problems.push(`a worker of another queue has executed ${key}`);

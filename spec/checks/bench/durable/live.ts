@@ -39,7 +39,7 @@ const builds: readonly Build[] = [
     : [{ name: 'beside', root: resolve(values.beside), pools: { front: ['10', 'apart'], worker: ['10', 'apart'] } }]),
 ];
 
-const ask = async (child: ChildProcess, task: LiveTask | 'cpu'): Promise<LiveDone> => {
+const ask = async (child: ChildProcess, task: LiveTask): Promise<LiveDone> => {
   child.send(task);
   const [done] = (await once(child, 'message')) as [LiveDone];
   return done;
@@ -64,14 +64,15 @@ async function measure({ name, root, pools }: Build, count: number): Promise<voi
   const backend = await scalar('pg_backend_pid()');
   const task = { deltas: Number(values.deltas), delay: 100 };
   await Promise.all(fronts.map((front) => ask(front, { ...task, runs: 20, deltas: 20 }))); // compiles
+  const cpuOf = async (children: readonly ChildProcess[]) =>
+    (await Promise.all(children.map((child) => ask(child, { ...task, runs: 0 })))).reduce(
+      (sum, { cpu }) => sum + cpu,
+      0,
+    );
   const state = async () => ({
-    cpu:
-      postgresCpu(backend) +
-      (await Promise.all(workers.map((worker) => ask(worker, 'cpu')))).reduce((sum, done) => sum + done.cpu, 0) +
-      (await Promise.all(fronts.map((front) => ask(front, { ...task, runs: 0 })))).reduce(
-        (sum, { cpu }) => sum + cpu,
-        0,
-      ),
+    workers: await cpuOf(workers),
+    fronts: await cpuOf(fronts),
+    postgres: postgresCpu(backend),
     wal: await scalar("pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')"),
     disk: await scalar(
       "select sum(pg_total_relation_size(oid)) from pg_class where relkind = 'r' and relnamespace in ('public'::regnamespace, 'dbos'::regnamespace)",
@@ -90,7 +91,7 @@ async function measure({ name, root, pools }: Build, count: number): Promise<voi
   const perRun = (key: keyof typeof before, unit: number) => ((after[key] - before[key]) / count / unit).toFixed(1);
   print(
     `| ${name} | ${count} | ${median(delays).toFixed(0)} ms | ${quantile(delays, 0.95).toFixed(0)} ms | ` +
-      `${perRun('cpu', 1000)} ms | ${perRun('rows', 1)} | ${perRun('commits', 1)} | ${perRun('wal', 1024)} KB | ` +
+      `${(['workers', 'fronts', 'postgres'] as const).map((key) => perRun(key, 1000)).join(' + ')} ms | ${perRun('rows', 1)} | ${perRun('commits', 1)} | ${perRun('wal', 1024)} KB | ` +
       `${perRun('disk', 1024)} KB | ${connections - 1} |`,
   );
   const ended = [...workers, ...fronts].map((child) => once(child, 'exit'));
@@ -103,7 +104,7 @@ async function measure({ name, root, pools }: Build, count: number): Promise<voi
 const print = (line: string) => process.stdout.write(`${line}\n`);
 print(`${cpus().length} x ${cpus()[0]?.model ?? ''}, Node ${process.version}, load ${loadavg()[0]?.toFixed(1)}\n`);
 print(
-  '| build | runs | median | 95 % | CPU time a run | rows | transactions | write-ahead log | tables | connections |',
+  '| build | runs | median | 95 % | CPU time a run: workers + fronts + PostgreSQL | rows | transactions | write-ahead log | tables | connections |',
 );
 print('|---|---|---|---|---|---|---|---|---|---|');
 for (let round = 0; round < Number(values.rounds); round++)

@@ -70,7 +70,7 @@ const model = library.scriptedModel(
 );
 
 async function startWorker(): Promise<void> {
-  const worker = library.durableWorker(library.createAgent({ model }) as never, {
+  const worker = library.durableWorker(library.createAgent({ model }), {
     ...{ dbos: DBOS, databaseUrl: url, connect, store, log, concurrency: 1000, onError: console.error },
     ...(sharing === 'shared' ? { pool } : {}),
   });
