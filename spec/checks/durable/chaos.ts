@@ -7,8 +7,8 @@ import type { Member } from './supervise.js';
 // front. A random process, worker or front, is killed with SIGKILL at each 500th event that the readers receive.
 // `--outage` stops the database for 5 seconds in the middle, `--pause` a front and a worker with SIGSTOP for 40 seconds.
 // With `--lost` too, the server ends the lock of that worker meanwhile: others execute its runs when it comes back.
-// `--poison` prompts kill their workers: each becomes a dead letter, and no other run does. `--faults` of the writes of
-// workers fail. There are two queues, each with its own workers, and a worker that starts again has another release. Each
+// `--poison` prompts kill their workers: each becomes a dead letter, and no other run does. `--faults` of the writes
+// fail. There are two queues, each with its own workers, and a worker that starts again has another release. Each
 // run must end with the view of an undisturbed one, or with the outcome that is said to be unknown; no call may be
 // missing, and no `atMostOnce` call may be executed twice.
 
