@@ -10,8 +10,8 @@ import { startSession, userOf } from './session.js';
 import type { User } from './session.js';
 import { databaseUrl, openStorage } from './storage.js';
 
-const { store, log, chats, close } = await openStorage(5);
-const client = await DBOSClient.create({ systemDatabaseUrl: databaseUrl() });
+const { pool, store, log, chats, close } = await openStorage(3);
+const client = await DBOSClient.create({ systemDatabaseUrl: databaseUrl(), systemDatabasePool: pool });
 const service = createService<User>({
   agent: durableAgent<User>({ client, store, log }),
   store,

@@ -19,6 +19,7 @@ export async function openStorage(connections: number) {
   await lastValueFrom(migratePostgres(pool), { defaultValue: undefined });
   const log = postgresLog(pool, { notifications: pgNotifications(connect) });
   return {
+    pool,
     store: postgresStore(pool),
     log,
     chats: postgresStore(pool, { kind: 'chat' }),

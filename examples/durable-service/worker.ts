@@ -7,12 +7,13 @@ import { openAgent } from './agent.js';
 import { removeEnded } from './retention.js';
 import { connect, databaseUrl, openStorage } from './storage.js';
 
-const { store, log } = await openStorage(10);
+const { pool, store, log } = await openStorage(4);
 const { agent, about } = await openAgent();
 const name = `worker ${process.pid}`;
 const worker = durableWorker(traceAgent(agent, { name: 'durable-service' }), {
   dbos: DBOS,
   databaseUrl: databaseUrl(),
+  pool,
   connect,
   store,
   log,

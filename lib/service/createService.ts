@@ -1,4 +1,4 @@
-import { concatMap, defer, map } from 'rxjs';
+import { concatMap, defer, filter, map } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../core/errors.js';
 import { messagesOf } from '../core/input.js';
@@ -7,6 +7,7 @@ import { isUnguessable } from '../transport/randomId.js';
 import { createDeadLetters } from './deadLetters.js';
 import type { DeadLetters } from './deadLetters.js';
 import { Kernel } from './kernel.js';
+import { BUDGETS } from './ownerBudget.js';
 import type { ListedRecord } from './ports/recordStore.js';
 import type { RunRecord } from './ports/runStore.js';
 import { allPages } from './runs/allPages.js';
@@ -67,7 +68,10 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
       const { owner, everyOwner = false, state } = query as Partial<Record<'owner' | 'everyOwner', unknown>> & RunQuery;
       if (typeof owner !== 'string' && everyOwner !== true) throw queryHasNoOwner();
       return allPages((cursor) => this.store.list({ owner: typeof owner === 'string' ? owner : null, state, cursor }));
-    }).pipe(concatMap(({ records }) => records));
+    }).pipe(
+      concatMap(({ records }) => records),
+      filter((record) => record.owner !== BUDGETS),
+    );
   }
 }
 

@@ -15,6 +15,7 @@ import {
 import { throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { allPages } from './runs/allPages.js';
+import type { ListedRecord } from './ports/recordStore.js';
 import type { RunLog } from './ports/runLog.js';
 import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
 import type { DurableRuns } from './handledAgent.js';
@@ -37,6 +38,10 @@ export interface DeadLetters {
 
 /** How many records are read at a time. */
 const READS_AT_ONCE = 16;
+
+/** Lists the runs that were set aside, of all owners. */
+export const listAside = (store: RunStore, state: DeadLetter['state']): Observable<ListedRecord<RunRecord>> =>
+  allPages((cursor) => store.list({ owner: null, state, cursor })).pipe(concatMap(({ records }) => records));
 
 export function createDeadLetters(
   { store, log }: { readonly store: RunStore; readonly log: RunLog },
@@ -62,8 +67,7 @@ export function createDeadLetters(
   return {
     list: () =>
       from(states).pipe(
-        concatMap((state) => allPages((cursor) => store.list({ owner: null, state, cursor }))),
-        concatMap(({ records }) => records),
+        concatMap((state) => listAside(store, state)),
         mergeMap(({ id }) => read(id), READS_AT_ONCE),
         map(({ record: { id, owner, state, updated, attempt, reason, durable } }) => ({
           ...{ id, owner, updated, attempt, reason, durable },

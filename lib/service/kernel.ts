@@ -107,7 +107,7 @@ export class Kernel<C> implements OwnerData {
     this.durable = typeof agent === 'object' ? agent.durable : undefined;
     this.checkpoints = checkpoints;
     this.access = new RunAccess(this.store, options, this.onError, maxHistoryBytes);
-    this.limits = createOwnerLimits(limits);
+    this.limits = createOwnerLimits(limits, this.store);
     this.send = createSender(this.log, this.limits, limits);
     if (!options.store) options.onNotice?.(memoryStoreNotice);
     this.gate = createGate(browser);

@@ -1,34 +1,22 @@
-import { asyncScheduler, defer, finalize, tap } from 'rxjs';
+import { concat, defer, finalize, tap } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import type { StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { omitUndefined } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
-import { costOf } from '../core/prices.js';
-import type { Prices } from '../core/prices.js';
-import type { Usage } from '../core/usage.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { RequestError } from './http/requestError.js';
+import { createOwnerBudget } from './ownerBudget.js';
+import type { OwnerBudget } from './ownerBudget.js';
+import type { RunStore } from './ports/runStore.js';
 
-/** What each owner may use in a time. */
-interface OwnerBudget {
-  /** The tokens, as providers report them. Default: no limit. */
-  readonly tokens?: number | undefined;
-  /** The money, in the currency of `prices`. Default: no limit. */
-  readonly cost?: number | undefined;
-  /** The prices for `cost`. Without them, the `cost` that a provider reports counts. Default: none. */
-  readonly prices?: Prices | undefined;
-  /** The time, from the first run of an owner, in milliseconds. Default: 24 hours. */
-  readonly window?: number | undefined;
-}
-
-/** Limits for each owner of runs. They count in this process. */
+/** Limits for each owner of runs. */
 export interface OwnerLimitOptions {
   /** How many runs of an owner are executed at once. Another one is rejected with 429. Default: 100. */
   readonly maxRunsPerOwner?: number | undefined;
   /**
    * What the runs of an owner may use. When it is used up, another run is rejected with 429; a run that continues may
-   * use more. Usage counts when its turn ends. Default: no limit.
+   * use more. Usage counts when its turn ends, in all processes with the same store. Default: no limit.
    */
   readonly budget?: OwnerBudget | undefined;
   /**
@@ -47,8 +35,6 @@ export interface OwnerLimitOptions {
 export const DEFAULT_MAX_RUNS = 100;
 const DEFAULT_OWNER_BYTES = 67_108_864;
 
-const DAY = 86_400_000;
-
 export interface OwnerLimits {
   /** Does the work that starts a run, and counts as one. It fails with 413 or 429 if the owner has reached a limit. */
   admit<T>(owner: string, work: Observable<T>, bytes?: number): Observable<T>;
@@ -64,23 +50,12 @@ interface Held {
   readonly bytes: () => number;
 }
 
-interface Spending {
-  readonly until: number;
-  tokens: number;
-  cost: number;
-}
-
-export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
-  const { maxRunsPerOwner = DEFAULT_MAX_RUNS, maxOwnerBytes = DEFAULT_OWNER_BYTES, budget = {} } = options;
-  const { tokens: maxTokens = Infinity, cost: maxCost = Infinity, prices, window = DAY } = budget;
+export function createOwnerLimits(options: OwnerLimitOptions, store: RunStore): OwnerLimits {
+  const { maxRunsPerOwner = DEFAULT_MAX_RUNS, maxOwnerBytes = DEFAULT_OWNER_BYTES } = options;
   requireNumber('maxRunsPerOwner', maxRunsPerOwner, 1);
   requireNumber('maxOwnerBytes', maxOwnerBytes, 0);
-  requireNumber('budget.tokens', maxTokens, 0);
-  requireNumber('budget.cost', maxCost, 0);
-  requireNumber('budget.window', window, 1);
+  const budget = createOwnerBudget(store, options.budget);
   const owners = new Map<string, Set<Held>>();
-  /** By owner, in the order of their ends. */
-  const spendings = new Map<string, Spending>();
 
   const counted =
     <T>(owner: string, isRun: boolean, bytes: () => number): MonoTypeOperatorFunction<T> =>
@@ -101,28 +76,9 @@ export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
     const total = [...(owners.get(owner) ?? [])].reduce((sum, held) => sum + held.bytes(), bytes);
     if (total > maxOwnerBytes) throw tooMuch(maxOwnerBytes);
   };
-  const removeEnded = () => {
-    for (const [owner, { until }] of spendings) {
-      if (until > asyncScheduler.now()) return;
-      spendings.delete(owner);
-    }
-  };
-  const spend = (owner: string, usage: Usage | undefined, reported: unknown) => {
-    removeEnded();
-    const { input = 0, output = 0, total = input + output } = usage ?? {};
-    const reportedCost = typeof reported === 'number' ? reported : 0;
-    const cost = prices ? costOf(usage ?? {}, prices) : reportedCost;
-    const spending = spendings.get(owner) ?? { until: asyncScheduler.now() + window, tokens: 0, cost: 0 };
-    spendings.set(owner, spending);
-    spending.tokens += total;
-    spending.cost += cost;
-  };
   const check = (owner: string) => {
     const runs = [...(owners.get(owner) ?? [])].filter(({ isRun }) => isRun);
     if (runs.length >= maxRunsPerOwner) throw tooManyRuns(maxRunsPerOwner);
-    removeEnded();
-    const spending = spendings.get(owner);
-    if (spending && (spending.tokens >= maxTokens || spending.cost >= maxCost)) throw overBudget(spending.until);
   };
 
   return {
@@ -130,7 +86,7 @@ export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
       defer(() => {
         check(owner);
         requireRoom(owner, bytes);
-        return work.pipe(counted(owner, true, () => bytes));
+        return concat(budget.check(owner), work).pipe(counted(owner, true, () => bytes));
       }),
     hold: (owner, work, bytes) =>
       defer(() => {
@@ -144,9 +100,9 @@ export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
           tap({
             next(event) {
               const used = usageOf(event);
-              if (used) spend(owner, used.usage, used.metadata?.['cost']);
+              if (used) budget.spend(owner, used.usage, used.metadata?.['cost']);
             },
-            error: (thrown: unknown) => spend(owner, usageOfError(thrown), undefined),
+            error: (thrown: unknown) => budget.spend(owner, usageOfError(thrown), undefined),
           }),
           counted(owner, true, bytes),
         ),
@@ -184,12 +140,4 @@ const tooMuch = (max: number) =>
     `The runs of a user may have at most ${max} bytes. Ask again when one has ended.`,
     { 'retry-after': '5' },
     { code: 'runs_too_large', params: { max } },
-  );
-
-const overBudget = (until: number) =>
-  new RequestError(
-    429,
-    'The budget of this user is used up for now. Ask again later.',
-    { 'retry-after': String(Math.max(1, Math.ceil((until - asyncScheduler.now()) / 1000))) },
-    { code: 'budget' },
   );

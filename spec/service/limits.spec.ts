@@ -10,8 +10,9 @@ import { userMessage } from '../../lib/core/message.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { setUsageOfError } from '../../lib/core/usageOfError.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
-import { createOwnerLimits } from '../../lib/service/ownerLimits.js';
+import { createOwnerLimits as createLimits } from '../../lib/service/ownerLimits.js';
 import type { OwnerLimitOptions } from '../../lib/service/ownerLimits.js';
+import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import { observe } from '../support/observe.js';
 import { shutDown } from '../support/services.js';
@@ -96,6 +97,7 @@ describe.each(Object.entries(handlers))('%s', (_, create) => {
 });
 
 describe('createOwnerLimits', () => {
+  const createOwnerLimits = (options: OwnerLimitOptions) => createLimits(options, memoryStore());
   const turn = (fields: object) => of({ type: 'turn', turn: 1, finishReason: 'stop', ...fields } as StreamEvent);
   const isAdmitted = (limits: ReturnType<typeof createOwnerLimits>) =>
     observe(limits.admit('ann', of(1))).error === undefined;

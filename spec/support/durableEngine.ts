@@ -12,6 +12,7 @@ export interface Workflow {
   status: 'ENQUEUED' | 'PENDING' | 'SUCCESS' | 'ERROR' | 'CANCELLED';
   queueName: string;
   executorId?: string;
+  completedAt?: number;
   /** The execution that may write the outcome. */
   owner?: object | undefined;
 }
@@ -30,15 +31,16 @@ export function createDurableDatabase() {
   };
   const cancelWorkflows = (ids: string[]) => {
     for (const workflow of ofIds(ids).filter(isOpen))
-      Object.assign(workflow, { status: 'CANCELLED', owner: undefined });
+      Object.assign(workflow, { status: 'CANCELLED', owner: undefined, completedAt: Date.now() });
     return Promise.resolve();
   };
-  const listWorkflows: DurableEngine['listWorkflows'] = ({ status, queueName, executorId }) =>
+  const listWorkflows: DurableEngine['listWorkflows'] = ({ status, queueName, executorId, completedBefore }) =>
     Promise.resolve(
       [...workflows.values()].filter(
         (each) =>
           (status as string[]).includes(each.status) &&
-          each.queueName === queueName &&
+          (queueName === undefined || each.queueName === queueName) &&
+          (completedBefore === undefined || (each.completedAt ?? Infinity) < Date.parse(completedBefore)) &&
           (executorId === undefined || each.executorId === executorId),
       ),
     );
@@ -72,7 +74,7 @@ export function createDurableDatabase() {
       running += 1;
       const end = (status: Workflow['status']) => () => {
         running -= 1;
-        if (!isDead && workflow.owner === owner) workflow.status = status;
+        if (!isDead && workflow.owner === owner) Object.assign(workflow, { status, completedAt: Date.now() });
       };
       work(...workflow.args).then(end('SUCCESS'), end('ERROR'));
     };
@@ -91,6 +93,7 @@ export function createDurableDatabase() {
       listWorkflows,
       cancelWorkflows: (ids) => (isDead ? new Promise(() => undefined) : cancelWorkflows(ids)),
       resumeWorkflows: (ids, options) => (isDead ? new Promise(() => undefined) : resumeWorkflows(ids, options)),
+      deleteWorkflows: (ids) => Promise.resolve(ids.map((id) => workflows.delete(id))),
       setConfig: (given) => (config = given),
       registerWorkflow: (given) => (work = given),
       registerQueue: (name, options) => Promise.resolve(queues.set(name, options)),

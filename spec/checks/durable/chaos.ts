@@ -7,8 +7,8 @@ import type { Member } from './supervise.js';
 // front. A random process, worker or front, is killed with SIGKILL at each 500th event that the readers receive.
 // `--outage` stops the database for 5 seconds in the middle, `--pause` a front and a worker with SIGSTOP for 40 seconds.
 // With `--lost` too, the server ends the lock of that worker meanwhile: others execute its runs when it comes back.
-// `--poison` prompts kill their workers: each becomes a dead letter, and no other run does. `--faults` of the writes of
-// workers fail. There are two queues, each with its own workers, and a worker that starts again has another release. Each
+// `--poison` prompts kill their workers: each becomes a dead letter, and no other run does. `--faults` of the writes
+// fail. There are two queues, each with its own workers, and a worker that starts again has another release. Each
 // run must end with the view of an undisturbed one, or with the outcome that is said to be unknown; no call may be
 // missing, and no `atMostOnce` call may be executed twice.
 
@@ -208,6 +208,20 @@ for (const { ids, isFailed } of poisoned) {
   if (!isFailed || !isDead)
     problems.push(`the poison ${ids.join(' ')} ${isFailed ? 'is not a dead letter' : 'goes on'}`);
 }
+/** DBOS forgets the runs that have ended, and keeps those that were set aside. */
+const workflows = async () => {
+  const { rows } = await pool.query<{ id: string; status: string }>(
+    'select workflow_uuid as id, status from dbos.workflow_status',
+  );
+  return rows;
+};
+for (const end = performance.now() + 20_000; performance.now() < end && (await workflows()).length > aside.length;)
+  await pause(500);
+const left = await workflows();
+for (const { id, status } of left)
+  if (!aside.some((each) => each.id === id)) problems.push(`DBOS keeps a run: ${id} ${status}`);
+for (const { id } of aside)
+  if (!left.some((each) => each.id === id)) problems.push(`DBOS has forgotten the dead letter ${id}`);
 const isPoison = (id: string) => poisoned.some(({ ids }) => ids.includes(id));
 for (const { id, state: how } of aside) if (!isPoison(id)) problems.push(`an innocent run is ${how}: ${id}`);
 for (const { key } of foreign) problems.push(`a worker of another queue has executed ${key}`);

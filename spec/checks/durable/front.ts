@@ -6,11 +6,12 @@ import { nodeListener } from '../../../lib/service/http/nodeListener.js';
 import { durableAgent } from '../../../lib/service/stores/dbos/index.js';
 import { postgresPorts } from './ports.js';
 
-// A process that answers requests. Its arguments are the URL of the database and the queue of its runs. It sends its own URL when it listens.
+// A process that answers requests. Its arguments are the URL of the database, the queue of its runs,
+// and the share of statements that fail. It sends its own URL when it listens.
 
-const [url = '', queue] = process.argv.slice(2);
-const { store, log } = postgresPorts(url);
-const client = await DBOSClient.create({ systemDatabaseUrl: url });
+const [url = '', queue, faults = '0'] = process.argv.slice(2);
+const { pool, store, log } = postgresPorts(url, Number(faults));
+const client = await DBOSClient.create({ systemDatabaseUrl: url, systemDatabasePool: pool });
 const server = createServer(nodeListener(agentHandler(durableAgent({ client, store, log, queue }), { store, log })));
 server.listen(0, '127.0.0.1', () => {
   const { port } = server.address() as AddressInfo;

@@ -23,7 +23,7 @@ const faulty = (client: pg.Pool, share: number): PostgresClient => ({
  * @param faults The share of writes that fail. Default: none.
  */
 export function postgresPorts(url: string, faults = 0) {
-  const pool = new pg.Pool({ connectionString: url, max: 10 });
+  const pool = new pg.Pool({ connectionString: url, max: 4 });
   pool.on('error', () => undefined); // an idle connection is lost when the server is killed
   const notifications = pgNotifications(() => new pg.Client({ connectionString: url }));
   const client = faults > 0 ? faulty(pool, faults) : pool;

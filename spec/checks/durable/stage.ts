@@ -36,7 +36,7 @@ export async function createStage({
   const workers = supervise(workerScript, (index) => [
     ...[url, String(delay), queues[index % queues.length] ?? '', releaseOf(), String(faults)],
   ]);
-  const fronts = supervise(frontScript, (index) => [url, queues[index % queues.length] ?? '']);
+  const fronts = supervise(frontScript, (index) => [url, queues[index % queues.length] ?? '', String(faults)]);
   const starting = Array.from({ length: frontCount + workerCount }, (_, index) =>
     (index < frontCount ? fronts : workers).start(),
   );

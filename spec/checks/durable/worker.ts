@@ -97,10 +97,12 @@ const agent = createAgent({
 const running = durableWorker(agent as never, {
   dbos: DBOS,
   databaseUrl: url,
+  pool,
   connect: () => new pg.Client({ connectionString: url }),
   store,
   log,
   recoveryInterval: 300,
+  retention: 3000,
   queue,
   onError: (thrown) => process.stderr.write(`${inspect(thrown)}\n`),
 });

@@ -4,6 +4,7 @@ import type { Observable } from 'rxjs';
 import type { HandledAgent } from '../../handledAgent.js';
 import { Kernel } from '../../kernel.js';
 import { executeStored } from '../../runs/executeStored.js';
+import type { OwnerLimitOptions } from '../../ownerLimits.js';
 import type { ServiceOptions } from '../../serviceOptions.js';
 import type { RunLog } from '../../ports/runLog.js';
 import type { RunRecord, RunStore } from '../../ports/runStore.js';
@@ -13,8 +14,7 @@ import { DEFAULT_QUEUE, DEFAULT_VERSION, WORKFLOW } from './engine.js';
 import type { DurableEngine, DurableNames } from './engine.js';
 import { readHealth } from './health.js';
 import type { DurableHealth } from './health.js';
-import { retryParked } from './retryParked.js';
-import { resumeAbandoned } from './resumeAbandoned.js';
+import { removeEnded, resumeAbandoned, retryParked } from './upkeep.js';
 import { holdWorkerLock } from './workerLock.js';
 import type { LockClient, WorkerLock } from './workerLock.js';
 import { requireNumber } from '../../../core/options.js';
@@ -34,17 +34,25 @@ export interface DurableWorkerOptions extends DurableNames, Pick<ServiceOptions,
   readonly store: RunStore;
   /** The log of the fronts: one that the processes share. */
   readonly log: RunLog;
+  /** The `limits.budget` of the fronts: what the runs of an owner use counts in all processes. Default: none. */
+  readonly budget?: OwnerLimitOptions['budget'];
   /** How many runs this worker executes at a time. Default: 50. */
   readonly concurrency?: number | undefined;
   /**
-   * How many connections to PostgreSQL DBOS may open in this process. Default: 10. The worker needs two more, for its
-   * lock and for notifications, and those of the pool of the store and the log.
+   * The `Pool` of `pg` that the store and the log use, for DBOS too: 4 connections are enough for 100 runs at once, and
+   * DBOS holds one of them. The worker needs two more, for its lock and for notifications. Default: DBOS has a pool of
+   * its own, with 10.
    */
-  readonly dbosConnections?: number | undefined;
+  readonly pool?: Pick<LockClient, 'connect' | 'query'> | undefined;
   /** How often this worker looks for runs of workers that have ended, in milliseconds. Default: 1000. */
   readonly recoveryInterval?: number | undefined;
   /** How often this worker looks for new runs, in milliseconds. Default: 100. */
   readonly pollInterval?: number | undefined;
+  /**
+   * How long DBOS keeps a workflow after its end, in milliseconds. That of a run that was set aside stays. `Infinity`:
+   * for ever. Default: 24 hours.
+   */
+  readonly retention?: number | undefined;
   /** How long the log keeps a run after its end, in milliseconds. Default: 3600000. */
   readonly keep?: number | undefined;
 }
@@ -100,14 +108,15 @@ const MAX_DELAY = 30_000;
  *
  * @param agent The agent that `createAgent` returns.
  * @param options `dbos`, `databaseUrl`, `connect`, `store`, `log`; `queue` (default: `rivulet`), `version` (default:
- * `1`), `concurrency` (default: 50), `dbosConnections` (default: 10), and in milliseconds `recoveryInterval` (default:
- * 1000), `pollInterval` (default: 100) and `keep` (default: 3600000); `browser` (what the pages of the fronts receive),
+ * `1`), `concurrency` (default: 50), `pool` (default: one of DBOS), and in milliseconds `recoveryInterval` (default:
+ * 1000), `pollInterval` (default: 100), `retention` (default: 24 hours) and `keep` (default: 3600000); `budget`, `browser` (what the pages of the fronts receive),
  * `onError`, `onResult`.
  */
 export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerOptions): DurableWorker {
   const { dbos, store, log, queue = DEFAULT_QUEUE, version = DEFAULT_VERSION, keep = 3_600_000 } = options;
-  const { recoveryInterval = 1000, concurrency = 50 } = options;
+  const { recoveryInterval = 1000, concurrency = 50, retention = 86_400_000 } = options;
   requireNumber('recoveryInterval', recoveryInterval, 1);
+  requireNumber('retention', retention, 1);
   const id = `rivulet-${randomId()}`;
   const door = createDoor();
   const left = new Subject<void>();
@@ -115,14 +124,12 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
   /** Emits when DBOS is to be stopped, which ends what uses it. */
   const leaving = new Subject<void>();
   let isLeaving = false;
+  // A front has accepted the run, so the worker only counts what it uses.
+  const budget = options.budget && { ...options.budget, tokens: Infinity, cost: Infinity };
+  const limits = { maxRunsPerOwner: Infinity, maxOwnerBytes: Infinity, budget };
   const { browser, onError, onResult } = options;
-  const limits = { maxRunsPerOwner: Infinity, maxOwnerBytes: Infinity };
-  const kernel = new Kernel<C>({
-    ...{ agent, store, log, keep, limits, browser, onError, onResult },
-    checkpoints: true,
-    grace: Infinity,
-  });
-
+  const ports = { agent, store, log, keep, limits, browser, onError, onResult };
+  const kernel = new Kernel<C>({ ...ports, checkpoints: true, grace: Infinity });
   const execution = executeStored(kernel);
 
   /** The function of the workflow. It settles only if the run has ended: DBOS would not resume it otherwise. */
@@ -139,12 +146,14 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
         )
         .subscribe({ error: reject, complete: resolve });
     });
-  const start = startEngine({ ...options, queue, version }, id, execute);
+  const upkept = { ...options, queue, version };
+  const start = startEngine(upkept, id, execute);
   const work = (lock: WorkerLock) =>
     merge(
       of('ready' as const),
-      interval(recoveryInterval).pipe(exhaustMap(() => resumeAbandoned(dbos, lock, id, queue))),
-      retryParked({ ...options, queue, version }, parkedHere, PARKED_INTERVALS * recoveryInterval),
+      interval(recoveryInterval).pipe(exhaustMap(() => resumeAbandoned(upkept, lock, id))),
+      retryParked(upkept, parkedHere, PARKED_INTERVALS * recoveryInterval),
+      removeEnded(upkept, lock, retention),
     ).pipe(takeUntil(leaving));
   const run = holdWorkerLock(options.connect, id, (lock) => concat(lock.inTurn('launch', start), work(lock)));
   const leave = () => {
@@ -175,9 +184,8 @@ const startEngine = (
   executorID: string,
   execute: (run: string, context: unknown) => Promise<void>,
 ): Observable<never> => {
-  const { dbos, queue, version, concurrency = 50, dbosConnections = 10, pollInterval = 100 } = options;
+  const { dbos, pool, queue, version, concurrency = 50, pollInterval = 100 } = options;
   requireNumber('concurrency', concurrency, 1);
-  requireNumber('dbosConnections', dbosConnections, 1);
   requireNumber('pollInterval', pollInterval, 1);
   return defer(() => {
     dbos.setConfig({
@@ -187,7 +195,7 @@ const startEngine = (
       applicationVersion: version,
       logLevel: 'error',
       runAdminServer: false,
-      systemDatabasePoolSize: dbosConnections,
+      ...(pool ? { systemDatabasePool: pool as never } : {}),
       listenQueues: [queue],
     });
     dbos.registerWorkflow(execute, { name: WORKFLOW, maxRecoveryAttempts: 1_000_000 });

@@ -1,6 +1,19 @@
+import { defer, from } from 'rxjs';
+import type { Observable } from 'rxjs';
+
 /** The functions of the class `DBOS` of `@dbos-inc/dbos-sdk` that a worker needs. */
 export interface DurableEngine extends WorkflowList {
-  setConfig(config: EngineConfig): void;
+  setConfig(config: {
+    name: string;
+    systemDatabaseUrl: string;
+    executorID: string;
+    applicationVersion: string;
+    logLevel: string;
+    runAdminServer: boolean;
+    /** A pool of `pg`, whose types a user of other stores need not install. */
+    systemDatabasePool?: never;
+    listenQueues: string[];
+  }): void;
   launch(): Promise<void>;
   shutdown(options?: { workflowCompletionTimeoutMS: number }): Promise<void>;
   registerQueue(name: string, options: { workerConcurrency: number; minPollingIntervalMs: number }): Promise<unknown>;
@@ -10,19 +23,28 @@ export interface DurableEngine extends WorkflowList {
   ): unknown;
   cancelWorkflows(ids: string[]): Promise<unknown>;
   resumeWorkflows(ids: string[], options: { queueName: string }): Promise<unknown>;
+  /** For `retention`. Default: DBOS keeps workflows for ever. */
+  deleteWorkflows?(ids: string[]): Promise<unknown>;
 }
 
 /** The function of `DBOS` and of its client that lists workflows. */
 export interface WorkflowList {
-  listWorkflows(filter: {
-    workflowName: string;
-    status: ('ENQUEUED' | 'PENDING')[];
-    queueName: string;
-    executorId?: string | string[];
-    loadInput: boolean;
-    loadOutput: boolean;
-  }): Promise<readonly ListedWorkflow[]>;
+  listWorkflows(filter: WorkflowFilter & { readonly loadInput: boolean }): Promise<readonly ListedWorkflow[]>;
 }
+
+interface WorkflowFilter {
+  status: ('ENQUEUED' | 'PENDING' | 'SUCCESS' | 'ERROR' | 'CANCELLED')[];
+  queueName?: string;
+  executorId?: string | string[];
+  completedBefore?: string;
+  limit?: number;
+}
+
+/** Lists the workflows of runs, without their content. */
+export const listRuns = (engine: WorkflowList, filter: WorkflowFilter): Observable<readonly ListedWorkflow[]> =>
+  defer(() =>
+    from(engine.listWorkflows({ ...filter, ...{ workflowName: WORKFLOW, loadInput: false, loadOutput: false } })),
+  );
 
 /** What is read of a workflow. */
 interface ListedWorkflow {
@@ -32,18 +54,6 @@ interface ListedWorkflow {
   readonly status?: string;
   readonly applicationVersion?: string;
   readonly createdAt?: number;
-}
-
-/** The settings with which a worker starts DBOS. */
-interface EngineConfig {
-  readonly name: string;
-  readonly systemDatabaseUrl: string;
-  readonly executorID: string;
-  readonly applicationVersion: string;
-  readonly logLevel: string;
-  readonly runAdminServer: boolean;
-  readonly systemDatabasePoolSize: number;
-  readonly listenQueues: string[];
 }
 
 /**

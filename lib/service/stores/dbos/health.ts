@@ -1,8 +1,8 @@
-import { asyncScheduler, count, defer, forkJoin, from, map, mergeMap } from 'rxjs';
+import { asyncScheduler, count, forkJoin, map } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { listAside } from '../../deadLetters.js';
 import type { RunStore } from '../../ports/runStore.js';
-import { allPages } from '../../runs/allPages.js';
-import { WORKFLOW } from './engine.js';
+import { listRuns } from './engine.js';
 import type { WorkflowList } from './engine.js';
 
 /** How the runs of a queue are. */
@@ -25,18 +25,8 @@ const SERVED_TIME = 10_000;
 
 /** Reads the health of a queue. */
 export function readHealth(client: WorkflowList, store: RunStore, queueName: string): Observable<DurableHealth> {
-  const workflows = defer(() =>
-    from(
-      client.listWorkflows({
-        ...{ workflowName: WORKFLOW, queueName, status: ['ENQUEUED', 'PENDING'], loadInput: false, loadOutput: false },
-      }),
-    ),
-  );
-  const aside = (state: 'dead' | 'parked') =>
-    allPages((cursor) => store.list({ owner: null, state, cursor })).pipe(
-      mergeMap(({ records }) => records),
-      count(),
-    );
+  const workflows = listRuns(client, { queueName, status: ['ENQUEUED', 'PENDING'] });
+  const aside = (state: 'dead' | 'parked') => listAside(store, state).pipe(count());
   return forkJoin([workflows, aside('dead'), aside('parked')]).pipe(
     map(([all, dead, parked]) => {
       const executing = all.filter(({ status }) => status === 'PENDING');

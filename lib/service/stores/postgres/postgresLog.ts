@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../core/json/json.js';
 import { requireNumber } from '../../../core/options.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { RunLog } from '../../ports/runLog.js';
+import { createBatches } from '../batches.js';
 import { createRunReader, eventsOf, followTail, messageOf, requirePosition } from '../followTail.js';
 import type { Tail } from '../followTail.js';
 import { createWakeUps } from '../wakeUps.js';
@@ -30,18 +31,35 @@ export interface PostgresLogOptions extends PostgresOptions {
   readonly writeInterval?: number | undefined;
 }
 
-/** How many rows are read at a time. */
-const PAGE_SIZE = 500;
+/** How many rows of a run are read at a time. */
+const PAGE_SIZE = 100;
 
+/** A write to a run. */
+interface Write {
+  readonly run: string;
+  readonly attempt: number;
+  /** The number of a write with events; 0: it has none. */
+  readonly number: number;
+  readonly events: string | null;
+  readonly ended: boolean;
+  readonly failure: string | null;
+  readonly expires: number;
+}
 interface Written {
+  readonly run: string;
   readonly last_write: number;
 }
-interface WriteState extends Written {
+interface WriteState extends Omit<Written, 'run'> {
   readonly attempt: number;
   readonly ended: boolean;
 }
+interface Read {
+  readonly run: string;
+  readonly after: string;
+}
 /** A row of a run, with the state of the run. A run without new rows has one without a position. */
 interface TailRow {
+  readonly place: number;
   readonly ended: boolean;
   readonly failure: string | null;
   readonly position: number | null;
@@ -71,21 +89,38 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
   const now = () => asyncScheduler.now();
   /** The last write of each run that this process writes. */
   const lastWrites = new Map<string, { readonly attempt: number; readonly number: number }>();
+  // Not a time of its own for each write: an update that changes no index is cheaper.
+  const expiry = () => Math.ceil((now() + maxAge) / grain) * grain;
+  const grain = Math.max(1, Math.floor(maxAge / 100));
 
-  const write = (
-    run: string,
-    statement: Observable<readonly Written[]>,
-    wasWritten: (state: WriteState) => boolean,
-  ): Observable<Written> =>
-    writeOnce(query(STATE, [run]), statement, wasWritten, retryTime).pipe(
-      tap({ next: () => wakeUps.wake(run), error: () => lastWrites.delete(run) }),
+  const writeAll = (writes: readonly Write[]) =>
+    query<Written>(WRITE, [JSON.stringify(writes)]).pipe(
+      map((rows) => {
+        const written = new Map(rows.map((row) => [row.run, row.last_write]));
+        return writes.map(({ run }) => written.get(run));
+      }),
     );
-  const readTail = <T>(source: string, valuesOf: ValuesOf<T>, run: string, after: string): Observable<Tail<T>> =>
-    query<TailRow>(selectTail(source), [run, after, now(), PAGE_SIZE]).pipe(
+  /** After a failure, the state of the run says whether the database has executed the statement. */
+  const writeSafely = (write: Write) =>
+    query<WriteState>(STATE, [write.run]).pipe(
+      concatMap(([state]) => (state && isWritten(write, state) ? of(state.last_write) : writeAll([write]))),
+      map((written) => (typeof written === 'object' ? written[0] : written)),
       retryConnection(retryTime),
-      map((rows) => tailOf(rows, valuesOf, after)),
     );
-
+  const batchOfWrites = createBatches(writeAll, writeSafely, ({ run }) => run);
+  /** Writes as an attempt. Emits the number of the last write. */
+  const write = (item: Write): Observable<number> =>
+    clean.pipe(
+      concatMap(() => batchOfWrites(item)),
+      map((number) => {
+        if (number === undefined) throw new RunTakenError();
+        return number;
+      }),
+      tap({
+        next: () => wakeUps.wake(item.ended ? item.run : ` ${item.run}`),
+        error: () => lastWrites.delete(item.run),
+      }),
+    );
   const append: RunLog['append'] = (run, attempt, events) =>
     defer(() => {
       const known = lastWrites.get(run);
@@ -93,27 +128,43 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
       // Only a write with a number can be told from one that was lost, and opening a run twice does no harm.
       if (last === undefined && events.length > 0)
         return concat(append(run, attempt, []), append(run, attempt, events));
-      const count = events.length > 0 ? 1 : 0;
-      const text = count === 0 ? null : JSON.stringify(events);
-      const values = [run, attempt, count, text, now() + maxAge, last ?? null];
-      const written = write(
-        run,
-        query(APPEND, values),
-        (state) => state.attempt === attempt && (last === undefined || state.last_write === last + count),
-      ).pipe(tap(({ last_write }) => lastWrites.set(run, { attempt, number: last_write })));
-      return concat(clean, written, count === 0 ? [] : timer(writeInterval));
+      const isOpening = last === undefined || events.length === 0;
+      const written = write({
+        ...{ run, attempt, ended: false, failure: null, expires: expiry() },
+        ...(isOpening ? { number: 0, events: null } : { number: last + 1, events: JSON.stringify(events) }),
+      }).pipe(tap((number) => lastWrites.set(run, { attempt, number })));
+      return concat(written, isOpening ? [] : timer(writeInterval));
     }).pipe(ignoreElements());
+
+  const batchesOf = (source: string) => {
+    const readAll = (reads: readonly Read[]) =>
+      query<TailRow>(selectTails(source), [JSON.stringify(reads), now()]).pipe(
+        map((rows) => reads.map((_, place) => rows.filter((row) => row.place === place))),
+      );
+    return createBatches(readAll, (read) =>
+      readAll([read]).pipe(
+        map(([rows = []]) => rows),
+        retryConnection(retryTime),
+      ),
+    );
+  };
+  const [events, messages] = [batchesOf(EVENTS), batchesOf(MESSAGES)];
 
   return {
     isShared: true,
     append,
-    end: (run, attempt, { failure, expires = now() + maxAge } = {}) =>
+    end: (run, attempt, { failure, expires = expiry() } = {}) =>
       defer(() => {
         lastWrites.delete(run);
-        const values = [run, attempt, failure ? JSON.stringify(failure) : null, expires];
-        return write(run, query(END, values), (state) => state.ended && state.attempt === attempt);
+        const text = failure ? JSON.stringify(failure) : null;
+        return write({ run, attempt, number: 0, events: null, ended: true, failure: text, expires });
       }).pipe(ignoreElements()),
-    read: createRunReader((run) => followTail((after) => readTail(EVENTS, eventsOf, run, after), wakeUps.of(run))),
+    read: createRunReader((run) =>
+      followTail(
+        (after) => events({ run, after }).pipe(map((rows) => tailOf(rows, eventsOf, after))),
+        wakeUps.of(run, 'events'),
+      ),
+    ),
     state: (run) =>
       defer(() => query<WriteState>(`${STATE} and expires > $2`, [run, now()])).pipe(
         retryConnection(retryTime),
@@ -133,9 +184,11 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
         }),
       ),
     messages: (run, from = '0') =>
-      followTail((after) => readTail(MESSAGES, messageOf, run, after), wakeUps.of(run), requirePosition(from)).pipe(
-        concatMap(({ values }) => values),
-      ),
+      followTail(
+        (after) => messages({ run, after }).pipe(map((rows) => tailOf(rows, messageOf, after))),
+        wakeUps.of(run, 'messages'),
+        requirePosition(from),
+      ).pipe(concatMap(({ values }) => values)),
   };
 }
 
@@ -143,31 +196,9 @@ const notFound = (): never => {
   throw new RunNotFoundError();
 };
 
-/**
- * Executes a statement that writes as an attempt. After a failure, the state of the run says whether the database has
- * executed it: `wasWritten`.
- */
-const writeOnce = (
-  state: Observable<readonly WriteState[]>,
-  statement: Observable<readonly Written[]>,
-  wasWritten: (state: WriteState) => boolean,
-  retryTime: number,
-): Observable<Written> =>
-  defer(() => {
-    let isUncertain = false;
-    return defer(() => (isUncertain ? state : of([]))).pipe(
-      concatMap((states): Observable<readonly Written[]> => {
-        const written = states.filter(wasWritten);
-        return written.length > 0 ? of(written) : statement;
-      }),
-      tap({ error: () => (isUncertain = true) }),
-      retryConnection(retryTime),
-      map(([row]) => {
-        if (row === undefined) throw new RunTakenError();
-        return row;
-      }),
-    );
-  });
+/** Whether a write whose answer was lost was executed. */
+const isWritten = ({ attempt, number, ended }: Write, state: WriteState): boolean =>
+  state.attempt === attempt && state.ended === ended && (number === 0 || state.last_write === number);
 
 type ValuesOf<T> = (text: string, position: string) => readonly T[];
 
@@ -185,28 +216,29 @@ function tailOf<T>(rows: readonly TailRow[], valuesOf: ValuesOf<T>, after: strin
 const STATE = 'select attempt, last_write, ended from rivulet_logs where run = $1';
 
 /**
- * Opens a run, or appends to it, as one statement: an older attempt, an ended run and a write that is not the next one
- * of its attempt return no row. (`$6`: the number of the write before, if this process has written it.)
+ * Writes to runs as one statement, which tells the readers of all of them with one notification. An older attempt, an
+ * ended run and a write that is not the next one of its attempt have no row in the answer. Runs are locked in one
+ * order, so that two processes do not wait for each other.
  */
-const APPEND = `with log as (
-  insert into rivulet_logs as log (run, attempt, last_write, expires) values ($1, $2, $3, $5)
+const WRITE = `with asked as (
+  select * from json_to_recordset($1::text::json) as write(
+    run text, attempt integer, number integer, events text, ended boolean, failure text, expires bigint)
+), log as (
+  insert into rivulet_logs as log (run, attempt, last_write, ended, failure, expires)
+  select run, attempt, number, ended, failure, expires from asked order by run
   on conflict (run) do update
-    set attempt = excluded.attempt, last_write = log.last_write + excluded.last_write, expires = excluded.expires
-    where not log.ended and log.attempt <= excluded.attempt
-      and ($6::integer is null or (log.attempt = excluded.attempt and log.last_write = $6))
-  returning last_write
+    set attempt = excluded.attempt, last_write = greatest(log.last_write, excluded.last_write), ended = excluded.ended,
+      failure = excluded.failure, expires = excluded.expires
+    where not log.ended and log.attempt <= excluded.attempt and (
+      excluded.last_write = 0 or (log.attempt = excluded.attempt and log.last_write = excluded.last_write - 1))
+  returning run, last_write, ended
 ), written as (
   insert into rivulet_events (run, position, events)
-  select $1, last_write, $4 from log where $4::text is not null
+  select run, number, events from log join asked using (run) where events is not null
 )
-select last_write, pg_notify('rivulet', $1) from log`;
-
-const END = `insert into rivulet_logs as log (run, attempt, last_write, ended, failure, expires)
-values ($1, $2, 0, true, $3, $4)
-on conflict (run) do update
-  set attempt = excluded.attempt, ended = true, failure = excluded.failure, expires = excluded.expires
-  where not log.ended and log.attempt <= excluded.attempt
-returning last_write, pg_notify('rivulet', $1)`;
+select run, last_write, case when ended then pg_notify('rivulet', run) end, (
+  select pg_notify('rivulet', string_agg(' ' || run, '')) from log where not ended having count(*) > 0
+) from log`;
 
 /** If many messages are sent at once, their number is exact, since it is in the locked row; their bytes are not. */
 const SEND = `with log as (
@@ -222,10 +254,13 @@ returning pg_notify('rivulet', $1)`;
 const EVENTS = 'select position, events as value from rivulet_events';
 const MESSAGES = 'select position, message as value from rivulet_messages';
 
-/** The rows after a position. It is one statement, so that the end is not seen before the rows. */
-const selectTail = (source: string) => `select log.ended, log.failure, tail.position, tail.value
-from rivulet_logs log left join lateral (
-  ${source} where run = log.run and position > $2 order by position limit $4
+/** The rows after a position of each run. It is one statement, so that the end is not seen before the rows. */
+const selectTails = (
+  source: string,
+) => `select asked.place::integer - 1 as place, log.ended, log.failure, tail.position, tail.value
+from rows from (json_to_recordset($1::text::json) as (run text, after integer)) with ordinality as asked(run, after, place)
+join rivulet_logs log on log.run = asked.run and log.expires > $2
+left join lateral (
+  ${source} where run = log.run and position > asked.after order by position limit ${PAGE_SIZE}
 ) tail on true
-where log.run = $1 and log.expires > $3
-order by tail.position`;
+order by 1, tail.position`;

@@ -124,7 +124,9 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
         const text = failure ? JSON.stringify(failure) : '';
         return write(run, END, [attempt, text, expires ?? '', maxAge]);
       }).pipe(ignoreElements()),
-    read: createRunReader((run) => followTail((after) => readTail('events', eventsOf, run, after), wakeUps.of(run))),
+    read: createRunReader((run) =>
+      followTail((after) => readTail('events', eventsOf, run, after), wakeUps.of(run, 'events')),
+    ),
     state: (run) =>
       evaluate(client, script(STATE, run), []).pipe(
         retryConnection(retryTime),
@@ -143,9 +145,11 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
         tap((isSent) => isSent && wakeUps.wake(run)),
       ),
     messages: (run, from = '0') =>
-      followTail((after) => readTail('messages', messageOf, run, after), wakeUps.of(run), requirePosition(from)).pipe(
-        concatMap(({ values }) => values),
-      ),
+      followTail(
+        (after) => readTail('messages', messageOf, run, after),
+        wakeUps.of(run, 'messages'),
+        requirePosition(from),
+      ).pipe(concatMap(({ values }) => values)),
   };
 }
 

@@ -36,8 +36,8 @@ export interface Done {
 const [url] = process.argv.slice(2);
 async function createFront() {
   if (url === undefined) return agentHandler(createPlannedAgent(), { limits: { maxRunsPerOwner: Infinity } });
-  const { store, log } = postgresPorts(url);
-  const client = await DBOSClient.create({ systemDatabaseUrl: url });
+  const { pool, store, log } = postgresPorts(url);
+  const client = await DBOSClient.create({ systemDatabaseUrl: url, systemDatabasePool: pool });
   return agentHandler(durableAgent({ client, store, log }), { store, log });
 }
 const handler = await createFront();

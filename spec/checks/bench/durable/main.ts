@@ -1,7 +1,6 @@
 import { fork } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -16,6 +15,7 @@ import { startRedis } from '../../../support/redisServer.js';
 import { median, quantile } from '../statistics.js';
 import type { Plan, Report } from './agent.js';
 import type { Done, Task } from './front.js';
+import { postgresCpu } from './postgresCpu.js';
 
 // npm run bench:durable [-- --rounds 3] [-- --runs 400] [-- --only PART]: what durable runs cost beside the same runs
 // in memory, how many of them workers execute in a second, what they write, and how long a message from another front
@@ -70,32 +70,7 @@ const stateOf = async (worker: ChildProcess): Promise<WorkerState> => {
   return state;
 };
 
-/** The CPU microseconds of PostgreSQL, with its ended processes; NaN if it does not run on this machine. */
-async function postgresCpu(): Promise<number> {
-  const fieldsOf = (pid: string | number) => {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return text
-      .slice(text.lastIndexOf(')') + 2)
-      .split(' ')
-      .map(Number); // from the third field: state, ppid, ...
-  };
-  try {
-    const [, postmaster = 0] = fieldsOf(await scalar('pg_backend_pid()'));
-    const ticks = (fields: readonly number[], to: number) => fields.slice(11, to).reduce((sum, one) => sum + one, 0);
-    let sum = ticks(fieldsOf(postmaster), 15);
-    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-      try {
-        const fields = fieldsOf(pid);
-        if (fields[1] === postmaster) sum += ticks(fields, 13);
-      } catch {
-        continue; // it has ended
-      }
-    }
-    return sum * 10_000;
-  } catch {
-    return NaN;
-  }
-}
+const postgresTime = async () => postgresCpu(await scalar('pg_backend_pid()'));
 
 const workers: ChildProcess[] = [await start('worker', database.url)];
 const memory = await start('front');
@@ -118,10 +93,10 @@ const workersCpu = async () => {
 async function costOf(plan: Plan, count: number, atOnce: number): Promise<Cost> {
   const task = { type: 'run', plan, count, atOnce } as const;
   const inMemory = await ask(memory, task);
-  const before = [await workersCpu(), await postgresCpu()] as const;
+  const before = [await workersCpu(), await postgresTime()] as const;
   const durable = await ask(front, task);
   await firstValueFrom(timer(300)); // the writes after the last event
-  const after = [await workersCpu(), await postgresCpu()] as const;
+  const after = [await workersCpu(), await postgresTime()] as const;
   return {
     memory: inMemory.cpu / count,
     memoryWall: (inMemory.wall * atOnce) / count,
@@ -205,9 +180,9 @@ async function measureCosts(): Promise<void> {
   print();
   const liveWrites = eventRows / (50 * rounds) / (manyDeltas.wall / 1000);
   print(`A run that streams 50 deltas a second writes ${round(liveWrites, 1)} rows of the log in a second.`);
-  const [idleBefore, idleDatabase] = [await workersCpu(), await postgresCpu()];
+  const [idleBefore, idleDatabase] = [await workersCpu(), await postgresTime()];
   await firstValueFrom(timer(10_000));
-  const idle = [(await workersCpu()) - idleBefore, (await postgresCpu()) - idleDatabase].map((cpu) =>
+  const idle = [(await workersCpu()) - idleBefore, (await postgresTime()) - idleDatabase].map((cpu) =>
     milliseconds(cpu / 10),
   );
   print(`A worker without a run takes ${idle[0]} of CPU time in a second, and PostgreSQL for it ${idle[1]}.\n`);
@@ -246,10 +221,10 @@ async function measureLoad(): Promise<void> {
       const results: number[][] = [];
       for (let index = 0; index < rounds; index++) {
         const [before, busyBefore] = [await state(), cpuTimes()];
-        const cpuBefore = (await workersCpu()) + (await postgresCpu());
+        const cpuBefore = (await workersCpu()) + (await postgresTime());
         const { wall, cpu } = await ask(front, { type: 'run', plan, count: runs, atOnce: 200 });
         const busy = (cpuTimes() - busyBefore) / wall / cpus().length;
-        const spent = cpu + (await workersCpu()) + (await postgresCpu()) - cpuBefore;
+        const spent = cpu + (await workersCpu()) + (await postgresTime()) - cpuBefore;
         await firstValueFrom(timer(1500)); // the statistics of PostgreSQL are late
         const after = await state();
         const of = (key: keyof typeof perRun) => after[key] - before[key];

@@ -7,11 +7,12 @@ import { createPlannedAgent } from './agent.js';
 // A worker of `npm run bench:durable`. Its argument is the URL of the database. It answers `cpu` with its CPU time.
 
 const [url = ''] = process.argv.slice(2);
-const { store, log } = postgresPorts(url);
+const { pool, store, log } = postgresPorts(url);
 const connect = () => new pg.Client({ connectionString: url });
 const worker = durableWorker(createPlannedAgent() as never, {
   dbos: DBOS,
   databaseUrl: url,
+  pool,
   connect,
   store,
   log,

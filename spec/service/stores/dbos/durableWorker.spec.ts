@@ -90,6 +90,26 @@ describe('a durable worker', () => {
     expect(await late.text()).toContain('run_dead');
   });
 
+  it('removes workflows some time after their end, and keeps those of dead letters', async () => {
+    const { front, supervise, statusOf } = openService();
+    const script = (messages: readonly Message[], supervised: Supervised): ScriptedTurn => {
+      if (promptOf(messages) === 'poison') queueMicrotask(() => supervised.die());
+      return [{ delay: 100 }, 'Done.'];
+    };
+    supervise({ script, retention: 600_000, queue: 'x' });
+    const removing = front({}, { queue: 'x' });
+    const [ended = ''] = await startAll(removing, 1);
+    const [poison = ''] = await startAll(removing, 1, 'poison');
+    await wait(600_000);
+    expect([statusOf(ended), statusOf(poison)]).toEqual(['SUCCESS', 'CANCELLED']);
+    await wait(120_000);
+    expect([statusOf(ended), statusOf(poison)]).toEqual([undefined, 'CANCELLED']);
+    const letters = removing.deadLetters();
+    observe(letters.discard(poison));
+    await wait(60_000);
+    expect(statusOf(poison)).toBeUndefined();
+  });
+
   it('lists dead letters, and an operator retries or discards them', async () => {
     const { front, supervise, read } = openService();
     let isPoison = true;

@@ -94,6 +94,46 @@ describe('PostgreSQL', () => {
     expect(read.map(({ event }) => ('text' in event ? event.text : '')).join('')).toBe(`first ${words.join('')}`);
   });
 
+  it('writes and reads 50 runs with few statements, and wakes nobody for messages that are not there', async () => {
+    const texts: string[] = [];
+    const counting: PostgresClient = {
+      query: (statement, values) => {
+        texts.push(statement);
+        return pool.query<object>(statement, values);
+      },
+    };
+    const options = { notifications: notifications(), writeInterval: 0, pollInterval: 60_000 };
+    const [writer, reader] = [postgresLog(counting, options), postgresLog(counting, options)];
+    const runs = Array.from({ length: 50 }, (_, index) => `many-${index}`);
+    await done(forkJoin(runs.map((run) => concat(writer.append(run, 1, []), of(undefined)))));
+    const listening = runs.map((run) => writer.messages(run).subscribe());
+    const reading = forkJoin(runs.map((run) => reader.read(run).pipe(toArray())));
+    const received = lastValueFrom(reading);
+    await firstValueFrom(timer(500)); // it listens
+    texts.length = 0;
+    for (const word of ['a', 'b'])
+      await done(forkJoin(runs.map((run) => concat(writer.append(run, 1, [{ type: word }]), of(undefined)))));
+    await firstValueFrom(timer(200));
+    expect(texts.filter((text) => text.includes('rivulet_messages'))).toEqual([]);
+    expect(texts.length).toBeLessThan(40);
+    await done(forkJoin(runs.map((run) => concat(writer.end(run, 1), of(undefined)))));
+    expect((await received).map((envelopes) => envelopes.map(({ event }) => event.type).join(''))).toEqual(
+      runs.map(() => 'ab'),
+    );
+    for (const each of listening) each.unsubscribe();
+  });
+
+  it('keeps a run whose write fails apart from the others of its statement', async () => {
+    const log = postgresLog(pool, { writeInterval: 0 });
+    const runs = ['apart-0', 'apart-1', 'apart-2', 'apart-3'];
+    await done(forkJoin(runs.map((run) => concat(log.append(run, 1, []), of(undefined)))));
+    const write = (run: string) =>
+      concat(log.append(run, run === 'apart-2' ? 2 ** 40 : 1, [{ type: 'a' }]), of('written')).pipe(
+        catchError(({ code }: { readonly code: string }) => of(code)),
+      );
+    expect(await firstValueFrom(forkJoin(runs.map(write)))).toEqual(['written', 'written', '22003', 'written']);
+  });
+
   it('does each write once while the database is killed and started again', async () => {
     const [store, log] = [postgresStore(pool), listeningLog()];
     const run = 'restart';

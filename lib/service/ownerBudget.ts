@@ -1,0 +1,130 @@
+import { asyncScheduler, concatMap, defer, EMPTY, ignoreElements, map, of, retry, take, tap, throwError } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { requireNumber } from '../core/options.js';
+import { costOf } from '../core/prices.js';
+import type { Prices } from '../core/prices.js';
+import type { Usage } from '../core/usage.js';
+import { RequestError } from './http/requestError.js';
+import type { RunStore } from './ports/runStore.js';
+import { RunTakenError } from './runs/runErrors.js';
+
+/** What each owner may use in a time. */
+export interface OwnerBudget {
+  /** The tokens, as providers report them. Default: no limit. */
+  readonly tokens?: number | undefined;
+  /** The money, in the currency of `prices`. Default: no limit. */
+  readonly cost?: number | undefined;
+  /** The prices for `cost`. Without them, the `cost` that a provider reports counts. Default: none. */
+  readonly prices?: Prices | undefined;
+  /** The time, from the first run of an owner, in milliseconds. Default: 24 hours. */
+  readonly window?: number | undefined;
+}
+
+/** What owners have used, in all processes with the same store. */
+export interface Spending {
+  /** Fails with 429 if an owner has used up its budget. */
+  check(owner: string): Observable<never>;
+  /** Adds what a turn has used. */
+  spend(owner: string, usage: Usage | undefined, reportedCost: unknown): void;
+}
+
+interface Amounts {
+  readonly tokens: number;
+  readonly cost: number;
+}
+
+const DAY = 86_400_000;
+const NOTHING: Amounts = { tokens: 0, cost: 0 };
+
+/** The owner of the records of budgets, which are no runs: no user is called so, and nobody can ask for them. */
+export const BUDGETS = '\u0001budgets';
+
+/** How often a write is tried again after that of another process. */
+const RETRIES = 10;
+
+const sum = (a: Amounts, b: Amounts): Amounts => ({ tokens: a.tokens + b.tokens, cost: a.cost + b.cost });
+
+/**
+ * Keeps what each owner has used in a record of the store, which is removed when the time is over. A run that is deleted
+ * is still paid for, so the records of runs would not do.
+ */
+export function createOwnerBudget(store: RunStore, options: OwnerBudget = {}): Spending {
+  const { tokens: maxTokens = Infinity, cost: maxCost = Infinity, prices, window = DAY } = options;
+  requireNumber('budget.tokens', maxTokens, 0);
+  requireNumber('budget.cost', maxCost, 0);
+  requireNumber('budget.window', window, 1);
+  /** What this process has not written yet, by owner. */
+  const unwritten = new Map<string, Amounts>();
+  const writing = new Set<string>();
+
+  const read = (owner: string) =>
+    defer(() => store.get(idOf(owner))).pipe(
+      take(1),
+      map((stored) => {
+        const { expires = 0, protocol } = stored?.record ?? {};
+        const isCurrent = expires > asyncScheduler.now();
+        const used = isCurrent ? (protocol as unknown as Amounts) : NOTHING;
+        return { used, until: isCurrent ? expires : asyncScheduler.now() + window, version: stored?.version ?? 0 };
+      }),
+    );
+  const add = (owner: string, amounts: Amounts): Observable<never> =>
+    read(owner).pipe(
+      concatMap(({ used, until, version }) => {
+        const times = { updated: asyncScheduler.now(), expires: until };
+        const kept = { id: idOf(owner), owner: BUDGETS, state: 'ended', attempt: 0, input: [] } as const;
+        return store.put({ ...kept, ...times, protocol: { ...sum(used, amounts) } }, version);
+      }),
+      concatMap((isDone) => (isDone ? EMPTY : throwError(() => new RunTakenError()))),
+      retry({
+        count: RETRIES,
+        delay: (thrown: unknown) => (thrown instanceof RunTakenError ? of(0) : throwError(() => thrown)),
+      }),
+    );
+  /** Writes what was used, in one process one after the other. What cannot be written is written with the next usage. */
+  const write = (owner: string): void => {
+    const amounts = unwritten.get(owner);
+    if (!amounts || writing.has(owner)) return;
+    writing.add(owner);
+    add(owner, amounts).subscribe({
+      error: () => writing.delete(owner), // the guard of the store has reported it
+      complete() {
+        writing.delete(owner);
+        const now = unwritten.get(owner) ?? NOTHING;
+        if (now === amounts) unwritten.delete(owner);
+        else unwritten.set(owner, { tokens: now.tokens - amounts.tokens, cost: now.cost - amounts.cost });
+        write(owner);
+      },
+    });
+  };
+  return {
+    check: (owner) => {
+      if (maxTokens === Infinity && maxCost === Infinity) return EMPTY;
+      return read(owner).pipe(
+        tap(({ used, until }) => {
+          const { tokens, cost } = sum(used, unwritten.get(owner) ?? NOTHING);
+          if (tokens >= maxTokens || cost >= maxCost) throw overBudget(until);
+        }),
+        ignoreElements(),
+      );
+    },
+    spend: (owner, usage, reportedCost) => {
+      if (options.tokens === undefined && options.cost === undefined) return;
+      const { input = 0, output = 0, total = input + output } = usage ?? {};
+      const reported = typeof reportedCost === 'number' ? reportedCost : 0;
+      const cost = prices ? costOf(usage ?? {}, prices) : reported;
+      unwritten.set(owner, sum(unwritten.get(owner) ?? NOTHING, { tokens: total, cost }));
+      write(owner);
+    },
+  };
+}
+
+/** An owner may be any text; the id of a record is ASCII. */
+const idOf = (owner: string): string => `budget.${encodeURIComponent(owner.replace(/[\uD800-\uDFFF]/gu, '?'))}`;
+
+const overBudget = (until: number) =>
+  new RequestError(
+    429,
+    'The budget of this user is used up for now. Ask again later.',
+    { 'retry-after': String(Math.max(1, Math.ceil((until - asyncScheduler.now()) / 1000))) },
+    { code: 'budget' },
+  );

@@ -1,0 +1,114 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { firstValueFrom, of, throwError, toArray } from 'rxjs';
+import { createAgent } from '../../lib/agent/createAgent.js';
+import type { Chunk } from '../../lib/core/chunk.js';
+import { createService } from '../../lib/service/createService.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import { createOwnerBudget } from '../../lib/service/ownerBudget.js';
+import type { RunStore } from '../../lib/service/ports/runStore.js';
+import { scriptedModel } from '../../lib/testing/index.js';
+import { openDurableService } from '../support/durableService.js';
+import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
+import { observe } from '../support/observe.js';
+import { shutDown } from '../support/services.js';
+import { mapStore } from '../support/stores.js';
+
+const cleanups: (() => void)[] = [];
+beforeEach(() => void jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] }));
+afterEach(() => {
+  for (const cleanUp of cleanups.splice(0)) cleanUp();
+  jest.useRealTimers();
+});
+const wait = (milliseconds: number) => jest.advanceTimersByTimeAsync(milliseconds);
+
+const budget = { tokens: 15, window: 60_000 };
+const answer = (): Chunk[] => [
+  { type: 'text', text: 'Hi' },
+  { type: 'finish', reason: 'stop', usage: { input: 8, output: 2 } },
+];
+/** A process of a service on a store. */
+function start(store: RunStore) {
+  const agent = createAgent({ model: scriptedModel(() => of(...answer())) });
+  const service = createService<string>({
+    ...{ agent, store, limits: { budget } },
+    ...{ context: (request) => request.headers.get('x-user') ?? 'ann', owner: (name) => name },
+  });
+  cleanups.push(() => shutDown(service));
+  const handler = agentHandler(service);
+  const send = async (method: string, user = 'ann', id: string = crypto.randomUUID()) => {
+    const body = method === 'POST' ? JSON.stringify({ input: 'Hi' }) : null;
+    const headers = { 'x-run-id': id, 'x-user': user };
+    const response = await handler(new Request('http://service.test', { method, headers, body }));
+    await response.text();
+    return response.status;
+  };
+  return { service, send };
+}
+
+describe('the budget of an owner', () => {
+  it('is that of all processes with one store, until its time is over', async () => {
+    const store = mapStore();
+    const [one, other] = [start(store), start(store)];
+    expect([await one.send('POST'), await other.send('POST'), await one.send('POST')]).toEqual([200, 200, 429]);
+    expect([await other.send('POST'), await other.send('POST', 'eve')]).toEqual([429, 200]);
+    expect(await start(store).send('POST')).toBe(429); // a process that starts later
+    await wait(60_000);
+    expect(await other.send('POST')).toBe(200);
+  });
+
+  it('does not come back when its runs are deleted, and is not a run', async () => {
+    const { service, send } = start(mapStore());
+    const ids = [crypto.randomUUID(), crypto.randomUUID()];
+    for (const id of ids) expect(await send('POST', 'ann', id)).toBe(200);
+    const listed = await firstValueFrom(service.runs({ everyOwner: true }).pipe(toArray()));
+    expect(listed.map(({ id }) => id).sort()).toEqual([...ids].sort());
+    observe(service.deleteData('ann'));
+    await wait(0);
+    expect(await send('POST')).toBe(429);
+    expect(await send('DELETE', 'ann', 'budget.ann')).toBe(400);
+  });
+
+  it('counts the usage of durable runs, whose workers have the budget', async () => {
+    const service = openDurableService(cleanups, { store: mapStore(), log: { ...memoryLog(), isShared: true } });
+    service.supervise({ budget, script: answer });
+    const front = service.front({ context: () => 'ann', owner: (name) => name, limits: { budget } });
+    const statuses = [];
+    for (let n = 0; n < 3; n++) {
+      const headers = { 'x-run-id': crypto.randomUUID() };
+      const body = JSON.stringify({ input: 'Hi' });
+      statuses.push((await front(new Request('http://service.test', { method: 'POST', headers, body }))).status);
+      await wait(5000);
+    }
+    expect(statuses).toEqual([200, 200, 429]);
+  });
+
+  it.each([
+    ['of another process in the same moment', 3],
+    ['that fails', 'error'],
+  ] as const)('loses nothing after a write %s', (_, fault) => {
+    const store = mapStore();
+    let faults = 3;
+    const faulty: RunStore = {
+      ...store,
+      put: (record, version) => {
+        if (faults-- <= 0) return store.put(record, version);
+        return fault === 'error' ? throwError(() => new Error('down')) : of(false);
+      },
+    };
+    const counted = createOwnerBudget(faulty, { tokens: 30 });
+    const isAllowed = () => observe(createOwnerBudget(store, { tokens: 30 }).check('ann')).error === undefined;
+    for (let n = 0; n < 5; n++) counted.spend('ann', { total: 5 }, undefined);
+    expect(isAllowed()).toBe(true);
+    counted.spend('ann', { total: 5 }, undefined);
+    expect(isAllowed()).toBe(false);
+  });
+
+  it('takes any text as an owner', () => {
+    const counted = createOwnerBudget(mapStore(), { tokens: 1 });
+    for (const owner of ['', 'ä/\u0000 ö', '\uD800']) {
+      expect(observe(counted.check(owner)).error).toBeUndefined();
+      counted.spend(owner, { total: 1 }, undefined);
+      expect(observe(counted.check(owner)).error).toMatchObject({ status: 429 });
+    }
+  });
+});
