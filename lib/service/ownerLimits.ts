@@ -1,13 +1,12 @@
 import { asyncScheduler, defer, finalize, tap } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
-import type { StreamEvent, TurnEvent } from '../core/event.js';
-import { asKnownEvent } from '../core/eventGuards.js';
-import { omitUndefined } from '../core/json/json.js';
+import type { StreamEvent } from '../core/event.js';
 import { requireNumber } from '../core/options.js';
 import { costOf } from '../core/prices.js';
 import type { Prices } from '../core/prices.js';
 import type { Usage } from '../core/usage.js';
 import { usageOfError } from '../core/usageOfError.js';
+import { usageOfEvent } from '../core/usageOfEvent.js';
 import { RequestError } from './http/requestError.js';
 
 /** What each owner may use in a time. */
@@ -16,16 +15,22 @@ interface OwnerBudget {
   readonly tokens?: number | undefined;
   /** The money, in the currency of `prices`. Default: no limit. */
   readonly cost?: number | undefined;
-  /** The prices for `cost`. Without them, the `cost` that a provider reports counts. Default: none. */
+  /** The prices for `cost`. Without them, `usage.cost` counts, or what the provider reports. Default: none. */
   readonly prices?: Prices | undefined;
   /** The time, from the first run of an owner, in milliseconds. Default: 24 hours. */
   readonly window?: number | undefined;
 }
 
-/** Limits for each owner of runs. They count in this process. */
+/** Limits for each owner of runs. They count in this process, except the prompts: these count in the store. */
 export interface OwnerLimitOptions {
   /** How many runs of an owner are executed at once. Another one is rejected with 429. Default: 100. */
   readonly maxRunsPerOwner?: number | undefined;
+  /**
+   * How many prompts of an owner are accepted in any minute, by all processes that share the store: those that start a
+   * run, and those that join one. Another one is rejected with 429, whose `Retry-After` says when the next one is
+   * accepted. Answers to a run that waits, and repeated requests, do not count. Default: no limit.
+   */
+  readonly maxPromptsPerMinute?: number | undefined;
   /**
    * What the runs of an owner may use. When it is used up, another run is rejected with 429; a run that continues may
    * use more. Usage counts when its turn ends. Default: no limit.
@@ -107,11 +112,10 @@ export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
       spendings.delete(owner);
     }
   };
-  const spend = (owner: string, usage: Usage | undefined, reported: unknown) => {
+  const spend = (owner: string, usage: Usage = {}) => {
     removeEnded();
-    const { input = 0, output = 0, total = input + output } = usage ?? {};
-    const reportedCost = typeof reported === 'number' ? reported : 0;
-    const cost = prices ? costOf(usage ?? {}, prices) : reportedCost;
+    const { input = 0, output = 0, total = input + output } = usage;
+    const cost = prices ? costOf(usage, prices) : (usage.cost ?? 0);
     const spending = spendings.get(owner) ?? { until: asyncScheduler.now() + window, tokens: 0, cost: 0 };
     spendings.set(owner, spending);
     spending.tokens += total;
@@ -143,23 +147,14 @@ export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
         events.pipe(
           tap({
             next(event) {
-              const used = usageOf(event);
-              if (used) spend(owner, used.usage, used.metadata?.['cost']);
+              const used = usageOfEvent(event);
+              if (used) spend(owner, used);
             },
-            error: (thrown: unknown) => spend(owner, usageOfError(thrown), undefined),
+            error: (thrown: unknown) => spend(owner, usageOfError(thrown)),
           }),
           counted(owner, true, bytes),
         ),
   };
-}
-
-/** What a turn has used: that of calls that wait has no `turn` event. */
-function usageOf(event: StreamEvent): Pick<TurnEvent, 'usage' | 'metadata'> | undefined {
-  const known = asKnownEvent(event);
-  if (known.type === 'turn') return known;
-  if (known.type !== 'result' || known.result.finishReason !== 'waiting') return undefined;
-  const { finish, metadata } = known.result.checkpoint?.open ?? {};
-  return omitUndefined({ usage: finish?.usage, metadata });
 }
 
 export const tooManyRuns = (max: number) =>

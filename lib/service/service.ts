@@ -20,6 +20,17 @@ export type RunQuery = ({ readonly owner: string } | { readonly everyOwner: true
   readonly state?: RunRecord['state'] | undefined;
 };
 
+/** Whether a service can serve requests, and why not. */
+export interface Readiness {
+  readonly isReady: boolean;
+  /** Whether the store answers. */
+  readonly store: boolean;
+  /** Whether the log answers. */
+  readonly log: boolean;
+  /** Whether it ends: it starts no runs any more. */
+  readonly isEnding: boolean;
+}
+
 /** A service: the runs of an agent, their stores, owners and limits. Protocols are functions over it. */
 export interface Service<C = unknown> extends OwnerData {
   /**
@@ -35,11 +46,17 @@ export interface Service<C = unknown> extends OwnerData {
   runs(query: RunQuery): Observable<ListedRecord<RunRecord>>;
   /** The runs that were set aside, for an operator: those of all owners. No protocol has them. */
   deadLetters(): DeadLetters;
+  /**
+   * Whether the service can serve requests, for a readiness probe: its store and its log answer within 2 seconds, and
+   * it is not ending. It emits once, and does not fail.
+   */
+  ready(): Observable<Readiness>;
   /** Ends the service, for `SIGTERM`, with all of its protocols: see `Runs.shutdown`. */
   readonly shutdown: Runs['shutdown'];
 }
 
 /** A handler of the requests of a protocol. It also ends the service, and has the data of its owners. */
-export interface AgentHandler extends Pick<Service, 'shutdown'>, OwnerData {
-  (request: Request): Promise<Response>;
+export interface AgentHandler extends Pick<Service, 'ready' | 'shutdown'>, OwnerData {
+  /** @param incoming The request of a framework, for the option `context` of the service. Default: none. */
+  (request: Request, incoming?: unknown): Promise<Response>;
 }

@@ -16,6 +16,9 @@ import { scriptedModel } from '../../lib/testing/index.js';
 import { observe } from '../support/observe.js';
 import { shutDown } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
+import { ignorePrintedErrors } from '../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 const started: object[] = [];
 afterEach(() => started.splice(0).forEach(shutDown));

@@ -17,11 +17,8 @@ import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
 import { ExecutorLostError, RunAbandonedError, RunTakenError, isLeft } from './runErrors.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
+import { DEFAULT_LEASE } from '../ports/guardPorts.js';
 import { writeFirst } from './writeFirst.js';
-
-/** How long a lease in a record is valid, and how often it is renewed, in milliseconds. */
-const LEASE_TIME = 30_000;
-const RENEWAL_INTERVAL = 10_000;
 
 /** A run that this process is to execute. */
 export interface RunPlan extends RunAudience {
@@ -76,6 +73,8 @@ export interface Executor {
 
 /** What an executor needs of its service. */
 export interface ExecutorOptions {
+  /** How long a lease in a record is valid, in milliseconds. It is renewed three times in this time. Default: 30000. */
+  readonly lease?: number | undefined;
   /** Whether checkpoints are written. */
   readonly checkpoints: boolean;
   /** Describes the error of a failed run to its readers. */
@@ -85,20 +84,21 @@ export interface ExecutorOptions {
 }
 
 /** Creates the executor of this process. Its id is in the records of the runs that it executes. */
-export function createExecutor(store: RunStore, { checkpoints, describe, onError }: ExecutorOptions): Executor {
+export function createExecutor(store: RunStore, options: ExecutorOptions): Executor {
+  const { lease = DEFAULT_LEASE, onError } = options;
   let executorId: string | undefined;
   // Not before the first run: Cloudflare Workers refuse random values outside of a request.
   const ownId = () => (executorId ??= randomId());
   /** The records that are being written. */
   const writing = new Set<Observable<never>>();
-  const lease = () => ({ id: ownId(), until: asyncScheduler.now() + LEASE_TIME });
+  const newLease = () => ({ id: ownId(), until: asyncScheduler.now() + lease });
 
   /** Does the last write of a record. Only a shutdown waits for it. If it fails, the lease expires. */
   const finish = (work: Observable<never>): void => {
     work.subscribe({ error: (thrown: unknown) => thrown instanceof RunTakenError || onError(thrown) });
   };
   const release = (record: HeldRecord): void => finish(record.write({ executor: undefined }));
-  const recording = { checkpoints, describe, onError, lease, finish, release };
+  const recording = { ...options, lease, newLease, finish, release };
   return {
     released: defer(() => onErrorResumeNext(...writing)),
     locate({ executor }) {
@@ -109,7 +109,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
       defer(() => {
         const { stored, begin = EMPTY, undo = EMPTY } = plan;
         const attempt = (stored?.record.attempt ?? 0) + 1;
-        const times = { updated: asyncScheduler.now(), executor: lease() };
+        const times = { updated: asyncScheduler.now(), executor: newLease() };
         const taken: RunRecord = { ...plan.record, state: plan.state ?? 'running', attempt, ...times };
         const record = holdRecord(store, taken, stored?.version ?? 0, writing);
         /** What is still to be done with the record, if the run does not start: the request failed, or was too late. */
@@ -139,7 +139,8 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
 }
 
 interface Recording extends ExecutorOptions {
-  readonly lease: () => NonNullable<RunRecord['executor']>;
+  readonly lease: number;
+  readonly newLease: () => NonNullable<RunRecord['executor']>;
   readonly finish: (work: Observable<never>) => void;
   readonly release: (record: HeldRecord) => void;
 }
@@ -148,7 +149,7 @@ interface Recording extends ExecutorOptions {
 function runRecorded(
   plan: RunPlan,
   record: HeldRecord,
-  { describe, onError, lease, finish, release, ...recording }: Recording,
+  { describe, onError, lease, newLease, finish, release, ...recording }: Recording,
   ...[controls, opened = EMPTY, inbox]: Parameters<ExecutedRun>
 ): Observable<StreamEvent> {
   const { checkpoints = recording.checkpoints } = plan;
@@ -164,7 +165,7 @@ function runRecorded(
     }
     const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
     if (!checkpoint) return undefined;
-    return record.write({ checkpoint, inner: plan.inner?.(), taken: inbox?.taken, ...progress, executor: lease() });
+    return record.write({ checkpoint, inner: plan.inner?.(), taken: inbox?.taken, ...progress, executor: newLease() });
   };
   const fail = (thrown: unknown): Observable<never> => {
     const failed = throwError(() => thrown);
@@ -186,9 +187,9 @@ function runRecorded(
     if (checkpoints) release(record);
     else finish(record.write(changeAtFailure(new RunAbandonedError(), describe))); // nobody resumes it
   };
-  const renewals = interval(RENEWAL_INTERVAL).pipe(
+  const renewals = interval(lease / 3).pipe(
     // What is taken is written with the checkpoint that has it, if there are checkpoints.
-    map(() => ({ executor: lease(), ...(checkpoints ? {} : { taken: inbox?.taken }) })),
+    map(() => ({ executor: newLease(), ...(checkpoints ? {} : { taken: inbox?.taken }) })),
     exhaustMap((change) => record.write(change).pipe(catchError(ignoreUnlessTaken))),
     takeUntil(hasLeft),
   );

@@ -21,14 +21,16 @@ const END_TIME = 10_000;
  * Watches the record of a run that another process executes.
  *
  * @param isExecuted Whether a process executes the run of a record: its lease is valid.
+ * @param checks When it emits, the record is read. Default: each 10 s.
  * @returns Fails with an ExecutorLostError when nobody executes the run any more.
  */
 export const watchExecutor = (
   store: RunStore,
   id: string,
   isExecuted: (record: RunRecord) => boolean,
+  checks: Observable<unknown> = interval(CHECK_INTERVAL),
 ): Observable<never> =>
-  interval(CHECK_INTERVAL).pipe(
+  checks.pipe(
     // The store may be unreachable for a while: it is asked again later.
     exhaustMap(() =>
       defer(() => store.get(id)).pipe(

@@ -6,6 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { nodeListener } from '../../../lib/service/http/nodeListener.js';
 import type { ListenedRequest, ListenedResponse } from '../../../lib/service/http/nodeListener.js';
+import { ignorePrintedErrors } from '../../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 /** Sends one request to a handler on a real socket. */
 async function send(

@@ -20,7 +20,8 @@ import type { LockClient, WorkerLock } from './workerLock.js';
 import { requireNumber } from '../../../core/options.js';
 
 /** Options of `durableWorker`. */
-export interface DurableWorkerOptions extends DurableNames, Pick<ServiceOptions, 'browser' | 'onError' | 'onResult'> {
+export interface DurableWorkerOptions
+  extends DurableNames, Pick<ServiceOptions, 'browser' | 'name' | 'observe' | 'onError'> {
   /** The class `DBOS` of `@dbos-inc/dbos-sdk`. A process has one worker. */
   readonly dbos: DurableEngine;
   /** The URL of the PostgreSQL database in which DBOS keeps its workflows. */
@@ -102,7 +103,7 @@ const MAX_DELAY = 30_000;
  * @param options `dbos`, `databaseUrl`, `connect`, `store`, `log`; `queue` (default: `rivulet`), `version` (default:
  * `1`), `concurrency` (default: 50), `dbosConnections` (default: 10), and in milliseconds `recoveryInterval` (default:
  * 1000), `pollInterval` (default: 100) and `keep` (default: 3600000); `browser` (what the pages of the fronts receive),
- * `onError`, `onResult`.
+ * `name`, `observe`, `onError`.
  */
 export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerOptions): DurableWorker {
   const { dbos, store, log, queue = DEFAULT_QUEUE, version = DEFAULT_VERSION, keep = 3_600_000 } = options;
@@ -115,10 +116,10 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
   /** Emits when DBOS is to be stopped, which ends what uses it. */
   const leaving = new Subject<void>();
   let isLeaving = false;
-  const { browser, onError, onResult } = options;
+  const { browser, name, observe, onError } = options;
   const limits = { maxRunsPerOwner: Infinity, maxOwnerBytes: Infinity };
   const kernel = new Kernel<C>({
-    ...{ agent, store, log, keep, limits, browser, onError, onResult },
+    ...{ agent, store, log, keep, limits, browser, name, observe, onError },
     checkpoints: true,
     grace: Infinity,
   });
