@@ -1,5 +1,5 @@
-import { AsyncSubject, catchError, concat, concatMap, defer, forkJoin, identity, interval, map, merge } from 'rxjs';
-import { of, retry, tap, throwError, timeout } from 'rxjs';
+import { AsyncSubject, catchError, concat, concatMap, defer, identity, interval, map, merge } from 'rxjs';
+import { of, retry, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -14,7 +14,7 @@ import { observed, reportOnce } from './observed.js';
 import { createOwnerData } from './ownerData.js';
 import type { OwnerData } from './ownerData.js';
 import { createOwnerLimits } from './ownerLimits.js';
-import { DEFAULT_LEASE, guardLog, guardStore } from './ports/guardPorts.js';
+import { guardLog, guardStore } from './ports/guardPorts.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
 import type { RunRecord, RunStore } from './ports/runStore.js';
 import { createPromptRate } from './promptRate.js';
@@ -36,6 +36,7 @@ import type { LoggedRun } from './runs/runLife.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import { descriptionOf } from './runs/trustedDescription.js';
 import { WorkLocks } from './runs/workLocks.js';
+import { readinessOf } from './readiness.js';
 import type { AgentHandler, Service } from './service.js';
 import { requireGroups } from './serviceOptions.js';
 import type { BrowserOptions, ServedAgent, ServiceOptions } from './serviceOptions.js';
@@ -46,12 +47,6 @@ import { memoryStore } from './stores/memory/memoryStore.js';
 const WORK_RETRIES = 5;
 
 const DEFAULT_HISTORY_BYTES = 33_554_432;
-
-/** How long a port may take to be ready, in milliseconds. */
-const READY_TIME = 2000;
-
-/** In milliseconds. A garbage collection, or the way to the store, takes a good part of less. */
-const MIN_LEASE = 1000;
 
 export type KernelOptions<C> = ServiceOptions<C> & { readonly agent?: ServedAgent<C> | undefined };
 
@@ -79,7 +74,6 @@ export class Kernel<C> implements OwnerData {
   /** Who executes the runs, if another engine makes them durable: it resumes them. */
   readonly durable: HandledAgent<C>['durable'];
   readonly checkpoints: boolean;
-  private readonly lease: number;
   readonly exportData: OwnerData['exportData'];
   readonly deleteData: OwnerData['deleteData'];
   /** Stops and deletes a run of an owner, and the runs that it resumed. */
@@ -102,11 +96,10 @@ export class Kernel<C> implements OwnerData {
 
   constructor(readonly options: KernelOptions<C>) {
     requireGroups(options);
-    const { agent, browser = {}, limits = {}, owner, checkpoints = false, lease = DEFAULT_LEASE } = options;
+    const { agent, browser = {}, limits = {}, owner, checkpoints = false, lease } = options;
     const { maxHistoryBytes = DEFAULT_HISTORY_BYTES, maxBodyBytes = 0 } = limits;
     requireNumber('maxHistoryBytes', maxHistoryBytes, 0);
     requireNumber('maxBodyBytes', maxBodyBytes, 0);
-    requireNumber('lease', lease, MIN_LEASE);
     if (options.context !== undefined && owner === undefined) throw ownerIsMissing();
     this.browser = browser;
     this.onError = reportOnce(options.onError);
@@ -117,7 +110,6 @@ export class Kernel<C> implements OwnerData {
     const chatStore = chats && guardStore(chats.store, guard);
     this.durable = typeof agent === 'object' ? agent.durable : undefined;
     this.checkpoints = checkpoints;
-    this.lease = lease;
     this.access = new RunAccess(this.store, options, this.onError, maxHistoryBytes);
     this.limits = createOwnerLimits(limits);
     this.countPrompt = createPromptRate(this.access, limits.maxPromptsPerMinute);
@@ -147,21 +139,7 @@ export class Kernel<C> implements OwnerData {
     return typeof agent === 'function' ? agent(tools) : agent;
   }
 
-  readonly ready: Service['ready'] = () => {
-    const answers = (call: () => Observable<unknown>) =>
-      defer(call).pipe(
-        map(() => true),
-        timeout({ first: READY_TIME }),
-        catchError(() => of(false)), // the guard has reported why
-      );
-    const asked = { store: answers(() => this.store.get('ready')), log: answers(() => this.log.state('ready')) };
-    return forkJoin(asked).pipe(
-      map(({ store, log }) => {
-        const isEnding = this.isClosing;
-        return { isReady: store && log && !isEnding, store, log, isEnding };
-      }),
-    );
-  };
+  readonly ready: Service['ready'] = () => readinessOf(this.store, this.log, () => this.isClosing);
 
   readonly shutdown: Runs['shutdown'] = (how) =>
     defer(() => {
@@ -271,7 +249,7 @@ export class Kernel<C> implements OwnerData {
   runElsewhere(id: string): SharedRun {
     if (!this.log.isShared) throw elsewhere();
     if (this.isClosing) throw leaving();
-    const lost = watchExecutor(this.store, id, (record) => this.isExecuted(record), interval(this.lease / 3));
+    const lost = watchExecutor(this.store, id, (record) => this.isExecuted(record), interval(this.executor.lease / 3));
     return remoteRun(this.log, id, merge(lost, this.left));
   }
 

@@ -49,7 +49,9 @@ export function observed<C>(
       if (!observe) return events;
       const run$ = new Subject<StreamEvent>();
       let failure: unknown;
-      const observer = defer(() => observe(run$.asObservable() as Observable<RunEvent>, { ...run, agent: name })).subscribe({
+      const observer = defer(() =>
+        observe(run$.asObservable() as Observable<RunEvent>, { ...run, agent: name }),
+      ).subscribe({
         error: (thrown: unknown) => thrown === failure || onError(thrown),
       });
       return events.pipe(

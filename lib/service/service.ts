@@ -4,6 +4,7 @@ import type { DeadLetters } from './deadLetters.js';
 import type { OwnerData } from './ownerData.js';
 import type { ListedRecord } from './ports/recordStore.js';
 import type { RunRecord } from './ports/runStore.js';
+import type { Readiness } from './readiness.js';
 import type { Runs } from './runs/createRuns.js';
 import type { SharedRun } from './runs/sharedRun.js';
 
@@ -19,17 +20,6 @@ export type RunQuery = ({ readonly owner: string } | { readonly everyOwner: true
   /** Default: runs in any state. */
   readonly state?: RunRecord['state'] | undefined;
 };
-
-/** Whether a service can serve requests, and why not. */
-export interface Readiness {
-  readonly isReady: boolean;
-  /** Whether the store answers. */
-  readonly store: boolean;
-  /** Whether the log answers. */
-  readonly log: boolean;
-  /** Whether it ends: it starts no runs any more. */
-  readonly isEnding: boolean;
-}
 
 /** A service: the runs of an agent, their stores, owners and limits. Protocols are functions over it. */
 export interface Service<C = unknown> extends OwnerData {

@@ -49,7 +49,7 @@ export interface ServiceOptions<C = unknown> extends ObserveOptions<C>, RunsOpti
    * @param chat The id of the chat in a request of `useChat`, which the browser has chosen: check here whether the user
    * may use it. Empty in other protocols.
    */
-  context?(this: void, request: Request, incoming: unknown, chat: string): C | ObservableInput<C>;
+  context?(request: Request, incoming: unknown, chat: string): C | ObservableInput<C>;
   /**
    * Returns the owner of a run from the context of the request that starts it: the id of a user, or of a team. Nobody
    * else can join, read, stop or answer it. Required with `context`. Default: all users are one owner.

@@ -14,6 +14,7 @@ import {
 import { ConfigurationError, RivuletError } from '../../core/errors.js';
 import { isSameJson } from '../../core/json/equal.js';
 import type { RecordStore, StorableRecord } from './recordStore.js';
+import { isEnded } from './isEnded.js';
 import { RunNotFoundError } from '../runs/runErrors.js';
 import type { RunLog } from './runLog.js';
 
@@ -57,7 +58,7 @@ const createGuard =
           }
           if (first === undefined) onError?.(thrown);
           first ??= thrown;
-          if (again && pause !== undefined)
+          if (again && pause !== undefined && !isEnded(thrown))
             out.add(asyncScheduler.schedule(() => attempt(again, pauses), pause * lease));
           else out.error(first);
         };

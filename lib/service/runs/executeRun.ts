@@ -4,8 +4,9 @@ import { onErrorResumeNext, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
-import { failedRunOf, messagesOfFailed } from '../../core/failedRun.js';
+import { failedRunOf } from '../../core/failedRun.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { requireNumber } from '../../core/options.js';
 import { createSemaphore } from '../../core/semaphore.js';
 import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
@@ -18,7 +19,11 @@ import type { RunAudience } from '../publicEvents.js';
 import { ExecutorLostError, RunAbandonedError, RunTakenError, isLeft } from './runErrors.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { DEFAULT_LEASE } from '../ports/guardPorts.js';
+import { changeAtEnd, changeAtFailure, progress } from './recordChanges.js';
 import { writeFirst } from './writeFirst.js';
+
+/** In milliseconds. A garbage collection, or the way to the store, takes a good part of less. */
+const MIN_LEASE = 1000;
 
 /** A run that this process is to execute. */
 export interface RunPlan extends RunAudience {
@@ -60,6 +65,8 @@ export type ExecutedRun = (
 
 /** Executes runs, and writes their records. */
 export interface Executor {
+  /** How long a lease is valid, in milliseconds. */
+  readonly lease: number;
   /** Returns where the run is executed, according to its record. */
   locate(record: RunRecord): 'here' | 'elsewhere' | 'nowhere';
   /**
@@ -86,6 +93,7 @@ export interface ExecutorOptions {
 /** Creates the executor of this process. Its id is in the records of the runs that it executes. */
 export function createExecutor(store: RunStore, options: ExecutorOptions): Executor {
   const { lease = DEFAULT_LEASE, onError } = options;
+  requireNumber('lease', lease, MIN_LEASE);
   let executorId: string | undefined;
   // Not before the first run: Cloudflare Workers refuse random values outside of a request.
   const ownId = () => (executorId ??= randomId());
@@ -100,6 +108,7 @@ export function createExecutor(store: RunStore, options: ExecutorOptions): Execu
   const release = (record: HeldRecord): void => finish(record.write({ executor: undefined }));
   const recording = { ...options, lease, newLease, finish, release };
   return {
+    lease,
     released: defer(() => onErrorResumeNext(...writing)),
     locate({ executor }) {
       if (!executor || executor.until <= asyncScheduler.now()) return 'nowhere';
@@ -202,35 +211,6 @@ function runRecorded(
     ).pipe(writeFirst(write), catchError(fail), finalize(leave)),
   );
 }
-
-/** The fields that a checkpoint replaces. */
-const progress = { answers: undefined, history: undefined, failures: undefined, reason: undefined };
-
-/** A run that has ended needs nothing that one in progress needs. */
-const atEnd = () => ({
-  ...progress,
-  begun: undefined,
-  taken: undefined,
-  executor: undefined,
-  updated: asyncScheduler.now(),
-});
-
-/** The change of the record at the end of a run. */
-const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({
-  state: checkpoint ? 'waiting' : 'ended',
-  ...atEnd(),
-  checkpoint,
-  result,
-  ...(plan.inner ? { inner: plan.inner() } : {}),
-  ...plan.ended?.({ checkpoint, ...result } as RunResult),
-});
-
-const changeAtFailure = (thrown: unknown, describe: ExecutorOptions['describe']): Partial<RunRecord> => ({
-  state: 'ended',
-  ...atEnd(),
-  checkpoint: undefined,
-  failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },
-});
 
 /** The end could not be written: whoever reads the record next settles it. */
 const leftUnsettled = (thrown: unknown): Observable<never> =>
