@@ -7,7 +7,7 @@ import { asKnownEvent, isTurn } from '../core/eventGuards.js';
 import { addUsage } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 import { usageOfError } from '../core/usageOfError.js';
-import { usageOfEvent } from '../core/usageOfEvent.js';
+import { createUsageCounter } from '../core/usageOfEvent.js';
 
 /** How something ended: by itself, with the error of the run, or because it was unsubscribed or retracted. */
 type Outcome = 'completed' | 'failed' | 'unsubscribed';
@@ -63,6 +63,7 @@ export class RunObservation {
   private readonly tools = new Map<string, RunningTool>();
   private isEnded = false;
   private usage: Usage = {};
+  private readonly usageOf;
   private turn: number;
   private turnStartTime: number | undefined;
   private requestStartTime: number | undefined;
@@ -73,6 +74,7 @@ export class RunObservation {
     private readonly resumed: Pick<Checkpoint, 'state' | 'open' | 'ended'> | undefined,
   ) {
     this.turn = (resumed?.state.turn ?? 0) + 1;
+    this.usageOf = createUsageCounter(resumed);
   }
 
   start(): void {
@@ -87,7 +89,7 @@ export class RunObservation {
   before(event: StreamEvent): void {
     const known = asKnownEvent(event);
     const { turn } = this;
-    const used = usageOfEvent(event);
+    const used = this.usageOf(event);
     if (used) this.usage = addUsage(this.usage, used);
     switch (known.type) {
       case 'text':

@@ -1,5 +1,5 @@
 import { AsyncSubject, catchError, concat, concatMap, defer, identity, interval, map, merge } from 'rxjs';
-import { of, retry, tap, throwError } from 'rxjs';
+import { of, retry, Subject, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -116,12 +116,9 @@ export class Kernel<C> implements OwnerData {
     this.send = createSender(this.log, this.limits, this.countPrompt, limits);
     this.gate = createGate(browser);
     this.registry = createRegistry(this.log, options);
-    this.executor = createExecutor(this.store, {
-      lease,
-      checkpoints,
-      describe: (thrown) => this.describe(thrown),
-      onError: this.onError,
-    });
+    const { store, log, onError } = this;
+    const describe = (thrown: unknown) => this.describe(thrown);
+    this.executor = createExecutor(store, { lease, checkpoints, log, describe, onError });
     const data = createOwnerData(this.store, chatStore, (id, runOwner) => this.stopFor(id, runOwner));
     ({ exportData: this.exportData, deleteData: this.deleteData, deleteRun: this.deleteRun } = data);
     const forChats = chatStore && { store: chatStore, deleteRun: this.deleteRun, onError: this.onError };
@@ -210,13 +207,14 @@ export class Kernel<C> implements OwnerData {
       begin.pipe(
         map((events) => {
           const isStopped = this.locks.isStopped(lockId);
+          const { resumed } = events;
           const { run } = this.registry.start(
             // These operators come after the record is written, so it has what they remove.
             (stop, cancel, prompts, opened) =>
               events({ stop: isStopped ? of(undefined) : stop, cancel, prompts }, opened, inbox).pipe(
-                this.limits.count(owner, () => bytes + inbox.bytes),
+                this.limits.count(owner, () => bytes + inbox.bytes, resumed),
                 tap({ error: this.onError }),
-                isExecuted ? observed(this.options, { id, context: context as C }, this.onError) : identity,
+                isExecuted ? observed(this.options, { id, context: context as C, resumed }, this.onError) : identity,
                 publicEvents(this.browser, clientErrors),
               ),
             id,
@@ -249,8 +247,10 @@ export class Kernel<C> implements OwnerData {
   runElsewhere(id: string): SharedRun {
     if (!this.log.isShared) throw elsewhere();
     if (this.isClosing) throw leaving();
-    const lost = watchExecutor(this.store, id, (record) => this.isExecuted(record), interval(this.executor.lease / 3));
-    return remoteRun(this.log, id, merge(lost, this.left));
+    const left = new Subject<void>();
+    const checks = merge(left, interval(this.executor.lease / 3));
+    const lost = watchExecutor(this.store, id, (record) => this.isExecuted(record), checks);
+    return remoteRun(this.log, id, merge(lost, this.left), left);
   }
 
   /** Sends a message to a run, in whatever process it is. Emits whether there is such a run. */

@@ -1,9 +1,11 @@
 import { defer, Subject, tap } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
+import type { Checkpoint } from '../core/checkpoint.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
 import { reportUnhandled } from '../core/reportUnhandled.js';
 import { RequestError } from './http/requestError.js';
 import { ExecutorLostError, RunNotFoundError, RunTakenError } from './runs/runErrors.js';
+import { isReplayed } from './runs/replayed.js';
 import { descriptionOf } from './runs/trustedDescription.js';
 
 /** Whose run is observed. */
@@ -14,6 +16,8 @@ export interface ObservedRun<C> {
   readonly context: C;
   /** The option `name` of the service. */
   readonly agent: string;
+  /** The checkpoint from which the run is resumed, for `observeRun`. Absent if it starts. */
+  readonly resumed?: Checkpoint | undefined;
 }
 
 export interface ObserveOptions<C> {
@@ -56,7 +60,7 @@ export function observed<C>(
       });
       return events.pipe(
         tap({
-          next: (event) => run$.next(event),
+          next: (event) => isReplayed(event) || run$.next(event),
           error: (thrown: unknown) => {
             if (isElsewhere(thrown)) observer.unsubscribe();
             failure = thrown;

@@ -1,13 +1,15 @@
 import { asyncScheduler, defer, finalize, tap } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import type { Checkpoint } from '../core/checkpoint.js';
 import type { StreamEvent } from '../core/event.js';
 import { requireNumber } from '../core/options.js';
 import { costOf } from '../core/prices.js';
 import type { Prices } from '../core/prices.js';
 import type { Usage } from '../core/usage.js';
 import { usageOfError } from '../core/usageOfError.js';
-import { usageOfEvent } from '../core/usageOfEvent.js';
+import { createUsageCounter } from '../core/usageOfEvent.js';
 import { RequestError } from './http/requestError.js';
+import { isReplayed } from './runs/replayed.js';
 
 /** What each owner may use in a time. */
 interface OwnerBudget {
@@ -60,7 +62,7 @@ export interface OwnerLimits {
   /** Does other work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them. */
   hold<T>(owner: string, work: Observable<T>, bytes: number): Observable<T>;
   /** Counts a run from its subscription to its end, what its turns use, and what it holds, which may grow. */
-  count(owner: string, bytes?: () => number): MonoTypeOperatorFunction<StreamEvent>;
+  count(owner: string, bytes?: () => number, resumed?: Checkpoint): MonoTypeOperatorFunction<StreamEvent>;
 }
 
 /** What a request or a run of an owner holds. */
@@ -142,18 +144,20 @@ export function createOwnerLimits(options: OwnerLimitOptions): OwnerLimits {
         return work.pipe(counted(owner, false, () => bytes));
       }),
     count:
-      (owner, bytes = () => 0) =>
-      (events) =>
-        events.pipe(
+      (owner, bytes = () => 0, resumed) =>
+      (events) => {
+        const usageOf = createUsageCounter(resumed);
+        return events.pipe(
           tap({
             next(event) {
-              const used = usageOfEvent(event);
+              const used = isReplayed(event) ? undefined : usageOf(event);
               if (used) spend(owner, used);
             },
             error: (thrown: unknown) => spend(owner, usageOfError(thrown)),
           }),
           counted(owner, true, bytes),
-        ),
+        );
+      },
   };
 }
 

@@ -116,6 +116,7 @@ export function agUiRun<C>(
     return kernel.executor.execute({
       record: { ...stored.record, checkpoint: undefined },
       stored,
+      resumed: checkpoint,
       checkpoints: false,
       restores: true,
       ended: () => ({ result: undefined, protocol }), // the client has it

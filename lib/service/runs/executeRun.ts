@@ -1,22 +1,25 @@
-import { asyncScheduler, AsyncSubject, catchError, concat, concatMap, defaultIfEmpty, defer, EMPTY } from 'rxjs';
-import { exhaustMap, finalize, ignoreElements, interval, map, merge, of, Subject, take, takeUntil } from 'rxjs';
-import { onErrorResumeNext, tap, throwError } from 'rxjs';
+import { asyncScheduler, AsyncSubject, catchError, concat, defer, EMPTY, exhaustMap, finalize, interval } from 'rxjs';
+import { map, merge, of, onErrorResumeNext, Subject, takeUntil, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { Checkpoint } from '../../core/checkpoint.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
 import { failedRunOf } from '../../core/failedRun.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { requireNumber } from '../../core/options.js';
-import { createSemaphore } from '../../core/semaphore.js';
 import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { estimateSize } from './estimateSize.js';
 import { onceOnly } from './onceOnly.js';
+import { holdRecord } from './heldRecord.js';
+import type { HeldRecord } from './heldRecord.js';
+import { leftEvent } from './leftEvent.js';
 import type { PromptInbox } from './promptInbox.js';
 import type { WrapTurn } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
 import { ExecutorLostError, RunAbandonedError, RunTakenError, isLeft } from './runErrors.js';
+import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { DEFAULT_LEASE } from '../ports/guardPorts.js';
 import { changeAtEnd, changeAtFailure, progress } from './recordChanges.js';
@@ -39,6 +42,8 @@ export interface RunPlan extends RunAudience {
   readonly bytes?: number | undefined;
   /** `false`: nobody resumes the run, so its record has no checkpoints. Default: as the service decides. */
   readonly checkpoints?: false | undefined;
+  /** The checkpoint from which the run is resumed. Default: it starts. */
+  readonly resumed?: Checkpoint | undefined;
   /** The events of the run. Cold. With checkpoints, `wrapTurn` is an option of the run. */
   readonly events: (controls: RunControls, wrapTurn: WrapTurn | undefined) => Observable<StreamEvent>;
   /** Subscribed after the record is written, before the run begins. If it fails, the record is deleted. */
@@ -57,11 +62,11 @@ export interface RunPlan extends RunAudience {
 export const sizeOfPlan = ({ record, bytes = 0 }: RunPlan): number => estimateSize(record) + bytes;
 
 /** The events of a run, for its notifiers. If `opened` fails, the run begins nothing, and its record says so. */
-export type ExecutedRun = (
-  controls: RunControls,
-  opened?: Observable<never>,
-  inbox?: PromptInbox,
-) => Observable<StreamEvent>;
+export interface ExecutedRun {
+  (controls: RunControls, opened?: Observable<never>, inbox?: PromptInbox): Observable<StreamEvent>;
+  /** The checkpoint from which it is resumed. Default: it starts. */
+  readonly resumed?: Checkpoint | undefined;
+}
 
 /** Executes runs, and writes their records. */
 export interface Executor {
@@ -86,13 +91,15 @@ export interface ExecutorOptions {
   readonly checkpoints: boolean;
   /** Describes the error of a failed run to its readers. */
   readonly describe: (thrown: unknown) => JsonObject;
+  /** Where other processes learn that this one has left a run. Default: they find out by themselves. */
+  readonly log?: RunLog | undefined;
   /** Called if a record cannot be released, or the beginning of a run cannot be undone. */
   readonly onError: (thrown: unknown) => void;
 }
 
 /** Creates the executor of this process. Its id is in the records of the runs that it executes. */
 export function createExecutor(store: RunStore, options: ExecutorOptions): Executor {
-  const { lease = DEFAULT_LEASE, onError } = options;
+  const { lease = DEFAULT_LEASE, onError, log } = options;
   requireNumber('lease', lease, MIN_LEASE);
   let executorId: string | undefined;
   // Not before the first run: Cloudflare Workers refuse random values outside of a request.
@@ -105,7 +112,17 @@ export function createExecutor(store: RunStore, options: ExecutorOptions): Execu
   const finish = (work: Observable<never>): void => {
     work.subscribe({ error: (thrown: unknown) => thrown instanceof RunTakenError || onError(thrown) });
   };
-  const release = (record: HeldRecord): void => finish(record.write({ executor: undefined }));
+  /** Another process may go on: one that shows the run learns it from the log. */
+  const release = (record: HeldRecord): void => {
+    const { id, attempt } = record;
+    const told = defer(() => (log?.isShared ? log.append(id, attempt, [leftEvent]) : EMPTY));
+    const work = new AsyncSubject<never>();
+    writing.add(work);
+    concat(record.write({ executor: undefined }), told)
+      .pipe(finalize(() => writing.delete(work)))
+      .subscribe(work);
+    finish(work);
+  };
   const recording = { ...options, lease, newLease, finish, release };
   return {
     lease,
@@ -140,7 +157,8 @@ export function createExecutor(store: RunStore, options: ExecutorOptions): Execu
           begin.pipe(catchError(undoBegin)),
           defer(() => {
             cleanUp = () => undefined;
-            return of<ExecutedRun>((...given) => runRecorded(plan, record, recording, ...given));
+            const run: ExecutedRun = (...given) => runRecorded(plan, record, recording, ...given);
+            return of(Object.assign(run, { resumed: plan.resumed }));
           }),
         ).pipe(finalize(() => cleanUp()));
       }),
@@ -219,77 +237,3 @@ const leftUnsettled = (thrown: unknown): Observable<never> =>
 /** The store may be unreachable for a while. The lease says how long. */
 const ignoreUnlessTaken = (thrown: unknown): Observable<never> =>
   thrown instanceof RunTakenError ? throwError(() => thrown) : EMPTY;
-
-/** A record that this process may change. */
-interface HeldRecord {
-  /** Writes a change. It fails with a RunTakenError if another process has written the record. */
-  write(change: Partial<RunRecord>): Observable<never>;
-  /** Writes the record that was there before. */
-  restore(before: RunRecord): Observable<never>;
-  delete(): Observable<never>;
-}
-
-/** Writes changes one by one, each to its end: after a write that was unsubscribed, the version would be unknown. */
-function holdRecord(
-  store: RunStore,
-  first: RunRecord,
-  firstVersion: number,
-  writing: Set<Observable<never>>,
-): HeldRecord {
-  const oneByOne = createSemaphore(1);
-  let record = first;
-  let version = firstVersion;
-  /** After a write that failed: the store may have written it. */
-  let isUncertain = false;
-  const check = defer(() => (isUncertain ? store.get(first.id).pipe(take(1)) : of(undefined))).pipe(
-    tap((stored) => {
-      const { attempt, executor = first.executor } = stored?.record ?? {};
-      const isOurs = attempt === first.attempt && executor?.id === first.executor?.id;
-      if (stored && isOurs) version = stored.version;
-      isUncertain = false;
-    }),
-  );
-  const change = (work: () => Observable<boolean>, done: () => void): Observable<never> =>
-    defer(() => {
-      const result = new AsyncSubject<never>();
-      writing.add(result);
-      check
-        .pipe(
-          concatMap(work),
-          take(1),
-          defaultIfEmpty(false),
-          map((isDone) => {
-            if (!isDone) throw new RunTakenError();
-            done();
-          }),
-          catchError((thrown: unknown) => {
-            isUncertain = !(thrown instanceof RunTakenError);
-            return throwError(() => thrown);
-          }),
-          ignoreElements(),
-          oneByOne.limit(),
-          finalize(() => writing.delete(result)),
-        )
-        .subscribe(result);
-      return result;
-    });
-  const put = (toRecord: () => RunRecord) => {
-    let next: RunRecord;
-    return change(
-      () => store.put((next = toRecord()), version),
-      () => {
-        record = next;
-        version += 1;
-      },
-    );
-  };
-  return {
-    write: (changes) => put(() => ({ ...record, ...changes })),
-    restore: (before) => put(() => before),
-    delete: () =>
-      change(
-        () => store.delete(first.id, version),
-        () => undefined,
-      ),
-  };
-}

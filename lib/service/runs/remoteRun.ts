@@ -1,7 +1,8 @@
 import { catchError, concatMap, defer, delayWhen, EMPTY, exhaustMap, filter, interval, map, throwError } from 'rxjs';
 import { retry, take, takeUntil, timer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import type { Observable, Subject } from 'rxjs';
 import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
+import { withoutLeftEvents } from './leftEvent.js';
 import { keepDescription } from './trustedDescription.js';
 import { ExecutorLostError, RunNotFoundError } from './runErrors.js';
 import type { Receiver, RunLog } from '../ports/runLog.js';
@@ -55,8 +56,9 @@ const isNotOpen = (thrown: unknown, after: string | undefined): boolean =>
  * A run that another process executes, from the log that the processes share.
  *
  * @param lost Fails when nobody executes the run any more.
+ * @param left Emits when an executor leaves the run. Default: nobody listens.
  */
-export function remoteRun(log: RunLog, id: string, lost: Observable<never>): SharedRun {
+export function remoteRun(log: RunLog, id: string, lost: Observable<never>, left?: Subject<void>): SharedRun {
   const envelopes = (after?: string, receiver?: Receiver) =>
     log.read(id, after, receiver).pipe(
       // The record of a run is written before its log is opened.
@@ -66,6 +68,7 @@ export function remoteRun(log: RunLog, id: string, lost: Observable<never>): Sha
       catchError((thrown: unknown) =>
         throwError(() => (thrown instanceof RemoteRunError ? keepDescription(thrown) : thrown)),
       ),
+      withoutLeftEvents(left),
       takeUntil(lost),
     );
   return {

@@ -59,6 +59,7 @@ export function planResponse<C>(
   const plan: RunPlan = {
     record: { id, owner, input: [], ...protocol },
     stored: before,
+    resumed: checkpoint,
     context,
     bytes: estimateSize(history),
     clientErrors: response?.answers.errors,
