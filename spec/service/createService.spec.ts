@@ -296,3 +296,18 @@ describe('service.runs', () => {
     }
   });
 });
+
+describe('the request of a framework', () => {
+  it.each(protocolNames)('reaches the option `context` through %s', async (name) => {
+    const seen: unknown[] = [];
+    const service = createService({
+      agent: createAgent({ model: scriptedModel(['Hi.']) }),
+      context: (_, incoming: { readonly user: string }) => incoming.user, // what a guard has put there
+      owner: (user: string) => (seen.push(user), user),
+    });
+    services.push(service);
+    const handler = protocols[name].over(service) as (request: Request, incoming: unknown) => Promise<Response>;
+    expect((await handler(startRequest(protocols[name]), { user: 'ann' })).status).toBe(200);
+    expect(seen).toEqual(['ann']);
+  });
+});
