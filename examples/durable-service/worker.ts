@@ -1,6 +1,7 @@
 // A process that executes runs. DATABASE_URL, PAGE, PROVIDER, RETENTION and the key of a provider are its environment.
 import { DBOS } from '@dbos-inc/dbos-sdk';
 import { Subject, switchMap, takeUntil, tap } from 'rxjs';
+import { observeRun } from 'rivulet';
 import { durableWorker } from 'rivulet/dbos';
 import { traceAgent } from 'rivulet/opentelemetry';
 import { openAgent } from './agent.js';
@@ -17,7 +18,8 @@ const worker = durableWorker(traceAgent(agent, { name: 'durable-service' }), {
   connect,
   store,
   log,
-  onResult: ({ finishReason }) => console.log(`${name}: a run has ended (${finishReason})`),
+  observe: (run$, { id }) =>
+    run$.pipe(observeRun({ runEnd: (end) => console.log(`${name}: ${id} ${end.result?.finishReason ?? end.outcome}`) })),
   onError: (thrown) => console.error(`${name}:`, thrown),
 });
 const leaving = new Subject<void>();

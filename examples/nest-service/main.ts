@@ -22,7 +22,6 @@ const chat = {
   context: ({ headers }: Request) => userOf(headers.get('cookie')),
   owner: ({ id }: User) => id,
   browser: { allowedHosts: ['127.0.0.1', '[::1]', 'localhost'] }, // the names of your service
-  onNotice: ({ message }: { readonly message: string }) => console.log(message),
 };
 @Module({ imports: [ChatModule.register(agent, chat)] })
 class AppModule {}

@@ -10,7 +10,7 @@ const options = { provider: process.argv[2] ?? 'openai', model: undefined, baseU
 const { model, about, close } = await connect(options, process.env);
 const system = 'Answer briefly, in plain text without Markdown. Call several tools at once where you can.';
 const agent = createAgent({ model, system, tools, toolConcurrency: Infinity });
-const service = await serve(agent, { port, page: pageFiles, onNotice: ({ message }) => console.log(message) });
+const service = await serve(agent, { port, page: pageFiles });
 
 console.log(`Rivulet: ${about}\nOpen ${service.url}`);
 

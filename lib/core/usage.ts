@@ -50,6 +50,10 @@ export function addUsage(a: Counts | undefined, b: Counts | undefined): Usage {
   return usage;
 }
 
+/** The counts below zero, so that `addUsage` subtracts them. */
+export const negative = (usage: Usage): Usage =>
+  Object.fromEntries(Object.entries(usage).map(([count, tokens]: [string, number]) => [count, -tokens]));
+
 export function sumUsages(usages: readonly (Usage | undefined)[]): Usage | undefined {
   const sum = usages.reduce<Usage>(addUsage, {});
   return hasCounts(sum) ? sum : undefined;

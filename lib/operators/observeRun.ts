@@ -29,7 +29,7 @@ import type { RunObserver } from './runObserver.js';
  *     requestEnd: ({ turn, timeToFirstChunk }) => console.log(`turn ${turn}: answers after ${timeToFirstChunk} ms`),
  *     toolEnd: ({ name, duration, event }) => console.log(`${name}: ${event?.code ?? 'ok'}, ${duration} ms`),
  *     retry: ({ attempt, delay }) => console.warn(`retry ${attempt} in ${delay} ms`),
- *     runEnd: ({ outcome, duration, result }) => console.log(outcome, `${duration} ms`, result?.usage),
+ *     runEnd: ({ outcome, duration, usage }) => console.log(outcome, `${duration} ms`, usage),
  *   }),
  * );
  * ```

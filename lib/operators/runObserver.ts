@@ -4,6 +4,10 @@ import type { RetractChunk, RetryChunk } from '../core/chunk.js';
 import { turnFollows } from '../core/event.js';
 import type { RunResult, StreamEvent, ToolResultEvent, ToolStartEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent, isTurn } from '../core/eventGuards.js';
+import { addUsage } from '../core/usage.js';
+import type { Usage } from '../core/usage.js';
+import { usageOfError } from '../core/usageOfError.js';
+import { createUsageCounter } from '../core/usageOfEvent.js';
 
 /** How something ended: by itself, with the error of the run, or because it was unsubscribed or retracted. */
 type Outcome = 'completed' | 'failed' | 'unsubscribed';
@@ -24,8 +28,11 @@ interface InTurn {
 
 export interface RunObserver {
   readonly runStart?: () => void;
-  /** The run has ended. `result` is absent if it did not complete. */
-  readonly runEnd?: (end: ObservedEnd & { readonly result?: RunResult }) => void;
+  /**
+   * The run has ended. `result` is absent if it did not complete. `usage` is what was used since the start, whatever the
+   * outcome: of a resumed run without the turns before, with the `cost` if it is known.
+   */
+  readonly runEnd?: (end: ObservedEnd & { readonly usage: Usage; readonly result?: RunResult }) => void;
   readonly turnStart?: (start: InTurn) => void;
   /** A turn has ended. `event` is its `turn` event, absent if it was not completed or if calls wait. */
   readonly turnEnd?: (end: InTurn & ObservedEnd & { readonly event?: TurnEvent }) => void;
@@ -55,6 +62,8 @@ export class RunObservation {
   private runStartTime = 0;
   private readonly tools = new Map<string, RunningTool>();
   private isEnded = false;
+  private usage: Usage = {};
+  private readonly usageOf;
   private turn: number;
   private turnStartTime: number | undefined;
   private requestStartTime: number | undefined;
@@ -65,6 +74,7 @@ export class RunObservation {
     private readonly resumed: Pick<Checkpoint, 'state' | 'open' | 'ended'> | undefined,
   ) {
     this.turn = (resumed?.state.turn ?? 0) + 1;
+    this.usageOf = createUsageCounter(resumed);
   }
 
   start(): void {
@@ -79,6 +89,8 @@ export class RunObservation {
   before(event: StreamEvent): void {
     const known = asKnownEvent(event);
     const { turn } = this;
+    const used = this.usageOf(event);
+    if (used) this.usage = addUsage(this.usage, used);
     switch (known.type) {
       case 'text':
       case 'thinking':
@@ -136,7 +148,8 @@ export class RunObservation {
     if (this.isEnded) return;
     this.isEnded = true;
     this.endTurn(end);
-    const run = { ...end, duration: now() - this.runStartTime };
+    const usage = addUsage(this.usage, usageOfError(end.error));
+    const run = { ...end, usage, duration: now() - this.runStartTime };
     this.observer.runEnd?.(result ? { ...run, result } : run);
   }
 

@@ -11,6 +11,7 @@ import { BUDGETS } from './ownerBudget.js';
 import type { ListedRecord } from './ports/recordStore.js';
 import type { RunRecord } from './ports/runStore.js';
 import { allPages } from './runs/allPages.js';
+import { isRate } from './promptRate.js';
 import { openRun } from './runs/openRun.js';
 import { shareRun } from './runs/shareRun.js';
 import type { SharedRun } from './runs/sharedRun.js';
@@ -33,12 +34,14 @@ import type { RunQuery, Service, ServiceRunOptions } from './service.js';
  * @param options `agent`: what `createAgent` returns, or a function that creates it with the tools of the client, for
  * AG-UI. `store`, `log` (default: in memory) and `chats` (default: none) are where it keeps what it has. `context` and
  * `owner` say who asks (default: every request is allowed, and all users are one owner). `checkpoints` (default:
- * false), `grace` and `keep` in milliseconds (default: 60000 each) say how long a run lives. `limits` are
- * `maxRunsPerOwner` (default: 100), `budget` of each owner (default: none), `maxBodyBytes` (default: 20 MiB),
+ * false), `grace` and `keep` in milliseconds (default: 60000 each) say how long a run lives, and `lease` (default:
+ * 30000) when another process resumes one. `limits` are `maxRunsPerOwner` (default: 100), `maxPromptsPerMinute` and
+ * `budget` of each owner (default: none), `maxBodyBytes` (default: 20 MiB),
  * `maxHistoryBytes` (default: 32 MiB), `maxWaitingPrompts` of a run (default: 100) and `maxOwnerBytes` of the runs of
  * an owner (default: 64 MiB). `browser` has `allowedHosts` and `allowedOrigins` (default: any), `allowFileUrl`
  * (default: https), `allowEdits` (default: true), `exposeToolErrors` (default: false), `exposeMetadata` (default: none)
- * and `describeError`. `onError`, `onResult` and `onNotice` report what happens.
+ * and `describeError`. `observe` receives each run, with the `name` of its agent (default: `agent`), and `onError` each
+ * error.
  * @returns The service.
  * @throws ConfigurationError `options` if there is a `context`, but no `owner`.
  */
@@ -70,7 +73,7 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
       return allPages((cursor) => this.store.list({ owner: typeof owner === 'string' ? owner : null, state, cursor }));
     }).pipe(
       concatMap(({ records }) => records),
-      filter((record) => record.owner !== BUDGETS),
+      filter((record) => record.owner !== BUDGETS && !isRate(record)),
     );
   }
 }

@@ -1,9 +1,7 @@
-import { AsyncSubject, catchError, concat, concatMap, defer, map, merge } from 'rxjs';
-import { of, retry, tap, throwError } from 'rxjs';
+import { AsyncSubject, catchError, concat, concatMap, defer, identity, interval, map, merge } from 'rxjs';
+import { of, retry, Subject, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
-import type { RunResult } from '../core/event.js';
-import { isResult } from '../core/eventGuards.js';
 import type { JsonObject } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
@@ -13,13 +11,15 @@ import type { HandledAgent } from './handledAgent.js';
 import { createGate } from './http/gate.js';
 import { readBody } from './http/readBody.js';
 import { elsewhere, lateStore, leaving, RequestError } from './http/requestError.js';
-import { memoryStoreNotice, reportOnce } from './notices.js';
+import { observed, reportOnce } from './observed.js';
 import { createOwnerData } from './ownerData.js';
 import type { OwnerData } from './ownerData.js';
 import { createOwnerLimits } from './ownerLimits.js';
 import { guardLog, guardStore } from './ports/guardPorts.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
 import type { RunRecord, RunStore } from './ports/runStore.js';
+import { createPromptRate } from './promptRate.js';
+import type { CountPrompt } from './promptRate.js';
 import { publicEvents } from './publicEvents.js';
 import type { RunAudience } from './publicEvents.js';
 import { createRegistry } from './runs/createRuns.js';
@@ -37,6 +37,7 @@ import type { LoggedRun } from './runs/runLife.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import { descriptionOf } from './runs/trustedDescription.js';
 import { WorkLocks } from './runs/workLocks.js';
+import { readinessOf } from './readiness.js';
 import type { AgentHandler, Service } from './service.js';
 import { requireGroups } from './serviceOptions.js';
 import type { BrowserOptions, ServedAgent, ServiceOptions } from './serviceOptions.js';
@@ -58,6 +59,8 @@ interface Start extends RunAudience, RunTimes {
   readonly lockId: string;
   /** About how many bytes the run has. */
   readonly bytes: number;
+  /** Whether the run is executed: one that has ended may only be logged. Default: true. */
+  readonly isExecuted?: boolean | undefined;
 }
 
 /** What the protocols of a service use: it owns the guarded ports, the limits, and the runs of this process. */
@@ -77,6 +80,8 @@ export class Kernel<C> implements OwnerData {
   /** Stops and deletes a run of an owner, and the runs that it resumed. */
   readonly deleteRun: (id: string, owner: string) => Observable<never>;
 
+  /** Counts a prompt: one that starts a run, or joins one. It fails with 429 if an owner sends too many. */
+  readonly countPrompt: CountPrompt;
   private readonly limits;
   private readonly send: SendMessage;
   private readonly gate;
@@ -92,14 +97,14 @@ export class Kernel<C> implements OwnerData {
 
   constructor(readonly options: KernelOptions<C>) {
     requireGroups(options);
-    const { agent, browser = {}, limits = {}, owner, checkpoints = false } = options;
+    const { agent, browser = {}, limits = {}, owner, checkpoints = false, lease } = options;
     const { maxHistoryBytes = DEFAULT_HISTORY_BYTES, maxBodyBytes = 0 } = limits;
     requireNumber('maxHistoryBytes', maxHistoryBytes, 0);
     requireNumber('maxBodyBytes', maxBodyBytes, 0);
     if (options.context !== undefined && owner === undefined) throw ownerIsMissing();
     this.browser = browser;
     this.onError = reportOnce(options.onError);
-    const guard = { onError: this.onError };
+    const guard = { onError: this.onError, lease };
     this.store = guardStore(options.store ?? memoryStore(), guard);
     this.log = guardLog(options.log ?? memoryLog(), guard);
     const { chats } = options;
@@ -108,15 +113,13 @@ export class Kernel<C> implements OwnerData {
     this.checkpoints = checkpoints;
     this.access = new RunAccess(this.store, options, this.onError, maxHistoryBytes);
     this.limits = createOwnerLimits(limits, this.store);
-    this.send = createSender(this.log, this.limits, limits);
-    if (!options.store) options.onNotice?.(memoryStoreNotice);
+    this.countPrompt = createPromptRate(this.access, limits.maxPromptsPerMinute);
+    this.send = createSender(this.log, this.limits, this.countPrompt, limits);
     this.gate = createGate(browser);
     this.registry = createRegistry(this.log, options);
-    this.executor = createExecutor(this.store, {
-      checkpoints,
-      describe: (thrown) => this.describe(thrown),
-      onError: this.onError,
-    });
+    const { store, log, onError } = this;
+    const describe = (thrown: unknown) => this.describe(thrown);
+    this.executor = createExecutor(store, { lease, checkpoints, log, describe, onError });
     const data = createOwnerData(this.store, chatStore, (id, runOwner) => this.stopFor(id, runOwner));
     ({ exportData: this.exportData, deleteData: this.deleteData, deleteRun: this.deleteRun } = data);
     const forChats = chatStore && { store: chatStore, deleteRun: this.deleteRun, onError: this.onError };
@@ -134,6 +137,8 @@ export class Kernel<C> implements OwnerData {
     return typeof agent === 'function' ? agent(tools) : agent;
   }
 
+  readonly ready: Service['ready'] = () => readinessOf(this.store, this.log, () => this.isClosing);
+
   readonly shutdown: Runs['shutdown'] = (how) =>
     defer(() => {
       this.isClosing = true;
@@ -145,10 +150,12 @@ export class Kernel<C> implements OwnerData {
     });
 
   handler(answer: (request: Request) => Observable<Response>, fail: (thrown: unknown) => Response): AgentHandler {
-    const { shutdown, exportData, deleteData } = this;
-    const handle = (request: Request) =>
-      this.gate(request, () => (this.isLeaving ? throwError(() => leaving()) : answer(request)), fail);
-    return Object.assign(handle, { shutdown, exportData, deleteData });
+    const { ready, shutdown, exportData, deleteData } = this;
+    const handle = (request: Request, incoming?: unknown) => {
+      this.access.incoming.set(request, incoming);
+      return this.gate(request, () => (this.isLeaving ? throwError(() => leaving()) : answer(request)), fail);
+    };
+    return Object.assign(handle, { ready, shutdown, exportData, deleteData });
   }
 
   /** Reads the body of a request. It fails with a RequestError 413 if it has more bytes than the service allows. */
@@ -179,7 +186,8 @@ export class Kernel<C> implements OwnerData {
     const bytes = sizeOfPlan(plan);
     const inbox = new PromptInbox(this.log.isShared && checkpoint ? taken : undefined);
     const start = { id, lockId: id, attempt: attempt + 1, context, clientErrors, owner: record.owner, bytes, inbox };
-    return this.register({ ...start, ...times }, () => this.executor.execute(plan));
+    const isExecuted = plan.state === undefined;
+    return this.register({ ...start, ...times, isExecuted }, () => this.executor.execute(plan));
   }
 
   /** Does the work that starts a run, which counts for its owner. At a limit, it fails with 413 or 429. */
@@ -189,7 +197,7 @@ export class Kernel<C> implements OwnerData {
 
   /** Registers the run that the work emits: it counts for its owner, it can be joined, and a shutdown ends it. */
   register(start: Start, work: () => Observable<ExecutedRun>): Observable<LoggedRun> {
-    const { id, owner, lockId, context, clientErrors, bytes, inbox = new PromptInbox() } = start;
+    const { id, owner, lockId, context, clientErrors, bytes, inbox = new PromptInbox(), isExecuted = true } = start;
     const begin = defer(() => {
       if (this.isClosing) throw leaving();
       if (this.registry.get(id)) throw new RequestError(409, 'There is a run with this id.'); // of another owner
@@ -201,13 +209,14 @@ export class Kernel<C> implements OwnerData {
         map((events) => {
           const isStopped = this.locks.isStopped(lockId);
           const wrapTurn = this.options.omitRefused === false ? undefined : omitRefused;
+          const { resumed } = events;
           const { run } = this.registry.start(
             // These operators come after the record is written, so it has what they remove.
             (stop, cancel, prompts, opened) =>
               events({ stop: isStopped ? of(undefined) : stop, cancel, prompts, wrapTurn }, opened, inbox).pipe(
-                this.limits.count(owner, () => bytes + inbox.bytes),
-                tap((event) => isResult(event) && this.reportResult(event.result, context as C)),
+                this.limits.count(owner, () => bytes + inbox.bytes, resumed),
                 tap({ error: this.onError }),
+                isExecuted ? observed(this.options, { id, context: context as C, resumed }, this.onError) : identity,
                 publicEvents(this.browser, clientErrors),
               ),
             id,
@@ -240,8 +249,10 @@ export class Kernel<C> implements OwnerData {
   runElsewhere(id: string): SharedRun {
     if (!this.log.isShared) throw elsewhere();
     if (this.isClosing) throw leaving();
-    const lost = watchExecutor(this.store, id, (record) => this.isExecuted(record));
-    return remoteRun(this.log, id, merge(lost, this.left));
+    const left = new Subject<void>();
+    const checks = merge(left, interval(this.executor.lease / 3));
+    const lost = watchExecutor(this.store, id, (record) => this.isExecuted(record), checks);
+    return remoteRun(this.log, id, merge(lost, this.left), left);
   }
 
   /** Sends a message to a run, in whatever process it is. Emits whether there is such a run. */
@@ -273,14 +284,6 @@ export class Kernel<C> implements OwnerData {
   private tellHere(id: string, owner: string, run: SharedRun, message: RunMessage): Observable<boolean> {
     if (message.type === 'prompt') return this.send(id, owner, message, this.started.get(run)?.inbox.taken);
     return of(message.type === 'cancel' ? this.registry.cancel(id, message.id) : this.registry.stop(id));
-  }
-
-  private reportResult(result: RunResult, context: C): void {
-    try {
-      this.options.onResult?.(result, context);
-    } catch (thrown) {
-      this.onError(thrown);
-    }
   }
 
   /** Stops a run whose data is deleted: it may be executed where it cannot be reached. */

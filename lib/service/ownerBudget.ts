@@ -14,7 +14,7 @@ export interface OwnerBudget {
   readonly tokens?: number | undefined;
   /** The money, in the currency of `prices`. Default: no limit. */
   readonly cost?: number | undefined;
-  /** The prices for `cost`. Without them, the `cost` that a provider reports counts. Default: none. */
+  /** The prices for `cost`. Without them, `usage.cost` counts, or what the provider reports. Default: none. */
   readonly prices?: Prices | undefined;
   /** The time, from the first run of an owner, in milliseconds. Default: 24 hours. */
   readonly window?: number | undefined;
@@ -25,7 +25,7 @@ export interface Spending {
   /** Fails with 429 if an owner has used up its budget. */
   check(owner: string): Observable<never>;
   /** Adds what a turn has used. */
-  spend(owner: string, usage: Usage | undefined, reportedCost: unknown): void;
+  spend(owner: string, usage: Usage | undefined): void;
 }
 
 interface Amounts {
@@ -107,11 +107,10 @@ export function createOwnerBudget(store: RunStore, options: OwnerBudget = {}): S
         ignoreElements(),
       );
     },
-    spend: (owner, usage, reportedCost) => {
+    spend: (owner, usage = {}) => {
       if (options.tokens === undefined && options.cost === undefined) return;
-      const { input = 0, output = 0, total = input + output } = usage ?? {};
-      const reported = typeof reportedCost === 'number' ? reportedCost : 0;
-      const cost = prices ? costOf(usage ?? {}, prices) : reported;
+      const { input = 0, output = 0, total = input + output } = usage;
+      const cost = prices ? costOf(usage, prices) : (usage.cost ?? 0);
       unwritten.set(owner, sum(unwritten.get(owner) ?? NOTHING, { tokens: total, cost }));
       write(owner);
     },

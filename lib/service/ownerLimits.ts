@@ -1,19 +1,26 @@
 import { concat, defer, finalize, tap } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
-import type { StreamEvent, TurnEvent } from '../core/event.js';
-import { asKnownEvent } from '../core/eventGuards.js';
-import { omitUndefined } from '../core/json/json.js';
+import type { Checkpoint } from '../core/checkpoint.js';
+import type { StreamEvent } from '../core/event.js';
 import { requireNumber } from '../core/options.js';
 import { usageOfError } from '../core/usageOfError.js';
+import { createUsageCounter } from '../core/usageOfEvent.js';
 import { RequestError } from './http/requestError.js';
 import { createOwnerBudget } from './ownerBudget.js';
 import type { OwnerBudget } from './ownerBudget.js';
 import type { RunStore } from './ports/runStore.js';
+import { isReplayed } from './runs/replayed.js';
 
-/** Limits for each owner of runs. */
+/** Limits for each owner of runs. Prompts per minute and the budget count in the store, the others in this process. */
 export interface OwnerLimitOptions {
   /** How many runs of an owner are executed at once. Another one is rejected with 429. Default: 100. */
   readonly maxRunsPerOwner?: number | undefined;
+  /**
+   * How many prompts of an owner are accepted in any minute, by all processes that share the store: those that start a
+   * run, and those that join one. Another one is rejected with 429, whose `Retry-After` says when the next one is
+   * accepted. Answers to a run that waits, and repeated requests, do not count. Default: no limit.
+   */
+  readonly maxPromptsPerMinute?: number | undefined;
   /**
    * What the runs of an owner may use. When it is used up, another run is rejected with 429; a run that continues may
    * use more. Usage counts when its turn ends, in all processes with the same store. Default: no limit.
@@ -41,7 +48,7 @@ export interface OwnerLimits {
   /** Does other work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them. */
   hold<T>(owner: string, work: Observable<T>, bytes: number): Observable<T>;
   /** Counts a run from its subscription to its end, what its turns use, and what it holds, which may grow. */
-  count(owner: string, bytes?: () => number): MonoTypeOperatorFunction<StreamEvent>;
+  count(owner: string, bytes?: () => number, resumed?: Checkpoint): MonoTypeOperatorFunction<StreamEvent>;
 }
 
 /** What a request or a run of an owner holds. */
@@ -94,28 +101,21 @@ export function createOwnerLimits(options: OwnerLimitOptions, store: RunStore): 
         return work.pipe(counted(owner, false, () => bytes));
       }),
     count:
-      (owner, bytes = () => 0) =>
-      (events) =>
-        events.pipe(
+      (owner, bytes = () => 0, resumed) =>
+      (events) => {
+        const usageOf = createUsageCounter(resumed);
+        return events.pipe(
           tap({
             next(event) {
-              const used = usageOf(event);
-              if (used) budget.spend(owner, used.usage, used.metadata?.['cost']);
+              const used = isReplayed(event) ? undefined : usageOf(event);
+              if (used) budget.spend(owner, used);
             },
-            error: (thrown: unknown) => budget.spend(owner, usageOfError(thrown), undefined),
+            error: (thrown: unknown) => budget.spend(owner, usageOfError(thrown)),
           }),
           counted(owner, true, bytes),
-        ),
+        );
+      },
   };
-}
-
-/** What a turn has used: that of calls that wait has no `turn` event. */
-function usageOf(event: StreamEvent): Pick<TurnEvent, 'usage' | 'metadata'> | undefined {
-  const known = asKnownEvent(event);
-  if (known.type === 'turn') return known;
-  if (known.type !== 'result' || known.result.finishReason !== 'waiting') return undefined;
-  const { finish, metadata } = known.result.checkpoint?.open ?? {};
-  return omitUndefined({ usage: finish?.usage, metadata });
 }
 
 export const tooManyRuns = (max: number) =>

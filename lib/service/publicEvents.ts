@@ -23,7 +23,7 @@ export interface PublicEventsOptions {
 }
 
 export interface RunAudience {
-  /** The context of the request, for `onResult`. */
+  /** The context of the request, for `observe`. */
   readonly context?: unknown;
   /** The errors of calls that the client has executed: it may read them. Default: none. */
   readonly clientErrors?: Readonly<Record<string, string>> | undefined;

@@ -4,6 +4,7 @@ import type { DeadLetters } from './deadLetters.js';
 import type { OwnerData } from './ownerData.js';
 import type { ListedRecord } from './ports/recordStore.js';
 import type { RunRecord } from './ports/runStore.js';
+import type { Readiness } from './readiness.js';
 import type { Runs } from './runs/createRuns.js';
 import type { SharedRun } from './runs/sharedRun.js';
 
@@ -35,11 +36,17 @@ export interface Service<C = unknown> extends OwnerData {
   runs(query: RunQuery): Observable<ListedRecord<RunRecord>>;
   /** The runs that were set aside, for an operator: those of all owners. No protocol has them. */
   deadLetters(): DeadLetters;
+  /**
+   * Whether the service can serve requests, for a readiness probe: its store and its log answer within 2 seconds, and
+   * it is not ending. It emits once, and does not fail.
+   */
+  ready(): Observable<Readiness>;
   /** Ends the service, for `SIGTERM`, with all of its protocols: see `Runs.shutdown`. */
   readonly shutdown: Runs['shutdown'];
 }
 
 /** A handler of the requests of a protocol. It also ends the service, and has the data of its owners. */
-export interface AgentHandler extends Pick<Service, 'shutdown'>, OwnerData {
-  (request: Request): Promise<Response>;
+export interface AgentHandler extends Pick<Service, 'ready' | 'shutdown'>, OwnerData {
+  /** @param incoming The request of a framework, for the option `context` of the service. Default: none. */
+  (request: Request, incoming?: unknown): Promise<Response>;
 }

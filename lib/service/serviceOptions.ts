@@ -6,7 +6,7 @@ import type { ServiceChats } from './chats/chatStore.js';
 import type { HandledAgent } from './handledAgent.js';
 import type { EditOptions, FileUrlOptions } from './http/requestRules.js';
 import type { GateOptions } from './http/gate.js';
-import type { NoticeOptions } from './notices.js';
+import type { ObserveOptions } from './observed.js';
 import type { OwnerLimitOptions } from './ownerLimits.js';
 import type { RunStore } from './ports/runStore.js';
 import type { PublicEventsOptions } from './publicEvents.js';
@@ -31,8 +31,7 @@ export interface LimitOptions extends OwnerLimitOptions {
 }
 
 /** Options of a service. `C` is the type of the user's own value for tools. */
-export interface ServiceOptions<C = unknown>
-  extends NoticeOptions<C>, RunsOptions, Pick<ServerSentEventsOptions, 'onError'> {
+export interface ServiceOptions<C = unknown> extends ObserveOptions<C>, RunsOptions {
   /** Where runs are stored. Default: in memory (64 MiB, 24 hours), until the process ends. */
   readonly store?: RunStore | undefined;
   /**
@@ -45,10 +44,12 @@ export interface ServiceOptions<C = unknown>
    * answered with 403. Default: every request is allowed, and the context is undefined.
    *
    * @param request The request.
+   * @param incoming What the handler has received beside the request. From `nodeListener`, that is the request of Node,
+   * Express, Fastify or Nest, with the `user` of a guard: give the parameter its type.
    * @param chat The id of the chat in a request of `useChat`, which the browser has chosen: check here whether the user
    * may use it. Empty in other protocols.
    */
-  readonly context?: ((request: Request, chat: string) => C | ObservableInput<C>) | undefined;
+  context?(request: Request, incoming: unknown, chat: string): C | ObservableInput<C>;
   /**
    * Returns the owner of a run from the context of the request that starts it: the id of a user, or of a team. Nobody
    * else can join, read, stop or answer it. Required with `context`. Default: all users are one owner.
@@ -66,6 +67,14 @@ export interface ServiceOptions<C = unknown>
    * the person. Default: true; if it is false, such a run fails, and so does each one after it.
    */
   readonly omitRefused?: boolean | undefined;
+  /**
+   * How long another process waits before it resumes a run whose process has crashed, in milliseconds. The lease of a
+   * run is renewed each third of it, and a call of the store fails after this time with its repetitions. Choose three
+   * times the longest time for which a process may be blocked (garbage collection, a slow store), plus the difference of
+   * the clocks of the machines: with less, a run that is alive is taken over, and its turn is asked again. A process that
+   * ends in order gives its leases back at once. Default: 30000. At least 1000; the same in all processes.
+   */
+  readonly lease?: number | undefined;
   /** What clients may use. Default: see each limit. */
   readonly limits?: LimitOptions | undefined;
   /** What clients may do, and what they receive. Default: see each option. */
@@ -74,7 +83,15 @@ export interface ServiceOptions<C = unknown>
 
 /** The options of each group. Flat ones would be ignored, and a service without its limits would be open. */
 const groups: Readonly<Record<'limits' | 'browser', readonly string[]>> = {
-  limits: ['maxRunsPerOwner', 'budget', 'maxOwnerBytes', 'maxWaitingPrompts', 'maxBodyBytes', 'maxHistoryBytes'],
+  limits: [
+    'maxRunsPerOwner',
+    'maxPromptsPerMinute',
+    'budget',
+    'maxOwnerBytes',
+    'maxWaitingPrompts',
+    'maxBodyBytes',
+    'maxHistoryBytes',
+  ],
   browser: [
     'allowedHosts',
     'allowedOrigins',

@@ -113,6 +113,7 @@ const rows: Readonly<Record<string, Row>> = {
       return ask(page, 'Hi');
     },
   },
+  prompt_rate: { limits: { maxPromptsPerMinute: 1 }, params: { max: 1 }, act: (page) => ask(page, 'Hi', 'And now?') },
   budget: { limits: { budget: { tokens: 5 } }, act: (page) => ask(page, 'Hi', 'And now?') },
   file_not_found: {
     act: (page) =>

@@ -1,8 +1,9 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { NEVER, Subject, throwError } from 'rxjs';
+import { NEVER, Subject, tap, throwError } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { tool } from '../../lib/core/tool.js';
+import { ofType } from '../../lib/operators/ofType.js';
 import { agUiHandler } from '../../lib/agUi.js';
 import { uiChatHandler } from '../../lib/service/uiChat/index.js';
 import { createService } from '../../lib/service/createService.js';
@@ -12,6 +13,9 @@ import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { observe } from '../support/observe.js';
 import { protocolNames, protocols, startRequest } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
+import { ignorePrintedErrors } from '../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 const services: Service<string>[] = [];
 afterEach(() => {
@@ -99,10 +103,15 @@ describe('one service with three protocols', () => {
   });
 
   it.each(protocolNames)('reports the result of a run of %s once, with its context', async (name) => {
-    const onResult = jest.fn();
-    const { ask } = serve(() => 'Hi.', { onResult });
+    const seen = jest.fn();
+    const observe: ServiceOptions<string>['observe'] = (run$, { context, agent }) =>
+      run$.pipe(
+        ofType('result'),
+        tap(({ result }) => seen(result, context, agent)),
+      );
+    const { ask } = serve(() => 'Hi.', { observe, name: 'helper' });
     await (await ask(name, 'bob')).text();
-    expect(onResult.mock.calls).toEqual([[expect.objectContaining({ text: 'Hi.' }), 'bob']]);
+    expect(seen.mock.calls).toEqual([[expect.objectContaining({ text: 'Hi.' }), 'bob', 'helper']]);
   });
 
   it.each(protocolNames)('stops the runs of %s at a shutdown, whose handlers share it', async (name) => {
@@ -285,5 +294,20 @@ describe('service.runs', () => {
       const response = await protocols[name].over(service)(new Request(`http://service.test${path}`));
       expect(response.status).toBeGreaterThanOrEqual(400);
     }
+  });
+});
+
+describe('the request of a framework', () => {
+  it.each(protocolNames)('reaches the option `context` through %s', async (name) => {
+    const seen: unknown[] = [];
+    const service = createService({
+      agent: createAgent({ model: scriptedModel(['Hi.']) }),
+      context: (_, incoming: { readonly user: string }) => incoming.user, // what a guard has put there
+      owner: (user: string) => (seen.push(user), user),
+    });
+    services.push(service);
+    const handler = protocols[name].over(service) as (request: Request, incoming: unknown) => Promise<Response>;
+    expect((await handler(startRequest(protocols[name]), { user: 'ann' })).status).toBe(200);
+    expect(seen).toEqual(['ann']);
   });
 });

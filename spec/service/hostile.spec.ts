@@ -20,6 +20,9 @@ import type { RunRecord, RunStore, StoredRun } from '../../lib/service/ports/run
 import { scriptedModel } from '../../lib/testing/index.js';
 import { observe } from '../support/observe.js';
 import { lateStore, mapStore } from '../support/stores.js';
+import { ignorePrintedErrors } from '../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 const url = 'http://service.test/api/chat';
 const newId = () => crypto.randomUUID();
@@ -317,7 +320,11 @@ describe('ids, types and owners', () => {
     return {
       seen,
       agUiHandler: agUiHandler(agent, { store }),
-      uiChatHandler: uiChatHandler(agent(), { store, context: (_, id) => void seen.push(id), owner: () => '' }),
+      uiChatHandler: uiChatHandler(agent(), {
+        store,
+        context: (_request, _incoming, id) => void seen.push(id),
+        owner: () => '',
+      }),
     };
   }
 

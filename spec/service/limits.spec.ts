@@ -7,6 +7,7 @@ import { agUiHandler } from '../../lib/agUi.js';
 import { uiChatHandler } from '../../lib/service/uiChat/index.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { userMessage } from '../../lib/core/message.js';
+import type { Checkpoint } from '../../lib/core/checkpoint.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { setUsageOfError } from '../../lib/core/usageOfError.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
@@ -17,6 +18,9 @@ import { scriptedModel } from '../../lib/testing/index.js';
 import { observe } from '../support/observe.js';
 import { shutDown } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
+import { ignorePrintedErrors } from '../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 const started: object[] = [];
 afterEach(() => started.splice(0).forEach(shutDown));
@@ -129,6 +133,15 @@ describe('createOwnerLimits', () => {
     const limits = createOwnerLimits({ budget: { tokens: 60, cost: 6 } });
     observe(of({ type: 'result', result } as unknown as StreamEvent).pipe(limits.count('ann')));
     expect(isAdmitted(limits)).toBe(isAllowed);
+  });
+
+  it('counts the open turn of a run that is resumed in the run that waited', () => {
+    const limits = createOwnerLimits({ budget: { tokens: 61 } });
+    const checkpoint = { open: { finish: { usage: { total: 60 } } } } as unknown as Checkpoint;
+    observe(turn({ usage: { total: 120 } }).pipe(limits.count('ann', undefined, checkpoint)));
+    expect(isAdmitted(limits)).toBe(true);
+    observe(turn({ usage: { total: 1 } }).pipe(limits.count('ann')));
+    expect(isAdmitted(limits)).toBe(false);
   });
 
   it('counts the cost of a turn after one whose cost the provider did not report', () => {

@@ -97,9 +97,9 @@ describe('the budget of an owner', () => {
     };
     const counted = createOwnerBudget(faulty, { tokens: 30 });
     const isAllowed = () => observe(createOwnerBudget(store, { tokens: 30 }).check('ann')).error === undefined;
-    for (let n = 0; n < 5; n++) counted.spend('ann', { total: 5 }, undefined);
+    for (let n = 0; n < 5; n++) counted.spend('ann', { total: 5 });
     expect(isAllowed()).toBe(true);
-    counted.spend('ann', { total: 5 }, undefined);
+    counted.spend('ann', { total: 5 });
     expect(isAllowed()).toBe(false);
   });
 
@@ -107,7 +107,7 @@ describe('the budget of an owner', () => {
     const counted = createOwnerBudget(mapStore(), { tokens: 1 });
     for (const owner of ['', 'ä/\u0000 ö', '\uD800']) {
       expect(observe(counted.check(owner)).error).toBeUndefined();
-      counted.spend(owner, { total: 1 }, undefined);
+      counted.spend(owner, { total: 1 });
       expect(observe(counted.check(owner)).error).toMatchObject({ status: 429 });
     }
   });

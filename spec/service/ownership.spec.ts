@@ -12,6 +12,9 @@ import { namedId } from '../../lib/service/http/requestError.js';
 import type { RunStore } from '../../lib/service/ports/runStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { lateStore, mapStore } from '../support/stores.js';
+import { ignorePrintedErrors } from '../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 const url = 'http://service.test/api/chat';
 const newId = () => crypto.randomUUID();

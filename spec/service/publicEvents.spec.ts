@@ -14,6 +14,9 @@ import { remoteRunError } from '../../lib/transport/fromServerSentEvents.js';
 import { observe } from '../support/observe.js';
 import { ask, createServers, protocolNames, protocols } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
+import { ignorePrintedErrors } from '../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 // Everything that must not reach a browser contains the word LEAK.
 const { listen, serve, close } = createServers();

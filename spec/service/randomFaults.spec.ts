@@ -9,6 +9,9 @@ import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { createRandom } from '../checks/attack/family.js';
 import { mapStore } from '../support/stores.js';
 import { inVirtualTime } from '../support/virtualTime.js';
+import { ignorePrintedErrors } from '../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 /**
  * Writes that fail at random, over many runs of a few owners with one slot each: PostgreSQL refuses them (its disk is

@@ -10,6 +10,9 @@ import { protocolNames, protocols, startRequest } from '../support/services.js';
 import type { ServiceProtocol } from '../support/services.js';
 import { mapStore } from '../support/stores.js';
 import { inVirtualTime } from '../support/virtualTime.js';
+import { ignorePrintedErrors } from '../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 interface State {
   readonly script: readonly (string | { readonly delay: number } | ReturnType<typeof toolCall>)[];

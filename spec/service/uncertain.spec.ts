@@ -12,6 +12,9 @@ import type { RunStore } from '../../lib/service/ports/runStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { mapStore } from '../support/stores.js';
 import { inVirtualTime } from '../support/virtualTime.js';
+import { ignorePrintedErrors } from '../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 const url = 'http://service.test/api/chat';
 const newId = () => crypto.randomUUID();

@@ -21,7 +21,7 @@ const providerWithKey = () =>
 const { model, about } = await connect(process.argv[2]);
 const agent = chatAgent(model);
 const port = Number(process.env['PORT'] ?? 4200);
-const service = await serve(agent, { port, page: builtPage, onNotice: ({ message }) => console.log(message) });
+const service = await serve(agent, { port, page: builtPage });
 
 console.log(`${about}\nOpen ${service.url}`);
 

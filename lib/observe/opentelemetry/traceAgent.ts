@@ -38,7 +38,8 @@ export interface TraceAgentOptions extends TraceOptions {
  *
  * The names are those of OpenTelemetry's conventions for generative AI:
  *
- * - a run is a span `invoke_agent <name>`, a child of the context that is active at the subscription;
+ * - a run is a span `invoke_agent <name>`, a child of the context that is active at the subscription, with the id of
+ *   a run of a service as `rivulet.run`;
  * - a turn is a span `turn`, with `rivulet.turn`;
  * - a request is a span `chat <model>`, with the settings, the response's id and model, the finish reason, the tokens
  *   and the time to the first chunk. It covers the retries of the request, which are events of the span;
@@ -95,7 +96,10 @@ function traceRun<Options extends RunOptions | ResumeOptions>(
         attributes: {
           'gen_ai.operation.name': 'invoke_agent',
           ...agent,
-          ...omitUndefined({ 'gen_ai.agent.description': description }),
+          ...omitUndefined({
+            'gen_ai.agent.description': description,
+            'rivulet.run': (runOptions as RunOptions).runId,
+          }),
         },
         parent: context.active(),
       },

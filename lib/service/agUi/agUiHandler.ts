@@ -60,19 +60,22 @@ export function agUiHandler<C>(given: Service<C> | AgentFor<C>, options: AgUiHan
   const isShort = typeof given === 'function';
   const kernel = isShort ? new Kernel(options) : kernelOf(given, options);
   const agentFor: AgentFor<C> = isShort ? given : (tools) => kernel.agentFor(tools);
-  return kernel.handler((request) => {
-    if (request.method !== 'POST') throw new RequestError(405, 'Send POST.', { allow: 'POST' });
-    requireJson(request);
-    return kernel.access.authorize(request).pipe(
-      concatMap((client) =>
-        kernel.readBody(request, MAX_BODY_BYTES).pipe(
-          map((body) => readAgUiRequest(tryParseJson(body))),
-          tap(({ threadId, runId }) => [threadId, runId].forEach(requireName)),
-          concatMap((input) => answerRun(kernel, agentFor, input, client, options)),
+  return kernel.handler(
+    (request) => {
+      if (request.method !== 'POST') throw new RequestError(405, 'Send POST.', { allow: 'POST' });
+      requireJson(request);
+      return kernel.access.authorize(request).pipe(
+        concatMap((client) =>
+          kernel.readBody(request, MAX_BODY_BYTES).pipe(
+            map((body) => readAgUiRequest(tryParseJson(body))),
+            tap(({ threadId, runId }) => [threadId, runId].forEach(requireName)),
+            concatMap((input) => answerRun(kernel, agentFor, input, client, options)),
+          ),
         ),
-      ),
-    );
-  }, fail);
+      );
+    },
+    (thrown) => fail(thrown, kernel.onError),
+  );
 }
 
 function answerRun<C>(
@@ -98,10 +101,11 @@ function answerRun<C>(
     );
 }
 
-/** An incomplete body makes the request invalid. */
-function fail(thrown: unknown): Response {
+function fail(thrown: unknown, onError: (thrown: unknown) => void): Response {
   if (thrown instanceof RequestError)
     return Response.json(thrown.body(), { status: thrown.status, headers: thrown.headers });
-  const message = thrown instanceof AgUiRequestError ? thrown.message : 'The request could not be read.';
-  return Response.json({ error: { message } }, { status: 400 });
+  const message = (text: string) => ({ error: { message: text } });
+  if (thrown instanceof AgUiRequestError) return Response.json(message(thrown.message), { status: 400 });
+  onError(thrown);
+  return Response.json(message('The service has failed.'), { status: 500 });
 }

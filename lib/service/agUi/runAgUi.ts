@@ -96,6 +96,7 @@ export function agUiRun<C>(
         }),
         ignoreElements(),
       );
+  const begun = kernel.countPrompt(owner);
   const start: ExecutedRun = (controls, opened = EMPTY) =>
     concat(
       opened,
@@ -110,11 +111,12 @@ export function agUiRun<C>(
     const answers = readAnswers(request, checkpoint.open?.waiting ?? [], (name) => ownTools.includes(name));
     rejectForbiddenEdits(answers?.decisions, options);
     requireFileUrls(answers?.results, options);
-    if (!answers) return concat(save(undefined), of(start));
+    if (!answers) return concat(begun, save(undefined), of(start));
     const prompts = newPrompts(request, asArray(stored.record.protocol?.['prompts']));
     return kernel.executor.execute({
       record: { ...stored.record, checkpoint: undefined },
       stored,
+      resumed: checkpoint,
       checkpoints: false,
       restores: true,
       ended: () => ({ result: undefined, protocol }), // the client has it
@@ -139,7 +141,7 @@ export function agUiRun<C>(
         const place = stored ? kernel.executor.locate(stored.record) : 'nowhere';
         const isAnswer = request.resume !== undefined && request.resume.length > 0;
         if (place === 'elsewhere' || (place === 'here' && !isAnswer)) throw threadIsBusy();
-        if (!isAnswer) return of(start);
+        if (!isAnswer) return concat(begun, of(start));
         throw noRunWaits(request.threadId);
       }),
     ),

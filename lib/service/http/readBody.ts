@@ -1,6 +1,6 @@
-import { defer, from, map, reduce, timeout, throwError } from 'rxjs';
+import { catchError, defer, from, map, reduce, timeout, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable, ObservableInput } from 'rxjs';
-import { lateBody, RequestError } from './requestError.js';
+import { brokenBody, lateBody, RequestError } from './requestError.js';
 
 /** How long the identification of a client, and the body of a request, may take, in milliseconds. */
 const WORK_TIME = 30_000;
@@ -14,6 +14,7 @@ export const readBody = (request: Request, maxBytes: number): Observable<string>
     const decoder = new TextDecoder();
     let size = 0;
     return from((request.body ?? []) as ObservableInput<Uint8Array>).pipe(
+      catchError(() => throwError(() => brokenBody())),
       reduce((text, bytes) => {
         size += bytes.length;
         if (size > maxBytes) throw tooLarge(maxBytes);

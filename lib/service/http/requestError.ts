@@ -37,6 +37,8 @@ export const lateContext = () =>
 
 export const lateBody = () => new RequestError(408, 'The body of the request did not arrive in time. Send it again.');
 
+export const brokenBody = () => new RequestError(400, 'The request could not be read.');
+
 /** The longest name that a client may choose for a thread, a chat or a message. */
 const MAX_NAME_LENGTH = 200;
 

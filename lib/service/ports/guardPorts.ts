@@ -14,20 +14,23 @@ import {
 import { ConfigurationError, RivuletError } from '../../core/errors.js';
 import { isSameJson } from '../../core/json/equal.js';
 import type { RecordStore, StorableRecord } from './recordStore.js';
+import { isEnded } from './isEnded.js';
 import { RunNotFoundError } from '../runs/runErrors.js';
 import type { RunLog } from './runLog.js';
 
 /** How a port is guarded. */
 interface GuardOptions {
-  /** How long a port may take for one answer, in milliseconds. Default: 9000. */
-  readonly timeLimit?: number | undefined;
+  /** How long a call may take with its repetitions, in milliseconds: that of a lease. Default: 30000. */
+  readonly lease?: number | undefined;
   /** Called with the first error of a call that failed, also if a repetition succeeds. Default: nothing is called. */
   readonly onError?: ((thrown: unknown) => void) | undefined;
 }
 
-/** With the pauses before the repetitions, three calls that do not answer take 29 s: less than a lease. */
-const TIME_LIMIT = 9_000;
-const PAUSES = [0, 2_000];
+export const DEFAULT_LEASE = 30_000;
+
+/** In leases: with the pauses before the repetitions, three calls that do not answer take less than one, 29 s of 30. */
+const TIME_LIMIT = 0.3;
+const PAUSES = [0, 1 / 15];
 
 /** A call of a port. */
 interface Call<T> {
@@ -39,9 +42,10 @@ interface Call<T> {
 
 /** Limits the time of each call, repeats what is safe to repeat, and reports a failure once. */
 const createGuard =
-  ({ timeLimit = TIME_LIMIT, onError }: GuardOptions) =>
+  ({ lease = DEFAULT_LEASE, onError }: GuardOptions) =>
   <T>({ name, work, again }: Call<T>): Observable<T> =>
     new Observable<T>((out) => {
+      const timeLimit = TIME_LIMIT * lease;
       let first: unknown;
       const attempt = (call: () => Observable<T>, [pause, ...pauses]: readonly number[]) => {
         const calling = new Subscription();
@@ -54,7 +58,8 @@ const createGuard =
           }
           if (first === undefined) onError?.(thrown);
           first ??= thrown;
-          if (again && pause !== undefined) out.add(asyncScheduler.schedule(() => attempt(again, pauses), pause));
+          if (again && pause !== undefined && !isEnded(thrown))
+            out.add(asyncScheduler.schedule(() => attempt(again, pauses), pause * lease));
           else out.error(first);
         };
         out.add(calling);

@@ -1,27 +1,32 @@
-import { asyncScheduler, AsyncSubject, catchError, concat, concatMap, defaultIfEmpty, defer, EMPTY } from 'rxjs';
-import { exhaustMap, finalize, ignoreElements, interval, map, merge, of, Subject, take, takeUntil } from 'rxjs';
-import { onErrorResumeNext, tap, throwError } from 'rxjs';
+import { asyncScheduler, AsyncSubject, catchError, concat, defer, EMPTY, exhaustMap, finalize, interval } from 'rxjs';
+import { map, merge, of, onErrorResumeNext, Subject, takeUntil, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { Checkpoint } from '../../core/checkpoint.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
-import { failedRunOf, messagesOfFailed } from '../../core/failedRun.js';
+import { failedRunOf } from '../../core/failedRun.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { createSemaphore } from '../../core/semaphore.js';
+import { requireNumber } from '../../core/options.js';
 import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { estimateSize } from './estimateSize.js';
 import { onceOnly } from './onceOnly.js';
+import { holdRecord } from './heldRecord.js';
+import type { HeldRecord } from './heldRecord.js';
+import { leftEvent } from './leftEvent.js';
 import type { PromptInbox } from './promptInbox.js';
 import { wrapBoth } from './wrapInnerRuns.js';
 import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
 import { ExecutorLostError, RunAbandonedError, RunTakenError, isLeft } from './runErrors.js';
+import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
+import { DEFAULT_LEASE } from '../ports/guardPorts.js';
+import { changeAtEnd, changeAtFailure, progress } from './recordChanges.js';
 import { writeFirst } from './writeFirst.js';
 
-/** How long a lease in a record is valid, and how often it is renewed, in milliseconds. */
-const LEASE_TIME = 30_000;
-const RENEWAL_INTERVAL = 10_000;
+/** In milliseconds. A garbage collection, or the way to the store, takes a good part of less. */
+const MIN_LEASE = 1000;
 
 /** A run that this process is to execute. */
 export interface RunPlan extends RunAudience {
@@ -37,6 +42,8 @@ export interface RunPlan extends RunAudience {
   readonly bytes?: number | undefined;
   /** `false`: nobody resumes the run, so its record has no checkpoints. Default: as the service decides. */
   readonly checkpoints?: false | undefined;
+  /** The checkpoint from which the run is resumed. Default: it starts. */
+  readonly resumed?: Checkpoint | undefined;
   /** The events of the run. Cold. */
   readonly events: (controls: RunControls) => Observable<StreamEvent>;
   /** Subscribed after the record is written, before the run begins. If it fails, the record is deleted. */
@@ -55,14 +62,16 @@ export interface RunPlan extends RunAudience {
 export const sizeOfPlan = ({ record, bytes = 0 }: RunPlan): number => estimateSize(record) + bytes;
 
 /** The events of a run, for its notifiers. If `opened` fails, the run begins nothing, and its record says so. */
-export type ExecutedRun = (
-  controls: RunControls,
-  opened?: Observable<never>,
-  inbox?: PromptInbox,
-) => Observable<StreamEvent>;
+export interface ExecutedRun {
+  (controls: RunControls, opened?: Observable<never>, inbox?: PromptInbox): Observable<StreamEvent>;
+  /** The checkpoint from which it is resumed. Default: it starts. */
+  readonly resumed?: Checkpoint | undefined;
+}
 
 /** Executes runs, and writes their records. */
 export interface Executor {
+  /** How long a lease is valid, in milliseconds. */
+  readonly lease: number;
   /** Returns where the run is executed, according to its record. */
   locate(record: RunRecord): 'here' | 'elsewhere' | 'nowhere';
   /**
@@ -76,30 +85,47 @@ export interface Executor {
 
 /** What an executor needs of its service. */
 export interface ExecutorOptions {
+  /** How long a lease in a record is valid, in milliseconds. It is renewed three times in this time. Default: 30000. */
+  readonly lease?: number | undefined;
   /** Whether checkpoints are written. */
   readonly checkpoints: boolean;
   /** Describes the error of a failed run to its readers. */
   readonly describe: (thrown: unknown) => JsonObject;
+  /** Where other processes learn that this one has left a run. Default: they find out by themselves. */
+  readonly log?: RunLog | undefined;
   /** Called if a record cannot be released, or the beginning of a run cannot be undone. */
   readonly onError: (thrown: unknown) => void;
 }
 
 /** Creates the executor of this process. Its id is in the records of the runs that it executes. */
-export function createExecutor(store: RunStore, { checkpoints, describe, onError }: ExecutorOptions): Executor {
+export function createExecutor(store: RunStore, options: ExecutorOptions): Executor {
+  const { lease = DEFAULT_LEASE, onError, log } = options;
+  requireNumber('lease', lease, MIN_LEASE);
   let executorId: string | undefined;
   // Not before the first run: Cloudflare Workers refuse random values outside of a request.
   const ownId = () => (executorId ??= randomId());
   /** The records that are being written. */
   const writing = new Set<Observable<never>>();
-  const lease = () => ({ id: ownId(), until: asyncScheduler.now() + LEASE_TIME });
+  const newLease = () => ({ id: ownId(), until: asyncScheduler.now() + lease });
 
   /** Does the last write of a record. Only a shutdown waits for it. If it fails, the lease expires. */
   const finish = (work: Observable<never>): void => {
     work.subscribe({ error: (thrown: unknown) => thrown instanceof RunTakenError || onError(thrown) });
   };
-  const release = (record: HeldRecord): void => finish(record.write({ executor: undefined }));
-  const recording = { checkpoints, describe, onError, lease, finish, release };
+  /** Another process may go on: one that shows the run learns it from the log. */
+  const release = (record: HeldRecord): void => {
+    const { id, attempt } = record;
+    const told = defer(() => (log?.isShared ? log.append(id, attempt, [leftEvent]) : EMPTY));
+    const work = new AsyncSubject<never>();
+    writing.add(work);
+    concat(record.write({ executor: undefined }), told)
+      .pipe(finalize(() => writing.delete(work)))
+      .subscribe(work);
+    finish(work);
+  };
+  const recording = { ...options, lease, newLease, finish, release };
   return {
+    lease,
     released: defer(() => onErrorResumeNext(...writing)),
     locate({ executor }) {
       if (!executor || executor.until <= asyncScheduler.now()) return 'nowhere';
@@ -109,7 +135,7 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
       defer(() => {
         const { stored, begin = EMPTY, undo = EMPTY } = plan;
         const attempt = (stored?.record.attempt ?? 0) + 1;
-        const times = { updated: asyncScheduler.now(), executor: lease() };
+        const times = { updated: asyncScheduler.now(), executor: newLease() };
         const taken: RunRecord = { ...plan.record, state: plan.state ?? 'running', attempt, ...times };
         const record = holdRecord(store, taken, stored?.version ?? 0, writing);
         /** What is still to be done with the record, if the run does not start: the request failed, or was too late. */
@@ -131,7 +157,8 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
           begin.pipe(catchError(undoBegin)),
           defer(() => {
             cleanUp = () => undefined;
-            return of<ExecutedRun>((...given) => runRecorded(plan, record, recording, ...given));
+            const run: ExecutedRun = (...given) => runRecorded(plan, record, recording, ...given);
+            return of(Object.assign(run, { resumed: plan.resumed }));
           }),
         ).pipe(finalize(() => cleanUp()));
       }),
@@ -139,7 +166,8 @@ export function createExecutor(store: RunStore, { checkpoints, describe, onError
 }
 
 interface Recording extends ExecutorOptions {
-  readonly lease: () => NonNullable<RunRecord['executor']>;
+  readonly lease: number;
+  readonly newLease: () => NonNullable<RunRecord['executor']>;
   readonly finish: (work: Observable<never>) => void;
   readonly release: (record: HeldRecord) => void;
 }
@@ -148,7 +176,7 @@ interface Recording extends ExecutorOptions {
 function runRecorded(
   plan: RunPlan,
   record: HeldRecord,
-  { describe, onError, lease, finish, release, ...recording }: Recording,
+  { describe, onError, lease, newLease, finish, release, ...recording }: Recording,
   ...[controls, opened = EMPTY, inbox]: Parameters<ExecutedRun>
 ): Observable<StreamEvent> {
   const { checkpoints = recording.checkpoints } = plan;
@@ -164,7 +192,7 @@ function runRecorded(
     }
     const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
     if (!checkpoint) return undefined;
-    return record.write({ checkpoint, inner: plan.inner?.(), taken: inbox?.taken, ...progress, executor: lease() });
+    return record.write({ checkpoint, inner: plan.inner?.(), taken: inbox?.taken, ...progress, executor: newLease() });
   };
   const fail = (thrown: unknown): Observable<never> => {
     const failed = throwError(() => thrown);
@@ -186,9 +214,9 @@ function runRecorded(
     if (checkpoints) release(record);
     else finish(record.write(changeAtFailure(new RunAbandonedError(), describe))); // nobody resumes it
   };
-  const renewals = interval(RENEWAL_INTERVAL).pipe(
+  const renewals = interval(lease / 3).pipe(
     // What is taken is written with the checkpoint that has it, if there are checkpoints.
-    map(() => ({ executor: lease(), ...(checkpoints ? {} : { taken: inbox?.taken }) })),
+    map(() => ({ executor: newLease(), ...(checkpoints ? {} : { taken: inbox?.taken }) })),
     exhaustMap((change) => record.write(change).pipe(catchError(ignoreUnlessTaken))),
     takeUntil(hasLeft),
   );
@@ -202,35 +230,6 @@ function runRecorded(
   );
 }
 
-/** The fields that a checkpoint replaces. */
-const progress = { answers: undefined, history: undefined, failures: undefined, reason: undefined };
-
-/** A run that has ended needs nothing that one in progress needs. */
-const atEnd = () => ({
-  ...progress,
-  begun: undefined,
-  taken: undefined,
-  executor: undefined,
-  updated: asyncScheduler.now(),
-});
-
-/** The change of the record at the end of a run. */
-const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: RunPlan): Partial<RunRecord> => ({
-  state: checkpoint ? 'waiting' : 'ended',
-  ...atEnd(),
-  checkpoint,
-  result,
-  ...(plan.inner ? { inner: plan.inner() } : {}),
-  ...plan.ended?.({ checkpoint, ...result } as RunResult),
-});
-
-const changeAtFailure = (thrown: unknown, describe: ExecutorOptions['describe']): Partial<RunRecord> => ({
-  state: 'ended',
-  ...atEnd(),
-  checkpoint: undefined,
-  failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },
-});
-
 /** The end could not be written: whoever reads the record next settles it. */
 const leftUnsettled = (thrown: unknown): Observable<never> =>
   throwError(() => (thrown instanceof RunTakenError ? thrown : new ExecutorLostError()));
@@ -238,77 +237,3 @@ const leftUnsettled = (thrown: unknown): Observable<never> =>
 /** The store may be unreachable for a while. The lease says how long. */
 const ignoreUnlessTaken = (thrown: unknown): Observable<never> =>
   thrown instanceof RunTakenError ? throwError(() => thrown) : EMPTY;
-
-/** A record that this process may change. */
-interface HeldRecord {
-  /** Writes a change. It fails with a RunTakenError if another process has written the record. */
-  write(change: Partial<RunRecord>): Observable<never>;
-  /** Writes the record that was there before. */
-  restore(before: RunRecord): Observable<never>;
-  delete(): Observable<never>;
-}
-
-/** Writes changes one by one, each to its end: after a write that was unsubscribed, the version would be unknown. */
-function holdRecord(
-  store: RunStore,
-  first: RunRecord,
-  firstVersion: number,
-  writing: Set<Observable<never>>,
-): HeldRecord {
-  const oneByOne = createSemaphore(1);
-  let record = first;
-  let version = firstVersion;
-  /** After a write that failed: the store may have written it. */
-  let isUncertain = false;
-  const check = defer(() => (isUncertain ? store.get(first.id).pipe(take(1)) : of(undefined))).pipe(
-    tap((stored) => {
-      const { attempt, executor = first.executor } = stored?.record ?? {};
-      const isOurs = attempt === first.attempt && executor?.id === first.executor?.id;
-      if (stored && isOurs) version = stored.version;
-      isUncertain = false;
-    }),
-  );
-  const change = (work: () => Observable<boolean>, done: () => void): Observable<never> =>
-    defer(() => {
-      const result = new AsyncSubject<never>();
-      writing.add(result);
-      check
-        .pipe(
-          concatMap(work),
-          take(1),
-          defaultIfEmpty(false),
-          map((isDone) => {
-            if (!isDone) throw new RunTakenError();
-            done();
-          }),
-          catchError((thrown: unknown) => {
-            isUncertain = !(thrown instanceof RunTakenError);
-            return throwError(() => thrown);
-          }),
-          ignoreElements(),
-          oneByOne.limit(),
-          finalize(() => writing.delete(result)),
-        )
-        .subscribe(result);
-      return result;
-    });
-  const put = (toRecord: () => RunRecord) => {
-    let next: RunRecord;
-    return change(
-      () => store.put((next = toRecord()), version),
-      () => {
-        record = next;
-        version += 1;
-      },
-    );
-  };
-  return {
-    write: (changes) => put(() => ({ ...record, ...changes })),
-    restore: (before) => put(() => before),
-    delete: () =>
-      change(
-        () => store.delete(first.id, version),
-        () => undefined,
-      ),
-  };
-}

@@ -10,6 +10,7 @@ import { allPages } from './allPages.js';
 import { continueLog } from './continueLog.js';
 import { sizeOfPlan } from './executeRun.js';
 import type { RunPlan } from './executeRun.js';
+import { replayed } from './replayed.js';
 import { replayCheckpoint } from './replayRecord.js';
 import { RunTakenError } from './runErrors.js';
 import type { RunLog } from '../ports/runLog.js';
@@ -91,7 +92,9 @@ export function continueRun(
 ): Observable<StreamEvent> {
   if (record.attempt === 0) return rest;
   return concat(
-    continueLog(log, record, (seen) => (checkpoint ? replayCheckpoint(checkpoint, seen, record) : EMPTY)),
+    continueLog(log, record, (seen) => (checkpoint ? replayCheckpoint(checkpoint, seen, record) : EMPTY)).pipe(
+      replayed(),
+    ),
     rest,
   );
 }

@@ -47,7 +47,10 @@ function openStored<C>(kernel: Kernel<C>, opening: Opening<C>): Observable<Opene
       if (after !== undefined) throw new RunNotFoundError();
       if (body.resume !== undefined) return resume(kernel, body, opening);
       if (body.input === undefined) throw new RunNotFoundError();
-      return planStart(kernel, id, body, client).pipe(concatMap((plan) => launch(kernel, plan, opening)));
+      return concat(
+        kernel.countPrompt(client.owner),
+        planStart(kernel, id, body, client).pipe(concatMap((plan) => launch(kernel, plan, opening))),
+      );
     }),
   );
 }

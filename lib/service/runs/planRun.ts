@@ -13,6 +13,7 @@ import type { RunRecord, StoredRun } from '../ports/runStore.js';
 import type { RunPlan } from './executeRun.js';
 import { continueRun } from './handOver.js';
 import { createInnerMessages } from './innerMessages.js';
+import { replayed } from './replayed.js';
 import { innerOfCheckpoint, messagesOfRecord, replayCheckpoint, seenBefore } from './replayRecord.js';
 import { sizeOfHistory } from './runAccess.js';
 import type { Client } from '../client.js';
@@ -78,6 +79,7 @@ export function planResumption<C>(
   return {
     record,
     stored: before,
+    resumed: checkpoint,
     inner: inner.all,
     context,
     clientErrors: answers?.errors,
@@ -87,7 +89,9 @@ export function planResumption<C>(
       const rest = resumed.pipe(inner.collect);
       if (log.isShared) return continued(kernel, before, rest, checkpoint);
       return concat(
-        resumesOther ? EMPTY : replayCheckpoint(checkpoint, seenBefore(record), { inner: record.inner }),
+        resumesOther
+          ? EMPTY
+          : replayCheckpoint(checkpoint, seenBefore(record), { inner: record.inner }).pipe(replayed()),
         rest,
       );
     },

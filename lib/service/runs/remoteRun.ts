@@ -1,7 +1,8 @@
 import { catchError, concatMap, defer, delayWhen, EMPTY, exhaustMap, filter, interval, map, throwError } from 'rxjs';
 import { retry, take, takeUntil, timer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import type { Observable, Subject } from 'rxjs';
 import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
+import { withoutLeftEvents } from './leftEvent.js';
 import { keepDescription } from './trustedDescription.js';
 import { ExecutorLostError, RunNotFoundError } from './runErrors.js';
 import type { Receiver, RunLog } from '../ports/runLog.js';
@@ -21,14 +22,16 @@ const END_TIME = 10_000;
  * Watches the record of a run that another process executes.
  *
  * @param isExecuted Whether a process executes the run of a record: its lease is valid.
+ * @param checks When it emits, the record is read. Default: each 10 s.
  * @returns Fails with an ExecutorLostError when nobody executes the run any more.
  */
 export const watchExecutor = (
   store: RunStore,
   id: string,
   isExecuted: (record: RunRecord) => boolean,
+  checks: Observable<unknown> = interval(CHECK_INTERVAL),
 ): Observable<never> =>
-  interval(CHECK_INTERVAL).pipe(
+  checks.pipe(
     // The store may be unreachable for a while: it is asked again later.
     exhaustMap(() =>
       defer(() => store.get(id)).pipe(
@@ -53,8 +56,9 @@ const isNotOpen = (thrown: unknown, after: string | undefined): boolean =>
  * A run that another process executes, from the log that the processes share.
  *
  * @param lost Fails when nobody executes the run any more.
+ * @param left Emits when an executor leaves the run. Default: nobody listens.
  */
-export function remoteRun(log: RunLog, id: string, lost: Observable<never>): SharedRun {
+export function remoteRun(log: RunLog, id: string, lost: Observable<never>, left?: Subject<void>): SharedRun {
   const envelopes = (after?: string, receiver?: Receiver) =>
     log.read(id, after, receiver).pipe(
       // The record of a run is written before its log is opened.
@@ -64,6 +68,7 @@ export function remoteRun(log: RunLog, id: string, lost: Observable<never>): Sha
       catchError((thrown: unknown) =>
         throwError(() => (thrown instanceof RemoteRunError ? keepDescription(thrown) : thrown)),
       ),
+      withoutLeftEvents(left),
       takeUntil(lost),
     );
   return {

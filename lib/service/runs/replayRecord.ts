@@ -8,7 +8,7 @@ import type { RunEvent } from '../../core/event.js';
 import { readableParts, toolCallsOf } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
 import { nestedId } from '../../core/nested.js';
-import { addUsage } from '../../core/usage.js';
+import { addUsage, negative } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { prefixAfterTools } from '../../operators/prefixAfterTools.js';
 import { isInnerStep, withInner } from './innerMessages.js';
@@ -154,10 +154,6 @@ function unseenTurnEnd(turn: number, finishReason: FinishReason, usage: Usage, s
   if (seen.turns >= turn && turn > 0) return [];
   return [{ type: 'turn', turn, finishReason, usage: addUsage(usage, negative(seen.usage)) }];
 }
-
-/** The counts below zero, so that `addUsage` subtracts them. */
-const negative = (usage: Usage): Usage =>
-  Object.fromEntries(Object.entries(usage).map(([count, tokens]: [string, number]) => [count, -tokens]));
 
 const eventsOfMessages = (messages: readonly Message[], inner: RunRecord['inner']) =>
   withInner(messages.flatMap(eventsOfMessage), inner, eventsOfMessage);

@@ -61,6 +61,9 @@ function requireOwner(owner: unknown): string {
 
 /** Who asks, and which runs of a guarded store this owner may read and change: only its own. */
 export class RunAccess<C> {
+  /** What a handler has received beside a request. */
+  readonly incoming = new WeakMap<Request, unknown>();
+
   constructor(
     private readonly store: RunStore,
     private readonly options: Pick<ServiceOptions<C>, 'context' | 'owner'>,
@@ -75,7 +78,8 @@ export class RunAccess<C> {
 
   /** Identifies the client of a request. It fails with a RequestError 403 or 503. */
   authorize(request: Request, chat = ''): Observable<Client<C>> {
-    return defer(() => settled(this.options.context?.(request, chat) as C | ObservableInput<C>)).pipe(
+    const incoming = this.incoming.get(request);
+    return defer(() => settled(this.options.context?.(request, incoming, chat) as C | ObservableInput<C>)).pipe(
       take(1),
       throwIfEmpty(),
       map((context) => this.clientOf(context)),

@@ -10,6 +10,7 @@ import { describeError } from '../../transport/publicError.js';
 import { randomId } from '../../transport/randomId.js';
 import { ExecutorLostError, RunAbandonedError, RunTakenError } from './runErrors.js';
 import type { Receiver, RunLog } from '../ports/runLog.js';
+import { withoutLeftEvents } from './leftEvent.js';
 import type { Envelope } from './lateReader.js';
 import type { ShareRunOptions, SharedRun, SharedRunStatus } from './sharedRun.js';
 
@@ -116,7 +117,9 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
   }
 
   envelopes(after?: string, receiver?: Receiver): Observable<Envelope<E>> {
-    const read = defer(() => this.log.read(this.id, after, receiver) as Observable<Envelope<E>>);
+    const read = defer(() => this.log.read(this.id, after, receiver)).pipe(withoutLeftEvents()) as Observable<
+      Envelope<E>
+    >;
     const started = defer(() => {
       this.start();
       return EMPTY;

@@ -1,9 +1,10 @@
-import { catchError } from 'rxjs';
+import { catchError, concat } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { requireNumber } from '../../core/options.js';
 import { MAX_PROMPT_BYTES } from '../../transport/runFiles.js';
 import { RequestError } from '../http/requestError.js';
 import type { OwnerLimits } from '../ownerLimits.js';
+import type { CountPrompt } from '../promptRate.js';
 import type { LimitOptions } from '../serviceOptions.js';
 import { RunFullError } from './runErrors.js';
 import type { RunLog, RunMessage } from '../ports/runLog.js';
@@ -21,13 +22,15 @@ export type SendMessage = (id: string, owner: string, message: RunMessage, taken
 export function createSender(
   log: RunLog,
   limits: OwnerLimits,
+  countPrompt: CountPrompt,
   { maxWaitingPrompts: count = DEFAULT_WAITING_PROMPTS, maxBodyBytes: bytes = MAX_PROMPT_BYTES }: LimitOptions,
 ): SendMessage {
   requireNumber('maxWaitingPrompts', count, 0);
   return (id, owner, message, taken = '0') => {
     if (message.type === 'stop') return log.send(id, message);
     const sent = log.send(id, message, { after: taken, count, bytes });
-    return limits.hold(owner, sent, estimateSize(message)).pipe(
+    const counted = message.type === 'prompt' ? concat(countPrompt(owner), sent) : sent;
+    return limits.hold(owner, counted, estimateSize(message)).pipe(
       catchError((thrown: unknown) => {
         throw thrown instanceof RunFullError ? tooManyPrompts(count, bytes) : thrown;
       }),

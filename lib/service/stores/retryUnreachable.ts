@@ -1,5 +1,6 @@
 import { asyncScheduler, defer, retry, throwError, timer } from 'rxjs';
 import type { MonoTypeOperatorFunction } from 'rxjs';
+import { isEnded } from '../ports/isEnded.js';
 
 /** The longest delay between two attempts, in milliseconds. */
 const MAX_DELAY = 2000;
@@ -15,7 +16,7 @@ export function retryUnreachable<T>(
       return source.pipe(
         retry({
           delay: (thrown: unknown, attempt) =>
-            isUnreachable(thrown) && asyncScheduler.now() < end
+            isUnreachable(thrown) && !isEnded(thrown) && asyncScheduler.now() < end
               ? timer(Math.min(50 * 2 ** attempt, MAX_DELAY))
               : throwError(() => thrown),
         }),

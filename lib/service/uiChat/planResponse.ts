@@ -20,6 +20,8 @@ import type { KeptResponse, UiConversation } from './fromUiMessages.js';
 /** The run that writes a message, and the public events of the message before it. */
 interface PlannedResponse {
   readonly plan: RunPlan;
+  /** Whether it starts a run, instead of resuming one. */
+  readonly isPrompt: boolean;
   readonly messageId: string;
   readonly earlier: readonly StreamEvent[];
 }
@@ -57,6 +59,7 @@ export function planResponse<C>(
   const plan: RunPlan = {
     record: { id, owner, input: [], ...protocol },
     stored: before,
+    resumed: checkpoint,
     context,
     bytes: estimateSize(history),
     clientErrors: response?.answers.errors,
@@ -73,7 +76,12 @@ export function planResponse<C>(
       return events.pipe(tap((event) => isMessage(event) || isResult(event) || log.append(event)));
     },
   };
-  return { plan, messageId, earlier: earlierEvents(response).flatMap((event) => publish(event) ?? []) };
+  return {
+    plan,
+    isPrompt: !checkpoint,
+    messageId,
+    earlier: earlierEvents(response).flatMap((event) => publish(event) ?? []),
+  };
 }
 
 export const filterResponses = (messages: readonly UiMessage[]) =>

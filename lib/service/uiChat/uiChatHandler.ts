@@ -1,4 +1,4 @@
-import { concatMap, map } from 'rxjs';
+import { concat, concatMap, EMPTY, map } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
@@ -142,8 +142,11 @@ function startRun<C>(
   const start = () =>
     kernel.access.findAll(ids, owner).pipe(
       map((stored) => planResponse(kernel, messages, client, stored)),
-      concatMap(({ plan, messageId, earlier }) =>
-        runs.start(key, { plan, messageId, earlier, grace, keep }).pipe(
+      concatMap(({ plan, isPrompt, messageId, earlier }) =>
+        concat(
+          isPrompt ? kernel.countPrompt(owner) : EMPTY,
+          runs.start(key, { plan, messageId, earlier, grace, keep }),
+        ).pipe(
           map((run) => {
             const continues = messages.at(-1)?.role === 'assistant';
             return messageResponse(run, { ...options, messageId, continues }, { events: earlier, isSent: true });

@@ -11,6 +11,9 @@ import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import type { Script } from '../../../lib/testing/index.js';
 import type { AgUiHandlerOptions } from '../../../lib/service/agUi/agUiHandler.js';
 import { lateStore, mapStore } from '../../support/stores.js';
+import { ignorePrintedErrors } from '../../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 const json = { 'content-type': 'application/json' };
 const user = (content: string): AgUiMessage => ({ id: content, role: 'user', content });

@@ -26,6 +26,9 @@ import { remoteAgent } from '../../../lib/chat/remoteAgent.js';
 import type { RunRecord, RunStore, StoredRun } from '../../../lib/service/ports/runStore.js';
 import { shutDown } from '../../support/services.js';
 import { lateStore, mapStore } from '../../support/stores.js';
+import { ignorePrintedErrors } from '../../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 const asJson = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T;
 const runId = () => crypto.randomUUID();

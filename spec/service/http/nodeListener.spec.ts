@@ -6,6 +6,9 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { nodeListener } from '../../../lib/service/http/nodeListener.js';
 import type { ListenedRequest, ListenedResponse } from '../../../lib/service/http/nodeListener.js';
+import { ignorePrintedErrors } from '../../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 /** Sends one request to a handler on a real socket. */
 async function send(
@@ -158,6 +161,59 @@ describe('nodeListener', () => {
       throw new Error('broken');
     };
     expect((await send(throwing)).status).toBe(500);
+  });
+
+  it('nodeListener reports what the handler throws, and goes on', async () => {
+    const { error } = console;
+    const printed: unknown[] = [];
+    console.error = (thrown: unknown) => printed.push(thrown);
+    const bug = new TypeError('undefined is not a function');
+    try {
+      await send(() => Promise.reject(bug));
+    } finally {
+      console.error = error;
+    }
+    expect(printed).toEqual([bug]);
+  });
+
+  it.each([
+    undefined,
+    null,
+    {},
+    { raw: {} },
+    { raw: undefined, send: () => undefined },
+    { writeHead: () => undefined },
+  ])('nodeListener throws an error that says what to pass if the response is %j', (response) => {
+    const listen = nodeListener(() => Promise.resolve(new Response(null)));
+    expect(() => listen(getRequest, response as unknown as ListenedResponse)).toThrow(
+      /not a response of Node. Pass .* in Nest `@Res\(\) response`/,
+    );
+  });
+
+  it('nodeListener takes the request and the reply of Fastify, and passes the request on', async () => {
+    const { response } = fullResponse();
+    const heads: unknown[] = [];
+    const seen: unknown[] = [];
+    const raw = { ...response, writeHead: (...head: unknown[]) => heads.push(head) };
+    let isHijacked = false;
+    const reply = {
+      raw,
+      hijack: () => (isHijacked = true),
+      getHeaders: () => ({ 'x-limit': '9', 'content-type': 'text/html', 'x-none': undefined }),
+    };
+    const { on, pause, resume } = getRequest as Extract<ListenedRequest, { pause: unknown }>;
+    const request = {
+      ...{ method: 'POST', url: '/chat', headers: {}, body: { a: 1 }, user: 'ann' },
+      raw: { on, pause, resume },
+    };
+    const handler = async (web: Request, incoming: ListenedRequest) => {
+      seen.push(await web.json(), incoming);
+      return new Response(null, { headers: { 'content-type': 'text/plain' } });
+    };
+    nodeListener(handler)(request, reply);
+    await settled();
+    expect([isHijacked, seen]).toEqual([true, [{ a: 1 }, request]]);
+    expect(heads).toEqual([[200, { 'x-limit': '9', 'content-type': 'text/plain' }]]);
   });
 
   it.each(['//[', '//other.example/api', '/a b'])('nodeListener takes %s for a path', async (url) => {

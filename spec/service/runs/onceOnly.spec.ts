@@ -12,6 +12,9 @@ import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { observe } from '../../support/observe.js';
 import { shutDown } from '../../support/services.js';
 import { mapStore } from '../../support/stores.js';
+import { ignorePrintedErrors } from '../../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 const newId = () => crypto.randomUUID();
 type TurnContext = Parameters<ReturnType<ReturnType<typeof onceOnly>>>[1];

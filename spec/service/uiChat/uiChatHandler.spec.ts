@@ -145,7 +145,8 @@ describe('uiChatHandler', () => {
     const seen: unknown[] = [];
     const who = tool({ name: 'who', description: 'Who.', execute: (_, { context }) => seen.push(context) });
     const agent = createAgent({ model: scriptedModel([[toolCall('who')], 'You.']), tools: [who] });
-    const context = ({ headers }: Request, chatId: string) => Promise.resolve(`${headers.get('x-user')} in ${chatId}`);
+    const context = ({ headers }: Request, _: unknown, chatId: string) =>
+      Promise.resolve(`${headers.get('x-user')} in ${chatId}`);
     const handler = uiChatHandler(agent as HandledAgent<string>, { context, owner: String });
     const body = JSON.stringify({ id: 'chat', messages: [user('Who?')] });
     await read(handler(new Request(api, { method: 'POST', body, headers: { ...json, 'x-user': 'ann' } })));
@@ -409,7 +410,7 @@ describe('uiChatHandler and requests that it refuses', () => {
 
   it('uiChatHandler decodes the id of a chat', async () => {
     const seen: string[] = [];
-    const context = (_: Request, id: string) => void seen.push(id);
+    const context = (_request: Request, _incoming: unknown, id: string) => void seen.push(id);
     await join(handlerOf({ context, owner: String }), 'a/b c');
     expect(seen).toEqual(['a/b c']);
   });

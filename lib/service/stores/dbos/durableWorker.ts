@@ -20,7 +20,8 @@ import type { LockClient, WorkerLock } from './workerLock.js';
 import { requireNumber } from '../../../core/options.js';
 
 /** Options of `durableWorker`. */
-export interface DurableWorkerOptions extends DurableNames, Pick<ServiceOptions, 'browser' | 'onError' | 'onResult'> {
+export interface DurableWorkerOptions
+  extends DurableNames, Pick<ServiceOptions, 'browser' | 'name' | 'observe' | 'onError'> {
   /** The class `DBOS` of `@dbos-inc/dbos-sdk`. A process has one worker. */
   readonly dbos: DurableEngine;
   /** The URL of the PostgreSQL database in which DBOS keeps its workflows. */
@@ -109,8 +110,8 @@ const MAX_DELAY = 30_000;
  * @param agent The agent that `createAgent` returns.
  * @param options `dbos`, `databaseUrl`, `connect`, `store`, `log`; `queue` (default: `rivulet`), `version` (default:
  * `1`), `concurrency` (default: 50), `pool` (default: one of DBOS), and in milliseconds `recoveryInterval` (default:
- * 1000), `pollInterval` (default: 100), `retention` (default: 24 hours) and `keep` (default: 3600000); `budget`, `browser` (what the pages of the fronts receive),
- * `onError`, `onResult`.
+ * 1000), `pollInterval` (default: 100), `retention` (default: 24 hours) and `keep` (default: 3600000); `budget`,
+ * `browser` (what the pages of the fronts receive), `name`, `observe`, `onError`.
  */
 export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerOptions): DurableWorker {
   const { dbos, store, log, queue = DEFAULT_QUEUE, version = DEFAULT_VERSION, keep = 3_600_000 } = options;
@@ -127,9 +128,13 @@ export function durableWorker<C>(agent: HandledAgent<C>, options: DurableWorkerO
   // A front has accepted the run, so the worker only counts what it uses.
   const budget = options.budget && { ...options.budget, tokens: Infinity, cost: Infinity };
   const limits = { maxRunsPerOwner: Infinity, maxOwnerBytes: Infinity, budget };
-  const { browser, onError, onResult } = options;
-  const ports = { agent, store, log, keep, limits, browser, onError, onResult };
-  const kernel = new Kernel<C>({ ...ports, checkpoints: true, grace: Infinity });
+  const { browser, name, observe, onError } = options;
+  const kernel = new Kernel<C>({
+    ...{ agent, store, log, keep, limits, browser, name, observe, onError },
+    checkpoints: true,
+    grace: Infinity,
+  });
+
   const execution = executeStored(kernel);
 
   /** The function of the workflow. It settles only if the run has ended: DBOS would not resume it otherwise. */

@@ -8,54 +8,14 @@ import { tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { nodeListener } from '../../lib/service/http/nodeListener.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
-import { ask, createServers, protocolNames, protocols } from '../support/services.js';
-import { lateStore, mapStore } from '../support/stores.js';
+import { createServers, protocols } from '../support/services.js';
+import { mapStore } from '../support/stores.js';
+import { ignorePrintedErrors } from '../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 const { listen, serve, close } = createServers();
 afterEach(close);
-
-describe.each(protocolNames)('%s', (name) => {
-  const { handler } = protocols[name];
-  const agent = (...answers: string[]) => createAgent({ model: scriptedModel(answers) });
-
-  it('says that it stores runs in memory, unless it has a store', () => {
-    const notices: unknown[] = [];
-    const onNotice = (notice: unknown) => notices.push(notice);
-    handler(agent(), { onNotice, store: mapStore() });
-    expect(notices).toEqual([]);
-    handler(agent(), { onNotice });
-    expect(notices).toEqual([
-      { code: 'memory_store', message: expect.stringMatching(/^Runs are stored in memory.*Pass `store`/) },
-    ]);
-  });
-
-  it('reports no error if there is no `onResult`', async () => {
-    const errors: unknown[] = [];
-    const url = await serve(handler(agent('One.'), { store: mapStore(), onError: (thrown) => errors.push(thrown) }));
-    expect(await (await ask(url, protocols[name])).text()).toContain('One.');
-    expect(errors).toEqual([]);
-  });
-
-  it('passes each result with its context to `onResult`, and survives its mistakes', async () => {
-    const seen: unknown[] = [];
-    const errors: unknown[] = [];
-    const url = await serve(
-      handler(agent('One.'), {
-        store: lateStore(),
-        context: (request) => ({ user: request.headers.get('x-user') }),
-        owner: () => '',
-        onError: (thrown) => errors.push(thrown),
-        onResult: ({ text, usage }, context) => {
-          seen.push({ text, usage, context });
-          throw new Error('The log is full.');
-        },
-      }),
-    );
-    expect(await (await ask(url, protocols[name], 'Hi', { 'x-user': 'ann' })).text()).toContain('One.');
-    expect(seen).toEqual([{ text: 'One.', usage: expect.any(Object), context: { user: 'ann' } }]);
-    expect(String(errors[0])).toContain('The log is full.');
-  });
-});
 
 const send = (url: string, body: unknown, headers: Readonly<Record<string, string>>) =>
   fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });

@@ -1,0 +1,38 @@
+import { asyncScheduler } from 'rxjs';
+import type { RunResult } from '../../core/event.js';
+import { messagesOfFailed } from '../../core/failedRun.js';
+import type { JsonObject } from '../../core/json/json.js';
+import type { RunRecord } from '../ports/runStore.js';
+import type { RunPlan } from './executeRun.js';
+
+/** The fields that a checkpoint replaces. */
+export const progress = { answers: undefined, history: undefined, failures: undefined, reason: undefined };
+
+/** A run that has ended needs nothing that one in progress needs. */
+const atEnd = () => ({
+  ...progress,
+  begun: undefined,
+  taken: undefined,
+  executor: undefined,
+  updated: asyncScheduler.now(),
+});
+
+/** The change of the record at the end of a run. */
+export const changeAtEnd = (
+  { checkpoint, ...result }: RunResult,
+  plan: Pick<RunPlan, 'inner' | 'ended'>,
+): Partial<RunRecord> => ({
+  state: checkpoint ? 'waiting' : 'ended',
+  ...atEnd(),
+  checkpoint,
+  result,
+  ...(plan.inner ? { inner: plan.inner() } : {}),
+  ...plan.ended?.({ checkpoint, ...result } as RunResult),
+});
+
+export const changeAtFailure = (thrown: unknown, describe: (thrown: unknown) => JsonObject): Partial<RunRecord> => ({
+  state: 'ended',
+  ...atEnd(),
+  checkpoint: undefined,
+  failure: { messages: messagesOfFailed(thrown) ?? [], error: describe(thrown) },
+});
