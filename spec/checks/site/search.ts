@@ -1,6 +1,7 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { searchQueries } from './searchQueries.js';
 
 /** The section of a page that a search finds, best first. */
 export type Search = (query: string) => readonly string[];
@@ -23,4 +24,16 @@ export async function loadSearch(docs: string, options: object): Promise<Search>
     searchOptions: { fuzzy: 0.2, prefix: true, boost: { title: 4, text: 2, titles: 1 }, ...options },
   });
   return (query) => search.search(query).map(({ id }) => id);
+}
+
+/** How many results a reader looks at. */
+const LOOKED_AT = 5;
+
+/** The queries of newcomers whose answer is not among the first results. */
+export function unanswered(search: Search): readonly string[] {
+  return Object.entries(searchQueries).flatMap(([query, pages]) => {
+    const found = search(query).slice(0, LOOKED_AT);
+    if (found.some((section) => pages.some((page) => section.startsWith(`/${page}#`)))) return [];
+    return [`The search for "${query}" does not find ${pages.join(' or ')}, but ${found.join(', ')}`];
+  });
 }
