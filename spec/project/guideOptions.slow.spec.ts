@@ -23,9 +23,22 @@ const foreign = new Set([
   ...['discoveryState', 'finishAuth', 'requestInit', 'saveDiscoveryState', 'auth', 'getToken', 'token'],
   ...['cachedContent', 'documents', 'generateContent', 'generationConfig', 'labels', 'logprobs', 'modalities'],
   ...['safetySettings', 'think', 'thinkingLevel', 'timings', 'topK', 'transforms', 'truncation'],
-  ...['marked', 'maxmemory', 'noeviction', 'pg', 'rivulet', 'rxjs', 'tsx', 'undici', 'unsafe', 'use', 'req'],
+  ...[
+    'marked',
+    'maxmemory',
+    'noeviction',
+    'pg',
+    'pgvector',
+    'rivulet',
+    'rxjs',
+    'tsx',
+    'undici',
+    'unsafe',
+    'use',
+    'req',
+  ],
   ...['claude', 'gemini', 'googleai', 'mistralai', 'qwen3', 'togetherai', 'draw', 'inspect', 'spec', 'floor', 'track'],
-  ...['maskEmails', 'pool', 'researcher', 'similarity', 'sqliteStore', 'c1', 'f', 'p'],
+  ...['maskEmails', 'pool', 'researcher', 'similarity', 'sqliteStore', 'embed', 'withSignedFiles', 'c1', 'f', 'p'],
   ...['aiSdk', 'answering', 'bases', 'chatCompletions', 'responses', 'steered'], // files and folders of the library
 ]);
 const known = new Set([...types.names, ...Object.keys(rxjs), ...foreign]);
