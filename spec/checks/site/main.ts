@@ -2,7 +2,7 @@
 // The result is in docs/.vitepress/dist. It fails for a dead link, for a guide that is not in the sidebar, and for a query
 // of searchQueries.ts whose answer is not among the first results of the search.
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectPages } from '../../../docs/.vitepress/projectPages.js';
 import { searchOptions } from '../../../docs/.vitepress/searchOptions.js';
@@ -90,8 +90,9 @@ function description(name: string): string {
   return text.join(' ');
 }
 
-/** Copies the documents of the project, and of its examples, to docs/project. */
+/** Copies the documents of the project, and of its examples, to docs/project. Their pictures are those of the site. */
 function writeProject(): void {
   newFolder('project');
-  for (const [file, page] of projectPages) copyFileSync(join(root, file), join(docs, page));
+  for (const [file, page] of projectPages)
+    writeFileSync(join(docs, page), readFileSync(join(root, file), 'utf8').replaceAll('](docs/public/', '](/'));
 }
