@@ -3,6 +3,7 @@ import { join, posix } from 'node:path';
 import { defineConfig } from 'vitepress';
 import type { DefaultTheme } from 'vitepress';
 import { projectPages, siteAddress } from './projectPages.ts';
+import { searchOptions } from './searchOptions.ts';
 import { projectSections, sections } from './sections.ts';
 
 const folder = import.meta.dirname;
@@ -41,10 +42,7 @@ export default defineConfig({
     search: {
       provider: 'local',
       options: {
-        // A word of a guide comes before the same word of the reference.
-        miniSearch: {
-          searchOptions: { boostDocument: (page: string) => (/\/(?:api|project)\//.test(page) ? 0.2 : 1) },
-        },
+        miniSearch: { searchOptions },
       },
     },
     outline: [2, 3],

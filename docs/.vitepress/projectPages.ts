@@ -1,6 +1,7 @@
 /** The documents outside of docs/ that are pages of the site: the file, and the page that `npm run site` writes. */
 export const projectPages: ReadonlyMap<string, string> = new Map(
   Object.entries({
+    'README.md': 'project/introduction.md',
     'ARCHITECTURE.md': 'project/architecture.md',
     'CHANGELOG.md': 'project/changelog.md',
     'CONTRIBUTING.md': 'project/contributing.md',
@@ -24,6 +25,6 @@ export function siteAddress(file: string, repository: string): string {
   const anchor = /#.*$/.exec(file)?.[0] ?? '';
   const path = file.slice(0, file.length - anchor.length);
   const guide = /^docs\/([^/]+\.md)$/.exec(path)?.[1];
-  const page = path === 'README.md' ? 'index.md' : (guide ?? projectPages.get(path));
+  const page = guide ?? projectPages.get(path);
   return page === undefined ? `${repository}/blob/main/${path}${anchor}` : `/${page}${anchor}`;
 }

@@ -106,6 +106,7 @@ export const projectSections: readonly Section[] = [
   {
     text: 'The project',
     pages: {
+      'project/introduction': 'Introduction: is it for you?',
       'project/security': 'Security',
       'project/architecture': 'Architecture',
       'project/contributing': 'Contributing',

@@ -1,4 +1,4 @@
-import { NEVER, take, takeUntil, timer } from 'rxjs';
+import { isObservable, NEVER, take, takeUntil, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import type { Plain } from '../core/typesOf.js';
@@ -68,7 +68,7 @@ export function runVirtually<T>(create: () => Observable<T>, limit: number, maxV
       if (values.length > maxValues) return { end: 'open', at: now() };
       return now() < limit ? { end: 'completed', at: now() } : end;
     };
-    create()
+    createSource(create)
       .pipe(take(maxValues + 1), takeUntil(limit === Infinity ? NEVER : timer(limit)))
       .subscribe({
         next: (value) => values.push({ at: now(), value }),
@@ -77,4 +77,11 @@ export function runVirtually<T>(create: () => Observable<T>, limit: number, maxV
       });
   });
   return { values, ...end };
+}
+
+/** JavaScript, or a habit from RxJS's TestScheduler, may pass the Observable itself. */
+function createSource<T>(create: () => Observable<T>): Observable<T> {
+  const source: unknown = typeof create === 'function' ? create() : undefined;
+  if (isObservable(source)) return source as Observable<T>;
+  throw new TypeError('Pass a function that returns an Observable, which is called in virtual time: () => source$.');
 }

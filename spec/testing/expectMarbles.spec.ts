@@ -52,6 +52,16 @@ describe('expectMarbles', () => {
     expect(failureOf<unknown>(() => of(1, 3), '(a|)', { a: [1, 2] })).not.toContain('[[1, 2]]');
   });
 
+  it.each([
+    ['an Observable', of(1)],
+    ['a function that returns an array', () => [1]],
+    ['a function that returns nothing', () => undefined],
+  ])('expectMarbles says what it requires instead of %s', (_, create) => {
+    expect(() => expectMarbles(create as never, '(a|)', { a: 1 })).toThrow(
+      'Pass a function that returns an Observable',
+    );
+  });
+
   it('expectMarbles shows both diagrams, the first difference and its time', () => {
     expect(failureOf(source('20ms a 4ms b 5ms |'), '20ms a 6ms (b|)', values)).toBe(
       [

@@ -5,7 +5,7 @@
 export const pagePolicy = /* @__PURE__ */ [
   "default-src 'none'",
   "script-src 'sha256-zx2jUMKXnlel+e5KtpepzUFRCUqUFJ+Jzy7nx7n70oA='",
-  "style-src 'sha256-B7cjBkDQvDDo8UlWP/q3a7TtcSbIi2yrycJNN1Car1A='",
+  "style-src 'sha256-psBKKIPcwTfbZfOSGYkJMzEFzFrAVkKxgNwB6XKhkSM='",
   "style-src-attr 'unsafe-inline'",
   'img-src data:',
   "base-uri 'none'",

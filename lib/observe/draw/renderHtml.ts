@@ -152,7 +152,7 @@ function renderSpan({ kind, from, to, label }: Span, duration: number): string {
 
 function renderMark({ kind, at, label }: Mark, duration: number): string {
   const [sign, color] = markSigns[kind];
-  const edge = at < duration * 0.01 ? ' first' : at > duration * 0.99 ? ' last' : '';
+  const edge = at < duration * 0.01 ? ' first' : '';
   const style = `left:${percent(at, duration)};--c:var(--${color})`;
   return `<div class="mark ${kind}${edge}" style="${style}" title="${escape(label)}">${sign}</div>`;
 }

@@ -91,6 +91,6 @@ export class RequestLane {
     const characters = ticks.reduce((sum, { size }) => sum + size, 0);
     const seconds = (last.at - first.at) / 1000;
     const rate = seconds > 0 ? `, ${Math.round(characters / seconds).toLocaleString('en-US')} characters/s` : '';
-    return `${ticks.length.toLocaleString('en-US')} deltas${rate}`;
+    return `${ticks.length.toLocaleString('en-US')} delta${ticks.length === 1 ? '' : 's'}${rate}`;
   }
 }

@@ -29,6 +29,7 @@ button:hover { border-color: var(--soft); }
 .axis, .lane { display: grid; grid-template-columns: var(--names) 1fr; }
 .axis { position: sticky; top: 0; height: 24px; font-size: 11px; color: var(--soft); }
 .axis .ticks { position: relative; }
+.axis .ticks, .track { margin-right: 20px; }
 .axis span { position: absolute; top: 4px; transform: translateX(-50%); white-space: nowrap; }
 .axis span:first-child { transform: none; } .axis span.last { transform: translateX(-100%); }
 ol.lanes { list-style: none; margin: 0; padding: 0; position: relative; }
@@ -49,7 +50,7 @@ ol.lanes { list-style: none; margin: 0; padding: 0; position: relative; }
 .span { position: absolute; top: 9px; height: 16px; min-width: 2px; border-radius: 3px; background: var(--c);
   font-size: 10px; line-height: 16px; overflow: hidden; white-space: nowrap; color: var(--ink); }
 .span:has(em) { padding: 0 4px; container-type: inline-size; }
-.span em { font-style: normal; }
+.span em { display: block; font-style: normal; overflow: hidden; text-overflow: ellipsis; }
 @container (max-width: 44px) { .span em { display: none; } }
 .span.turn, .span.wait, .span.queued { top: 14px; height: 6px; }
 .span.answer { top: 4px; height: 26px; }
@@ -57,7 +58,7 @@ ol.lanes { list-style: none; margin: 0; padding: 0; position: relative; }
 .lane.failed > .track > .span.running { --c: var(--bad) !important; }
 .span.silence, .span.rateLimit, .span.retry, .span.approval { background-image: repeating-linear-gradient(45deg,
   rgb(255 255 255 / .35) 0 3px, transparent 3px 8px); background-color: var(--c); }
-.span.void { top: 16px; height: 2px; background: var(--void); z-index: 1; }
+.span.void { top: 27px; height: 2px; background: var(--void); z-index: 1; }
 svg.deltas { position: absolute; inset: 4px 0 auto; width: 100%; height: 26px; pointer-events: none;
     overflow: visible; }
 svg.deltas path { fill: none; stroke-width: 1.5; vector-effect: non-scaling-stroke; }
@@ -71,7 +72,7 @@ svg.deltas path { fill: none; stroke-width: 1.5; vector-effect: non-scaling-stro
 .mark.progress { top: 25px; height: 9px; line-height: 9px; font-size: 9px; }
 .request > .track > .mark.retract { margin-left: -19px; }
 .tool > .track > .mark.result, .tool > .track > .mark.error { margin-left: 1px; }
-.mark.first { margin-left: 0; } .mark.last { margin-left: -18px; }
+.mark.first { margin-left: 0; }
 .cursor { position: absolute; top: 0; bottom: 0; width: 0; border-left: 1.5px solid var(--focus); pointer-events: none;
   z-index: 1; } .cursor[hidden] { display: none; }
 .panel { padding: .75rem 1.25rem 1.25rem; }

@@ -3,12 +3,12 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { concat, map, timer } from 'rxjs';
-import { createAgent, progress, tool } from 'rivulet';
+import { concat, endWith, interval, map, take, timer } from 'rxjs';
+import { createAgent, progress, retryModel, tool } from 'rivulet';
 import type { Agent } from 'rivulet';
 import { drawRun } from 'rivulet/recording';
 import { scriptedModel, toolCall } from 'rivulet/testing';
-import { busyAgent, recordVirtually } from '../../observe/recording/runs.js';
+import { busyAgent, recordVirtually, weather } from '../../observe/recording/runs.js';
 import type { InspectorCheck } from './inspector.js';
 
 const pictures = join(import.meta.dirname, 'screenshots');
@@ -90,23 +90,62 @@ const save = async (page: Page, name: string) => {
   await page.screenshot({ path: join(pictures, `drawing-${name}.png`) });
 };
 
-/** The labels of bars that a mark of their lane covers. */
-const coveredLabels = (page: Page) =>
-  page.evaluate(() =>
-    [...document.querySelectorAll('.span em')].flatMap((label) => {
+/** A rate limit, a silence, and a turn that is retracted after it: a line below what is void. */
+const retractedAgent = (): Agent => {
+  const limited = { code: 'http', retryable: true, toJSON: () => ({ code: 'http', status: 429, message: 'Wait.' }) };
+  const error = Object.assign(new Error('Wait.'), limited);
+  const overloaded = Object.assign(new Error('overloaded'), { retryable: true });
+  const model = scriptedModel([
+    [{ error }],
+    ['It ', { delay: 1500 }, { error: overloaded }],
+    ['It is ', { delay: 1200 }, 'cold.'],
+  ]);
+  return createAgent({ model: retryModel(model, { count: 5, delay: 500 }) }) as unknown as Agent;
+};
+
+/** Calls with many progress values, and one that waits for a decision and ends with the run. */
+const waitingAgent = (): Agent => {
+  const write = tool({
+    name: 'write',
+    description: 'Writes.',
+    needsApproval: true,
+    execute: () => timer(400).pipe(map(() => 'written')),
+  });
+  const step = tool({
+    name: 'step',
+    description: 'A step.',
+    execute: () => interval(50).pipe(take(20), map(progress), endWith('done')),
+  });
+  const calls = [toolCall('weather', { city: 'Oslo' }), toolCall('weather', { city: 'Atlantis' }), toolCall('write')];
+  return createAgent({
+    model: scriptedModel([[...calls, toolCall('step')], 'Done']),
+    tools: [weather, write, step],
+    toolConcurrency: Infinity,
+    approve: () => timer(2000).pipe(map(() => ({ approve: true as const }))),
+  }) as unknown as Agent;
+};
+
+/** The labels of bars that a mark or a bar of their lane covers, and the marks that the chart cuts off. */
+const hiddenThings = (page: Page) =>
+  page.evaluate(() => {
+    const coveredLabels = [...document.querySelectorAll('.span em')].flatMap((label) => {
       const text = document.createRange();
       text.selectNodeContents(label);
       const shown = text.getBoundingClientRect();
-      const bar = label.parentElement?.getBoundingClientRect();
-      const right = Math.min(shown.right, bar?.right ?? 0);
-      const marks = [...(label.closest('.track')?.querySelectorAll('.mark') ?? [])];
-      const covering = marks
-        .map((mark) => mark.getBoundingClientRect())
-        .filter((mark) => mark.left < right && mark.right > shown.left)
-        .filter((mark) => mark.top < shown.bottom && mark.bottom > shown.top);
+      const bar = label.parentElement;
+      const right = Math.min(shown.right, bar?.getBoundingClientRect().right ?? 0);
+      const others = label.closest('.track')?.querySelectorAll('.mark, .span:not(.answer)') ?? [];
+      const covering = [...others]
+        .filter((other) => other !== bar)
+        .map((other) => other.getBoundingClientRect())
+        .filter((other) => other.left < right && other.right > shown.left)
+        .filter((other) => other.top < shown.bottom && other.bottom > shown.top);
       return shown.width > 0 && covering.length > 0 ? [`${label.textContent}`] : [];
-    }),
-  );
+    });
+    const end = document.querySelector('.chart')?.getBoundingClientRect().right ?? 0;
+    const cutMarks = [...document.querySelectorAll('.mark')].filter((mark) => mark.getBoundingClientRect().right > end);
+    return [...coveredLabels, ...cutMarks.map((mark) => mark.className)];
+  });
 
 const forms: readonly (readonly [name: string, options: BrowserContextOptions])[] = [
   ['light', {}],
@@ -122,7 +161,7 @@ export const drawingChecks: readonly InspectorCheck[] = [
     run: (browser) =>
       onDrawing(browser, busyAgent(), options, async (page) => {
         await save(page, name);
-        assert.deepEqual(await coveredLabels(page), []);
+        assert.deepEqual(await hiddenThings(page), []);
         for (let presses = 0; (await page.evaluate(() => document.activeElement?.className)) !== 'chart'; presses++) {
           assert.ok(presses < 5, 'Tab does not reach the drawing.');
           await page.keyboard.press('Tab');
@@ -138,6 +177,22 @@ export const drawingChecks: readonly InspectorCheck[] = [
         if (name !== 'light') return;
         const pdf = await page.pdf({ path: join(pictures, 'drawing.pdf'), format: 'A4' });
         assert.ok(pdf.length > 10_000);
+      }),
+  })),
+  ...(
+    [
+      ['with a retracted turn', retractedAgent],
+      ['with a decision and progress', waitingAgent],
+    ] as const
+  ).map(([what, create]): InspectorCheck => ({
+    name: `The drawing of a run ${what} shows each label and each mark, on every width`,
+    short: true,
+    run: (browser) =>
+      onDrawing(browser, create(), {}, async (page) => {
+        for (const width of [390, 700, 1000, 1800]) {
+          await page.setViewportSize({ width, height: 800 });
+          assert.deepEqual(await hiddenThings(page), [], `${width} pixels`);
+        }
       }),
   })),
   ...(

@@ -1,11 +1,14 @@
 // npm run site: builds the site from docs/, the API reference from the doc comments, and the gallery of the diagrams.
-// The result is in docs/.vitepress/dist. It fails for a dead link, and for a guide that is not in the sidebar.
+// The result is in docs/.vitepress/dist. It fails for a dead link, for a guide that is not in the sidebar, and for a query
+// of searchQueries.ts whose answer is not among the first results of the search.
 import { execFileSync } from 'node:child_process';
-import { copyFileSync, cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectPages } from '../../../docs/.vitepress/projectPages.js';
+import { searchOptions } from '../../../docs/.vitepress/searchOptions.js';
 import { sections } from '../../../docs/.vitepress/sections.js';
 import { deadLinks } from './deadLinks.js';
+import { loadSearch, unanswered } from './search.js';
 
 const root = join(import.meta.dirname, '../../..');
 const docs = join(root, 'docs');
@@ -19,9 +22,9 @@ writeGallery();
 writeProject();
 run('npx', 'vitepress', 'build');
 
-const dead = deadLinks(join(docs, '.vitepress/dist'));
-for (const link of dead) console.error(link);
-if (dead.length > 0) process.exitCode = 1;
+const problems = [...deadLinks(join(docs, '.vitepress/dist')), ...unanswered(await loadSearch(docs, searchOptions))];
+for (const problem of problems) console.error(problem);
+if (problems.length > 0) process.exitCode = 1;
 
 /** Fails for a guide without a place in the sidebar, and for a place without a guide. */
 function requireAllInSidebar(): void {
@@ -87,8 +90,9 @@ function description(name: string): string {
   return text.join(' ');
 }
 
-/** Copies the documents of the project, and of its examples, to docs/project. */
+/** Copies the documents of the project, and of its examples, to docs/project. Their pictures are those of the site. */
 function writeProject(): void {
   newFolder('project');
-  for (const [file, page] of projectPages) copyFileSync(join(root, file), join(docs, page));
+  for (const [file, page] of projectPages)
+    writeFileSync(join(docs, page), readFileSync(join(root, file), 'utf8').replaceAll('](docs/public/', '](/'));
 }
