@@ -51,6 +51,8 @@ export interface RunControls {
   readonly cancel: Observable<string>;
   /** The messages of the prompts that join the run, those of an earlier process first. */
   readonly prompts: Observable<Message>;
+  /** Completes when what the run has emitted is in its record. Absent: there are no checkpoints. */
+  readonly written?: Observable<never>;
 }
 
 /** Creates a run from its notifiers. `opened` fails if the log is not open: nobody could read the run. */

@@ -17,7 +17,7 @@ import { RequestError } from '../http/requestError.js';
 import type { RunAudience } from '../publicEvents.js';
 import { ExecutorLostError, RunAbandonedError, RunTakenError, isLeft } from './runErrors.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
-import { writeFirst } from './writeFirst.js';
+import { writeFirst, WrittenEvents } from './writeFirst.js';
 
 /** How long a lease in a record is valid, and how often it is renewed, in milliseconds. */
 const LEASE_TIME = 30_000;
@@ -192,13 +192,14 @@ function runRecorded(
     exhaustMap((change) => record.write(change).pipe(catchError(ignoreUnlessTaken))),
     takeUntil(hasLeft),
   );
+  const written = new WrittenEvents();
   const wrapTurn = checkpoints ? onceOnly(plan.record.begun, (begun) => record.write({ begun })) : undefined;
   return merge(
     renewals, // first: the run may end at once
     concat(
       opened,
-      defer(() => plan.events(controls, wrapTurn)),
-    ).pipe(writeFirst(write), catchError(fail), finalize(leave)),
+      defer(() => plan.events(checkpoints ? { ...controls, written: written.all } : controls, wrapTurn)),
+    ).pipe(writeFirst(write, written), catchError(fail), finalize(leave)),
   );
 }
 
