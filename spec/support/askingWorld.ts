@@ -12,7 +12,7 @@ import {
   of,
   timer,
 } from 'rxjs';
-import { toArray } from 'rxjs';
+import { tap, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
@@ -73,6 +73,8 @@ interface WorldOptions {
   readonly hasSharedLog?: boolean;
   /** Whether the page is loaded again whenever it shows calls that wait. */
   readonly reloads?: boolean;
+  /** Whether calls begin before the model's message is complete. */
+  readonly eagerTools?: boolean;
 }
 
 /** What is the same however often the process is killed. */
@@ -95,10 +97,15 @@ export const playScript = (script: Script, options: WorldOptions = {}) =>
 interface Process {
   readonly handler: (request: Request) => Promise<Response>;
   readonly cut: AbortController;
+  /** Rejects when the process was killed. */
+  readonly gone: Promise<never>;
   isDead: boolean;
 }
 
-function createWorld(script: Script, { kill, hasSharedLog = false, reloads = false }: WorldOptions) {
+function createWorld(
+  script: Script,
+  { kill, hasSharedLog = false, reloads = false, eagerTools = false }: WorldOptions,
+) {
   const records = mapStore();
   const sharedLog = memoryLog();
   const ledger = new Map<string, string>();
@@ -109,11 +116,12 @@ function createWorld(script: Script, { kill, hasSharedLog = false, reloads = fal
   let current = startProcess();
 
   function startProcess(): Process {
-    const process: Process = {
-      handler: (request) => handler(request),
-      cut: new AbortController(),
-      isDead: false,
-    };
+    const cut = new AbortController();
+    const gone = new Promise<never>((_, reject) =>
+      cut.signal.addEventListener('abort', () => reject(new TypeError('The process was killed.'))),
+    );
+    gone.catch(() => undefined);
+    const process: Process = { handler: (request) => handler(request), cut, gone, isDead: false };
     const log = hasSharedLog ? { ...dying(sharedLog, ['append', 'end'], process), isShared: true } : memoryLog();
     const handler = agentHandler(agentOf(process), {
       store: dying<RunStore>(records, ['put', 'delete'], process),
@@ -168,6 +176,10 @@ function createWorld(script: Script, { kill, hasSharedLog = false, reloads = fal
     return timer(1).pipe(concatMap(() => (process.isDead ? NEVER : of(`${name} done`))));
   }
 
+  function received(name: string): void {
+    if (!isRecorded(records.records, name)) problems.add(`The tool has received ${name} before it is recorded.`);
+  }
+
   /** The agent of a process, and the one that it delegates to. */
   function agentOf(process: Process, isInner = false): ReturnType<typeof createAgent> {
     const parameters = z.object({ name: z.string() });
@@ -198,19 +210,20 @@ function createWorld(script: Script, { kill, hasSharedLog = false, reloads = fal
       return calls ? ['I work. ', ...calls.map(([call, name]) => callOf(call, name))] : [`Done ${path}.`];
     });
     const tools = [work, pay, look] as const;
-    if (isInner) return createAgent({ model, tools, toolConcurrency: 2 });
+    if (isInner) return createAgent({ model, tools, toolConcurrency: 2, eagerTools });
     const delegate = agentTool(agentOf(process, true), { name: 'delegate', description: 'Delegates.' });
-    return createAgent({ model, tools: [...tools, delegate], toolConcurrency: 2 });
+    return createAgent({ model, tools: [...tools, delegate], toolConcurrency: 2, eagerTools });
   }
 
   /** Does what a program says. Its result has all that it has received. */
   const run = (ops: Program, name: string, context: AskContext, process: Process): Observable<string> => {
     const one = (op: Op, key: string): Observable<string> =>
       op === 'once'
-        ? context.once(key, (idempotencyKey) => step(process, key, idempotencyKey))
-        : context
-            .ask({ message: `${key}?`, schema: z.object({ text: z.string() }), key })
-            .pipe(map(({ text }) => text));
+        ? context.once(key, (idempotencyKey) => step(process, key, idempotencyKey)).pipe(tap(() => received(key)))
+        : context.ask({ message: `${key}?`, schema: z.object({ text: z.string() }), key }).pipe(
+            tap(() => received(key)),
+            map(({ text }) => text),
+          );
     const each = ops.map((op, index) =>
       typeof op === 'string'
         ? one(op, `${name}.${index}`)
@@ -227,10 +240,7 @@ function createWorld(script: Script, { kill, hasSharedLog = false, reloads = fal
       retryDelay: 5,
       retries: 50,
       fetch: async (url, init) => {
-        const { handler, cut } = current;
-        const gone = new Promise<never>((_, fail) =>
-          cut.signal.addEventListener('abort', () => fail(new TypeError('The process was killed.'))),
-        );
+        const { handler, cut, gone } = current;
         const response = await Promise.race([handler(new Request(url, init)), gone]);
         const body = response.body?.pipeThrough(new TransformStream(), { signal: cut.signal }) ?? null;
         return new Response(body, { status: response.status, headers: response.headers });
@@ -307,8 +317,9 @@ function programOf(script: Script, name: string): Program {
 const callOf = (call: Call, name: string) =>
   toolCall(call.kind, call.kind === 'delegate' ? { prompt: name } : { name }, `c${name}`);
 
-/** Whether the checkpoint of a record has the result of a step. */
+/** Whether the checkpoint of a record has the result of a step, or the answer to a question. */
 const isRecorded = (records: ReadonlyMap<string, StoredRun>, name: string): boolean =>
-  [...records.values()].some(({ record }) =>
-    JSON.stringify(record.checkpoint ?? {}).includes(`"${name}":"${name} done"`),
-  );
+  [...records.values()].some(({ record }) => {
+    const checkpoint = JSON.stringify(record.checkpoint ?? {});
+    return checkpoint.includes(`"${name}":"${name} done"`) || checkpoint.includes(`"text":"answer to ${name}?"`);
+  });

@@ -2,6 +2,8 @@ import { asyncScheduler, AsyncSubject, catchError, concat, concatMap, defaultIfE
 import { exhaustMap, finalize, ignoreElements, interval, map, merge, of, Subject, take, takeUntil } from 'rxjs';
 import { onErrorResumeNext, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { CallAnswers } from '../../core/approval.js';
+import type { Checkpoint } from '../../core/checkpoint.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
 import { failedRunOf, messagesOfFailed } from '../../core/failedRun.js';
@@ -164,7 +166,9 @@ function runRecorded(
     }
     const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
     if (!checkpoint) return undefined;
-    return record.write({ checkpoint, inner: plan.inner?.(), taken: inbox?.taken, ...progress, executor: lease() });
+    const { answers = plan.record.answersLeft } = plan.record;
+    const change = { ...progress, checkpoint, answersLeft: answersTo(checkpoint, answers) };
+    return record.write({ ...change, inner: plan.inner?.(), taken: inbox?.taken, executor: lease() });
   };
   const fail = (thrown: unknown): Observable<never> => {
     const failed = throwError(() => thrown);
@@ -206,9 +210,20 @@ function runRecorded(
 /** The fields that a checkpoint replaces. */
 const progress = { answers: undefined, history: undefined, failures: undefined, reason: undefined };
 
+/** The answers that calls of a checkpoint have not received yet: these calls wait in it. */
+function answersTo({ open }: Checkpoint, given: CallAnswers | undefined): CallAnswers | undefined {
+  const ids = new Set(open?.waiting.map(({ id }) => id));
+  const left = Object.entries(given ?? {}).map(([kind, answers]: [string, object | undefined]) => [
+    kind,
+    Object.fromEntries(Object.entries(answers ?? {}).filter(([id]) => ids.has(id))),
+  ]);
+  return left.some(([, answers]) => Object.keys(answers ?? {}).length > 0) ? Object.fromEntries(left) : undefined;
+}
+
 /** A run that has ended needs nothing that one in progress needs. */
 const atEnd = () => ({
   ...progress,
+  answersLeft: undefined,
   begun: undefined,
   taken: undefined,
   executor: undefined,

@@ -72,7 +72,8 @@ export function planResumption<C>(
 ): RunPlan {
   const { id, resumes, checkpoint, answers } = record;
   const { access, log, checkpoints } = kernel;
-  const options = { ...answers, context, fragments: true, checkpoints, runId: id } as const;
+  const given = answers ?? record.answersLeft;
+  const options = { ...given, context, fragments: true, checkpoints, runId: id } as const;
   const resumesOther = resumes !== undefined && answers !== undefined;
   const inner = createInnerMessages(innerOfCheckpoint(record));
   return {
@@ -80,14 +81,16 @@ export function planResumption<C>(
     stored: before,
     inner: inner.all,
     context,
-    clientErrors: answers?.errors,
+    clientErrors: given?.errors,
     events: (controls, wrapTurn) => {
       if (!checkpoint) throw new RunNotFoundError();
       const resumed = kernel.agentFor().resume(checkpoint, { ...options, ...controls, wrapTurn });
       const rest = resumed.pipe(inner.collect);
       if (log.isShared) return continued(kernel, before, rest, checkpoint);
       return concat(
-        resumesOther ? EMPTY : replayCheckpoint(checkpoint, seenBefore(record), { inner: record.inner }),
+        resumesOther
+          ? EMPTY
+          : replayCheckpoint(checkpoint, seenBefore(record), { inner: record.inner, answersLeft: record.answersLeft }),
         rest,
       );
     },
