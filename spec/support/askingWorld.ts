@@ -44,9 +44,9 @@ export type Call =
 export type Script = readonly (readonly Call[])[];
 
 const ops = fc.constantFrom<Op>('once', 'ask');
-const program = fc.array(fc.oneof({ weight: 3, arbitrary: ops }, fc.array(ops, { minLength: 2, maxLength: 3 })), {
+const program = fc.array(fc.oneof({ weight: 3, arbitrary: ops }, fc.array(ops, { minLength: 2, maxLength: 2 })), {
   minLength: 1,
-  maxLength: 3,
+  maxLength: 2,
 });
 const leaf = fc.oneof(
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('work' as const), program }) },
