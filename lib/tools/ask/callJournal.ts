@@ -38,7 +38,7 @@ export class CallJournal {
   constructor(resumed?: ResumedRun) {
     const { open, state, emitted } = resumed ? readCheckpoint(resumed.checkpoint, ORCHESTRATOR) : {};
     const { steps, progress } = state?.memo ?? {};
-    this.steps = new Map(Object.entries(objectOrEmpty(steps)) as [string, JsonValue][]);
+    this.steps = new Map<string, JsonValue>(Object.entries(objectOrEmpty(steps)));
     this.progress = finiteNumber(progress) ?? 0;
     this.messages = [...(emitted?.messages ?? [])];
     this.questions = new Map(this.messages.flatMap(toolCallsOf).map((call) => [call.id, call]));
