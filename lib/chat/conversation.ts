@@ -28,6 +28,7 @@ import { createExchangeRuns } from './exchangeRuns.js';
 import type { ExchangeRunOptions } from './exchangeRuns.js';
 import { createExchanges, translate } from './exchanges.js';
 import { isLost } from './joinRuns.js';
+import { isForPage } from './waitingRuns.js';
 import type { ErrorSentences, ExchangeView } from './exchanges.js';
 import { readSaved, savedConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
@@ -54,7 +55,7 @@ export interface ConversationView {
   readonly status: ViewStatus;
   /** The selected branch, oldest first. Unchanged exchanges keep their identity. */
   readonly exchanges: readonly ExchangeView[];
-  /** The calls that wait for `decide` or `answer`. */
+  /** The calls and questions that wait for `decide`, `answer` or `decline`, those of inner runs included. */
   readonly waiting: readonly ToolCallView[];
   /** The prompts that wait for the end of the run. */
   readonly queued: readonly Input[];
@@ -99,8 +100,13 @@ export interface Conversation {
   select(exchange: string): void;
   /** Decides about a waiting call. When all calls have answers, the run continues. A second answer has no effect. */
   decide(callId: string, decision: Decision): void;
-  /** Answers a waiting call with its result. */
+  /**
+   * Answers a waiting call with its result, or a question (`askTool`). An answer that does not match the schema of its
+   * question is asked for again, with a `problem`.
+   */
   answer(callId: string, result: JsonValue): void;
+  /** Declines to answer a question, or denies a call. The run continues, and the tool learns the reason. */
+  decline(callId: string, reason?: string): void;
   /** Cancels a call that runs, or denies one that waits. The run continues. Another call is ignored. */
   cancel(callId: string): void;
   /** The conversation as plain JSON, at any time: for `localStorage`, or a server. */
@@ -169,7 +175,7 @@ function createConversation(
   function currentView(): ConversationView {
     const branch = exchanges.view();
     const status = branch.at(-1)?.status ?? 'idle';
-    const waiting = exchanges.waiting().filter(({ name }) => !options.tools?.has(name)); // also of other branches
+    const waiting = exchanges.waiting().filter((call) => !isForPage(call, options.tools)); // also of other branches
     return { status, exchanges: branch, waiting, queued: queue.prompts().map(({ input }) => input), ...savedError };
   }
 
@@ -222,6 +228,8 @@ function createConversation(
     regenerate: (id = exchanges.selected() ?? '') => edit(id, exchanges.inputOf(id)),
     decide: (callId, decision) => answerCall(callId, { decisions: { [callId]: decision } }),
     answer: (callId, result) => answerCall(callId, { results: { [callId]: result } }),
+    decline: (callId, reason) =>
+      answerCall(callId, { decisions: { [callId]: { approve: false, ...omitUndefined({ reason }) } } }),
     cancel(callId) {
       if (!exchanges.waiting().some(({ id }) => id === callId)) runs.cancel(callId);
       else answerCall(callId, { decisions: { [callId]: { approve: false } } });

@@ -9,6 +9,7 @@ import type { Message } from '../core/message.js';
 import type { omitRefused } from '../protocol/omitRefused.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
 import type { RunFile } from '../transport/runFiles.js';
+import type { WaitingRun } from '../transport/waitingRun.js';
 
 /** Options that a conversation passes to its agent. A local agent needs `history`, and a remote one the ids. */
 export interface ConversationRunOptions {
@@ -57,6 +58,8 @@ export interface ConversationAgent {
    * ignore their notifier. Absent if that notifier is enough.
    */
   stop?(id: string): Observable<never>;
+  /** Emits the runs of the person that wait, of all conversations. Absent if there is no list. */
+  waiting?(): Observable<readonly WaitingRun[]>;
   /** Returns the address at which the server has a file of a run. Absent if it has none: files are stored here. */
   readonly fileAddress?: ((file: RunFile) => string) | undefined;
 }

@@ -3,11 +3,14 @@ import {
   concatMap,
   defer,
   EMPTY,
+  expand,
   ignoreElements,
+  map,
   merge,
   mergeMap,
   NEVER,
   of,
+  reduce,
   repeat,
   retry,
   Subject,
@@ -22,6 +25,7 @@ import { HttpError } from '../core/errors.js';
 import { CONNECTED_EVENT, NOTICE_EVENT } from '../core/connectionEvents.js';
 import type { Reconnection } from '../core/connectionEvents.js';
 import type { StreamEvent } from '../core/event.js';
+import { objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import { messagesOf } from '../core/input.js';
 import { MAX_EARLIER_RUNS } from '../transport/earlierRun.js';
 import { noticeOf } from './conversationAgent.js';
@@ -31,7 +35,16 @@ import { fileAddress, filesIn, MAX_PROMPT_BYTES } from '../transport/runFiles.js
 import { textsOf } from '../operators/view/view.js';
 import { requireNumber } from '../core/options.js';
 import type { Message } from '../core/message.js';
-import { createRetryDelay, pageRequest, requireReconnection, SERVER, statusError } from '../transport/pageRequest.js';
+import {
+  addressOf,
+  contentTypeError,
+  createRetryDelay,
+  pageRequest,
+  requireReconnection,
+  SERVER,
+  statusError,
+} from '../transport/pageRequest.js';
+import type { WaitingPage, WaitingRun } from '../transport/waitingRun.js';
 import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromServerSentEvents.js';
 
 /** Options of `remoteAgent`. */
@@ -91,9 +104,7 @@ export function remoteAgent(
         { ...options, joins: true, onReconnect, onConnect: () => notices.next({ type: CONNECTED_EVENT }), reconnect },
       );
       const cancelled = cancel.pipe(
-        mergeMap((call) =>
-          tell(id, `${url}${url.includes('?') ? '&' : '?'}call=${encodeURIComponent(call)}`, { method: 'DELETE' }),
-        ),
+        mergeMap((call) => tell(id, addressOf(url, { call }), { method: 'DELETE' })),
         catchError((thrown: unknown) => of({ type: NOTICE_EVENT, notice: noticeOf('not_cancelled', thrown) })),
       );
       const prompted = prompts.pipe(
@@ -126,6 +137,18 @@ export function remoteAgent(
       takeWhile(([{ status }]) => status === 404),
       ignoreElements(),
     );
+  const waitingPage = (cursor?: string) =>
+    pageRequest({ ...options, headers }, addressOf(url, { state: 'waiting', ...(cursor && { cursor }) }), {
+      method: 'GET',
+    }).pipe(
+      map(([response, text]) => {
+        if (!response.ok) throw statusError(response, text);
+        const page = objectOrEmpty(tryParseJson(text));
+        if (!Array.isArray(page['runs'])) throw contentTypeError(response, 'a list of runs');
+        return page as unknown as WaitingPage;
+      }),
+      retry({ delay: createRetryDelay({ ...options, headers }) }),
+    );
   return {
     stream(prompt, { id, earlier, ...notifiers }) {
       const input = messagesOf(prompt);
@@ -141,6 +164,11 @@ export function remoteAgent(
       run(id, { resume: earlier.at(-1)?.id, decisions, results, errors }, notifiers),
     join: (id, notifiers) => run(id, {}, notifiers),
     stop: (id) => tell(id, url, { method: 'DELETE' }),
+    waiting: () =>
+      waitingPage().pipe(
+        expand(({ next }) => (next === undefined ? EMPTY : waitingPage(next))),
+        reduce((all: readonly WaitingRun[], { runs }) => [...all, ...runs], []),
+      ),
     fileAddress: (file) => fileAddress(url, file),
   };
 }

@@ -9,7 +9,13 @@ import type { ReportError } from './smallerSaved.js';
 import { ConfigurationError, HttpError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { ChatPage, ChatSummary } from '../transport/chatSummary.js';
-import { createRetryDelay, pageRequest, requireReconnection, statusError } from '../transport/pageRequest.js';
+import {
+  addressOf,
+  createRetryDelay,
+  pageRequest,
+  requireReconnection,
+  statusError,
+} from '../transport/pageRequest.js';
 import type { RunRequest } from '../transport/fromServerSentEvents.js';
 
 /** Options of `remoteChats`. */
@@ -215,11 +221,6 @@ function* versionsOf(saved: SavedConversation): Generator<SavedConversation, und
 }
 
 const isSame = (a: SavedConversation, b: SavedConversation): boolean => JSON.stringify(a) === JSON.stringify(b);
-
-const addressOf = (url: string, query: Readonly<Record<string, string>>): string => {
-  const parameters = new URLSearchParams(query).toString();
-  return parameters === '' ? url : `${url}${url.includes('?') ? '&' : '?'}${parameters}`;
-};
 
 function readSummary(value: unknown, url: string): ChatSummary {
   const { id, title, updated, version } = objectOrEmpty(value);

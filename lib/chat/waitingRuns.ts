@@ -1,13 +1,27 @@
-import { concat, concatAll, concatMap, defer, EMPTY, filter, finalize, map, merge, noop, of } from 'rxjs';
+import {
+  asyncScheduler,
+  concat,
+  concatAll,
+  concatMap,
+  defer,
+  EMPTY,
+  filter,
+  finalize,
+  map,
+  merge,
+  noop,
+  of,
+} from 'rxjs';
 import { startWith, Subject, take, takeUntil, takeWhile, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
+import { after } from '../core/timeLimit.js';
 import { isReconnecting } from '../core/connectionEvents.js';
 import type { StreamEvent, ToolResultEvent } from '../core/event.js';
 import { isToolResult } from '../core/eventGuards.js';
 import { toView } from '../operators/toView.js';
 import { cancelView } from '../operators/view/view.js';
-import type { View } from '../operators/view/view.js';
+import type { ToolCallView, View } from '../operators/view/view.js';
 import { followingId } from '../transport/randomId.js';
 import type { ConversationAgent, ConversationRunOptions } from './conversationAgent.js';
 import { answeredView, earlierRun, historyOf, isAnswered, openCalls } from './exchanges.js';
@@ -39,6 +53,8 @@ export function createWaitingRuns(
   follow: Follow,
 ) {
   const answers = new Subject<void>();
+  /** The questions whose time is over here. Once each: the clock of the service may be behind. */
+  const overdue = new Set<string>();
 
   /** If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers. */
   function wait(id: string, stop: Observable<void>): Observable<unknown> {
@@ -49,13 +65,15 @@ export function createWaitingRuns(
       startWith(undefined),
       // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run.
       filter(() => lock.hasWaited || isAnswered(exchanges.get(id))),
+    );
+    const continued = merge(answered, expired(id)).pipe(
       map(() => resume(exchanges.get(id), stop, () => lock.release())),
     );
     const executed = lockTab(id, stop).pipe(
       tap((own) => (lock = own)),
       concatMap(({ hasWaited }) => (hasWaited ? EMPTY : executeHere(id, stop))),
     );
-    return concat(executed, merge(stopped, answered).pipe(take(1), concatAll())).pipe(finalize(() => lock.release()));
+    return concat(executed, merge(stopped, continued).pipe(take(1), concatAll())).pipe(finalize(() => lock.release()));
   }
 
   /** Sends the answers to the calls of an exchange. While `isQuiet`, once, and shown when it has worked. */
@@ -100,7 +118,20 @@ export function createWaitingRuns(
     );
   }
 
-  const callsOfPage = (id: string) => openCalls(exchanges.get(id)).filter(({ name }) => tools?.has(name));
+  const callsOfPage = (id: string) => openCalls(exchanges.get(id)).filter((call) => isForPage(call, tools));
+
+  /** Emits when the time of a question is over: the run goes on without its answer. */
+  const expired = (id: string): Observable<unknown> =>
+    defer(() => {
+      const questions = openCalls(exchanges.get(id)).filter((call) => !overdue.has(call.id));
+      const ends = questions.map(({ id: call, question: { expires = Infinity } = {} }) =>
+        after(Math.max(0, expires - asyncScheduler.now())).pipe(
+          filter(() => asyncScheduler.now() >= expires),
+          tap(() => overdue.add(call)),
+        ),
+      );
+      return merge(...ends);
+    });
 
   function cancelWaiting(id: string): Observable<never> {
     update(id, { view: cancelView(exchanges.get(id).view), checkpoint: undefined });
@@ -109,6 +140,10 @@ export function createWaitingRuns(
 
   return { wait, resume, answers };
 }
+
+/** Whether a call that waits is executed in the page. A question is for the person, whatever the name of its call. */
+export const isForPage = ({ name, question }: ToolCallView, tools: PageTools | undefined): boolean =>
+  question === undefined && tools?.has(name) === true;
 
 /** The events of a connection that is tried once: none if it breaks before the first one. */
 export const untilBroken = (events: Observable<StreamEvent>): Observable<StreamEvent> =>

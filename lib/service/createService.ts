@@ -1,9 +1,11 @@
-import { concatMap, defer, filter, map } from 'rxjs';
+import { concatMap, defer, map } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../core/errors.js';
+import type { CallAnswers } from '../core/approval.js';
+import type { RunResult } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import type { Input } from '../core/input.js';
-import { isUnguessable } from '../transport/randomId.js';
+import { followingId, isUnguessable } from '../transport/randomId.js';
 import { createDeadLetters } from './deadLetters.js';
 import type { DeadLetters } from './deadLetters.js';
 import { Kernel } from './kernel.js';
@@ -13,6 +15,8 @@ import type { RunRecord } from './ports/runStore.js';
 import { allPages } from './runs/allPages.js';
 import { isRate } from './promptRate.js';
 import { openRun } from './runs/openRun.js';
+import type { OpenedRun } from './runs/openRun.js';
+import { waitingOf, withWaiting } from './runs/waitingRuns.js';
 import { shareRun } from './runs/shareRun.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import type { ServedAgent, ServiceOptions } from './serviceOptions.js';
@@ -59,24 +63,40 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
       const earlier = history.map((run) => ({ id: run, input: [] }));
       const body = { input: messagesOf(input), history: earlier };
       return openRun(this, { id, client, body, grace: Infinity });
-    }).pipe(map((run) => ('events$' in run ? run : shareRun(run))));
+    }).pipe(map(asShared));
+  }
+
+  answer(id: string, answers: CallAnswers, { context }: Pick<ServiceRunOptions<C>, 'context'>): Observable<SharedRun> {
+    return defer(() => {
+      const client = this.access.clientOf(context);
+      // The id that a page would use: whoever answers later joins this run.
+      const opening = { id: followingId(id), client, body: { resume: id, answers }, grace: Infinity };
+      return openRun(this, opening);
+    }).pipe(map(asShared));
   }
 
   deadLetters(): DeadLetters {
     return createDeadLetters(this, this.durable);
   }
 
-  runs(query: RunQuery): Observable<ListedRecord<RunRecord>> {
+  runs(query: RunQuery): Observable<ListedRecord<RunRecord> & Pick<RunResult, 'waiting'>> {
     return defer(() => {
       const { owner, everyOwner = false, state } = query as Partial<Record<'owner' | 'everyOwner', unknown>> & RunQuery;
       if (typeof owner !== 'string' && everyOwner !== true) throw queryHasNoOwner();
       return allPages((cursor) => this.store.list({ owner: typeof owner === 'string' ? owner : null, state, cursor }));
     }).pipe(
-      concatMap(({ records }) => records),
-      filter((record) => record.owner !== BUDGETS && !isRate(record)),
+      concatMap(({ records }) => {
+        const runs = records.filter((record) => record.owner !== BUDGETS && !isRate(record));
+        if (query.state !== 'waiting') return runs;
+        return withWaiting(this.store, runs).pipe(
+          concatMap((found) => found.map(([record, stored]) => ({ ...record, waiting: waitingOf(stored) }))),
+        );
+      }),
     );
   }
 }
+
+const asShared = (run: OpenedRun): SharedRun => ('events$' in run ? run : shareRun(run));
 
 const idIsGuessable = (id: string) =>
   new ConfigurationError(

@@ -1,4 +1,6 @@
 import type { Observable } from 'rxjs';
+import type { CallAnswers } from '../core/approval.js';
+import type { RunResult } from '../core/event.js';
 import type { Input } from '../core/input.js';
 import type { DeadLetters } from './deadLetters.js';
 import type { OwnerData } from './ownerData.js';
@@ -32,8 +34,19 @@ export interface Service<C = unknown> extends OwnerData {
    * if the service ends.
    */
   run(id: string, input: Input, options: ServiceRunOptions<C>): Observable<SharedRun>;
-  /** Emits the runs of the store, the one that was changed last first, page by page. */
-  runs(query: RunQuery): Observable<ListedRecord<RunRecord>>;
+  /**
+   * Answers a run that waits, as a page does: from a link in an e-mail, or a job that ends questions whose time is over.
+   *
+   * @param id The id of the run that waits.
+   * @param answers By the ids of the calls in `waiting` of `runs`. Questions without an answer wait on.
+   * @returns Emits the run that continues it, and completes. It fails if the run does not wait any more.
+   */
+  answer(id: string, answers: CallAnswers, options: Pick<ServiceRunOptions<C>, 'context'>): Observable<SharedRun>;
+  /**
+   * Emits the runs of the store, the one that was changed last first, page by page. With the state `waiting`, each has
+   * the calls and the questions for which it waits.
+   */
+  runs(query: RunQuery): Observable<ListedRecord<RunRecord> & Pick<RunResult, 'waiting'>>;
   /** The runs that were set aside, for an operator: those of all owners. No protocol has them. */
   deadLetters(): DeadLetters;
   /**

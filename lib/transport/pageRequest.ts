@@ -150,6 +150,12 @@ export function requestHeaders({ headers = {} }: PageRequestOptions): Observable
 const isPromise = (value: object): value is Promise<PlainHeaders> =>
   'then' in value && typeof value.then === 'function';
 
+/** A URL with more parameters. */
+export const addressOf = (url: string, query: Readonly<Record<string, string>>): string => {
+  const parameters = new URLSearchParams(query).toString();
+  return parameters === '' ? url : `${url}${url.includes('?') ? '&' : '?'}${parameters}`;
+};
+
 /** Sends a request, and emits the response with its text. Unsubscribing aborts the request. */
 export function pageRequest(
   options: PageRequestOptions,

@@ -55,7 +55,7 @@ export interface InjectedConversation extends Omit<Conversation, 'view' | 'view$
   readonly status: Signal<ViewStatus>;
   /** Whether an answer is on its way. */
   readonly isBusy: Signal<boolean>;
-  /** The calls that wait for `decide` or `answer`, those of sub-agents included. */
+  /** The calls and questions that wait for `decide`, `answer` or `decline`, those of sub-agents included. */
   readonly waiting: Signal<readonly ToolCallView[]>;
   /** The prompts that wait for the end of the run. */
   readonly queued: Signal<readonly Input[]>;
@@ -104,6 +104,7 @@ const commandsOf = (command: Command) =>
     select: command((chat, exchange) => chat.select(exchange)),
     decide: command((chat, callId, decision) => chat.decide(callId, decision)),
     answer: command((chat, callId, result) => chat.answer(callId, result)),
+    decline: command((chat, callId, reason) => chat.decline(callId, reason)),
     cancel: command((chat, callId) => chat.cancel(callId)),
   }) satisfies Partial<InjectedConversation>;
 

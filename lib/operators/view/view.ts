@@ -105,7 +105,7 @@ export interface ToolCallView {
   readonly status: 'receiving' | 'pending' | 'waiting' | 'running' | 'completed' | 'denied' | 'cancelled' | 'failed';
   /** What the person who decides should see: a preview, or an address to open. Only of a call that waits or waited. */
   readonly details?: JsonObject;
-  /** Set if the call asks a person (`askTool`): its result is the answer. */
+  /** Set while the call asks a person (`askTool`): its result is the answer. */
   readonly question?: Question;
   /** The last progress value. */
   readonly progress?: JsonValue;
@@ -161,7 +161,7 @@ export function toolCallView({ id, name, arguments: args }: ToolCallPart): ToolC
   return { type: 'toolCall', id, name, arguments: args, status: 'pending' };
 }
 
-export function answeredCall(call: ToolCallView, answer: ToolResultPart): ToolCallView {
+export function answeredCall({ question: _, ...call }: ToolCallView, answer: ToolResultPart): ToolCallView {
   const ended = call.nested ? { ...call, nested: endedRun(call.nested, answer) } : call;
   const { error, code, reason, arguments: args = call.arguments } = answer;
   if (error === undefined) return { ...ended, arguments: args, status: 'completed', result: answer.result };

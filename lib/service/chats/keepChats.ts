@@ -1,13 +1,13 @@
 import { asyncScheduler, catchError, concat, concatMap, defer, from, map, mergeMap, of } from 'rxjs';
 import { take, throwIfEmpty, timeout } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
-import { ConfigurationError } from '../../core/errors.js';
 import { requireNumber } from '../../core/options.js';
 import type { ChatPage } from '../../transport/chatSummary.js';
 import { createChatRecords, deletedMark, isDeleted, notFound } from './chatRecords.js';
 import type { ChatRecords } from './chatRecords.js';
 import type { ChatRecord, ChatService, ChatStore } from './chatStore.js';
 import type { ServiceChats, StoredChat } from './chatStore.js';
+import { listResponse, NOT_CACHED } from '../http/listResponse.js';
 import { RequestError } from '../http/requestError.js';
 import { readBody } from '../http/readBody.js';
 import type { Client } from '../client.js';
@@ -89,7 +89,7 @@ export function keepChats<C = unknown>(store: ChatStore, options: KeepChatsOptio
       const { method } = request;
       const chats = createChatRecords(service.store);
       if (id === null && method === 'GET')
-        return listChats(chats, client.owner, searchParams.get('cursor') ?? undefined);
+        return listResponse(request, (cursor) => listChats(chats, client.owner, cursor));
       if (id === null || !isUnguessable(id))
         throw new RequestError(400, 'Send the id of the chat as `?chat=`: a random UUID.');
       const answer = answers[method];
@@ -204,21 +204,15 @@ const openChat: Answer<unknown> = ({ id, client, chats }) =>
     .found(id, client.owner)
     .pipe(map((chat) => Response.json({ ...withoutContent(chat), saved: chat.record.saved }, { headers: NOT_CACHED })));
 
-const listChats = (chats: ChatRecords, owner: string, cursor: string | undefined): Observable<Response> =>
+const listChats = (chats: ChatRecords, owner: string, cursor?: string): Observable<ChatPage> =>
   chats.list({ owner, cursor }).pipe(
     map(({ records, next }) => {
       const listed = records
         .filter((record) => !isDeleted(record))
         .map(({ id, title, updated, version }) => ({ id, title, updated, version }));
-      return Response.json({ chats: listed, next } satisfies ChatPage, { headers: NOT_CACHED });
-    }),
-    catchError((thrown: unknown) => {
-      if (cursor === undefined || !(thrown instanceof ConfigurationError)) throw thrown;
-      throw new RequestError(400, 'Send `next` of the page before as `?cursor=`.');
+      return { chats: listed, next };
     }),
   );
-
-const NOT_CACHED = { 'cache-control': 'no-store' };
 
 const withoutContent = ({ record: { id, title, updated }, version }: StoredChat) => ({ id, title, updated, version });
 

@@ -13,9 +13,11 @@ import { openRun } from '../runs/openRun.js';
 import type { OpenedRun } from '../runs/openRun.js';
 import type { Client } from '../client.js';
 import { tellRun } from '../runs/tellRun.js';
+import { waitingPage } from '../runs/waitingRuns.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';
-import { isForChats, readRequest, toRunMessage } from './agentRequest.js';
+import { asksForWaiting, isForChats, readRequest, toRunMessage } from './agentRequest.js';
+import { listResponse } from './listResponse.js';
 import { rejectForbiddenEdits, requireFileUrls } from './requestRules.js';
 import { RequestError } from './requestError.js';
 import { fetchedPart, fileResponse } from './runFiles.js';
@@ -51,6 +53,8 @@ export interface AgentHandlerOptions<C = unknown> extends ServiceOptions<C>, Age
  *   turn, as a message of the user; at most 100 messages do. One that arrives after the last turn has no effect.
  * - `GET` with `?file=ID.N` returns the N-th file of the input and the messages of a run. A prompt may name a file by
  *   this address: a page sends each file once.
+ * - `GET` with `?state=waiting` lists the runs of the owner that wait, 100 at a time: `{ runs, next }`, each with its
+ *   questions and calls in `waiting`. `?cursor=` continues.
  * - With `chats`, `GET` lists and opens the chats of a user, and `PUT`, `PATCH` and `DELETE` with `?chat=ID` change
  *   one.
  * - A browser receives what is allowed: no error text of a tool or a provider, no unknown metadata, no signatures.
@@ -89,6 +93,7 @@ export function agentHandler<C>(
     const { method, headers } = request;
     const file = method === 'GET' ? readFileAddress(request.url) : undefined;
     if (file) return fileResponse(file, kernel.access.authorize(request), kernel.access);
+    if (asksForWaiting(request)) return answerWaiting(kernel, request);
     if (kernel.chats && isForChats(request)) return answerChats(kernel, kernel.chats, request);
     const route = Object.hasOwn(routes, method) ? routes[method] : undefined;
     if (!route) throw new RequestError(405, 'Send POST, PATCH or DELETE.', { allow: 'POST, PATCH, DELETE' });
@@ -126,6 +131,17 @@ const tell: Route = (kernel, { request, id, client }) =>
   );
 
 const routes: Readonly<Record<string, Route>> = { POST: postRun, PATCH: tell, DELETE: tell };
+
+const answerWaiting = <C>(kernel: Kernel<C>, request: Request): Observable<Response> =>
+  kernel.access
+    .authorize(request)
+    .pipe(
+      concatMap((client) =>
+        kernel.locked(`waiting:${client.owner}`, client, () =>
+          listResponse(request, (cursor) => waitingPage(kernel.store, client.owner, cursor)),
+        ),
+      ),
+    );
 
 const answerChats = <C>(
   kernel: Kernel<C>,

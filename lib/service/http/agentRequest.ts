@@ -49,6 +49,9 @@ function toRequest(body: unknown): AgentRequest {
   return { input: toUserMessages(input), history: toEarlierRuns(history) };
 }
 
+export const asksForWaiting = ({ method, url }: Request): boolean =>
+  method === 'GET' && new URL(url).searchParams.get('state') === 'waiting';
+
 export const isForChats = ({ method, url }: Request): boolean =>
   ['GET', 'PUT'].includes(method) || new URL(url).searchParams.has('chat');
 

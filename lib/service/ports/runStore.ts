@@ -52,6 +52,8 @@ export interface RunRecord {
   readonly shownUsage?: Usage | undefined;
   /** The answers with which the checkpoint is resumed, until there is a later checkpoint. */
   readonly answers?: CallAnswers | undefined;
+  /** Those of `answers` that calls of the later `checkpoint` have not received yet. Absent if there are none. */
+  readonly answersLeft?: CallAnswers | undefined;
   /**
    * The idempotency keys of the calls of `atMostOnce` tools that have begun in this run. With `checkpoints`, a key is
    * written before its call is executed.

@@ -54,6 +54,8 @@ export interface RunControls {
   readonly prompts: Observable<Message>;
   /** The option `wrapTurn` of the run. Default: none. */
   readonly wrapTurn?: WrapTurn | undefined;
+  /** Completes when what the run has emitted is in its record. Absent: there are no checkpoints. */
+  readonly written?: Observable<never>;
 }
 
 /** Creates a run from its notifiers. `opened` fails if the log is not open: nobody could read the run. */

@@ -1,6 +1,7 @@
 import { asyncScheduler, AsyncSubject, catchError, concat, defer, EMPTY, exhaustMap, finalize, interval } from 'rxjs';
 import { map, merge, of, onErrorResumeNext, Subject, takeUntil, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { CallAnswers } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
@@ -23,7 +24,7 @@ import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { DEFAULT_LEASE } from '../ports/guardPorts.js';
 import { changeAtEnd, changeAtFailure, progress } from './recordChanges.js';
-import { writeFirst } from './writeFirst.js';
+import { writeFirst, WrittenEvents } from './writeFirst.js';
 
 /** In milliseconds. A garbage collection, or the way to the store, takes a good part of less. */
 const MIN_LEASE = 1000;
@@ -192,7 +193,9 @@ function runRecorded(
     }
     const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
     if (!checkpoint) return undefined;
-    return record.write({ checkpoint, inner: plan.inner?.(), taken: inbox?.taken, ...progress, executor: newLease() });
+    const { answers = plan.record.answersLeft } = plan.record;
+    const change = { ...progress, checkpoint, answersLeft: answersTo(checkpoint, answers) };
+    return record.write({ ...change, inner: plan.inner?.(), taken: inbox?.taken, executor: newLease() });
   };
   const fail = (thrown: unknown): Observable<never> => {
     const failed = throwError(() => thrown);
@@ -220,14 +223,28 @@ function runRecorded(
     exhaustMap((change) => record.write(change).pipe(catchError(ignoreUnlessTaken))),
     takeUntil(hasLeft),
   );
+  const written = new WrittenEvents();
   const once = checkpoints && onceOnly(plan.record.begun, (begun) => record.write({ begun }));
   return merge(
     renewals, // first: the run may end at once
     concat(
       opened,
-      defer(() => plan.events({ ...controls, wrapTurn: wrapBoth(controls.wrapTurn, once) })),
-    ).pipe(writeFirst(write), catchError(fail), finalize(leave)),
+      defer(() => {
+        const wrapTurn = wrapBoth(controls.wrapTurn, once);
+        return plan.events({ ...controls, wrapTurn, ...(checkpoints ? { written: written.all } : {}) });
+      }),
+    ).pipe(writeFirst(write, written), catchError(fail), finalize(leave)),
   );
+}
+
+/** The answers that calls of a checkpoint have not received yet: these calls wait in it. */
+function answersTo({ open }: Checkpoint, given: CallAnswers | undefined): CallAnswers | undefined {
+  const ids = new Set(open?.waiting.map(({ id }) => id));
+  const left = Object.entries(given ?? {}).map(([kind, answers]: [string, object | undefined]) => [
+    kind,
+    Object.fromEntries(Object.entries(answers ?? {}).filter(([id]) => ids.has(id))),
+  ]);
+  return left.some(([, answers]) => Object.keys(answers ?? {}).length > 0) ? Object.fromEntries(left) : undefined;
 }
 
 /** The end could not be written: whoever reads the record next settles it. */

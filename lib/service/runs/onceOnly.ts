@@ -2,6 +2,7 @@ import { catchError, concat, defer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { innerAgentOf } from '../../core/innerAgent.js';
 import { toolErrorTexts } from '../../core/message.js';
+import type { OuterRun } from '../../core/nested.js';
 import type { Tool } from '../../core/tool.js';
 import { ToolFailure } from '../../operators/execute/toolFailure.js';
 import { runTool } from '../../operators/execute/runTool.js';
@@ -11,7 +12,7 @@ import type { WrapTurn } from './wrapInnerRuns.js';
 /**
  * Wraps the turns of a run so that no call of an `atMostOnce` tool is executed twice, in whatever process: before a
  * call begins, the record says so. A call that had begun in a process that has ended is answered with
- * `outcome_unknown`. This holds for the calls of inner agents too.
+ * `outcome_unknown`, unless it has asked a person and waits for the answer. This holds for the calls of inner agents too.
  */
 export function onceOnly(
   begunKeys: readonly string[] = [],
@@ -30,8 +31,11 @@ export function onceOnly(
     if (!isAtMostOnce(tool)) return tool;
     const execute: Tool['execute'] = (args, context) =>
       defer(() => {
-        const { idempotencyKey: key } = context;
-        if (keys.has(key)) throw new ToolFailure('outcome_unknown', unknownText);
+        const { idempotencyKey: key, outer } = context;
+        if (keys.has(key)) {
+          if (outer && asksPerson(outer)) return runTool(tool, args, context);
+          throw new ToolFailure('outcome_unknown', unknownText);
+        }
         keys.add(key); // before the write: another call may begin meanwhile
         return concat(recordBegun([...keys]).pipe(catchError(notBegun)), runTool(tool, args, context));
       });
@@ -56,6 +60,9 @@ function isAtMostOnce(tool: Tool): boolean {
   if (!tool.execute) return false;
   return tool.atMostOnce ?? Boolean(tool.needsApproval);
 }
+
+/** Whether the last record of a call is an open question: then nothing has happened since it was asked. */
+const asksPerson = ({ resumed }: OuterRun): boolean => (resumed?.checkpoint.open?.waiting.length ?? 0) > 0;
 
 const unknownText =
   'The outcome of the call is unknown: it had begun when its process ended, so it may have taken effect. It was not ' +

@@ -73,11 +73,12 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
   return kernel.access.find(request.resume, owner).pipe(
     concatMap((waiting) => {
       if (!waiting) throw new RunNotFoundError();
-      const { state, checkpoint, input, result } = waiting.record;
+      const { state, checkpoint, input, result, inner } = waiting.record;
       if (state !== 'waiting' || !checkpoint) throw notWaiting();
       const shown = { shown: result?.messages.length, shownUsage: checkpoint.state.usage };
       const { resume: resumes, answers } = request;
-      const record = { id, owner, input, ...shown, checkpoint, answers, resumes };
+      const open = inner?.filter((step) => Object.hasOwn(checkpoint.open?.nested ?? {}, step.id));
+      const record = { id, owner, input, ...shown, checkpoint, answers, resumes, inner: open };
       return launch(kernel, planResumption(kernel, record, client), opening);
     }),
   );

@@ -73,7 +73,8 @@ export function planResumption<C>(
 ): RunPlan {
   const { id, resumes, checkpoint, answers } = record;
   const { access, log, checkpoints } = kernel;
-  const options = { ...answers, context, fragments: true, checkpoints, runId: id } as const;
+  const given = answers ?? record.answersLeft;
+  const options = { ...given, context, fragments: true, checkpoints, runId: id } as const;
   const resumesOther = resumes !== undefined && answers !== undefined;
   const inner = createInnerMessages(innerOfCheckpoint(record));
   return {
@@ -82,7 +83,7 @@ export function planResumption<C>(
     resumed: checkpoint,
     inner: inner.all,
     context,
-    clientErrors: answers?.errors,
+    clientErrors: given?.errors,
     events: (controls) => {
       if (!checkpoint) throw new RunNotFoundError();
       const resumed = kernel.agentFor().resume(checkpoint, { ...options, ...controls });
@@ -91,7 +92,10 @@ export function planResumption<C>(
       return concat(
         resumesOther
           ? EMPTY
-          : replayCheckpoint(checkpoint, seenBefore(record), { inner: record.inner }).pipe(replayed()),
+          : replayCheckpoint(checkpoint, seenBefore(record), {
+              inner: record.inner,
+              answersLeft: record.answersLeft,
+            }).pipe(replayed()),
         rest,
       );
     },

@@ -11,6 +11,7 @@ export const progress = { answers: undefined, history: undefined, failures: unde
 /** A run that has ended needs nothing that one in progress needs. */
 const atEnd = () => ({
   ...progress,
+  answersLeft: undefined,
   begun: undefined,
   taken: undefined,
   executor: undefined,

@@ -64,7 +64,7 @@ export function replayRecord(record: RunRecord, seen = seenBefore(record)): Obse
       : []),
     ...withInner(checkpoint?.open?.results ?? [], inner, eventsOfMessage),
     ...waitingEvents(waiting),
-    ...nestedEvents(checkpoint?.open),
+    ...nestedEvents(checkpoint?.open, inner),
     ...(finishReason === 'waiting' ? [] : unseenTurnEnd(turns, finishReason, usage, seen)),
     { type: 'result', result },
   ];
@@ -83,7 +83,7 @@ export const replayDead = (record: RunRecord, after: string | undefined): Observ
 export function replayCheckpoint(
   { state, emitted, open }: Checkpoint,
   seen: SeenTurns,
-  { answers, inner }: Pick<RunRecord, 'answers' | 'inner'> = {},
+  { inner, answersLeft, answers = answersLeft }: Pick<RunRecord, 'answers' | 'answersLeft' | 'inner'> = {},
 ): Observable<RunEvent> {
   const { thinking, messages } = emitted;
   const events: RunEvent[] = [
@@ -92,7 +92,7 @@ export function replayCheckpoint(
     ...unseenTurnEnd(state.turn, 'toolCalls', state.usage, seen),
     ...withInner(open?.results ?? [], inner, eventsOfMessage),
     ...waitingEvents((open?.waiting ?? []).filter(({ id }) => !hasAnswer(answers, id))),
-    ...nestedEvents(open, answers),
+    ...nestedEvents(open, inner, answers),
   ];
   return from(withStarts(events, messages)).pipe(prefixAfterTools());
 }
@@ -124,21 +124,30 @@ export function innerOfCheckpoint({ inner = [], checkpoint }: Pick<RunRecord, 'i
   const { emitted, open } = checkpoint ?? {};
   const results = [...(emitted?.messages.flatMap(({ parts }) => parts) ?? []), ...(open?.results ?? [])];
   const ended = new Set(results.map((part) => (part.type === 'toolResult' ? part.id : undefined)));
-  return [...inner.filter(({ id }) => ended.has(id)), ...nestedEvents(open).filter(isInnerStep)];
+  return [...inner.filter(({ id }) => ended.has(id)), ...nestedEvents(open, inner).filter(isInnerStep)];
 }
 
-/** The inner runs of an open turn, up to their checkpoints. */
-const nestedEvents = (open: OpenCalls | undefined, answers?: CallAnswers, outer?: string): RunEvent[] =>
+/**
+ * The inner runs of an open turn, up to their checkpoints. Those of calls that have ended inside of them are in `steps`,
+ * the messages of all inner runs.
+ */
+const nestedEvents = (
+  open: OpenCalls | undefined,
+  steps: readonly RunEvent[] = [],
+  answers?: CallAnswers,
+  outer?: string,
+): RunEvent[] =>
   Object.entries(open?.nested ?? {}).flatMap(([id, { emitted, state, open: inner }]) => {
     const name = open?.messages.flatMap(toolCallsOf).find((call) => call.id === id)?.name ?? '';
     const path = outer === undefined ? id : nestedId(outer, id);
     const waiting = inner?.waiting.filter((call) => !hasAnswer(answers, nestedId(path, call.id)));
+    const inside = steps.flatMap((step) => (step.type === 'nested' && step.id === id ? [step.event] : []));
     const events: RunEvent[] = [
-      ...emitted.messages.flatMap(eventsOfMessage),
+      ...eventsOfMessages(emitted.messages, inside.filter(isInnerStep)),
       ...unseenTurnEnd(state.turn, 'toolCalls', state.usage, seenBefore({})).filter(() => state.turn > 0),
-      ...(inner?.results ?? []),
+      ...withInner(inner?.results ?? [], inside.filter(isInnerStep), eventsOfMessage),
       ...waitingEvents(waiting ?? []),
-      ...nestedEvents(inner, answers, path),
+      ...nestedEvents(inner, inside, answers, path),
     ];
     return events.map((event): RunEvent => ({ type: 'nested', id, name, event }));
   });

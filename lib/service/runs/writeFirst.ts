@@ -1,20 +1,52 @@
+import { BehaviorSubject, defer, filter, ignoreElements, take } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
+
+/** Counts the events of a run, for the option `written` of it. */
+export class WrittenEvents {
+  private received = 0;
+  private readonly passed = new BehaviorSubject(0);
+
+  receive(): void {
+    this.received += 1;
+  }
+
+  pass(): void {
+    this.passed.next(this.passed.value + 1);
+  }
+
+  /** Completes when the events that the run has emitted before are written. */
+  readonly all: Observable<never> = defer(() => {
+    const { received } = this;
+    return this.passed.pipe(
+      filter((passed) => passed >= received),
+      take(1),
+      ignoreElements(),
+    );
+  });
+}
 
 /**
  * Emits an event after it is written, so that a reader receives nothing that a crash could undo. An event that is not
  * written passes without an inner subscription.
  */
-export function writeFirst<E>(write: (event: E) => Observable<never> | undefined): MonoTypeOperatorFunction<E> {
+export function writeFirst<E>(
+  write: (event: E) => Observable<never> | undefined,
+  counted: WrittenEvents = new WrittenEvents(),
+): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => {
     const waiting: E[] = [];
     let isWriting = false;
     /** How the source has ended: the receiver learns of it after the last event. */
     let end: (() => void) | undefined;
+    const emit = (event: E) => {
+      out.next(event);
+      counted.pass(); // the run may emit its next events meanwhile
+    };
     const emitWritten = (event: E) => {
       const written = write(event);
       if (!written) {
-        out.next(event);
+        emit(event);
         return;
       }
       isWriting = true;
@@ -23,7 +55,7 @@ export function writeFirst<E>(write: (event: E) => Observable<never> | undefined
           error: (thrown: unknown) => out.error(thrown),
           complete() {
             isWriting = false;
-            out.next(event);
+            emit(event);
             emitWaiting();
           },
         }),
@@ -39,7 +71,8 @@ export function writeFirst<E>(write: (event: E) => Observable<never> | undefined
     };
     return {
       next(event) {
-        if (isWriting) waiting.push(event);
+        counted.receive();
+        if (isWriting || waiting.length > 0) waiting.push(event);
         else emitWritten(event);
       },
       error: (thrown) => endAfterWrites(() => out.error(thrown)),

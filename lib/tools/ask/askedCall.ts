@@ -126,12 +126,7 @@ export class AskedCall implements InnerRunControl {
     const { journal, outer } = this;
     if (journal.told.has(answer.id)) return EMPTY;
     return defer(() => {
-      journal.told.add(answer.id);
-      journal.waiting.delete(answer.id);
-      const { id, name } = answer;
-      const { arguments: args = {} } = journal.questions.get(id) ?? {};
-      this.emit({ type: 'toolStart', id, name, arguments: args });
-      this.emit(answer);
+      this.emit(journal.tell(answer));
       this.keep();
       return outer.written;
     });
@@ -171,9 +166,7 @@ export class AskedCall implements InnerRunControl {
     const expires = before?.expires ?? (within === undefined ? undefined : asyncScheduler.now() + within);
     const shown = toJsonSchema(schema, `The question "${message}"`);
     const question: Question = { message, schema: shown, ...omitUndefined({ problem, expires }) };
-    const { call, waiting } = journal.ask(id, question, details);
-    if (call) this.emit(call);
-    if (waiting) this.emit({ type: 'toolWaiting', ...waiting });
+    this.emit(journal.ask(id, question, details));
     this.keep();
     if (!journal.answers.has(id)) this.outer.pause();
     return question;
@@ -205,8 +198,8 @@ export class AskedCall implements InnerRunControl {
     this.outer.keep(this.journal.checkpoint());
   }
 
-  private emit(event: RunEvent): void {
-    this.outer.emit(event);
+  private emit(events: readonly RunEvent[]): void {
+    for (const event of events) this.outer.emit(event);
   }
 }
 

@@ -2,9 +2,10 @@ import { identity } from 'rxjs';
 import type { CallAnswers, Question, WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import { startState } from '../../core/event.js';
+import type { RunEvent, TurnMessageEvent } from '../../core/event.js';
 import { finiteNumber, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { toolCallsOf, toolErrorTexts, unfinishedResult } from '../../core/message.js';
+import { modelMessage, toolCallsOf, toolErrorTexts, unfinishedResult, userMessage } from '../../core/message.js';
 import type { Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import { readCheckpoint } from '../../core/readCheckpoint.js';
 
@@ -26,21 +27,25 @@ export class CallJournal {
   readonly waiting: Map<string, WaitingCall>;
   /** The answers as they were given, by the ids of the questions. They are validated when the tool asks. */
   readonly answers: Map<string, ToolResultPart>;
-  /** The answers that readers of the run have seen. */
+  /** What readers of the run have seen: the questions, and the answers that the tool has received. */
+  readonly messages: Message[];
+  /** The questions whose answers readers have seen. */
   readonly told: Set<string>;
   /** The number of progress values that were emitted. */
   progress: number;
 
   /** Throws ConfigurationError `checkpoint` if the checkpoint is not that of a call with questions. */
   constructor(resumed?: ResumedRun) {
-    const { open, state } = resumed ? readCheckpoint(resumed.checkpoint, ORCHESTRATOR) : {};
+    const { open, state, emitted } = resumed ? readCheckpoint(resumed.checkpoint, ORCHESTRATOR) : {};
     const { steps, progress } = state?.memo ?? {};
     this.steps = new Map<string, JsonValue>(Object.entries(objectOrEmpty(steps)));
     this.progress = finiteNumber(progress) ?? 0;
-    this.questions = new Map(open?.messages.flatMap(toolCallsOf).map((call) => [call.id, call]));
+    this.messages = [...(emitted?.messages ?? [])];
+    this.questions = new Map(this.messages.flatMap(toolCallsOf).map((call) => [call.id, call]));
     this.waiting = new Map(open?.waiting.map((call) => [call.id, call]));
-    this.answers = new Map(open?.results.map((result) => [result.id, result]));
-    this.told = new Set(this.answers.keys());
+    const told = this.messages.flatMap(({ parts }) => parts).filter((part) => part.type === 'toolResult');
+    this.told = new Set(told.map(({ id }) => id));
+    this.answers = new Map([...told, ...(open?.results ?? [])].map((result) => [result.id, result]));
     if (resumed) this.add(resumed.answers);
   }
 
@@ -51,33 +56,49 @@ export class CallJournal {
     return answered.map(({ id }) => id);
   }
 
-  /** Adds a question. Returns the calls for the events that readers need: none if they know the question. */
-  ask(id: string, question: Question, details: JsonObject | undefined) {
+  /** Adds a question. Returns the events that readers need: none if they know it. */
+  ask(id: string, question: Question, details: JsonObject | undefined): readonly RunEvent[] {
     const { message, problem } = question;
-    const isNew = !this.questions.has(id);
     const call: ToolCallPart = { type: 'toolCall', id, name: NAME, arguments: { message } };
     const waiting: WaitingCall = { id, name: NAME, arguments: call.arguments, ...(details && { details }), question };
+    const isNew = !this.questions.has(id);
     const isKnown = this.waiting.has(id) && problem === undefined;
-    if (!isKnown) this.waiting.set(id, waiting);
     this.questions.set(id, call);
-    return { call: isNew ? call : undefined, waiting: isKnown ? undefined : waiting };
+    if (!isKnown) this.waiting.set(id, waiting);
+    return [
+      ...(isNew ? [call, this.note(modelMessage([call]))] : []),
+      ...(isKnown ? [] : [{ type: 'toolWaiting', ...waiting } as const]),
+    ];
+  }
+
+  /** Notes that the tool receives an answer. Returns the events that readers need. */
+  tell(answer: ToolResultPart): readonly RunEvent[] {
+    const { id, name } = answer;
+    this.told.add(id);
+    this.waiting.delete(id);
+    const { arguments: args = {} } = this.questions.get(id) ?? {};
+    return [{ type: 'toolStart', id, name, arguments: args }, answer, this.note(userMessage([answer]))];
   }
 
   checkpoint(): Checkpoint {
-    const { steps, answers, waiting, questions, progress } = this;
-    const asked: Message = { role: 'model', parts: [...questions.values()] };
+    const { steps, answers, waiting, questions, messages, told, progress } = this;
     return {
       version: 1,
       orchestrator: ORCHESTRATOR,
       state: { ...startState([]), memo: { steps: Object.fromEntries(steps), progress } },
-      emitted: { text: '', thinking: '', messages: [asked], needsSeparator: false },
+      emitted: { text: '', thinking: '', messages: [...messages], needsSeparator: false },
       open: {
-        messages: [asked],
+        messages: questions.size > 0 ? [modelMessage([...questions.values()])] : [],
         finish: { reason: 'toolCalls' },
-        results: [...answers.values()],
+        results: [...answers.values()].filter(({ id }) => !told.has(id)),
         waiting: [...waiting.values()].filter(({ id }) => !answers.has(id)),
       },
     };
+  }
+
+  private note(message: Message): TurnMessageEvent {
+    this.messages.push(message);
+    return { type: 'message', message };
   }
 }
 

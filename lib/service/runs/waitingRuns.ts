@@ -1,0 +1,53 @@
+import { bufferCount, concatMap, defer, forkJoin, from, map, take, toArray } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { RunResult } from '../../core/event.js';
+import { omitUndefined } from '../../core/json/json.js';
+import { isUnguessable } from '../../transport/randomId.js';
+import type { WaitingPage, WaitingRun } from '../../transport/waitingRun.js';
+import { titleFrom } from '../chats/chatRequests.js';
+import type { ListedRecord } from '../ports/recordStore.js';
+import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
+
+/** How many records are read at a time. */
+const READS_AT_ONCE = 16;
+
+/** Reads what the runs of a list wait for. One that does not wait any more is omitted. */
+export const withWaiting = (
+  store: RunStore,
+  listed: readonly ListedRecord<RunRecord>[],
+): Observable<readonly (readonly [ListedRecord<RunRecord>, StoredRun])[]> =>
+  from(listed).pipe(
+    bufferCount(READS_AT_ONCE),
+    concatMap((some) => forkJoin(some.map(({ id }) => defer(() => store.get(id)).pipe(take(1))))),
+    concatMap((found) => found),
+    map((stored, index) => [listed[index], stored] as const),
+    toArray(),
+    map((all) =>
+      all.flatMap(([record, stored]) => (record && stored && waits(stored) ? [[record, stored] as const] : [])),
+    ),
+  );
+
+const waits = ({ record }: StoredRun): boolean => record.state === 'waiting';
+
+export const waitingOf = ({ record }: StoredRun): NonNullable<RunResult['waiting']> => record.result?.waiting ?? [];
+
+/** A page of the runs of an owner that wait, as a browser may read it: those that it can resume. */
+export const waitingPage = (store: RunStore, owner: string, cursor?: string): Observable<WaitingPage> =>
+  store.list({ owner, state: 'waiting', cursor }).pipe(
+    concatMap(({ records, next }) =>
+      withWaiting(
+        store,
+        records.filter(({ id }) => isUnguessable(id)),
+      ).pipe(map((found) => ({ runs: found.map(([, stored]) => publicRun(stored)), next }))),
+    ),
+  );
+
+function publicRun(stored: StoredRun): WaitingRun {
+  const { id, updated, input } = stored.record;
+  const texts = input.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : '')));
+  const waiting = waitingOf(stored).map(({ id: call, name, arguments: args, details, question, path }) => ({
+    ...{ id: call, name, arguments: args },
+    ...omitUndefined({ details, question, path }),
+  }));
+  return { id, title: titleFrom(texts.join('\n')), updated, waiting };
+}

@@ -1,0 +1,325 @@
+import fc from 'fast-check';
+import {
+  concat,
+  concatMap,
+  defer,
+  filter,
+  firstValueFrom,
+  forkJoin,
+  ignoreElements,
+  map,
+  NEVER,
+  of,
+  timer,
+} from 'rxjs';
+import { tap, toArray } from 'rxjs';
+import type { Observable } from 'rxjs';
+import * as z from 'zod';
+import { createAgent } from '../../lib/agent/createAgent.js';
+import { conversation } from '../../lib/chat/conversation.js';
+import type { Conversation } from '../../lib/chat/conversation.js';
+import { remoteAgent } from '../../lib/chat/remoteAgent.js';
+import type { RunLog } from '../../lib/service/ports/runLog.js';
+import type { RunStore, StoredRun } from '../../lib/service/ports/runStore.js';
+import type { ToolCallView } from '../../lib/operators/view/view.js';
+import { tool } from '../../lib/core/tool.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { agentTool } from '../../lib/tools/agentTool.js';
+import { askTool } from '../../lib/tools/askTool.js';
+import type { AskContext } from '../../lib/tools/askTool.js';
+import { mapStore } from './stores.js';
+import { inVirtualTime } from './virtualTime.js';
+
+/** What a tool does, one after the other; what is in a list is done at once. */
+type Op = 'once' | 'ask';
+type Program = readonly (Op | readonly Op[])[];
+/** A call of a turn: with questions, with an approval, without either, or of an inner agent that makes such calls. */
+export type Call =
+  | { readonly kind: 'work'; readonly program: Program }
+  | { readonly kind: 'pay' | 'look' }
+  | { readonly kind: 'delegate'; readonly calls: readonly Call[] };
+/** The calls of each turn of the run. */
+export type Script = readonly (readonly Call[])[];
+
+const ops = fc.constantFrom<Op>('once', 'ask');
+const program = fc.array(fc.oneof({ weight: 3, arbitrary: ops }, fc.array(ops, { minLength: 2, maxLength: 2 })), {
+  minLength: 1,
+  maxLength: 2,
+});
+const leaf = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('work' as const), program }) },
+  fc.record({ kind: fc.constantFrom('pay' as const, 'look' as const) }),
+);
+const inner = fc.record({
+  kind: fc.constant('delegate' as const),
+  calls: fc.array(leaf, { minLength: 1, maxLength: 2 }),
+});
+export const scripts: fc.Arbitrary<Script> = fc.array(
+  fc.array(fc.oneof({ weight: 3, arbitrary: leaf }, inner), { minLength: 1, maxLength: 2 }),
+  { minLength: 1, maxLength: 2 },
+);
+
+/** When a process is killed: before or after the n-th write of a record or the log. */
+export interface Kill {
+  readonly write: number;
+  readonly when: 'before' | 'after';
+}
+
+interface WorldOptions {
+  readonly kill?: Kill | undefined;
+  /** Whether the log outlives its process. */
+  readonly hasSharedLog?: boolean;
+  /** Whether the page is loaded again whenever it shows calls that wait. */
+  readonly reloads?: boolean;
+  /** Whether calls begin before the model's message is complete. */
+  readonly eagerTools?: boolean;
+}
+
+/** What is the same however often the process is killed. */
+export interface Outcome {
+  readonly view: unknown;
+  readonly history: unknown;
+  /** The steps that were done, by idempotency key. */
+  readonly ledger: readonly (readonly [key: string, step: string])[];
+  readonly asked: readonly string[];
+}
+
+/** Plays a script in a service, until the answer is complete. Fails if a recorded step runs again. */
+export const playScript = (script: Script, options: WorldOptions = {}) =>
+  inVirtualTime(async () => {
+    const world = createWorld(script, options);
+    const chat = await world.visit();
+    return { outcome: world.outcomeOf(chat), writes: world.writes(), kills: world.kills() };
+  });
+
+interface Process {
+  readonly handler: (request: Request) => Promise<Response>;
+  readonly cut: AbortController;
+  /** Rejects when the process was killed. */
+  readonly gone: Promise<never>;
+  isDead: boolean;
+}
+
+function createWorld(
+  script: Script,
+  { kill, hasSharedLog = false, reloads = false, eagerTools = false }: WorldOptions,
+) {
+  const records = mapStore();
+  const sharedLog = memoryLog();
+  const ledger = new Map<string, string>();
+  const asked = new Set<string>();
+  const problems = new Set<string>();
+  let writes = 0;
+  let kills = 0;
+  let current = startProcess();
+
+  function startProcess(): Process {
+    const cut = new AbortController();
+    const gone = new Promise<never>((_, reject) =>
+      cut.signal.addEventListener('abort', () => reject(new TypeError('The process was killed.'))),
+    );
+    gone.catch(() => undefined);
+    const process: Process = { handler: (request) => handler(request), cut, gone, isDead: false };
+    const log = hasSharedLog ? { ...dying(sharedLog, ['append', 'end'], process), isShared: true } : memoryLog();
+    const handler = agentHandler(agentOf(process), {
+      store: dying<RunStore>(records, ['put', 'delete'], process),
+      log,
+      checkpoints: true,
+    });
+    return process;
+  }
+
+  /** A port whose process may be killed by a write. Nothing of a dead process is answered. */
+  function dying<P extends RunLog | RunStore>(port: P, writing: readonly string[], process: Process): P {
+    const calls = Object.entries(port).flatMap(([name, call]: [string, unknown]) => {
+      if (typeof call !== 'function') return [];
+      const work = call as (...args: readonly unknown[]) => Observable<unknown>;
+      const guarded = (...args: readonly unknown[]) =>
+        defer(() => {
+          if (process.isDead) return NEVER;
+          if (!writing.includes(name)) return work(...args);
+          writes += 1;
+          if (!kill || kills > 0 || writes !== kill.write) return work(...args);
+          kills += 1;
+          if (kill.when === 'before') {
+            die(process);
+            return NEVER;
+          }
+          return concat(work(...args).pipe(ignoreElements()), dead(process));
+        });
+      return [[name, guarded] as const];
+    });
+    return { ...port, ...Object.fromEntries(calls) };
+  }
+
+  const dead = (process: Process) =>
+    defer(() => {
+      die(process);
+      return NEVER;
+    });
+
+  function die(process: Process): void {
+    process.isDead = true;
+    for (const [id, { record, version }] of records.records)
+      records.records.set(id, { version, record: { ...record, executor: undefined } });
+    current = startProcess();
+    setImmediate(() => process.cut.abort());
+  }
+
+  function step(process: Process, name: string, key: string): Observable<string> {
+    if (process.isDead) return NEVER;
+    if (isRecorded(records.records, name)) problems.add(`The step ${name} is recorded, and runs again.`);
+    if ((ledger.get(key) ?? name) !== name) problems.add(`Two steps have the key ${key}.`);
+    ledger.set(key, name);
+    return timer(1).pipe(concatMap(() => (process.isDead ? NEVER : of(`${name} done`))));
+  }
+
+  function received(name: string): void {
+    if (!isRecorded(records.records, name)) problems.add(`The tool has received ${name} before it is recorded.`);
+  }
+
+  /** The agent of a process, and the one that it delegates to. */
+  function agentOf(process: Process, isInner = false): ReturnType<typeof createAgent> {
+    const parameters = z.object({ name: z.string() });
+    const work = askTool({
+      name: 'work',
+      description: 'Works.',
+      parameters,
+      execute: ({ name }, context) => run(programOf(script, name), name, context, process),
+    });
+    const pay = tool({
+      name: 'pay',
+      description: 'Pays.',
+      parameters,
+      needsApproval: true,
+      atMostOnce: false,
+      execute: ({ name }, { idempotencyKey }) => {
+        if (process.isDead) return NEVER;
+        ledger.set(idempotencyKey, name);
+        return of(`${name} paid`);
+      },
+    });
+    const look = tool({ name: 'look', description: 'Looks.', parameters, execute: ({ name }) => `${name} seen` });
+    const model = scriptedModel(({ messages }) => {
+      const results = messages.filter(({ parts }) => parts.some(({ type }) => type === 'toolResult')).length;
+      const [prompt] = messages[0]?.parts ?? [];
+      const path = isInner && prompt?.type === 'text' ? prompt.text : '';
+      const calls = callsOf(script, path)[results];
+      return calls ? ['I work. ', ...calls.map(([call, name]) => callOf(call, name))] : [`Done ${path}.`];
+    });
+    const tools = [work, pay, look] as const;
+    if (isInner) return createAgent({ model, tools, toolConcurrency: 2, eagerTools });
+    const delegate = agentTool(agentOf(process, true), { name: 'delegate', description: 'Delegates.' });
+    return createAgent({ model, tools: [...tools, delegate], toolConcurrency: 2, eagerTools });
+  }
+
+  /** Does what a program says. Its result has all that it has received. */
+  const run = (ops: Program, name: string, context: AskContext, process: Process): Observable<string> => {
+    const one = (op: Op, key: string): Observable<string> =>
+      op === 'once'
+        ? context.once(key, (idempotencyKey) => step(process, key, idempotencyKey)).pipe(tap(() => received(key)))
+        : context.ask({ message: `${key}?`, schema: z.object({ text: z.string() }), key }).pipe(
+            tap(() => received(key)),
+            map(({ text }) => text),
+          );
+    const each = ops.map((op, index) =>
+      typeof op === 'string'
+        ? one(op, `${name}.${index}`)
+        : forkJoin(op.map((part, place) => one(part, `${name}.${index}.${place}`))).pipe(map((all) => all.join())),
+    );
+    return concat(...each).pipe(
+      toArray(),
+      map((all) => all.join('; ')),
+    );
+  };
+
+  const open = (saved?: string) => {
+    const agent = remoteAgent('http://service.test/', {
+      retryDelay: 5,
+      retries: 50,
+      fetch: async (url, init) => {
+        const { handler, cut, gone } = current;
+        const response = await Promise.race([handler(new Request(url, init)), gone]);
+        const body = response.body?.pipeThrough(new TransformStream(), { signal: cut.signal }) ?? null;
+        return new Response(body, { status: response.status, headers: response.headers });
+      },
+    });
+    const chat = conversation(agent, { saved });
+    return { chat, view: chat.view$.subscribe() };
+  };
+
+  const answer = (chat: Conversation, call: ToolCallView) => {
+    asked.add(call.id);
+    if (call.question) chat.answer(call.id, { text: `answer to ${call.question.message}` });
+    else chat.decide(call.id, { approve: true });
+  };
+
+  return {
+    writes: () => writes,
+    kills: () => kills,
+    async visit(): Promise<Conversation> {
+      let page = open();
+      page.chat.send('Work.');
+      for (let rounds = 0; rounds < 40; rounds += 1) {
+        const { status, waiting } = await firstValueFrom(
+          page.chat.view$.pipe(filter((view) => view.waiting.length > 0 || ['idle', 'failed'].includes(view.status))),
+        );
+        if (status === 'idle') return page.chat;
+        if (status === 'failed') throw new Error(JSON.stringify(page.chat.view.exchanges.map(({ error }) => error)));
+        const [call] = waiting;
+        if (call) answer(page.chat, call);
+        if (!reloads) continue;
+        const saved = JSON.stringify(page.chat.save());
+        page.view.unsubscribe();
+        page = open(saved);
+      }
+      throw new Error('The run does not end.');
+    },
+    outcomeOf(chat: Conversation): Outcome {
+      if (problems.size > 0) throw new Error([...problems].join('\n'));
+      const [exchange] = chat.view.exchanges;
+      const last = [...records.records.values()].find(({ record: { resumedBy } }) => resumedBy === undefined);
+      return {
+        view: exchange?.messages,
+        history: last?.record.result?.messages,
+        ledger: [...ledger].map(([key, name]) => [key.slice(36), name] as const).sort(),
+        asked: [...asked].sort(),
+      };
+    },
+  };
+}
+
+type NamedCall = readonly [call: Call, name: string];
+
+/** The calls of each turn of the run, or of the inner run of a call, with their names. */
+function callsOf(script: Script, path: string): readonly (readonly NamedCall[])[] {
+  const outer = path === '' ? undefined : findCall(script, path);
+  const turns = outer?.kind === 'delegate' ? [outer.calls] : path === '' ? script : [];
+  return turns.map((calls, turn) =>
+    calls.map((call, index) => [call, `${path}${path && '-'}${turn}${index}`] as const),
+  );
+}
+
+function findCall(script: Script, name: string): Call | undefined {
+  const outer = name.includes('-') ? name.slice(0, name.indexOf('-')) : '';
+  return callsOf(script, outer)
+    .flat()
+    .find(([, known]) => known === name)?.[0];
+}
+
+function programOf(script: Script, name: string): Program {
+  const call = findCall(script, name);
+  return call?.kind === 'work' ? call.program : [];
+}
+
+const callOf = (call: Call, name: string) =>
+  toolCall(call.kind, call.kind === 'delegate' ? { prompt: name } : { name }, `c${name}`);
+
+/** Whether the checkpoint of a record has the result of a step, or the answer to a question. */
+const isRecorded = (records: ReadonlyMap<string, StoredRun>, name: string): boolean =>
+  [...records.values()].some(({ record }) => {
+    const checkpoint = JSON.stringify(record.checkpoint ?? {});
+    return checkpoint.includes(`"${name}":"${name} done"`) || checkpoint.includes(`"text":"answer to ${name}?"`);
+  });
