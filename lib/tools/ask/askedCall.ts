@@ -157,7 +157,7 @@ export class AskedCall implements InnerRunControl {
     return opened.pipe(
       take(1),
       finalize(() => {
-        this.open.delete(id);
+        if (this.open.get(id) === opened) this.open.delete(id); // otherwise it is asked again
         limited.unsubscribe();
       }),
     );
@@ -189,7 +189,9 @@ export class AskedCall implements InnerRunControl {
   private proceed(id: string): void {
     this.isImpatient = false;
     this.outer.proceed(() => {
-      this.open.get(id)?.next();
+      const opened = this.open.get(id);
+      this.open.delete(id);
+      opened?.next();
       if (this.open.size > 0 && this.openSteps === 0) this.outer.pause();
     });
   }
