@@ -37,6 +37,7 @@ describe('the public names', () => {
       'allOf',
       'anthropic',
       'asKnownEvent',
+      'askTool',
       'cachePrompt',
       'cacheTool',
       'cohere',

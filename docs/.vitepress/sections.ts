@@ -25,6 +25,7 @@ export const sections: readonly Section[] = [
       'tool-search': 'Tool search',
       mcp: 'MCP',
       checkpoints: 'Checkpoints',
+      asking: 'A tool that asks',
       operators: 'Operators by hand',
       'write-an-operator': 'Write and test an operator',
       types: 'Types in your own code',

@@ -63,7 +63,7 @@ export interface OpenCalls {
   readonly waiting: readonly WaitingCall[];
   /** The arguments that a person has given to calls without a result, by the ids of the calls. Absent if none. */
   readonly edited?: Readonly<Record<string, JsonObject>>;
-  /** The inner runs of calls without a result (`agentTool`, `askTool`), by the ids of the calls. Absent if there are none. */
+  /** The inner runs of calls without a result (`agentTool`, `askTool`), by their ids. Absent if there are none. */
   readonly nested?: Readonly<Record<string, Checkpoint>>;
 }
 

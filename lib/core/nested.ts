@@ -4,6 +4,12 @@ import type { Checkpoint, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
 import type { ToolCallPart } from './message.js';
 
+/** A limit of time that does not count the time of a person. */
+export interface Clock {
+  pause(): void;
+  proceed(): void;
+}
+
 export interface InnerRunControl {
   /** Stops the inner run: it ends with what it has. */
   stop(): void;
@@ -42,7 +48,9 @@ export interface OuterRun {
   keep(checkpoint: Checkpoint): void;
   /** Ends the call without a result, because inner calls wait. The outer run waits for the same calls. */
   suspend(checkpoint: Checkpoint): void;
-  /** A person is asked: the deadline of the call stops, and another call may begin. */
+  /** The deadlines of the call. */
+  readonly clocks: Set<Clock>;
+  /** A person is asked: the deadlines of the call stop, and another call may begin. */
   pause(): void;
   /** The call continues, as soon as `concurrency` allows, by calling a function. */
   proceed(work: () => void): void;

@@ -143,7 +143,7 @@ function optionsOf(outer: OuterRun) {
   const control = outer.inner instanceof AgentControl ? outer.inner : new AgentControl(outer);
   outer.inner = control; // the same one if the tool executes twice, as `retryTool` does: a stop is remembered
   const approveInner: Approve | undefined = approve && ((request) => approve(asOuterCall(call.id, request)));
-  const live = patience > 0 ? { answers: control.answers.asObservable(), patience } : {};
+  const live = patience > 0 ? { answers: control.answers(), patience } : {};
   return { ...control.notifiers(), ...live, checkpoints, written, ...omitUndefined({ approve: approveInner }) };
 }
 
@@ -151,7 +151,7 @@ function optionsOf(outer: OuterRun) {
 class AgentControl implements InnerRunControl {
   private readonly stops = new ReplaySubject<void>(1);
   private readonly cancels = new Subject<string>();
-  readonly answers = new Subject<CallAnswers>();
+  private readonly given = new Subject<CallAnswers>();
   /** The inner calls that wait in memory for a person. */
   private readonly open = new Set<string>();
 
@@ -171,8 +171,12 @@ class AgentControl implements InnerRunControl {
     if (id.startsWith(path)) this.cancels.next(id.slice(path.length));
   }
 
+  answers(): Observable<CallAnswers> {
+    return this.given.asObservable();
+  }
+
   answer(answers: CallAnswers): void {
-    this.answers.next(answersInside(this.path(), answers));
+    this.given.next(answersInside(this.path(), answers));
   }
 
   /** The deadline of the outer call does not count the time of a person. */
@@ -205,11 +209,17 @@ function answersInside(path: string, answers: CallAnswers): CallAnswers {
 /** The type of an event that says whether a call waits, and the id of that call; no id for any other event. */
 function innermost(event: StreamEvent, outer?: string): { readonly type: string; readonly id?: string } {
   const known = asKnownEvent(event);
-  const { type } = known;
-  if (!('id' in known) || known.id === undefined) return { type };
-  const id = outer === undefined ? known.id : nestedId(outer, known.id);
-  if (type === 'nested') return innermost(known.event, id);
-  return type === 'toolWaiting' || type === 'toolStart' || type === 'toolResult' ? { type, id } : { type };
+  switch (known.type) {
+    case 'nested':
+    case 'toolWaiting':
+    case 'toolStart':
+    case 'toolResult': {
+      const id = outer === undefined ? known.id : nestedId(outer, known.id);
+      return known.type === 'nested' ? innermost(known.event, id) : { type: known.type, id };
+    }
+    default:
+      return { type: known.type };
+  }
 }
 
 /** Reports an event of the agent's run to the outer run. Returns the answer if the run has ended with one. */

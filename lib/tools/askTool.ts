@@ -121,8 +121,9 @@ export function askTool<
 /** One for all executions of a call: `retryTool` does not ask again. */
 function askedCall({ outer, idempotencyKey }: ToolContext): AskedCall {
   if (!outer) throw notInRun();
-  if (!(outer.inner instanceof AskedCall)) outer.inner = new AskedCall(outer, idempotencyKey);
-  return outer.inner as AskedCall;
+  const call = outer.inner instanceof AskedCall ? outer.inner : new AskedCall(outer, idempotencyKey);
+  outer.inner = call;
+  return call;
 }
 
 const notInRun = () =>

@@ -3,7 +3,7 @@ import type { Approve } from '../../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
 import type { ToolCallPart } from '../../core/message.js';
-import type { InnerRunControl, OuterRun } from '../../core/nested.js';
+import type { Clock, InnerRunControl, OuterRun } from '../../core/nested.js';
 import type { ToolExecution } from './toolExecution.js';
 
 /** The settings that an inner run takes from the run of its call. */
@@ -31,6 +31,7 @@ export interface NestedObserver {
 export class NestedRun implements OuterRun {
   wrapAgent: OuterRun['wrapAgent'];
   inner: InnerRunControl | undefined;
+  readonly clocks: Set<Clock>;
 
   constructor(
     readonly call: ToolCallPart,
@@ -38,7 +39,9 @@ export class NestedRun implements OuterRun {
     private readonly execution: ToolExecution,
     private readonly observer: NestedObserver,
     readonly resumed: ResumedRun | undefined,
-  ) {}
+  ) {
+    this.clocks = new Set([execution]);
+  }
 
   get checkpoints(): boolean {
     return this.settings.checkpoints;
@@ -72,13 +75,13 @@ export class NestedRun implements OuterRun {
   }
 
   pause(): void {
-    this.execution.pause();
+    for (const clock of this.clocks) clock.pause();
     this.observer.callPaused(this.call.id);
   }
 
   proceed(work: () => void): void {
     this.observer.callProceeds(this.call.id, () => {
-      this.execution.proceed();
+      for (const clock of this.clocks) clock.proceed();
       work();
     });
   }

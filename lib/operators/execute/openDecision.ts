@@ -9,7 +9,7 @@ import {
   map,
   mergeMap,
   of,
-  Subject,
+  ReplaySubject,
   take,
 } from 'rxjs';
 import { filter, takeUntil } from 'rxjs';
@@ -26,8 +26,7 @@ import { toolErrorTexts } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import { after } from '../../core/timeLimit.js';
 import type { ApprovalContext, Tool } from '../../core/tool.js';
-import { cancellation } from './toolCancellation.js';
-import { failedResult, ToolFailure } from './toolFailure.js';
+import { cancellation, failedResult, ToolFailure } from './toolFailure.js';
 import { validateArguments, validValue } from './validArguments.js';
 
 /** The settings of the decision about one call. */
@@ -70,7 +69,8 @@ const announced = (id: string, resumed: ResumedTurn | undefined): WaitingCall | 
  */
 export class OpenDecision implements Observer<DecisionEvent> {
   private subscriber: Subscriber<DecisionEvent> | undefined;
-  private readonly answers = new Subject<CallAnswers>();
+  /** Remembered: a call may be answered while it is announced. */
+  private readonly answers = new ReplaySubject<CallAnswers>(Infinity);
 
   constructor(
     private readonly call: ToolCallPart,

@@ -21,7 +21,10 @@ export function runTool(
   return new Observable<ToolValue>((out) => {
     const { signal: _, progress: _progress, usage, ...given } = context as ToolContext;
     const execution = new ToolExecution(new ToolValues(out, usage));
+    const { clocks } = given.outer ?? {};
+    out.add(() => clocks?.delete(execution));
     out.add(execution);
+    clocks?.add(execution);
     execution.limit(deadline);
     execution.start(() => tool.execute?.(args, createToolContext(execution, given)));
   });

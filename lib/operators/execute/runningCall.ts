@@ -15,8 +15,7 @@ import { NestedRun } from './nestedRun.js';
 import type { NestedObserver, NestedSettings } from './nestedRun.js';
 import { createToolContext, ToolExecution } from './toolExecution.js';
 import type { ExecutionObserver } from './toolExecution.js';
-import { cancellation } from './toolCancellation.js';
-import { editedArguments, failedResult, ToolFailure } from './toolFailure.js';
+import { cancellation, editedArguments, failedResult, ToolFailure } from './toolFailure.js';
 import { validateArguments, validValue } from './validArguments.js';
 
 export interface CallSettings extends NestedSettings {

@@ -7,7 +7,7 @@ import { isMarkedProgress, valueOfProgress } from '../../core/progress.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';
-import { ToolCancellation } from './toolCancellation.js';
+import { ToolHandle } from './toolHandle.js';
 import { busy, isPromise, toOutputStream } from './toolOutput.js';
 
 /** Receives what an execution emits: any number of `progress` and `usage`, and then one `result` or one `error`. */
@@ -41,7 +41,7 @@ export class ToolExecution {
   private value: JsonValue = null;
   private isHeld = false;
   /** Releases the tool, and aborts its signal. */
-  private readonly handle = new ToolCancellation();
+  private readonly handle = new ToolHandle();
 
   constructor(private readonly observer: ExecutionObserver) {}
 

@@ -3,6 +3,7 @@ import { errorText } from '../../core/errors.js';
 import type { ToolResultEvent } from '../../core/event.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { toolErrorTexts } from '../../core/message.js';
 import type { ToolCallPart, ToolErrorCode } from '../../core/message.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 
@@ -18,6 +19,9 @@ export class ToolFailure extends Error {
     super(message);
   }
 }
+
+/** The failure of a call that is cancelled. */
+export const cancellation = () => new ToolFailure('cancelled', toolErrorTexts.cancelled);
 
 interface FailureFields {
   readonly code: ToolErrorCode;

@@ -1,5 +1,5 @@
 import { asyncScheduler, concat, concatMap, defaultIfEmpty, defer, EMPTY, filter, finalize, from } from 'rxjs';
-import { merge, mergeMap, of, Subject, take, takeLast, tap, throwError } from 'rxjs';
+import { merge, mergeMap, of, ReplaySubject, take, takeLast, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers, Question } from '../../core/approval.js';
 import type { RunEvent } from '../../core/event.js';
@@ -26,7 +26,7 @@ import { CallJournal, cancelledQuestion, unanswered } from './callJournal.js';
 export class AskedCall implements InnerRunControl {
   private readonly journal: CallJournal;
   /** The questions for which the tool waits, by id. */
-  private readonly open = new Map<string, Subject<void>>();
+  private readonly open = new Map<string, ReplaySubject<void>>();
   /** The number of questions of this execution without a key. */
   private count = 0;
   private openSteps = 0;
@@ -140,7 +140,7 @@ export class AskedCall implements InnerRunControl {
   /** Asks a person. Emits when there is an answer. */
   private wait<S extends Schema>(id: string, asked: AskOptions<S>, problem?: string): Observable<void> {
     if (this.open.has(id)) throw new Error(`The call asks two questions with the key "${id}" at a time: change one.`);
-    const opened = new Subject<void>();
+    const opened = new ReplaySubject<void>(1); // it may be answered while it is announced
     this.open.set(id, opened);
     const { expires } = this.announce(id, asked, problem);
     const isOver = after(expires === undefined ? Infinity : Math.max(0, expires - asyncScheduler.now()));
@@ -175,7 +175,7 @@ export class AskedCall implements InnerRunControl {
     if (call) this.emit(call);
     if (waiting) this.emit({ type: 'toolWaiting', ...waiting });
     this.keep();
-    this.outer.pause();
+    if (!journal.answers.has(id)) this.outer.pause();
     return question;
   }
 

@@ -35,7 +35,7 @@ export class CallJournal {
   constructor(resumed?: ResumedRun) {
     const { open, state } = resumed ? readCheckpoint(resumed.checkpoint, ORCHESTRATOR) : {};
     const { steps, progress } = state?.memo ?? {};
-    this.steps = new Map(Object.entries(objectOrEmpty(steps)) as [string, JsonValue][]);
+    this.steps = new Map<string, JsonValue>(Object.entries(objectOrEmpty(steps)));
     this.progress = finiteNumber(progress) ?? 0;
     this.questions = new Map(open?.messages.flatMap(toolCallsOf).map((call) => [call.id, call]));
     this.waiting = new Map(open?.waiting.map((call) => [call.id, call]));

@@ -1,14 +1,10 @@
 import { asyncScheduler } from 'rxjs';
 import type { Subscription } from 'rxjs';
 import { ignoreTeardownErrors } from '../../core/ignoreTeardownErrors.js';
-import { toolErrorTexts } from '../../core/message.js';
 import { MAX_TIMER_DELAY } from '../../core/options.js';
-import { ToolFailure } from './toolFailure.js';
 
-/** The failure of a call that is cancelled. */
-export const cancellation = () => new ToolFailure('cancelled', toolErrorTexts.cancelled);
-
-export class ToolCancellation {
+/** Ends a running tool: its output, its deadline and its signal. */
+export class ToolHandle {
   output: Subscription | undefined;
   private timer: Subscription | undefined;
   private remaining = Infinity;

@@ -1,0 +1,401 @@
+import { describe, expect, it } from '@jest/globals';
+import { asyncScheduler, concatMap, defer, forkJoin, map, merge, NEVER, retry, Subject, tap, timer } from 'rxjs';
+import type { Observable, ObservedValueOf } from 'rxjs';
+import * as z from 'zod';
+import { createAgent } from '../../lib/agent/createAgent.js';
+import type { Agent, AgentOptions, RunOptions } from '../../lib/agent/createAgent.js';
+import type { CallAnswers } from '../../lib/core/approval.js';
+import type { Checkpoint } from '../../lib/core/checkpoint.js';
+import type { RunEvent, RunResult, StreamEvent } from '../../lib/core/event.js';
+import type { Tool, ToolContext } from '../../lib/core/tool.js';
+import { executeTools } from '../../lib/operators/executeTools.js';
+import { agentTool } from '../../lib/tools/agentTool.js';
+import { askTool } from '../../lib/tools/askTool.js';
+import type { AskContext } from '../../lib/tools/askTool.js';
+import { deadlineTool } from '../../lib/tools/deadlineTool.js';
+import { retryTool } from '../../lib/tools/retryTool.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
+import { diagram } from '../support/diagram.js';
+import { anyTool, virtual } from '../support/toolCalls.js';
+import { sameType } from './calls.js';
+
+const anything = { type: 'object' };
+const account = z.object({ account: z.string() });
+
+/** A tool that asks, and does what `execute` says. */
+const asking = (execute: (context: AskContext & Pick<ToolContext, 'progress'>) => unknown, name = 'pay'): Tool =>
+  askTool({ name, description: name, parameters: anything, execute: (_, context) => execute(context) });
+
+const whichAccount = ({ ask }: AskContext) => ask({ message: 'Which account?', schema: account });
+
+const calls = (...names: readonly string[]) =>
+  names.map((name, index) => toolCall(name, { prompt: 'Go.' }, `c${index + 1}`));
+
+/** Calls these tools once, and then says "Done.", in each run. */
+const callsOnce = (fragments: readonly ReturnType<typeof toolCall>[], answer = 'Done.') =>
+  scriptedModel(({ messages }) => (messages.at(-1)?.parts[0]?.type === 'toolResult' ? answer : [...fragments]));
+
+const agentWith = (tools: readonly Tool[], options: Partial<AgentOptions> = {}): Agent =>
+  createAgent({
+    model: callsOnce(calls(...tools.map(({ name }) => name))),
+    tools,
+    toolConcurrency: Infinity,
+    ...options,
+  });
+
+/** An agent inside a tool. */
+const subAgent = () =>
+  createAgent({ model: callsOnce([toolCall('pay', {}, 'i1')], 'Inner.'), tools: [asking(whichAccount)] });
+
+/** What an event says, in short: `frame type id`. Nested events have the id of the question. */
+function label(event: StreamEvent, path = ''): string {
+  const { type, id = '', event: inner, result, error, code } = event as StreamEvent & Record<string, unknown>;
+  if (type === 'nested') return label(inner as StreamEvent, `${path}${String(id)}/`);
+  const end = type === 'toolResult' ? `: ${JSON.stringify(result ?? code ?? error)}` : '';
+  return `${type} ${path}${String(id)}${end}`;
+}
+
+const shown = /toolWaiting|toolStart|toolResult|toolProgress/;
+
+/** Runs in virtual time. `answers` maps a frame to answers. Returns the labels with their frames, and the result. */
+function run(
+  start: (options: Omit<RunOptions, 'fragments'>) => Observable<RunEvent>,
+  {
+    answers,
+    ...options
+  }: Omit<RunOptions, 'answers'> & { readonly answers?: Readonly<Record<number, CallAnswers>> } = {},
+) {
+  const labels: string[] = [];
+  let result: RunResult | undefined;
+  let error: Error | undefined;
+  virtual(({ flush }) => {
+    const given =
+      answers && merge(NEVER, ...Object.entries(answers).map(([at, value]) => timer(+at).pipe(map(() => value))));
+    const begun = asyncScheduler.now();
+    defer(() => start({ ...options, ...(given ? { answers: given } : {}) })).subscribe({
+      next(event) {
+        if (event.type === 'result') ({ result } = event);
+        if (shown.test(label(event))) labels.push(`${asyncScheduler.now() - begun} ${label(event)}`);
+      },
+      error: (thrown: unknown) => (error = thrown as Error),
+    });
+    flush();
+  });
+  if (error) throw error;
+  if (!result) throw new Error('The run has not ended.');
+  return { labels, result };
+}
+
+const stored = ({ checkpoint }: RunResult): Checkpoint => JSON.parse(JSON.stringify(checkpoint)) as Checkpoint;
+
+const lastResults = ({ messages }: RunResult) =>
+  messages
+    .flatMap(({ parts }) => parts)
+    .filter((part) => part.type === 'toolResult')
+    .map(({ result, code }) => result ?? code);
+
+describe('askTool', () => {
+  it('askTool waits for an answer in memory, as in its diagram', () =>
+    diagram('askTool', ({ source, answers }: Streams<'source'> & Streams<'answers', CallAnswers>) => {
+      const pay = askTool({
+        name: 'pay',
+        description: '',
+        execute: (_, { ask }) =>
+          ask({ message: 'Which account?', schema: anything }).pipe(
+            map((given) => `paid from ${(given as { account: string }).account}`),
+          ),
+      });
+      return source.pipe(executeTools([pay], { answers: merge(answers, NEVER) }));
+    }));
+
+  it('the types of the answer and of a step follow from the schema and the work', () => {
+    askTool({
+      name: 'typed',
+      description: '',
+      execute: (_, { ask, once }) => {
+        const answered = ask({ message: '', schema: account }).pipe(
+          concatMap((given) => once('step', () => Promise.resolve(given.account))),
+        );
+        sameType<ObservedValueOf<typeof answered>, string>(true);
+        return answered;
+      },
+    });
+  });
+
+  it('without anybody who answers, the run ends with `waiting`, and each answer resumes it', () => {
+    const ledger: string[] = [];
+    const pay = asking(({ ask, once }) =>
+      once('load', () => void ledger.push('load')).pipe(
+        concatMap(() => ask({ message: 'Account?', schema: account })),
+        concatMap(({ account: from }) => once('pay', (key) => ledger.push(`pay ${from} ${key}`))),
+        concatMap(() => ask({ message: 'Receipt?', schema: anything })),
+        map((receipt) => receipt),
+      ),
+    );
+    const agent = agentWith([pay]);
+    const first = run((options) => agent.stream('Pay.', { ...options, runId: 'r' }));
+    expect(first.labels).toEqual(['0 toolStart c1', '0 toolWaiting c1/1']);
+    expect(first.result.waiting).toMatchObject([
+      { id: 'c1/1', path: ['c1', '1'], question: { message: 'Account?', schema: { type: 'object' } } },
+    ]);
+    const second = run((options) =>
+      agent.resume(stored(first.result), { ...options, results: { 'c1/1': { account: 'A' } } }),
+    );
+    expect(second.labels).toEqual(['0 toolStart c1/1', '0 toolResult c1/1: {"account":"A"}', '0 toolWaiting c1/2']);
+    const third = run((options) =>
+      agent.resume(stored(second.result), { ...options, results: { 'c1/2': { to: 'me' } } }),
+    );
+    expect(third.labels).toEqual([
+      '0 toolStart c1/2',
+      '0 toolResult c1/2: {"to":"me"}',
+      '0 toolResult c1: {"to":"me"}',
+    ]);
+    expect(ledger).toEqual(['load', 'pay A r.0.c1.pay']);
+    expect(third.result.text).toBe('Done.');
+  });
+
+  it('an answer that does not match the schema is asked again, with the problem', () => {
+    const agent = agentWith([asking(whichAccount)]);
+    const first = run((options) => agent.stream('Pay.', options));
+    const again = run((options) =>
+      agent.resume(stored(first.result), { ...options, results: { 'c1/1': { account: 5 } } }),
+    );
+    expect(again.labels).toEqual(['0 toolWaiting c1/1']);
+    expect(again.result.waiting?.[0]?.question?.problem).toContain('account');
+    const live = run((options) => agent.stream('Pay.', options), {
+      answers: { 5: { results: { 'c1/1': { account: 5 } } }, 9: { results: { 'c1/1': { account: 'A' } } } },
+    });
+    expect(live.labels).toEqual([
+      '0 toolStart c1',
+      '0 toolWaiting c1/1',
+      '5 toolWaiting c1/1',
+      '9 toolStart c1/1',
+      '9 toolResult c1/1: {"account":"A"}',
+      '9 toolResult c1: {"account":"A"}',
+    ]);
+  });
+
+  const bothAtOnce = ({ ask }: AskContext) =>
+    forkJoin([ask({ message: 'A?', schema: anything, key: 'a' }), ask({ message: 'B?', schema: anything, key: 'b' })]);
+
+  it('two questions at once wait together, and are answered in any order', () => {
+    const agent = agentWith([asking(bothAtOnce)]);
+    const first = run((options) => agent.stream('Ask.', options));
+    expect(first.result.waiting?.map(({ id }) => id)).toEqual(['c1/a', 'c1/b']);
+    const both = { results: { 'c1/a': { n: 1 }, 'c1/b': { n: 2 } } };
+    expect(lastResults(run((options) => agent.resume(stored(first.result), { ...options, ...both })).result)).toEqual([
+      [{ n: 1 }, { n: 2 }],
+    ]);
+    const second = run((options) => agent.resume(stored(first.result), { ...options, results: { 'c1/b': { n: 2 } } }));
+    expect(second.result.waiting?.map(({ id }) => id)).toEqual(['c1/a']);
+    const third = run((options) => agent.resume(stored(second.result), { ...options, results: { 'c1/a': { n: 1 } } }));
+    expect(lastResults(third.result)).toEqual([[{ n: 1 }, { n: 2 }]]);
+  });
+
+  it.each([
+    ['declined', { decisions: { 'c1/1': { approve: false, reason: 'no' } } }, 'denied'],
+    ['failed elsewhere', { errors: { 'c1/1': 'The form is gone.' } }, 'failed'],
+  ] as const)('a question that is %s fails the tool with the code of the reason, live and later', (_, given, code) => {
+    const agent = agentWith([asking(whichAccount)]);
+    const first = run((options) => agent.stream('Pay.', options));
+    expect(lastResults(run((options) => agent.resume(stored(first.result), { ...options, ...given })).result)).toEqual([
+      code,
+    ]);
+    expect(lastResults(run((options) => agent.stream('Pay.', options), { answers: { 5: given } }).result)).toEqual([
+      code,
+    ]);
+  });
+
+  it('a person may answer and decide in the handler of the event that asks', () => {
+    const given = new Subject<CallAnswers>();
+    const pay = askTool({
+      name: 'pay',
+      description: '',
+      needsApproval: true,
+      execute: (_, context) => whichAccount(context),
+    });
+    const { result } = run((options) =>
+      agentWith([pay])
+        .stream('Pay.', { ...options, answers: given })
+        .pipe(
+          tap((event) => {
+            if (event.type === 'toolWaiting') given.next({ decisions: { c1: { approve: true } } });
+            if (label(event).includes('toolWaiting c1/1')) given.next({ results: { 'c1/1': { account: 'A' } } });
+          }),
+        ),
+    );
+    expect(lastResults(result)).toEqual([{ account: 'A' }]);
+  });
+
+  it('a question that is cancelled fails the tool as cancelled', () => {
+    const cancel = timer(5).pipe(map(() => 'c1/1'));
+    const agent = agentWith([asking(whichAccount)]);
+    const { result } = run((options) => agent.stream('Pay.', { ...options, cancel }), { answers: {} });
+    expect(lastResults(result)).toEqual(['cancelled']);
+  });
+
+  it('a stop ends a call that waits', () => {
+    const agent = agentWith([asking(whichAccount)]);
+    const { result } = run((options) => agent.stream('Pay.', { ...options, stop: timer(5) }), { answers: {} });
+    expect([result.finishReason, lastResults(result)]).toEqual(['stopped', ['cancelled']]);
+  });
+
+  it('the run ends with `waiting` when the patience is over, but not in the middle of a step', () => {
+    const steps: string[] = [];
+    const slow = ({ ask, once }: AskContext) =>
+      forkJoin([
+        ask({ message: 'A?', schema: anything }),
+        once('slow', () =>
+          timer(20).pipe(
+            tap(() => steps.push('slow')),
+            map(() => 'slow'),
+          ),
+        ),
+      ]);
+    const agent = agentWith([asking(slow)], { patience: 10 });
+    const first = run((options) => agent.stream('Ask.', options), { answers: {} });
+    expect([first.result.finishReason, steps]).toEqual(['waiting', ['slow']]);
+    const second = run((options) => agent.resume(stored(first.result), { ...options, results: { 'c1/1': {} } }));
+    expect([lastResults(second.result), steps]).toEqual([[[{}, 'slow']], ['slow']]);
+  });
+
+  it('the time of a person does not count for any deadline', () => {
+    const late = { 50: { results: { 'c1/1': { account: 'A' } } }, 60: { results: { 'c1/i1/1': { account: 'A' } } } };
+    const ended = (tool: Tool, options: Partial<AgentOptions> = {}) =>
+      lastResults(run((given) => agentWith([tool], options).stream('Pay.', given), { answers: late }).result);
+    const slow = (context: AskContext) =>
+      whichAccount(context).pipe(concatMap((given) => timer(8).pipe(map(() => given))));
+    expect(ended(asking(whichAccount), { toolDeadline: 10 })).toEqual([{ account: 'A' }]);
+    expect(ended(deadlineTool(asking(whichAccount), 10))).toEqual([{ account: 'A' }]);
+    expect(ended(agentTool(subAgent(), { name: 'sub', description: '' }), { toolDeadline: 10 })).toEqual(['Inner.']);
+    expect(ended(asking(slow), { toolDeadline: 9 })).toEqual([{ account: 'A' }]);
+    expect(ended(asking(slow), { toolDeadline: 7 })).toEqual(['timeout']);
+  });
+
+  it('a call that waits leaves its place to the next one, and continues when there is a place', () => {
+    const other = anyTool('other', () => timer(20).pipe(map(() => 'other')));
+    const agent = agentWith([asking(whichAccount), other], { toolConcurrency: 1 });
+    const { labels } = run((options) => agent.stream('Pay.', options), {
+      answers: { 5: { results: { 'c1/1': { account: 'A' } } } },
+    });
+    expect(labels).toEqual([
+      '0 toolStart c1',
+      '0 toolWaiting c1/1',
+      '0 toolStart c2',
+      '20 toolResult c2: "other"',
+      '20 toolStart c1/1',
+      '20 toolResult c1/1: {"account":"A"}',
+      '20 toolResult c1: {"account":"A"}',
+    ]);
+  });
+
+  it('a question ends when its time is over, also while the run waits', () => {
+    const within = (otherwise?: object) =>
+      agentWith([
+        asking(({ ask }) =>
+          ask({ message: 'A?', schema: anything, within: 30, ...(otherwise ? { otherwise: otherwise as never } : {}) }),
+        ),
+      ]);
+    expect(lastResults(run((options) => within().stream('Ask.', options), { answers: {} }).result)).toEqual([
+      'timeout',
+    ]);
+    expect(lastResults(run((options) => within({ n: 0 }).stream('Ask.', options), { answers: {} }).result)).toEqual([
+      { n: 0 },
+    ]);
+    const agent = within({ n: 0 });
+    const first = run((options) => agent.stream('Ask.', options));
+    const { result } = run((options) => timer(31).pipe(concatMap(() => agent.resume(stored(first.result), options))));
+    expect(lastResults(result)).toEqual([{ n: 0 }]);
+  });
+
+  it('progress that was emitted before a question is not emitted again', () => {
+    const told = asking(({ ask, progress }) => {
+      progress('begun');
+      return ask({ message: 'A?', schema: anything }).pipe(tap(() => progress('answered')));
+    });
+    const agent = agentWith([told]);
+    const first = run((options) => agent.stream('Ask.', options));
+    const second = run((options) => agent.resume(stored(first.result), { ...options, results: { 'c1/1': {} } }));
+    expect(first.labels.filter((text) => text.includes('Progress'))).toHaveLength(1);
+    expect(second.labels.filter((text) => text.includes('Progress'))).toHaveLength(1);
+  });
+
+  it('a tool that is executed again by retryTool, or a step that is retried, asks and records nothing twice', () => {
+    const ledger: string[] = [];
+    let failures = 2;
+    const flaky = ({ ask, once }: AskContext) =>
+      ask({ message: 'A?', schema: anything }).pipe(
+        concatMap(() => once('paid', () => ledger.push('paid'))),
+        concatMap(() =>
+          once('sent', (key) => {
+            ledger.push(key);
+            if (failures-- > 0) throw new Error('no network');
+            return 'sent';
+          }).pipe(retry(1)),
+        ),
+      );
+    const agent = agentWith([retryTool(asking(flaky), { delay: 1 })]);
+    const { labels, result } = run((options) => agent.stream('Ask.', { ...options, runId: 'r' }), {
+      answers: { 5: { results: { 'c1/1': {} } } },
+    });
+    expect(labels.filter((text) => text.includes('toolWaiting'))).toHaveLength(1);
+    expect(ledger).toEqual(['paid', 'r.0.c1.sent', 'r.0.c1.sent', 'r.0.c1.sent']);
+    expect(lastResults(result)).toEqual(['sent']);
+  });
+
+  it('questions of sub-agents have the ids of their calls, live and later', () => {
+    const agent = agentWith([agentTool(subAgent(), { name: 'sub', description: '' })]);
+    const answers = { results: { 'c1/i1/1': { account: 'A' } } };
+    const first = run((options) => agent.stream('Pay.', options));
+    expect(first.result.waiting?.map(({ id, path }) => [id, path])).toEqual([['c1/i1/1', ['c1', 'i1', '1']]]);
+    expect(
+      lastResults(run((options) => agent.resume(stored(first.result), { ...options, ...answers })).result),
+    ).toEqual(['Inner.']);
+    expect(lastResults(run((options) => agent.stream('Pay.', options), { answers: { 5: answers } }).result)).toEqual([
+      'Inner.',
+    ]);
+  });
+
+  it('live answers decide about approvals too, and edited arguments survive a question', () => {
+    const pay = askTool({
+      name: 'pay',
+      description: '',
+      parameters: z.object({ to: z.string().default('Bob') }),
+      needsApproval: true,
+      execute: ({ to }, context) => whichAccount(context).pipe(map(({ account: from }) => `${from} to ${to}`)),
+    });
+    const agent = agentWith([pay], { patience: 20 });
+    const approved: CallAnswers = { decisions: { c1: { approve: true, arguments: { to: 'Alice' } } } };
+    const first = run((options) => agent.stream('Pay.', options), { answers: { 5: approved } });
+    expect(first.result.finishReason).toBe('waiting');
+    const { result } = run((options) =>
+      agent.resume(stored(first.result), { ...options, results: { 'c1/1': { account: 'A' } } }),
+    );
+    expect(result.messages[1]?.parts[0]).toMatchObject({ result: 'A to Alice', arguments: { to: 'Alice' } });
+  });
+
+  it('a step is delivered after it is stored', () => {
+    const log: string[] = [];
+    const written = new Subject<never>();
+    const agent = agentWith([asking(({ once }) => once('step', () => 'done').pipe(tap(() => log.push('delivered'))))]);
+    const checkpoints: Checkpoint[] = [];
+    agent.stream('Go.', { checkpoints: true, written }).subscribe((event) => {
+      if (event.type === 'checkpoint') checkpoints.push(event.checkpoint);
+    });
+    expect(log).toEqual([]);
+    expect(checkpoints.at(-1)?.open?.nested?.['c1']?.state.memo).toEqual({ steps: { step: 'done' }, progress: 0 });
+    written.complete();
+    expect(log).toEqual(['delivered']);
+  });
+
+  it('a checkpoint of another kind of tool is an error of the call', () => {
+    const agent = agentWith([asking(whichAccount)]);
+    const first = stored(run((options) => agent.stream('Pay.', options)).result);
+    const nested = { c1: { ...first.open?.nested?.['c1'], orchestrator: 'toolLoop' } };
+    const { result } = run((options) =>
+      agent.resume({ ...first, open: { ...first.open, nested } } as Checkpoint, options),
+    );
+    expect(lastResults(result)).toEqual(['failed']);
+  });
+});
