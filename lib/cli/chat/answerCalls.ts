@@ -90,9 +90,9 @@ export class CallAnswerer {
     const { title, description, default: given } = field;
     const options = optionsOf(field);
     const notes = [
-      ...((description ?? title) ? [description ?? title] : []),
-      ...(options.length > 0 ? [options.join(', ')] : []),
-      ...(given === undefined ? [] : [`default ${JSON.stringify(given)}`]),
+      ...[description, title].filter(isText).slice(0, 1),
+      ...(options.length > 0 ? [options.map(shown).join(', ')] : []),
+      ...(given === undefined ? [] : [`default ${shown(given)}`]),
       ...(isRequired ? [] : ['optional']),
     ];
     const prompt = plainText(notes.length > 0 ? `${name} (${notes.join('; ')}): ` : `${name}: `).replaceAll('\n', ' ');
@@ -106,6 +106,10 @@ export class CallAnswerer {
     );
   }
 }
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+const shown = (value: JsonValue): string => (isText(value) ? value : JSON.stringify(value));
 
 const orDecline = (typed: Typed): Typed => (typed !== 'declined' && typed.value === true ? { value: {} } : 'declined');
 
@@ -128,7 +132,7 @@ function valueOf(text: string, { type, items }: JsonObject): JsonValue {
     case 'array':
       return text.split(',').map((each) => valueOf(each.trim(), objectOrEmpty(items)));
     case 'object':
-      return (tryParseJson(text) as JsonValue | undefined) ?? text;
+      return tryParseJson(text) ?? text;
     default:
       return text;
   }
@@ -137,7 +141,7 @@ function valueOf(text: string, { type, items }: JsonObject): JsonValue {
 /** The innermost event, and the id that its call has in the run. */
 function innermost(event: StreamEvent, outer?: string): readonly [ReturnType<typeof asKnownEvent>, string] {
   const known = asKnownEvent(event);
-  const own = 'id' in known ? String(known.id) : '';
+  const own = 'id' in known ? (known.id ?? '') : '';
   const id = outer === undefined ? own : nestedId(outer, own);
   return known.type === 'nested' ? innermost(known.event, id) : [known, id];
 }

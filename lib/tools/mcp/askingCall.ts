@@ -57,11 +57,12 @@ export function inRounds<T>(
   requests: ServerRequests = {},
 ): Observable<T> {
   const answer = (request: JsonObject): Observable<JsonObject> => {
-    const method = String(request['method']);
-    if (method === ELICIT) return elicit(request['params']);
+    const { method = '', params } = request;
+    if (method === ELICIT) return elicit(params);
+    if (typeof method !== 'string') throw refusal('The MCP server requires something without a name.');
     const known = Object.hasOwn(requests, method) ? requests[method] : undefined;
     if (!known) throw refusal(`The MCP server requires "${method}" of this application, which does not allow it.`);
-    return from(known(objectOrEmpty(request['params'])));
+    return from(known(objectOrEmpty(params)));
   };
   const round = (fields: JsonObject, count: number): Observable<T> =>
     send(fields).pipe(
@@ -154,7 +155,7 @@ export function sendAlone<T>(
       take(1),
       concatMap(() => {
         isFree.next(false);
-        const sent = defer(() => sendOpen(open, elicit, limits, send));
+        const sent = defer(() => sendOpen(open, elicit, limits, outer, send));
         return (hasToWait ? proceed(outer).pipe(concatMap(() => sent)) : sent).pipe(finalize(() => isFree.next(true)));
       }),
     );
@@ -176,24 +177,25 @@ function sendOpen<T>(
   open: Set<Elicit>,
   elicit: Elicit,
   limits: McpCallOptions,
+  { clocks }: OuterRun,
   send: () => Observable<T>,
 ): Observable<T> {
-  const asked = new BehaviorSubject(0);
+  const isPaused = new BehaviorSubject(false);
+  const clock = { pause: () => isPaused.next(true), proceed: () => isPaused.next(false) };
   const [progressed, ended] = [new Subject<void>(), new Subject<void>()];
   const elicitHere: Elicit = (params) =>
-    defer(() => {
-      asked.next(asked.value + 1);
-      return elicit(params).pipe(finalize(() => asked.next(asked.value - 1)));
-    }).pipe(
+    elicit(params).pipe(
       takeUntil(ended),
       throwIfEmpty(() => refusal('The call has ended before the answer.')),
     );
   open.add(elicitHere);
+  clocks.add(clock);
   return send().pipe(
     tap(() => progressed.next()),
-    takeUntil(exceeded(limits, asked, progressed)),
+    takeUntil(exceeded(limits, isPaused, progressed)),
     finalize(() => {
       open.delete(elicitHere);
+      clocks.delete(clock);
       ended.next();
     }),
   );
@@ -204,23 +206,22 @@ const TIMEOUT = 60_000;
 
 function exceeded(
   { timeout = TIMEOUT, resetTimeoutOnProgress = true, maxTotalTimeout = Infinity }: McpCallOptions,
-  asked: Observable<number>,
+  isPaused: Observable<boolean>,
   progressed: Observable<void>,
 ): Observable<never> {
   const restarts = resetTimeoutOnProgress ? progressed.pipe(startWith(undefined)) : of(undefined);
-  return merge(restarts.pipe(switchMap(() => limit(timeout, asked))), limit(maxTotalTimeout, asked));
+  return merge(restarts.pipe(switchMap(() => limit(timeout, isPaused))), limit(maxTotalTimeout, isPaused));
 }
 
-function limit(milliseconds: number, asked: Observable<number>): Observable<never> {
+function limit(milliseconds: number, isPaused: Observable<boolean>): Observable<never> {
   return defer(() => {
     let remaining = milliseconds;
-    return asked.pipe(
-      map((count) => count > 0),
+    return isPaused.pipe(
       distinctUntilChanged(),
-      switchMap((isPaused) => {
+      switchMap((pauses) => {
         const begun = asyncScheduler.now();
-        return (isPaused ? NEVER : after(remaining)).pipe(
-          finalize(() => isPaused || (remaining -= asyncScheduler.now() - begun)),
+        return (pauses ? NEVER : after(remaining)).pipe(
+          finalize(() => pauses || (remaining -= asyncScheduler.now() - begun)),
         );
       }),
       map(() => {

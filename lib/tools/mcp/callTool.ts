@@ -70,9 +70,9 @@ export function callTool(
   });
   return call.pipe(
     map((value) => {
-      if (isMarkedProgress(value)) return value as Progress<McpProgress>;
+      if (isMarkedProgress(value)) return value;
       if (isDeeperThan(value, MAX_RESPONSE_DEPTH)) throw nestingError();
-      return toResult(name, value as CallToolResult);
+      return toResult(name, value);
     }),
     takeUntil(throwIfAborted(signal)),
   );

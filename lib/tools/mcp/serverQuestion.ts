@@ -39,10 +39,14 @@ export function createElicit(ask: AskContext['ask']): Elicit {
 /** A question is in checkpoints and records: a server must not fill them. */
 const MAX_QUESTION_LENGTH = 50_000;
 
-function toQuestion({ mode, message = '', url, requestedSchema }: JsonObject): AskOptions<PlainSchema> {
+function toQuestion({ mode, message, url, requestedSchema }: JsonObject): AskOptions<PlainSchema> {
   const isPage = mode === 'url';
   const schema = isPage ? noParameters : toAnswerSchema(objectOrEmpty(requestedSchema));
-  const question = { message: String(message), schema, ...(isPage ? { details: { url: toAddress(url) } } : {}) };
+  const question = {
+    message: typeof message === 'string' ? message : '',
+    schema,
+    ...(isPage ? { details: { url: toAddress(url) } } : {}),
+  };
   if (JSON.stringify(question).length <= MAX_QUESTION_LENGTH) return question;
   throw refusal(`The MCP server asks a question of more than ${MAX_QUESTION_LENGTH} characters.`);
 }
@@ -81,8 +85,9 @@ const types: Readonly<Record<string, (value: JsonValue) => boolean>> = {
 
 function requireType(name: string, value: JsonValue, field: JsonObject | undefined): void {
   if (!field) throw new Error(`"${name}" is not asked for`);
-  const type = String(field['type']);
-  if (types[type]?.(value) === false) throw new Error(`"${name}" is not of the type ${type}`);
+  const { type } = field;
+  const isOfType = typeof type !== 'string' || (types[type]?.(value) ?? true);
+  if (!isOfType) throw new Error(`"${name}" is not of the type ${type}`);
   const allowed = [
     ...asArray(field['enum']),
     ...asArray(field['oneOf']).map((option) => objectOrEmpty(option)['const']),

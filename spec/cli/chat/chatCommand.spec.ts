@@ -220,11 +220,11 @@ describe('npx rivulet chat', () => {
         ['What do you want?\n', 'dish (What to eat; soup, cake): ', 'soup'],
         ['', 'count: ', '12'],
         ['', 'spicy (optional): ', ''],
-        ['', 'notes (default "none"', ''],
+        ['', 'notes (default none', ''],
         ['count: Too big', 'dish (What to eat; soup, cake): ', 'cake'],
         ['', 'count: ', '3'],
         ['', 'spicy (optional): ', 'yes'],
-        ['', 'notes (default "none"', 'warm'],
+        ['', 'notes (default none', 'warm'],
         ['Pay?\n{"price":5}\n', 'y/N: ', 'y'],
       ] as const;
       for (const [before, prompt, line] of fields) {

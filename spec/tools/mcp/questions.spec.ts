@@ -55,10 +55,14 @@ const asksModern =
     const given = acceptedContent<{ seat: string }>(answers, 'seat');
     return text(given ? `booked ${given.seat}` : `not booked: ${JSON.stringify(answers['seat'])}`);
   };
+/** The revisions before 2026-07-28. */
+const elicit = ({ mcpReq }: ServerContext, params: Parameters<ServerContext['mcpReq']['elicitInput']>[0]) =>
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- servers use it
+  mcpReq.elicitInput(params);
 const asksLegacy =
   (message = 'Which seat?'): Answer =>
-  async ({ mcpReq }) => {
-    const given = await mcpReq.elicitInput({ message, requestedSchema: schema });
+  async (context) => {
+    const given = await elicit(context, { message, requestedSchema: schema });
     return text(given.content ? `booked ${String(given.content['seat'])}` : `not booked: ${JSON.stringify(given)}`);
   };
 
@@ -181,8 +185,8 @@ it.each<readonly [string, typeof modern | typeof legacy, Answer]>([
   [
     'a request',
     legacy,
-    async ({ mcpReq }) =>
-      text((await mcpReq.elicitInput({ mode: 'url', ...page, elicitationId: 'e1' })).action === 'accept' ? 'paid' : ''),
+    async (context) =>
+      text((await elicit(context, { mode: 'url', ...page, elicitationId: 'e1' })).action === 'accept' ? 'paid' : ''),
   ],
 ])('mcpTools has the address of a page that a person shall open, by %s', async (_, serve, answer) => {
   const agent = await agentOf(await serve(answer));
@@ -227,7 +231,7 @@ describe('a server requires a model or directories of the application', () => {
   it('mcpTools allows it by a function', async () => {
     const requests: NonNullable<OptionsOf<typeof mcpTools>>['requests'] = {
       'sampling/createMessage': ({ maxTokens }) => [
-        { role: 'assistant', model: 'm', content: { type: 'text', text: `${String(maxTokens)} tokens` } },
+        { role: 'assistant', model: 'm', content: { type: 'text', text: `${JSON.stringify(maxTokens)} tokens` } },
       ],
     };
     const agent = await agentOf(await modern(samples, declared), ['c1'], { requests });
