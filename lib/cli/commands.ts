@@ -25,6 +25,7 @@ export const usage = `npx rivulet COMMAND
       --model NAME   provider:model (default: RIVULET_MODEL, or the first provider whose key is set)
       --base-url URL another server with the API of the provider (its key: RIVULET_API_KEY)
       --system TEXT  the instructions
+      --tools FILE   a module whose default export is a list of tools; what they ask is asked on the line
       --json         prints each event as a line of JSON
 
   replay FILE        plays a recorded run in the terminal

@@ -1,9 +1,12 @@
-import { concat, defer, filter, firstValueFrom, from, NEVER, tap, throwError, timeout } from 'rxjs';
+import { concat, defer, filter, firstValueFrom, from, NEVER, Subject, tap, throwError, timeout } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../agent/createAgent.js';
 import { reportUnhandled } from '../core/createOperator.js';
 import { asKnownEvent, isToolResult } from '../core/eventGuards.js';
-import type { JsonObject } from '../core/json/json.js';
+import type { CallAnswers } from '../core/approval.js';
+import type { StreamEvent } from '../core/event.js';
+import type { JsonObject, JsonValue } from '../core/json/json.js';
+import { nestedId } from '../core/nested.js';
 import type { Tool, ToolContext } from '../core/tool.js';
 import type { PortContractCase } from './portContract.js';
 import { toolCall } from './script.js';
@@ -17,6 +20,8 @@ export interface ToolContractOptions {
   readonly arguments: JsonObject;
   /** Arguments that the schema of the tool rejects. Default: none; the case is left out. */
   readonly invalidArguments?: JsonObject;
+  /** The answers to the questions of an `askTool`, by their keys. Default: a tool that asks breaks the contract. */
+  readonly answers?: Readonly<Record<string, JsonValue>>;
   /**
    * Returns how many resources the tool holds, such as open connections, timers or subscriptions. Default: none; the
    * cases about them are left out.
@@ -46,8 +51,8 @@ export interface ToolContractOptions {
  * ```
  *
  * @param create Returns the tool.
- * @param options `arguments`; `invalidArguments` and `held` (default: their cases are left out), `within` (default:
- * 5,000 ms).
+ * @param options `arguments`; `invalidArguments` and `held` (default: their cases are left out), `answers` (default:
+ * none), `within` (default: 5,000 ms).
  * @returns The cases. Each rejects with an Error that says what was expected and what happened.
  */
 export function toolContract(create: () => Tool, options: ToolContractOptions): readonly Plain<PortContractCase>[] {
@@ -111,9 +116,11 @@ class ToolUse {
 
   async call(calls: readonly JsonObject[]): Promise<readonly Answer[]> {
     const answers: Answer[] = [];
-    const run = this.run(calls).pipe(
+    const given = new Subject<CallAnswers>();
+    const run = this.run(calls, given).pipe(
       tap((event) => {
         if (isToolResult(event)) answers.push(event);
+        given.next(this.answerTo(event));
       }),
       filter((event) => asKnownEvent(event).type === 'result'),
     );
@@ -145,12 +152,21 @@ class ToolUse {
       : Promise.reject(broken(`it holds ${held} resources, and held ${this.before} before`));
   }
 
-  private run(calls: readonly JsonObject[]) {
+  private run(calls: readonly JsonObject[], answers: Observable<CallAnswers> = NEVER) {
     const requested = calls.map((args) => toolCall(this.tool.name, args));
     const model = scriptedModel([requested, 'done']);
     const { needsApproval: _, ...tool } = this.tool;
     const watched: Tool = { ...tool, execute: (args, context) => this.execute(args, context) };
-    return createAgent({ model, tools: [watched], toolConcurrency: Infinity }).stream('Go on.');
+    return createAgent({ model, tools: [watched], toolConcurrency: Infinity }).stream('Go on.', { answers });
+  }
+
+  private answerTo(event: StreamEvent): CallAnswers {
+    const known = asKnownEvent(event);
+    const inner = known.type === 'nested' ? asKnownEvent(known.event) : known;
+    if (known.type !== 'nested' || inner.type !== 'toolWaiting' || !inner.question) return {};
+    const { answers = {} } = this.options;
+    if (!Object.hasOwn(answers, inner.id)) throw broken(`it asks "${inner.question.message}" (key ${inner.id})`);
+    return { results: { [nestedId(known.id, inner.id)]: answers[inner.id] ?? null } };
   }
 
   private execute(args: unknown, context: Parameters<NonNullable<Tool['execute']>>[1]): unknown {

@@ -5,12 +5,15 @@ const isText = (value: unknown): boolean => typeof value === 'string';
 const call = { id: isText, name: isText };
 const callWithArguments = { id: isText, name: isText, arguments: isRecord };
 
+const isQuestion = (value: unknown): boolean =>
+  isRecord(value) && isText(value['message']) && isRecord(value['schema']);
+
 /** The fields without which an event cannot be shown. `toolStart` may omit the arguments of its call. */
 const forms: Partial<Readonly<Record<KnownEvent['type'], Readonly<Record<string, (value: unknown) => boolean>>>>> = {
   text: { text: isText, prefix: (value) => value === undefined || isText(value) },
   thinking: { text: isText },
   toolCall: callWithArguments,
-  toolWaiting: callWithArguments,
+  toolWaiting: { ...callWithArguments, question: (value) => value === undefined || isQuestion(value) },
   toolStart: call,
   toolProgress: call,
   toolResult: call,

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { asyncScheduler, map, NEVER, timer } from 'rxjs';
-import { tool } from 'rivulet';
+import { askTool, tool } from 'rivulet';
 import type { AgentOptions } from 'rivulet';
 import { runAgent, scriptedModel, toolCall } from 'rivulet/testing';
+import * as z from 'zod';
 
 const clock = () =>
   tool({
@@ -35,6 +36,30 @@ describe('runAgent', () => {
       value.type === 'toolResult' && value.error === undefined ? [value.result satisfies string] : [],
     );
     expect(results[0]).toBe('theirs.0.mine_1 at 500');
+  });
+
+  it('runAgent answers the questions of a tool at virtual times, or shows that the run waits', () => {
+    const pay = askTool({
+      name: 'pay',
+      description: 'Pays.',
+      execute: (_, { ask }) =>
+        ask({ message: 'Which account?', schema: z.object({ account: z.string() }) }).pipe(
+          map(({ account }) => `paid from ${account}`),
+        ),
+    });
+    const options = { model: scriptedModel(() => [toolCall('pay', {}, 'c1')]), tools: [pay], maxTurns: 1 };
+    const answers = timer(3_600_000).pipe(map(() => ({ results: { 'c1/1': { account: 'A' } } })));
+    const { values, result } = runAgent(options, 'Pay.', { answers });
+    expect(values.find(({ value }) => value.type === 'toolResult')).toMatchObject({
+      at: 3_600_000,
+      value: { result: 'paid from A' },
+    });
+    expect(result?.finishReason).toBe('maxTurns');
+    expect(runAgent(options, 'Pay.').result?.waiting).toMatchObject([{ id: 'c1/1' }]);
+    expect(runAgent(options, 'Pay.', { answers, patience: 60_000 })).toMatchObject({
+      at: 60_000,
+      result: { finishReason: 'waiting' },
+    });
   });
 
   it('runAgent has no result if the run fails', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { finalize, firstValueFrom, fromEvent, map, timer } from 'rxjs';
-import { progress, tool } from 'rivulet';
+import { concatMap, finalize, firstValueFrom, fromEvent, map, timer } from 'rxjs';
+import { askTool, progress, tool } from 'rivulet';
 import type { OptionsOf, Tool } from 'rivulet';
 import { toolContract } from 'rivulet/testing';
 import * as z from 'zod';
@@ -53,6 +53,25 @@ describe('toolContract', () => {
     'a function $title',
     ({ run }) => run(),
   );
+
+  describe('a tool that asks', () => {
+    const asking = askTool({
+      name: 'weather',
+      description,
+      parameters,
+      execute: (_, { ask, once }) =>
+        ask({ message: 'Which unit?', schema: z.object({ unit: z.string() }), key: 'unit' }).pipe(
+          concatMap(({ unit }) => once('measure', () => timer(5).pipe(map(() => `5 ${unit}`)))),
+        ),
+    });
+    it.each(toolContract(() => asking, { ...options, answers: { unit: { unit: 'K' } } }))('$title', ({ run }) => run());
+
+    it('breaks the contract without an answer', async () => {
+      expect(await failing(() => asking)).toEqual(['settles with a result', 'keeps two calls at the same time apart']);
+      const [settles] = toolContract(() => asking, options);
+      await expect(settles?.run()).rejects.toThrow('it asks "Which unit?" (key unit)');
+    });
+  });
 
   it('toolContract finds a tool that ignores its signal', async () => {
     const deaf = tool({

@@ -19,6 +19,7 @@ const fields: readonly (readonly [event: Record<string, unknown> & { readonly ty
   [{ type: 'toolCall', id: 'c', name: 'f', arguments: {} }, 'name'],
   [{ type: 'toolCall', id: 'c', name: 'f', arguments: {} }, 'arguments'],
   [{ type: 'toolWaiting', id: 'c', name: 'f', arguments: {} }, 'arguments'],
+  [{ type: 'toolWaiting', id: 'c', name: 'f', arguments: {}, question: { message: 'Hm?', schema: {} } }, 'question'],
   [{ type: 'toolStart', id: 'c', name: 'f', arguments: {} }, 'id'],
   [{ type: 'toolProgress', id: 'c', name: 'f', value: 1 }, 'id'],
   [{ type: 'toolResult', id: 'c', name: 'f', result: 1 }, 'name'],

@@ -1,11 +1,18 @@
-import type { WaitingCall } from '../../core/approval.js';
+import type { Question, WaitingCall } from '../../core/approval.js';
 import type { FinishReason } from '../../core/chunk.js';
-import { nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
+import { isJsonObject, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { nestedId } from '../../core/nested.js';
 import { addUsage, usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
-import type { AgUiUsage, RunErrorEvent, RunFinishedEvent, RunOutcome } from '../../transport/agUi/protocol.js';
+import type {
+  AgUiInterrupt,
+  AgUiUsage,
+  RunErrorEvent,
+  RunFinishedEvent,
+  RunOutcome,
+} from '../../transport/agUi/protocol.js';
 
 export function remoteError({ message, code }: RunErrorEvent): RemoteRunError {
   return new RemoteRunError(nonEmptyString(code) ?? 'internal', nonEmptyString(message) ?? 'The run failed.', false);
@@ -33,7 +40,7 @@ export interface RemoteEnd {
   readonly rawReason?: string;
   /**
    * The calls that wait. An interrupt without a call becomes a call: id = interrupt id, name = reason, arguments =
-   * `{ message }`.
+   * `{ message }`; one with the schema of an answer becomes a question.
    */
   readonly waiting: readonly WaitingCall[];
 }
@@ -59,9 +66,28 @@ function waitingCalls(
   };
   if (outcome?.type === 'success') return (outcome.pendingToolCallIds ?? []).map((id) => toWaitingCall(id, '', {}));
   if (outcome?.type !== 'interrupt') return [];
-  return outcome.interrupts.map(({ id, toolCallId = id, reason, message }) =>
-    toWaitingCall(toolCallId, reason, message === undefined ? {} : { message }),
-  );
+  return outcome.interrupts.map((interrupt) => {
+    const { id, toolCallId = id, reason, message } = interrupt;
+    return toQuestion(interrupt) ?? toWaitingCall(toolCallId, reason, message === undefined ? {} : { message });
+  });
+}
+
+/** An interrupt with a schema that does not decide about a call is a question, which is answered by its own id. */
+function toQuestion(interrupt: AgUiInterrupt): WaitingCall | undefined {
+  const { id, toolCallId = '', reason, message = reason, responseSchema: schema, expiresAt = '', metadata } = interrupt;
+  if (reason === 'tool_call' || !isJsonObject(schema)) return undefined;
+  const { problem, details } = objectOrEmpty(metadata);
+  const [expires, path] = [Date.parse(expiresAt), nestedId(toolCallId, '')];
+  const question: Question = {
+    ...{ message, schema },
+    ...(typeof problem === 'string' ? { problem } : {}),
+    ...(Number.isNaN(expires) ? {} : { expires }),
+  };
+  return {
+    ...{ id, name: 'ask', arguments: { message }, question },
+    ...(isJsonObject(details) ? { details } : {}),
+    ...(id.startsWith(path) ? { path: [toolCallId, id.slice(path.length)] } : {}),
+  };
 }
 
 const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>([

@@ -1,5 +1,6 @@
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { finalize, fromEvent, lastValueFrom, map, merge, reduce, takeUntil, tap, timer } from 'rxjs';
 import { createAgent } from '../../agent/createAgent.js';
@@ -12,6 +13,7 @@ import { chatSession } from './chatSession.js';
 import { createLineInput } from './lineInput.js';
 import { loadMarkdown } from './renderMarkdown.js';
 import type { Model } from '../../core/model.js';
+import type { Tool } from '../../core/tool.js';
 import { modelByName, registeredProviders } from '../../providers/registry/index.js';
 
 const HISTORY_LENGTH = 1000;
@@ -20,16 +22,17 @@ export async function chatCommand(args: readonly string[], shell: Shell): Promis
   const text = { type: 'string' } as const;
   const { values, positionals } = parseArgs({
     args: [...args],
-    options: { model: text, 'base-url': text, system: text, json: { type: 'boolean', default: false } },
+    options: { model: text, 'base-url': text, system: text, tools: text, json: { type: 'boolean', default: false } },
     allowPositionals: true,
   });
   const open = (name: string | undefined) => openModel(name, values['base-url'], shell.env);
   const model = open(values.model);
+  const tools = values.tools === undefined ? [] : await loadTools(values.tools);
   const words = positionals.join(' ');
   const piped = shell.stdin.isTTY ? '' : await readInput(shell, words !== '');
   const prompt = [words, piped].filter((part) => part.trim() !== '').join('\n\n');
   if (prompt !== '') {
-    const agent = createAgent({ model, ...(values.system === undefined ? {} : { system: values.system }) });
+    const agent = createAgent({ model, tools, ...(values.system === undefined ? {} : { system: values.system }) });
     return askOnce(agent, prompt, values.json, shell);
   }
   if (!shell.stdin.isTTY || !shell.stdout.isTTY || values.json)
@@ -49,6 +52,7 @@ export async function chatCommand(args: readonly string[], shell: Shell): Promis
     {
       model,
       system: values.system,
+      tools,
       openModel: open,
       input,
       size: { columns: () => shell.stdout.columns ?? 80, rows: () => shell.stdout.rows ?? 24 },
@@ -70,6 +74,13 @@ export async function chatCommand(args: readonly string[], shell: Shell): Promis
   );
   await saved;
   return 0;
+}
+
+/** The tools that a module exports: its default export is a list of them. */
+async function loadTools(file: string): Promise<readonly Tool[]> {
+  const module = (await import(pathToFileURL(resolve(file)).href)) as { readonly default?: unknown };
+  if (Array.isArray(module.default)) return module.default as readonly Tool[];
+  throw new UsageError(`--tools ${file}: the default export of the module is not a list of tools.`);
 }
 
 /** How long to wait for an input to begin if there is a prompt without it, in milliseconds. */

@@ -1,4 +1,4 @@
-import { catchError, concat, concatMap, defer, EMPTY, filter, from, map, merge, of } from 'rxjs';
+import { catchError, concat, concatMap, defer, EMPTY, filter, finalize, from, map, merge, of } from 'rxjs';
 import { repeat, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../agent/createAgent.js';
@@ -9,11 +9,13 @@ import { tryParseJson, isRecord } from '../../core/json/json.js';
 import { userMessage } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
 import type { Model } from '../../core/model.js';
+import type { Tool } from '../../core/tool.js';
 import { drawRun } from '../../observe/draw/drawRun.js';
 import { readRecording } from '../../observe/recording/readRecording.js';
 import { recordRun } from '../../observe/recording/recordRun.js';
 import { EventPrinter, plainText } from '../eventPrinter.js';
 import type { Shell } from '../shell.js';
+import { CallAnswerer } from './answerCalls.js';
 import type { LineInput } from './lineInput.js';
 import { MarkdownWriter } from './markdownWriter.js';
 import type { RenderMarkdown, TerminalSize } from './markdownWriter.js';
@@ -21,6 +23,7 @@ import type { RenderMarkdown, TerminalSize } from './markdownWriter.js';
 export interface ChatSettings {
   readonly model: Model;
   readonly system: string | undefined;
+  readonly tools: readonly Tool[];
   readonly openModel: (name: string) => Model;
   readonly input: LineInput;
   readonly size: TerminalSize;
@@ -110,10 +113,10 @@ class ChatSession {
 
   private ask(prompt: string): Observable<string> {
     const { settings, shell, history } = this;
-    const { system } = settings;
+    const { system, tools } = settings;
     settings.onPrompt(prompt);
     this.recorded = [];
-    const agent = createAgent({ model: this.model, ...(system === undefined ? {} : { system }) });
+    const agent = createAgent({ model: this.model, tools, ...(system === undefined ? {} : { system }) });
     const recorded = recordRun(agent, (line) => void this.recorded.push(line));
     const keep = (event: RunEvent) => {
       if (event.type === 'message') this.history = [...this.history, event.message];
@@ -136,14 +139,21 @@ function show(
 ): Observable<{ readonly event?: RunEvent; readonly text: string }> {
   const writer = new MarkdownWriter(size, hasColors ? render : undefined);
   const notes = new EventPrinter(hasColors);
+  const answerer = new CallAnswerer(input);
+  const { answers } = answerer;
+  const asked = answerer.texts().pipe(map((text) => ({ text: writer.end() + notes.line('') + text })));
+  const run = agent.stream(prompt, { history, stop: merge(interrupts, input.interrupts), answers });
+  const events = run.pipe(
+    tap((event) => answerer.observe(event)),
+    map((event) => {
+      if (event.type === 'text') return { event, text: notes.line('') + writer.write(event.text) };
+      return { event, text: event.type === 'result' ? '' : notes.print(event) };
+    }),
+    catchError((thrown: unknown) => of({ text: writer.end() + failure(thrown) })),
+    finalize(() => answerer.end()),
+  );
   return concat(
-    agent.stream(prompt, { history, stop: merge(interrupts, input.interrupts) }).pipe(
-      map((event) => {
-        if (event.type === 'text') return { event, text: notes.line('') + writer.write(event.text) };
-        return { event, text: event.type === 'result' ? '' : notes.print(event) };
-      }),
-      catchError((thrown: unknown) => of({ text: writer.end() + failure(thrown) })),
-    ),
+    merge(asked, events),
     defer(() => of({ text: `${writer.end()}\n` })),
   );
 }

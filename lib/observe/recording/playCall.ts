@@ -2,9 +2,12 @@ import { concatMap, EMPTY, of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { WaitingCall } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
-import type { RunEvent } from '../../core/event.js';
+import type { RunEvent, StreamEvent } from '../../core/event.js';
+import { asKnownEvent } from '../../core/eventGuards.js';
+import type { KnownEvent } from '../../core/eventGuards.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { ToolErrorCode } from '../../core/message.js';
+import type { OuterRun } from '../../core/nested.js';
 import { progress } from '../../core/progress.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';
@@ -22,6 +25,7 @@ export type CallOutput =
       readonly error: string;
       readonly code?: ToolErrorCode | undefined;
       readonly data?: JsonObject | undefined;
+      readonly reason?: string | undefined;
     };
 
 /**
@@ -54,7 +58,7 @@ function perform(output: CallOutput, { usage, outer }: ToolContext): Observable<
       usage(output.usage);
       return EMPTY;
     case 'nested':
-      outer?.emit(output.event);
+      if (outer) playNested(output.event, outer);
       return EMPTY;
     case 'toolSuspended':
       outer?.suspend(suspended(output.waiting));
@@ -64,8 +68,21 @@ function perform(output: CallOutput, { usage, outer }: ToolContext): Observable<
   }
 }
 
-const failureOf = ({ error, code = 'failed', data }: Extract<CallOutput, { readonly error: string }>) =>
-  new ToolFailure(code, error, data);
+/** The time of a person does not count for the limits of the call, as when the run was recorded. */
+function playNested(event: RunEvent, outer: OuterRun): void {
+  outer.emit(event);
+  const known = innermost(event);
+  if (known.type === 'toolWaiting' && known.question) outer.pause();
+  if (known.type === 'toolStart' || known.type === 'toolResult') outer.proceed(() => undefined);
+}
+
+function innermost(event: StreamEvent): KnownEvent {
+  const known = asKnownEvent(event);
+  return known.type === 'nested' ? innermost(known.event) : known;
+}
+
+const failureOf = ({ error, code = 'failed', data, reason }: Extract<CallOutput, { readonly error: string }>) =>
+  new ToolFailure(code, error, data, reason);
 
 /** A checkpoint of an inner run that has nothing but calls that wait: the outer run reads only these. */
 const suspended = (waiting: readonly WaitingCall[]): Checkpoint => ({

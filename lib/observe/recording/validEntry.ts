@@ -42,7 +42,7 @@ function createValueShapes(): Readonly<Record<string, Shape>> {
     retry: { attempt: isNumber, delay: isNumber, error: isRecord },
     finish: { reason: isText, usage: optional(isRecord) },
     toolCall: { ...call, arguments: isRecord },
-    toolWaiting: { ...call, arguments: isRecord },
+    toolWaiting: { ...call, arguments: isRecord, question: optional(isRecord) },
     toolStart: { ...call, arguments: isRecord },
     toolProgress: call,
     toolUsage: { ...call, usage: isRecord },

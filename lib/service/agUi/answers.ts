@@ -3,6 +3,7 @@ import { isRecord, isJsonObject } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { fromToolMessage } from '../../transport/agUi/messages.js';
 import type { AgUiResume, RunAgentInput } from '../../transport/agUi/protocol.js';
+import { isInterrupt } from './outcome.js';
 import { AgUiRequestError } from './request.js';
 
 export function readAnswers(
@@ -10,15 +11,19 @@ export function readAnswers(
   waiting: readonly WaitingCall[],
   isClientTool: (name: string) => boolean,
 ): CallAnswers | undefined {
-  const interrupts = new Set(waiting.filter(({ name }) => !isClientTool(name)).map(({ id }) => id));
+  const interrupts = new Map(
+    waiting.filter((call) => isInterrupt(call, isClientTool)).map((call) => [call.id, call] as const),
+  );
   const decisions: Record<string, Decision> = {};
-  for (const entry of resume) {
-    if (!interrupts.has(entry.interruptId)) throw unknownInterrupt(entry.interruptId);
-    decisions[entry.interruptId] = toDecision(entry);
-  }
-  const missing = [...interrupts].filter((id) => !Object.hasOwn(decisions, id));
-  if (missing.length > 0) throw unanswered(missing);
   const results: Record<string, JsonValue> = {};
+  for (const entry of resume) {
+    const call = interrupts.get(entry.interruptId);
+    if (!call) throw unknownInterrupt(entry.interruptId);
+    if (call.question && entry.status === 'resolved') results[call.id] = entry.payload ?? null;
+    else decisions[call.id] = toDecision(entry);
+  }
+  const missing = [...interrupts.keys()].filter((id) => !Object.hasOwn(decisions, id) && !Object.hasOwn(results, id));
+  if (missing.length > 0) throw unanswered(missing);
   const errors: Record<string, string> = {};
   for (const { id, name } of waiting) {
     const message = messages.find((each) => each.role === 'tool' && each.toolCallId === id);

@@ -1,4 +1,4 @@
-import type { WaitingCall } from '../../core/approval.js';
+import type { Question, WaitingCall } from '../../core/approval.js';
 import type { RunResult } from '../../core/event.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
@@ -20,7 +20,8 @@ export interface OutcomeOptions extends EditOptions {
   readonly clientTools?: readonly string[] | undefined;
   /**
    * Describes a call that needs an approval to the user: `message`, `responseSchema`, `expiresAt`, `metadata`. Default:
-   * a question with the name of the tool, and a schema with `approved`, `reason` and `editedArgs`.
+   * a question with the name of the tool, and a schema with `approved`, `reason` and `editedArgs`; of a question
+   * (`askTool`), what it has.
    */
   readonly describeCall?: ((call: WaitingCall) => Partial<Omit<AgUiInterrupt, 'id' | 'toolCallId'>>) | undefined;
 }
@@ -52,12 +53,16 @@ function toOutcome(
   options: OutcomeOptions,
 ): RunOutcome {
   if (finishReason === 'stopped') return { type: 'cancelled' };
-  const interrupts = waiting.filter(({ name }) => !clientTools.has(name));
+  const interrupts = waiting.filter((call) => isInterrupt(call, (name) => clientTools.has(name)));
   if (interrupts.length > 0)
     return { type: 'interrupt', interrupts: interrupts.map((call) => toInterrupt(call, options)) };
   const pending = waiting.filter(({ id }) => !answered.has(id)).map(({ id }) => id);
   return { type: 'success', ...(pending.length > 0 ? { pendingToolCallIds: pending } : {}) };
 }
+
+/** A call that the client does not execute is a decision or a question. */
+export const isInterrupt = ({ name, question }: WaitingCall, isClientTool: (name: string) => boolean): boolean =>
+  question !== undefined || !isClientTool(name);
 
 /** The JSON Schema of a decision about a call, as AG-UI recommends it. */
 const decisionSchema = (allowEdits: boolean): JsonObject => ({
@@ -71,13 +76,25 @@ const decisionSchema = (allowEdits: boolean): JsonObject => ({
 });
 
 const toInterrupt = (call: WaitingCall, { describeCall, allowEdits = true }: OutcomeOptions): AgUiInterrupt => ({
-  reason: 'tool_call',
-  message: `Run the tool "${call.name}"?`,
-  responseSchema: decisionSchema(allowEdits),
+  ...(call.question
+    ? toQuestion(call.question, call.details)
+    : {
+        reason: 'tool_call',
+        message: `Run the tool "${call.name}"?`,
+        responseSchema: decisionSchema(allowEdits),
+      }),
   ...describeCall?.(call),
   id: call.id,
   toolCallId: call.path?.[0] ?? call.id, // the client knows only the calls of the run itself
   ...(call.path ? { subagentRunId: call.path.slice(0, -1).join('/') } : {}),
+});
+
+const toQuestion = ({ message, schema, problem, expires }: Question, details: JsonObject | undefined) => ({
+  reason: 'input_required',
+  message,
+  responseSchema: schema,
+  ...(expires === undefined ? {} : { expiresAt: new Date(expires).toISOString() }),
+  ...(problem === undefined && !details ? {} : { metadata: omitUndefined({ problem, details }) }),
 });
 
 const toAgUiUsage = ({ input, output, total, cachedInput, cacheWriteInput, reasoning }: Usage): AgUiUsage =>

@@ -212,15 +212,17 @@ const isGranted = (state: unknown, approval: UnknownPart) =>
 
 /** Reads the browser's answers to the calls that wait. An answer to any other call is ignored. */
 function readAnswers(message: UiMessage, kept: KeptResponse | undefined): CallAnswers {
-  const waiting = new Set(kept?.checkpoint?.open?.waiting.map(({ id }) => id));
+  const waiting = new Map(kept?.checkpoint?.open?.waiting.map((call) => [call.id, call]));
   const decisions: Record<string, Decision> = {};
   const results: Record<string, JsonValue> = {};
   const errors: Record<string, string> = {};
   for (const { id, state, output, errorText, approval } of toolParts(message)) {
-    if (!waiting.has(id)) continue;
+    const call = waiting.get(id);
+    if (!call) continue;
     if (state === 'approval-responded') decisions[id] = toDecision(approval);
     if (state === 'output-available') results[id] = output;
-    if (state === 'output-error') errors[id] = nonEmptyString(errorText) ?? 'The call failed.';
+    if (state === 'output-error' && call.question) decisions[id] = toDecision({ reason: nonEmptyString(errorText) });
+    else if (state === 'output-error') errors[id] = nonEmptyString(errorText) ?? 'The call failed.';
   }
   return { decisions, results, errors };
 }

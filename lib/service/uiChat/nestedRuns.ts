@@ -14,7 +14,7 @@ const deltas: ReadonlySet<string> = new Set(['text', 'thinking', 'metadata']);
 /**
  * Translates the events of inner runs. `useChat` shows tool calls, but no runs within them: the view of an inner run is
  * the preliminary output of its call. An inner call that waits becomes a call of the message, so that the browser can
- * answer it.
+ * answer it. The input of a question is what a form needs.
  */
 export class NestedRuns {
   private readonly folds = new Map<string, ViewFold>();
@@ -39,8 +39,9 @@ export class NestedRuns {
 
   private addCall(event: StreamEvent): void {
     if (isToolWaiting(event)) {
-      const { id, name, arguments: args } = event;
-      this.tools.addCall({ type: 'toolCall', id, name, arguments: args });
+      const { id, name, arguments: args, question, details } = event;
+      const input = question ? { ...question, ...(details && { details }) } : args;
+      this.tools.addCall({ type: 'toolCall', id, name, arguments: input });
       this.tools.addWaiting(event);
     } else if (isToolStart(event)) this.tools.addStart(event);
     else if (isToolResult(event) && this.tools.isOpen(event.id)) this.tools.addResult(event);

@@ -23,6 +23,8 @@ interface OpenCall {
   readonly isAvailable: boolean;
   /** Whether the browser asks for an approval. */
   readonly isAsking?: boolean;
+  /** Whether the output is the answer of a person. */
+  readonly isQuestion?: boolean;
 }
 
 interface ServerCall {
@@ -73,12 +75,13 @@ export class ToolChunks {
     else if (!arriving?.isStarted) this.out.add({ type: 'tool-input-start', toolCallId: id, toolName: name });
   }
 
-  addWaiting({ id, name }: ToolWaitingEvent): void {
-    if (this.clientTools.has(name)) {
+  addWaiting({ id, name, question }: ToolWaitingEvent): void {
+    const call = this.open.get(id);
+    if (call && question) this.open.set(id, { ...call, isQuestion: true });
+    if (question || this.clientTools.has(name)) {
       this.makeAvailable(id);
       return;
     }
-    const call = this.open.get(id);
     if (call) this.open.set(id, { ...call, isAsking: true });
     this.out.change({ type: 'tool-approval-request', approvalId: id, toolCallId: id });
   }
@@ -95,7 +98,7 @@ export class ToolChunks {
     this.open.delete(toolCallId);
     if (error !== undefined && call && !call.isAvailable)
       this.out.change({ type: 'tool-input-error', toolCallId, toolName, input: call.input, errorText: error });
-    else this.out.change(resultChunk(result, this.clientTools.has(toolName)));
+    else this.out.change(resultChunk(result, call?.isQuestion ?? this.clientTools.has(toolName)));
   }
 
   addServerTool({ id: toolCallId, name: toolName, status, input, output }: ServerTool): void {

@@ -1,18 +1,25 @@
 import type {
   CallToolRequestOptions,
+  CallToolResult,
   Progress as ProgressNotification,
   Tool as ServerTool,
 } from '@modelcontextprotocol/client';
 import { defer, fromEvent, map, of, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { omitUndefined } from '../../core/json/json.js';
+import { isRecord, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { progress } from '../../core/progress.js';
+import { MAX_TIMER_DELAY } from '../../core/options.js';
+import { isMarkedProgress, progress } from '../../core/progress.js';
 import type { Progress } from '../../core/progress.js';
+import type { ToolContext } from '../../core/tool.js';
+import type { AskContext } from '../askTool.js';
+import { answersItself, askingOf, inRounds, sendAlone } from './askingCall.js';
+import type { ServerRequests } from './askingCall.js';
 import { fromRequest, nestingError } from './client.js';
 import type { McpSession } from './client.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { toResult } from './result.js';
+import { createElicit } from './serverQuestion.js';
 
 /** A type alias, since an interface is not assignable to a JSON object. */
 export type McpProgress = {
@@ -33,6 +40,9 @@ export interface McpCallOptions {
   readonly maxTotalTimeout?: number;
 }
 
+/** What a call needs of the context of its tool. Without `ask`, nobody can be asked. */
+export type McpContext = Pick<ToolContext, 'signal' | 'outer'> & Partial<AskContext>;
+
 /**
  * Unsubscribing or an aborted signal cancels the call. The tool is passed without its output schema, which is not
  * trusted: the client would compile its regular expressions, and one like `^(a+)+$` blocks the process for minutes.
@@ -41,22 +51,63 @@ export function callTool(
   session: McpSession,
   definition: ServerTool,
   args: JsonObject,
-  signal: AbortSignal,
-  { timeout, resetTimeoutOnProgress = true, maxTotalTimeout }: McpCallOptions,
+  { signal, ask, outer }: McpContext,
+  { requests, ...limits }: McpCallOptions & { readonly requests?: ServerRequests },
 ): Observable<JsonValue | Progress<McpProgress>> {
-  const { outputSchema: _, ...toolDefinition } = definition;
   const { name } = definition;
-  const limits = { resetTimeoutOnProgress, ...omitUndefined({ timeout, maxTotalTimeout }) };
-  return fromRequest<JsonValue | Progress<McpProgress>>((requestSignal, next) => {
-    const onprogress = (notification: ProgressNotification) => next(progress(toProgress(notification)));
-    const options: CallToolRequestOptions = { ...limits, signal: requestSignal, onprogress, toolDefinition };
-    const call = session.send((client) => client.callTool({ name, arguments: { ...args } }, options));
-    return call.then((response): JsonValue => {
-      if (isDeeperThan(response, MAX_RESPONSE_DEPTH)) throw nestingError();
-      return toResult(name, response);
-    });
-  }).pipe(takeUntil(throwIfAborted(signal)));
+  const call = defer(() => {
+    const { client } = session;
+    if (!ask || !outer || answersItself(client)) return sendCall(session, definition, args, limits);
+    const elicit = createElicit(ask);
+    const asking = askingOf(client);
+    if (client.getProtocolEra() === 'modern' || !asking)
+      return inRounds((more) => sendCall(session, definition, args, limits, more), elicit, requests);
+    const unlimited = { timeout: MAX_TIMER_DELAY };
+    return inRounds(
+      () => sendAlone(asking, elicit, limits, outer, () => sendCall(session, definition, args, unlimited)),
+      elicit,
+    );
+  });
+  return call.pipe(
+    map((value) => {
+      if (isMarkedProgress(value)) return value;
+      if (isDeeperThan(value, MAX_RESPONSE_DEPTH)) throw nestingError();
+      return toResult(name, value);
+    }),
+    takeUntil(throwIfAborted(signal)),
+  );
 }
+
+/** Emits progress and the response. With `more` fields, the response may be that the server requires something. */
+function sendCall(
+  session: McpSession,
+  definition: ServerTool,
+  args: JsonObject,
+  { timeout, resetTimeoutOnProgress = true, maxTotalTimeout }: McpCallOptions,
+  more?: JsonObject,
+): Observable<CallToolResult | Progress<McpProgress>> {
+  const { outputSchema: _, ...toolDefinition } = definition;
+  const limits = { resetTimeoutOnProgress, ...omitUndefined({ timeout, maxTotalTimeout }) };
+  return fromRequest<CallToolResult | Progress<McpProgress>>((signal, next) => {
+    const onprogress = (notification: ProgressNotification) => next(progress(toProgress(notification)));
+    const allowInputRequired = more !== undefined;
+    const options: CallToolRequestOptions = { ...limits, signal, onprogress, toolDefinition, allowInputRequired };
+    const params = { name: definition.name, arguments: { ...args }, ...more };
+    return session.send((client) =>
+      client.callTool(params, options).catch((error: unknown) => {
+        if (!more || !isRecord(error) || error['code'] !== MISSING_CAPABILITY) throw error;
+        return client.callTool(
+          { ...params, _meta: { [capabilitiesKey]: { elicitation: { form: {}, url: {} } } } },
+          options,
+        );
+      }),
+    );
+  });
+}
+
+/** The client does not declare that it can be asked, so it is declared for this request. */
+const MISSING_CAPABILITY = -32_021;
+const capabilitiesKey = 'io.modelcontextprotocol/clientCapabilities';
 
 /** Later steps are recursive: comparing texts with structured content, and sending the result to the model. */
 const MAX_RESPONSE_DEPTH = 500;

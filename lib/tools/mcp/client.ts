@@ -15,7 +15,8 @@ export type McpClient = Pick<
   | 'listen'
   | 'setNotificationHandler'
   | 'removeNotificationHandler'
->;
+> &
+  Partial<Pick<Client, 'setRequestHandler' | 'assertCanSetRequestHandler'>>;
 
 /**
  * The client that the calls use. With a function that connects, a session that the server has lost (it was started

@@ -6,8 +6,10 @@ import { omit } from '../../core/json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
 import type { Progress } from '../../core/progress.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
+import { askTool } from '../askTool.js';
+import type { ServerRequests } from './askingCall.js';
 import { callTool } from './callTool.js';
-import type { McpCallOptions, McpProgress } from './callTool.js';
+import type { McpCallOptions, McpContext, McpProgress } from './callTool.js';
 import { McpSession } from './client.js';
 import type { McpClient } from './client.js';
 import { needsSignIn } from './needsSignIn.js';
@@ -32,6 +34,12 @@ export interface McpToolsOptions extends McpCallOptions {
    * model.
    */
   readonly signIn?: McpSignIn;
+  /**
+   * Answers what a server of revision 2026-07-28 requires of this application during a call, by method:
+   * `sampling/createMessage`, `roots/list`. Default: the call fails with an error for the model. (Of earlier revisions,
+   * the client's own handlers answer.)
+   */
+  readonly requests?: ServerRequests;
 }
 
 /** A tool of an MCP server. */
@@ -39,7 +47,10 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
   /** The tool as its server describes it: its own name, title, annotations (`readOnlyHint`, `destructiveHint`). */
   readonly definition: ServerTool;
   /** Calls the tool at its server: emits its progress (`McpProgress`, marked with `progress`), then its result. */
-  execute(args: JsonObject, context: Pick<ToolContext, 'signal'>): Observable<JsonValue | Progress<McpProgress>>;
+  execute(
+    args: JsonObject,
+    context: Pick<ToolContext, 'signal' | 'outer'>,
+  ): Observable<JsonValue | Progress<McpProgress>>;
 }
 
 /**
@@ -165,8 +176,19 @@ function toTools(
     definition,
     // A call that has begun is repeated after a crash, as without the option.
     ...(signIn ? { needsApproval: () => needsSignIn(session, signIn), atMostOnce: false } : {}),
-    execute: (args, { signal }) => callTool(session, definition, args, signal, limits).pipe(redactErrors(signIn)),
+    execute: executor((args, context) =>
+      callTool(session, definition, args, context, limits).pipe(redactErrors(signIn)),
+    ),
   }));
+}
+
+type Execute = (args: JsonObject, context: McpContext) => Observable<JsonValue | Progress<McpProgress>>;
+
+/** In a run, the server may ask. */
+function executor(execute: Execute): McpTool['execute'] {
+  const asking = askTool({ name: 'call', description: 'A call that may ask.', execute });
+  return (args, context) =>
+    context.outer ? (asking.execute?.(args, context as never) as ReturnType<Execute>) : execute(args, context);
 }
 
 const defaultDescription = ({ name, title, description, annotations }: ServerTool): string =>

@@ -237,6 +237,32 @@ describe('fromAgUi', () => {
     expect(byType(interrupted.values, 'RUN_FINISHED')).toMatchObject([{ outcome: { interrupts } }]);
   });
 
+  it('fromAgUi reads an interrupt with the schema of an answer as a question, by the id that answers it', () => {
+    const [message, schema] = ['How many?', { type: 'object', properties: { count: { type: 'integer' } } }];
+    const asked = { id: 'i1', reason: 'input_required', message, responseSchema: schema };
+    const expiresAt = '2030-01-01T00:00:00.000Z';
+    const interrupts = [
+      asked,
+      { ...asked, id: 'c1/1', toolCallId: 'c1', expiresAt, metadata: { problem: 'no', details: { max: 5 } } },
+      { ...asked, id: 'i2', expiresAt: 'soon', metadata: 'x', responseSchema: 'x' },
+    ];
+    const { values } = read({ ...finished, outcome: { type: 'interrupt', interrupts } });
+    const call = { name: 'ask', arguments: { message } };
+    const waits = [
+      { id: 'i1', ...call, question: { message, schema } },
+      {
+        id: 'c1/1',
+        path: ['c1', '1'],
+        ...call,
+        details: { max: 5 },
+        question: { message, schema, problem: 'no', expires: Date.parse(expiresAt) },
+      },
+      { ...call, id: 'i2', name: 'input_required' },
+    ];
+    expect(byType(values, 'result')).toMatchObject([{ result: { waiting: waits } }]);
+    expect(byType(values, 'toolWaiting')).toEqual(waits.map((each) => ({ ...each, type: 'toolWaiting' })));
+  });
+
   it('fromAgUi reads a run that was cancelled, with the messages of the user that joined it', () => {
     const { values } = read(
       event({ type: 'TEXT_MESSAGE_START', messageId: 'm1', role: 'user' }),

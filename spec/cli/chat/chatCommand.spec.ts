@@ -2,6 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { runCommand } from '../../../lib/cli/runCommand.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, ServeOptions } from '../../../lib/testing/server/index.js';
+import { toolCall } from '../../../lib/testing/index.js';
 import type { Script } from '../../../lib/testing/index.js';
 import { fakeTerminal } from '../../support/terminal.js';
 
@@ -206,6 +207,76 @@ describe('npx rivulet chat', () => {
       expect(files.get('run.html')).toMatch(/^<!doctype html>/i);
       expect(asked()[1]?.map(({ content }) => content)).toEqual(['A city?', 'Oslo.', 'Its country?']);
       expect(server?.requests[1]?.body).toMatchObject({ model: 'other' });
+    });
+
+    const withTools = ['--tools', 'spec/support/orderTools.ts'];
+    const order: Script = [[toolCall('order', {}, 'c1')], 'Done.'];
+
+    it('npx rivulet chat asks the questions of a tool field by field, and again what does not match', async () => {
+      const { code, type, until } = await start(order, withTools);
+      await until('> ');
+      type('Order.\r');
+      const fields = [
+        ['What do you want?\n', 'dish (What to eat; soup, cake): ', 'soup'],
+        ['', 'count: ', '12'],
+        ['', 'spicy (optional): ', ''],
+        ['', 'notes (default none', ''],
+        ['count: Too big', 'dish (What to eat; soup, cake): ', 'cake'],
+        ['', 'count: ', '3'],
+        ['', 'spicy (optional): ', 'yes'],
+        ['', 'notes (default none', 'warm'],
+        ['Pay?\n{"price":5}\n', 'y/N: ', 'y'],
+      ] as const;
+      for (const [before, prompt, line] of fields) {
+        expect(await until(prompt)).toContain(before);
+        type(`${line}\r`);
+      }
+      await until('Done.');
+      await until('> ');
+      type('/exit\r');
+      expect(await code).toBe(0);
+      const meal = { dish: 'cake', count: 3, spicy: true, notes: 'warm' };
+      expect(asked()[1]?.at(-1)?.content).toBe(JSON.stringify(meal));
+    });
+
+    it.each([
+      ['an empty line', '\r'],
+      ['/decline', '/decline\r'],
+      ['Ctrl-C', '\u0003'],
+      ['Ctrl-D', '\u0004'],
+    ])('npx rivulet chat declines a question with %s', async (_, keys) => {
+      const { code, type, until } = await start(order, withTools);
+      await until('> ');
+      type('Order.\r');
+      await until('dish (What');
+      type(keys);
+      await until('Done.');
+      await until('> ');
+      type('/exit\r');
+      expect(await code).toBe(0);
+      expect(asked()[1]?.at(-1)?.content).toContain('denied');
+    });
+
+    it.each([
+      ['y', 'sent'],
+      ['', 'denied'],
+    ])('npx rivulet chat asks whether a call may run: "%s" is %s', async (line, result) => {
+      const { code, type, until } = await start([[toolCall('send', {}, 'c1')], 'Done.'], withTools);
+      await until('> ');
+      type('Send it.\r');
+      expect(await until('y/N: ')).toContain('Run send {}?');
+      type(`${line}\r`);
+      await until('Done.');
+      await until('> ');
+      type('/exit\r');
+      expect(await code).toBe(0);
+      expect(asked()[1]?.at(-1)?.content).toContain(result);
+    });
+
+    it('npx rivulet chat returns 2 for a module that exports no tools', async () => {
+      const { code, written } = await start([], ['--tools', 'spec/support/stores.ts']);
+      expect(await code).toBe(2);
+      expect(written.errors).toContain('is not a list of tools');
     });
 
     it('npx rivulet chat shows a failed run, and continues', async () => {

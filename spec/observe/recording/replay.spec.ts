@@ -1,6 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
-import { firstValueFrom, lastValueFrom, map, Subject, takeUntil, timer, toArray, VirtualTimeScheduler } from 'rxjs';
-import { createAgent, failedRunOf, tool, userMessage } from 'rivulet';
+import {
+  concat,
+  concatMap,
+  firstValueFrom,
+  lastValueFrom,
+  map,
+  Subject,
+  takeUntil,
+  timer,
+  toArray,
+  VirtualTimeScheduler,
+} from 'rxjs';
+import { askTool, createAgent, failedRunOf, tool, userMessage } from 'rivulet';
 import type { Agent, Approve, Model } from 'rivulet';
 import { readRecording, record, replay, replayEvents, replayRun } from 'rivulet/recording';
 import type { RunRecording, RunReplay } from 'rivulet/recording';
@@ -129,6 +140,56 @@ describe('replayRun', () => {
     );
     expect(withoutCheckpoint.at(-1)).toMatchObject({ value: { result: { finishReason: 'waiting' } } });
     expect(again).toEqual(withoutCheckpoint);
+  });
+
+  it('replayRun repeats the answers of people, whose time does not count for a deadline', () => {
+    const schema = z.object({ city: z.string() });
+    const travel = askTool({
+      name: 'travel',
+      description: 'Books a journey.',
+      execute: (_, { ask, once }) =>
+        ask({ message: 'Where to?', schema, key: 'to' }).pipe(
+          concatMap(({ city }) => once('book', () => timer(50).pipe(map(() => `booked ${city}`)))),
+        ),
+    });
+    const answers = concat(
+      timer(60_000).pipe(map(() => ({ results: { 'call_1_1/to': { city: 5 } } }))),
+      timer(60_000).pipe(map(() => ({ results: { 'call_1_1/to': { city: 'Oslo' } } }))),
+      timer(1_000).pipe(map(() => ({ decisions: { 'call_1_3/to': { approve: false, reason: 'Home.' } as const } }))),
+    );
+    const { recording, played } = recordVirtually(
+      agentOf([[toolCall('travel'), toolCall('weather', { city: 'Oslo' }), toolCall('travel')], 'Done.'], {
+        tools: [travel, weather],
+        toolDeadline: 1_000,
+      }),
+      (agent) => agent.stream('Go.', { answers }),
+    );
+    const results = played.values.flatMap(({ at, value }) =>
+      value.type === 'toolResult' ? [[at, value.id, value.result ?? value.error]] : [],
+    );
+    expect(results).toEqual([
+      [300, 'call_1_2', { celsius: -3 }],
+      [120_050, 'call_1_1', 'booked Oslo'],
+      [121_000, 'call_1_3', 'The user denied the call. Reason: Home.'],
+    ]);
+    expect(repeat(recording)).toEqual(played);
+  });
+
+  it('replayRun repeats a run that ends with a question', () => {
+    const travel = askTool({
+      name: 'travel',
+      description: 'Books a journey.',
+      execute: (_, { ask }) => ask({ message: 'Where to?', schema: z.object({ city: z.string() }) }),
+    });
+    const { recording, played } = recordVirtually(agentOf([[toolCall('travel')]], { tools: [travel] }));
+    const withoutCheckpoints = (run: typeof played) =>
+      run.values.map(({ at, value }) =>
+        value.type === 'result' ? [at, { ...value.result, checkpoint: undefined }] : [at, value],
+      );
+    expect(played.values.at(-1)).toMatchObject({
+      value: { result: { waiting: [{ id: 'call_1_1/1', question: { message: 'Where to?' } }] } },
+    });
+    expect(withoutCheckpoints(repeat(recording) as typeof played)).toEqual(withoutCheckpoints(played));
   });
 
   it('replayRun repeats a failure with its name, its code and its message', () => {

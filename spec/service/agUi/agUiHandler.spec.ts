@@ -6,6 +6,7 @@ import { agUiHandler } from '../../../lib/agUi.js';
 import type { AgUiEvent, AgUiMessage, RunAgentInput } from '../../../lib/agUi.js';
 import { tool } from '../../../lib/core/tool.js';
 import type { Tool } from '../../../lib/core/tool.js';
+import { askTool } from '../../../lib/tools/askTool.js';
 import type { HandledAgent } from '../../../lib/service/handledAgent.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import type { Script } from '../../../lib/testing/index.js';
@@ -317,6 +318,26 @@ describe('agUiHandler', () => {
     expect((await run()).at(-1)).toMatchObject({
       outcome: { interrupts: [{ id: 'c1', message: 'Send it?', expiresAt: '2030-01-01T00:00:00Z', toolCallId: 'c1' }] },
     });
+  });
+
+  it('agUiHandler asks a question of a tool with its schema, also if the client has a tool named ask', async () => {
+    const schema = { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] };
+    const order = askTool({
+      name: 'order',
+      description: 'Orders.',
+      execute: (_, { ask }) => ask({ message: 'How many?', schema }),
+    });
+    const { run } = serve([[toolCall('order', {}, 'c1')], 'Done.'], [order]);
+    const tools = [{ name: 'ask', description: 'Another one.' }];
+    expect((await run({ tools })).at(-1)).toMatchObject({
+      outcome: {
+        type: 'interrupt',
+        interrupts: [{ id: 'c1/1', toolCallId: 'c1', reason: 'input_required', responseSchema: schema }],
+      },
+    });
+    expect((await run({ tools })).at(-1)).toMatchObject({ type: 'RUN_ERROR' }); // it must be answered
+    const events = await run({ tools, ...approve('c1/1', { count: 5 }) });
+    expect(events).toContainEqual(expect.objectContaining({ type: 'TOOL_CALL_RESULT', content: '{"count":5}' }));
   });
 
   it('agUiHandler aborts the run when the response is cancelled', async () => {

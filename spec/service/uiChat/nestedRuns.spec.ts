@@ -1,4 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
+import { createAgent } from '../../../lib/agent/createAgent.js';
+import type { HandledAgent } from '../../../lib/service/handledAgent.js';
+import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
+import { askTool } from '../../../lib/tools/askTool.js';
 import { uiChatHandler } from '../../../lib/service/uiChat/index.js';
 import type { UiMessage, UiMessageChunk } from '../../../lib/service/uiChat/index.js';
 import { memoryStore } from '../../../lib/service/stores/memory/memoryStore.js';
@@ -9,8 +13,13 @@ import { readUiMessage } from './readUiMessage.js';
 const user = { id: 'u', role: 'user', parts: [{ type: 'text', text: 'Hi' }] };
 
 /** Posts the messages of a chat to another process, and returns its answer. */
-async function post(store: RunStore, messages: readonly unknown[], before?: UiMessage) {
-  const response = await uiChatHandler(nestedAgents([removes]), { store })(
+async function post(
+  store: RunStore,
+  messages: readonly unknown[],
+  before?: UiMessage,
+  agent: HandledAgent = nestedAgents([removes]),
+) {
+  const response = await uiChatHandler(agent, { store })(
     new Request('http://localhost/api/chat', {
       method: 'POST',
       body: JSON.stringify({ id: 'chat', messages, trigger: 'submit-message' }),
@@ -52,4 +61,32 @@ describe('the sub-agents of a chat of `useChat`', () => {
     ]);
     expect(last.parts.at(-1)).toMatchObject({ type: 'text', text: 'All done.' });
   });
+});
+
+it('a question of a tool is a call of the message, whose input has the schema, and whose output is the answer', async () => {
+  const schema = { type: 'object', properties: { count: { type: 'integer' } }, required: ['count'] };
+  const order = askTool({
+    name: 'order',
+    description: 'Orders.',
+    execute: (_, { ask }) => ask({ message: 'How many?', schema, details: { max: 9 } }),
+  });
+  const model = scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : [toolCall('order', {}, 'c1')]));
+  const agent = createAgent({ model, tools: [order] });
+  for (const [answer, outcome] of [
+    [{ state: 'output-available', output: { count: 3 } }, { output: { count: 3 } }],
+    [{ state: 'output-error', errorText: 'No.' }, { errorText: expect.stringMatching(/denied/) }],
+  ] as const) {
+    const store = memoryStore();
+    const first = await post(store, [user], undefined, agent);
+    const input = { message: 'How many?', schema, details: { max: 9 } };
+    expect(callsIn(first)).toMatchObject([
+      { toolCallId: 'c1', state: 'output-available' },
+      { type: 'tool-ask', toolCallId: 'c1/1', state: 'input-available', input },
+    ]);
+    const parts = first.parts.map((part) => (part['toolCallId'] === 'c1/1' ? { ...part, ...answer } : part));
+    const answered = { ...first, parts } as UiMessage;
+    const last = await post(store, [user, answered], answered, agent);
+    expect(callsIn(last)).toMatchObject([{ toolCallId: 'c1' }, { toolCallId: 'c1/1', ...outcome }]);
+    expect(last.parts.at(-1)).toMatchObject({ type: 'text', text: 'Done.' });
+  }
 });

@@ -24,7 +24,7 @@ describe.each([
   };
 
   beforeAll(async () => {
-    connected = await start();
+    connected = await start({ capabilities: { elicitation: { form: {}, url: {} } } });
     tools = await firstValueFrom(mcpTools(connected.client));
   });
   afterAll(() => connected.close());
@@ -131,5 +131,26 @@ describe.each([
     ]);
     expect(events).toContainEqual(expect.objectContaining({ type: 'toolProgress', value: { progress: 1, total: 2 } }));
     expect(model.requests[0]?.tools?.map(({ name }) => name)).toEqual(tools.map(({ name }) => name));
+  });
+
+  it.each([
+    ['trigger-elicitation-request', {}, { name: 'Ada', check: true }, 'User Provided the requested information'],
+    ['trigger-url-elicitation', { url: 'https://example.com/' }, {}, 'User completed the URL elicitation flow'],
+    [
+      'trigger-url-elicitation',
+      { url: 'https://example.org/', errorPath: true },
+      {},
+      'User completed the URL elicitation flow',
+    ],
+  ])('mcpTools passes on what %s asks, and the answer of a resumed run (%j)', async (name, args, answer, expected) => {
+    const model = scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : [toolCall(name, args, 'c1')]));
+    const agent = createAgent({ model, tools });
+    let result = await firstValueFrom(agent.run('Ask.'));
+    for (let round = 0; round < 2 && result.checkpoint && result.waiting?.[0]; round++) {
+      const { id, question } = result.waiting[0];
+      expect(question?.message).toMatch(/./);
+      result = await firstValueFrom(agent.resumeRun(result.checkpoint, { results: { [id]: answer } }));
+    }
+    expect(JSON.stringify(result.messages)).toMatch(new RegExp(expected, 'i'));
   });
 });

@@ -43,8 +43,8 @@ export const methods = (sent: readonly JSONRPCMessage[]) =>
 const everything = resolve('node_modules/@modelcontextprotocol/server-everything/dist/index.js');
 
 /** The reference server of the MCP project, as a child process, over its standard streams. */
-export async function everythingOverStdio(): Promise<Connected> {
-  const client = newClient();
+export async function everythingOverStdio(options?: ClientOptions): Promise<Connected> {
+  const client = newClient(options);
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [everything, 'stdio'],
@@ -64,7 +64,7 @@ net.Server.prototype.listen = function (port, ...rest) {
 };`;
 
 /** The same server, over streamable HTTP on a free port of 127.0.0.1. */
-export async function everythingOverHttp(): Promise<Connected> {
+export async function everythingOverHttp(options?: ClientOptions): Promise<Connected> {
   const preload = `data:text/javascript,${encodeURIComponent(onLoopback)}`;
   const child = spawn(process.execPath, ['--import', preload, everything, 'streamableHttp'], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -79,7 +79,7 @@ export async function everythingOverHttp(): Promise<Connected> {
     });
     void exited.then(() => failed(new Error(`The server did not start: ${lines.join('\n')}`)));
   });
-  const client = newClient();
+  const client = newClient(options);
   const transport = new StreamableHTTPClientTransport(new URL(`http://127.0.0.1:${port}/mcp`));
   const sent = recorded(transport);
   await client.connect(transport);

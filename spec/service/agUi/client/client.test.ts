@@ -7,17 +7,21 @@ import { afterEach, describe, it } from 'node:test';
 import { HttpAgent, transformChunks, verifyEvents } from '@ag-ui/client';
 import type { AgentSubscriber, BaseEvent } from '@ag-ui/client';
 import * as fc from 'fast-check';
-import { from, lastValueFrom, NEVER, of, Subject, toArray } from 'rxjs';
+import { concatMap, from, lastValueFrom, map, NEVER, of, Subject, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../../lib/agent/createAgent.js';
 import { agUiHandler, fetchAgUi, fromAgUi, toAgUi } from '../../../../lib/agUi.js';
 import { repairHistory } from '../../../../lib/core/history.js';
+import type { RunEvent } from '../../../../lib/core/event.js';
+import type { JsonObject } from '../../../../lib/core/json/json.js';
 import { progress } from '../../../../lib/core/progress.js';
 import { tool } from '../../../../lib/core/tool.js';
 import type { Tool } from '../../../../lib/core/tool.js';
 import { scriptedModel, toolCall } from '../../../../lib/testing/index.js';
 import type { Script } from '../../../../lib/testing/index.js';
+import { askTool, toView } from '../../../../lib/index.js';
 import type { OptionsOf } from '../../../../lib/index.js';
+import { callsOf } from '../../../../lib/operators/view/view.js';
 import { memoryStore } from '../../../../lib/service/stores/memory/memoryStore.js';
 import { nodeListener } from '../../../../lib/service/http/nodeListener.js';
 import { nestedAgents, removes } from '../../../support/nestedAgents.js';
@@ -291,6 +295,99 @@ describe('an approval', () => {
     await client.runAgent({ tools, resume: [{ interruptId: 'c1', status: 'resolved', payload: true }] });
     assert.deepEqual(sent, ['ann']);
     assert.deepEqual(shown(client).slice(2), ['tool: yes', 'tool: sent', 'assistant: Done.']);
+  });
+});
+
+describe('a question', () => {
+  const paid: unknown[] = [];
+  const account = {
+    ...textParameter('account'),
+    validate: ({ account: value }: JsonObject) => ({ account: text(value) }),
+  };
+  const text = (value: unknown) => {
+    if (typeof value !== 'string') throw new Error('not a text');
+    return value;
+  };
+  const pay = askTool({
+    name: 'pay',
+    description: 'Pays an invoice.',
+    execute: (_, { ask: question, once: step }) =>
+      question({ message: 'Which account?', schema: account, details: { amount: 5 }, within: 60_000 }).pipe(
+        concatMap((answer) => step('payment', () => void paid.push(answer.account))),
+        concatMap(() => question({ message: 'Send a receipt?', schema: textParameter('mail') })),
+        map(({ mail }) => `sent to ${String(mail)}`),
+      ),
+  });
+  const asking = async () => {
+    paid.length = 0;
+    const served = await serve([[toolCall('pay', {}, 'c1')], 'Done.'], [pay]);
+    ask(served.client, 'Pay.');
+    await served.client.runAgent();
+    return served;
+  };
+  const answer = (payload: unknown, interruptId = 'c1/1') => ({
+    resume: [{ interruptId, status: 'resolved' as const, payload }],
+  });
+
+  it('is an interrupt with the schema of its answer, and the call goes on with the answer', async () => {
+    const { client } = await asking();
+    const [{ expiresAt, ...interrupt } = {}] = client.pendingInterrupts as Record<string, unknown>[];
+    assert.ok(Date.parse(String(expiresAt)) > Date.now());
+    assert.deepEqual(interrupt, {
+      id: 'c1/1',
+      toolCallId: 'c1',
+      subagentRunId: 'c1',
+      reason: 'input_required',
+      message: 'Which account?',
+      responseSchema: textParameter('account'),
+      metadata: { details: { amount: 5 } },
+    });
+    await client.runAgent(answer({ account: 5 }));
+    assert.equal(client.pendingInterrupts[0]?.id, 'c1/1');
+    assert.deepEqual(client.pendingInterrupts[0].metadata, { problem: 'not a text', details: { amount: 5 } });
+    await client.runAgent(answer({ account: 'A' }));
+    assert.deepEqual(
+      client.pendingInterrupts.map(({ message }) => message),
+      ['Send a receipt?'],
+    );
+    await client.runAgent(answer({ mail: 'ann' }, 'c1/2'));
+    assert.deepEqual(paid, ['A']);
+    assert.deepEqual(shown(client).slice(-2), ['tool: sent to ann', 'assistant: Done.']);
+  });
+
+  it('that is cancelled is declined', async () => {
+    const { client, model } = await asking();
+    await client.runAgent({ resume: [{ interruptId: 'c1/1', status: 'cancelled' }] });
+    assert.deepEqual(paid, []);
+    assert.match(JSON.stringify(model.requests[1]?.messages.at(-1)), /denied/);
+  });
+
+  it('is a question of the result in the other direction, with the id that answers it', async () => {
+    const { client } = await serve([[toolCall('pay', {}, 'c1')], 'Done.'], [pay]);
+    const messages = [{ id: '1', role: 'user' as const, content: 'Pay.' }];
+    const run = async (more: object) => {
+      const input = { threadId: 't', runId: 'r', messages, tools: [], context: [], ...more };
+      const events = await lastValueFrom(fetchAgUi(client.url, input).pipe(fromAgUi({ messages }), toArray()));
+      const waits = events.filter(({ type }) => type === 'toolWaiting');
+      assert.deepEqual(waits, []); // the run inside the call has told it
+      const view = await lastValueFrom(from(events as RunEvent[]).pipe(toView()));
+      const end = events.at(-1);
+      return { waiting: end?.type === 'result' ? end.result.waiting : undefined, view };
+    };
+    const { waiting: [call] = [], view } = await run({});
+    assert.equal(call?.id, 'c1/1');
+    assert.deepEqual(call.path, ['c1', '1']);
+    assert.equal(call.question?.message, 'Which account?');
+    assert.deepEqual(call.question.schema, textParameter('account'));
+    assert.deepEqual(
+      callsOf(view).map(({ id, status, question }) => [id, status, question?.message]),
+      [
+        ['c1', 'waiting', undefined],
+        ['c1/1', 'waiting', 'Which account?'],
+      ],
+    );
+    const next = await run(answer({ account: 'A' }, call.id));
+    assert.equal(next.waiting?.[0]?.id, 'c1/2');
   });
 });
 

@@ -1,8 +1,8 @@
 // The published client against uiChatHandler, over a real socket: `npm run test:ai-sdk-ui`.
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
-import { concat, finalize, NEVER, of, Subject } from 'rxjs';
-import { createAgent, tool, typed } from 'rivulet';
+import { concat, concatMap, finalize, NEVER, of, Subject } from 'rxjs';
+import { askTool, createAgent, tool, typed } from 'rivulet';
 import type { Chunk, ModelRequest } from 'rivulet';
 import { scriptedModel, toolCall } from 'rivulet/testing';
 import { memoryStore } from 'rivulet/service';
@@ -51,6 +51,23 @@ function payment() {
     execute: ({ amount }) => `paid ${amount}, ${++seen.executed} times`,
   });
   return { pay, seen };
+}
+
+const count = z.object({ count: z.number() });
+
+/** A tool that asks, and what it has done. */
+function ordering() {
+  const seen: unknown[] = [];
+  const order = askTool({
+    name: 'order',
+    description: 'Orders.',
+    execute: (_, { ask, once }) =>
+      once('prepare', () => void seen.push('prepared')).pipe(
+        concatMap(() => ask({ message: 'How many?', schema: count, details: { max: 9 } })),
+        concatMap((answer) => once('order', () => (seen.push(answer.count), `ordered ${answer.count}`))),
+      ),
+  });
+  return { order, seen };
 }
 
 /** A tool that runs until it is aborted, or until `end` is called. */
@@ -257,6 +274,58 @@ for (const sdk of sdks) {
         toolsOf(chat).map(({ toolCallId, output }) => `${toolCallId} ${JSON.stringify(output)}`),
         ['a "It says so."', 'a/a/a "removed /a"'],
       );
+    });
+
+    it('shows a question of a tool with its schema, and answers it, also after a wrong answer', async () => {
+      const { order, seen } = ordering();
+      const model = scriptedModel([[toolCall('order', {}, 'c1')], 'Done.', 'You are welcome.']);
+      const page = await openChat(
+        sdk,
+        await serve(createAgent({ model, tools: [order] }), { version: sdk.major }),
+        whenAnswered,
+      );
+      await page.chat.sendMessage({ text: 'Order.' });
+      const asks = (problem?: string) => (chat: Helpers) => {
+        const part = toolsOf(chat).find(({ type }) => type === 'tool-ask');
+        const input = part?.input as { readonly problem?: string } | undefined;
+        return isReady(chat) && part?.state === 'input-available' && input?.problem === problem;
+      };
+      const [, question] = toolsOf(await page.until(asks()));
+      assert.equal(question?.toolCallId, 'c1/1');
+      const schema = { type: 'object', properties: { count: { type: 'number' } }, required: ['count'] };
+      assert.deepEqual(question.input, { message: 'How many?', schema, details: { max: 9 } });
+      const answer = (output: unknown) => page.chat.addToolOutput({ tool: 'ask', toolCallId: 'c1/1', output });
+      await answer({ count: 'x' });
+      await page.until(asks('count: Invalid input: expected number, received string'));
+      await answer({ count: 3 });
+      const chat = await page.until(says('Done.'));
+      assert.deepEqual(
+        toolsOf(chat).map(({ toolCallId, output }) => [toolCallId, output]),
+        [
+          ['c1', 'ordered 3'],
+          ['c1/1', { count: 3 }],
+        ],
+      );
+      await page.chat.sendMessage({ text: 'Thanks.' });
+      await page.until(says('You are welcome.'));
+      assert.deepEqual(seen, ['prepared', 3]);
+    });
+
+    it('declines a question with an error, with its text as the reason', async () => {
+      const { order, seen } = ordering();
+      const model = scriptedModel([[toolCall('order', {}, 'c1')], 'Then not.']);
+      const page = await openChat(
+        sdk,
+        await serve(createAgent({ model, tools: [order] }), { version: sdk.major }),
+        whenAnswered,
+      );
+      await page.chat.sendMessage({ text: 'Order.' });
+      await page.until(isReady);
+      const declined = { tool: 'ask', toolCallId: 'c1/1', state: 'output-error', errorText: 'Too many.' } as const;
+      await page.chat.addToolOutput(declined);
+      assert.equal(toolsOf(await page.until(says('Then not.')))[1]?.state, 'output-error');
+      assert.match(summary(model.requests[1] as ModelRequest).at(-1) ?? '', /denied.*Too many/);
+      assert.deepEqual(seen, ['prepared']);
     });
 
     it('denies a call, with the reason for the model', async () => {

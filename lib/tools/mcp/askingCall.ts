@@ -1,0 +1,232 @@
+import type { ElicitResult } from '@modelcontextprotocol/client';
+import {
+  AsyncSubject,
+  asyncScheduler,
+  BehaviorSubject,
+  catchError,
+  concatMap,
+  defer,
+  delay,
+  distinctUntilChanged,
+  filter,
+} from 'rxjs';
+import {
+  finalize,
+  forkJoin,
+  from,
+  lastValueFrom,
+  map,
+  merge,
+  NEVER,
+  of,
+  startWith,
+  Subject,
+  switchMap,
+  take,
+} from 'rxjs';
+import { takeUntil, tap, throwError, throwIfEmpty } from 'rxjs';
+import type { Observable, ObservableInput } from 'rxjs';
+import { isRecord, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
+import type { OuterRun } from '../../core/nested.js';
+import { after } from '../../core/timeLimit.js';
+import { TimeoutError } from '../../core/timeoutError.js';
+import type { McpCallOptions } from './callTool.js';
+import type { McpClient } from './client.js';
+import { refusal, requiredPages } from './serverQuestion.js';
+import type { Elicit } from './serverQuestion.js';
+
+/** Answers requests of a server by method. */
+export type ServerRequests = Readonly<Record<string, (params: JsonObject) => ObservableInput<JsonObject>>>;
+
+const ELICIT = 'elicitation/create';
+
+/** How often a call is sent again with what the server requires. */
+const MAX_ROUNDS = 100;
+
+/** A server that requires nothing of a person wants to be asked again later. */
+const PAUSE = 250;
+
+/**
+ * Sends a call again with what the server requires, until there is a result (revision 2026-07-28: `input_required`).
+ * `send` receives fields for the parameters of the request. Pages that an earlier revision requires are opened first.
+ */
+export function inRounds<T>(
+  send: (fields: JsonObject) => Observable<T>,
+  elicit: Elicit,
+  requests: ServerRequests = {},
+): Observable<T> {
+  const answer = (request: JsonObject): Observable<JsonObject> => {
+    const { method = '', params } = request;
+    if (method === ELICIT) return elicit(params);
+    if (typeof method !== 'string') throw refusal('The MCP server requires something without a name.');
+    const known = Object.hasOwn(requests, method) ? requests[method] : undefined;
+    if (!known) throw refusal(`The MCP server requires "${method}" of this application, which does not allow it.`);
+    return from(known(objectOrEmpty(params)));
+  };
+  const round = (fields: JsonObject, count: number): Observable<T> =>
+    send(fields).pipe(
+      concatMap((value) => {
+        if (!isRecord(value) || value['resultType'] !== 'input_required') return of(value);
+        const { inputRequests, requestState } = value;
+        const required = Object.entries(objectOrEmpty(inputRequests));
+        const answers = required.map(([key, request]) =>
+          defer(() => answer(objectOrEmpty(request))).pipe(map((given) => [key, given] as const)),
+        );
+        const responses = answers.length > 0 ? forkJoin(answers) : of([]).pipe(delay(PAUSE));
+        return responses.pipe(
+          map((given) => omitUndefined({ inputResponses: Object.fromEntries(given), requestState }) as JsonObject),
+          concatMap((next) => again(next, count)),
+        );
+      }),
+      catchError((thrown: unknown) => {
+        const pages = requiredPages(thrown).map((page) => elicit({ ...page, mode: 'url' }));
+        if (pages.length === 0) throw thrown;
+        return forkJoin(pages).pipe(
+          concatMap((opened) =>
+            opened.every(({ action }) => action === 'accept') ? again(fields, count) : throwError(() => thrown),
+          ),
+        );
+      }),
+    );
+  const again = (fields: JsonObject, count: number) =>
+    count < MAX_ROUNDS ? round(fields, count + 1) : throwError(() => refusal('The MCP server asks without an end.'));
+  return round({}, 1);
+}
+
+/**
+ * What a connection of an earlier revision needs, where a server sends a question as a request that does not say which
+ * call it is of: the calls are sent one after the other.
+ */
+interface Asking {
+  readonly isFree: BehaviorSubject<boolean>;
+  readonly open: Set<Elicit>;
+}
+
+/** Whether the client has its own handler, which answers instead of a person of the run. */
+export function answersItself(client: McpClient): boolean {
+  try {
+    client.assertCanSetRequestHandler?.(ELICIT);
+    return false;
+  } catch {
+    return !connections.get(client);
+  }
+}
+
+const connections = new WeakMap<McpClient, Asking | undefined>();
+
+/** Undefined if the server cannot ask, since the client does not declare it. */
+export function askingOf(client: McpClient): Asking | undefined {
+  if (!connections.has(client) && !answersItself(client)) connections.set(client, listen(client));
+  return connections.get(client);
+}
+
+function listen(client: McpClient): Asking | undefined {
+  if (!client.setRequestHandler) return undefined;
+  const open = new Set<Elicit>();
+  try {
+    client.setRequestHandler(ELICIT, async ({ params }) => {
+      const [elicit, another] = open;
+      if (!elicit || another) throw refusal('No call could have asked this, or more than one.');
+      return (await lastValueFrom(elicit(params))) as ElicitResult; // the server validates the content, too
+    });
+  } catch {
+    return undefined; // the client does not declare that it can be asked
+  }
+  return { isFree: new BehaviorSubject(true), open };
+}
+
+/**
+ * Sends a call when no other call is open; a call that waits lets the others of its run go on. Its limits do not count
+ * the time of a person.
+ */
+export function sendAlone<T>(
+  { isFree, open }: Asking,
+  elicit: Elicit,
+  limits: McpCallOptions,
+  outer: OuterRun,
+  send: () => Observable<T>,
+): Observable<T> {
+  return defer(() => {
+    const hasToWait = !isFree.value;
+    if (hasToWait) outer.pause();
+    return isFree.pipe(
+      filter(() => isFree.value), // the first of those that wait has changed it
+      take(1),
+      concatMap(() => {
+        isFree.next(false);
+        const sent = defer(() => sendOpen(open, elicit, limits, outer, send));
+        return (hasToWait ? proceed(outer).pipe(concatMap(() => sent)) : sent).pipe(finalize(() => isFree.next(true)));
+      }),
+    );
+  });
+}
+
+const proceed = (outer: OuterRun): Observable<void> => {
+  const proceeded = new AsyncSubject<void>();
+  return defer(() => {
+    outer.proceed(() => {
+      proceeded.next();
+      proceeded.complete();
+    });
+    return proceeded;
+  });
+};
+
+function sendOpen<T>(
+  open: Set<Elicit>,
+  elicit: Elicit,
+  limits: McpCallOptions,
+  { clocks }: OuterRun,
+  send: () => Observable<T>,
+): Observable<T> {
+  const isPaused = new BehaviorSubject(false);
+  const clock = { pause: () => isPaused.next(true), proceed: () => isPaused.next(false) };
+  const [progressed, ended] = [new Subject<void>(), new Subject<void>()];
+  const elicitHere: Elicit = (params) =>
+    elicit(params).pipe(
+      takeUntil(ended),
+      throwIfEmpty(() => refusal('The call has ended before the answer.')),
+    );
+  open.add(elicitHere);
+  clocks.add(clock);
+  return send().pipe(
+    tap(() => progressed.next()),
+    takeUntil(exceeded(limits, isPaused, progressed)),
+    finalize(() => {
+      open.delete(elicitHere);
+      clocks.delete(clock);
+      ended.next();
+    }),
+  );
+}
+
+/** The client's own default. */
+const TIMEOUT = 60_000;
+
+function exceeded(
+  { timeout = TIMEOUT, resetTimeoutOnProgress = true, maxTotalTimeout = Infinity }: McpCallOptions,
+  isPaused: Observable<boolean>,
+  progressed: Observable<void>,
+): Observable<never> {
+  const restarts = resetTimeoutOnProgress ? progressed.pipe(startWith(undefined)) : of(undefined);
+  return merge(restarts.pipe(switchMap(() => limit(timeout, isPaused))), limit(maxTotalTimeout, isPaused));
+}
+
+function limit(milliseconds: number, isPaused: Observable<boolean>): Observable<never> {
+  return defer(() => {
+    let remaining = milliseconds;
+    return isPaused.pipe(
+      distinctUntilChanged(),
+      switchMap((pauses) => {
+        const begun = asyncScheduler.now();
+        return (pauses ? NEVER : after(remaining)).pipe(
+          finalize(() => pauses || (remaining -= asyncScheduler.now() - begun)),
+        );
+      }),
+      map(() => {
+        throw new TimeoutError('tool', milliseconds);
+      }),
+    );
+  });
+}
