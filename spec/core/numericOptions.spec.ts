@@ -35,6 +35,12 @@ const http = (options: object, more?: object) =>
     more,
   );
 const handler = (options: object) => agentHandler(agent, options);
+const asking = (within: number): root.Tool =>
+  rivulet.askTool({
+    name: 'ask',
+    description: 'Asks.',
+    execute: (_, { ask: question }) => question({ message: 'Hi?', schema: { type: 'object' }, within }),
+  });
 const failed = throwError(() => Object.assign(new Error('busy'), { retryable: true }));
 const failing = scriptedModel(() => failed);
 const serve = async (options: object) => (await serveModel(['Hi'], options)).close();
@@ -52,6 +58,7 @@ const options: Readonly<Record<string, Use>> = {
   'AgentOptions.maxTurns': (maxTurns) => run({ maxTurns }),
   'AgentOptions.timeout.turn': (turn) => run({ timeout: { turn } }),
   'AgentOptions.timeout.run': (limit) => run({ timeout: { run: limit } }),
+  'AskOptions.within': (within) => asking(within).execute?.({}, { outer: { call: { id: 'c' } } } as never),
   'Behaviour.delay': (delay) => serve({ delay }),
   'Behaviour.cut': (cut) => serve({ cut }),
   'Behaviour.reset': (reset) => serve({ reset }),
@@ -66,6 +73,7 @@ const options: Readonly<Record<string, Use>> = {
   'DurableWorkerOptions.pollInterval': (pollInterval) => worker({ pollInterval }),
   'DurableWorkerOptions.keep': (keep) => worker({ keep }),
   'ExecuteToolsOptions.concurrency': (concurrency) => of().pipe(rivulet.executeTools([call], { concurrency })),
+  'ExecuteToolsOptions.patience': (patience) => of().pipe(rivulet.executeTools([call], { patience })),
   'ExecuteToolsOptions.deadline': (deadline) => of().pipe(rivulet.executeTools([call], { deadline })),
   'FallbackOptions.cooldown': (cooldown) => ask(rivulet.fallback([failing, failing], { cooldown })),
   'FileSearchOptions.maxResults': (maxResults) => responsesTools.fileSearch({ vectorStoreIds: [], maxResults }),
@@ -101,6 +109,7 @@ const options: Readonly<Record<string, Use>> = {
   'MemoryOptions.maxAge': (maxAge) => rivulet.memoryLog({ maxAge }),
   'ModelOptions.maxEventLength': (maxEventLength) => http({ maxEventLength }),
   'OwnerLimitOptions.maxRunsPerOwner': (maxRunsPerOwner) => handler({ limits: { maxRunsPerOwner } }),
+  'OwnerLimitOptions.maxPromptsPerMinute': (maxPromptsPerMinute) => handler({ limits: { maxPromptsPerMinute } }),
   'OwnerLimitOptions.maxWaitingPrompts': (maxWaitingPrompts) => handler({ limits: { maxWaitingPrompts } }),
   'OwnerLimitOptions.maxOwnerBytes': (maxOwnerBytes) => handler({ limits: { maxOwnerBytes } }),
   'OwnerBudget.tokens': (tokens) => handler({ limits: { budget: { tokens } } }),
@@ -142,6 +151,7 @@ const options: Readonly<Record<string, Use>> = {
   'RetryOptions.jitter': (jitter) => http({ retry: { jitter } }),
   'RetryToolOptions.count': (count) => rivulet.retryTool(call, { count }),
   'RetryToolOptions.delay': (delay) => rivulet.retryTool(call, { delay }),
+  'RunOptions.patience': (patience) => agent.stream('Hi', { patience }),
   'RunTurnsOptions.maxTurns': (maxTurns) => run({ maxTurns }),
   'RunTimes.grace': (grace) => rivulet.createRuns({ grace }),
   'RunTimes.keep': (keep) => rivulet.createRuns({ keep }),
@@ -150,6 +160,7 @@ const options: Readonly<Record<string, Use>> = {
   'ServerSentEventsOptions.heartbeat': (heartbeat) => NEVER.pipe(rivulet.toServerSentEvents({ heartbeat })),
   'LimitOptions.maxBodyBytes': (maxBodyBytes) => handler({ limits: { maxBodyBytes } }),
   'LimitOptions.maxHistoryBytes': (maxHistoryBytes) => handler({ limits: { maxHistoryBytes } }),
+  'ServiceOptions.lease': (lease) => handler({ lease }),
   'ShareRunOptions.grace': (grace) => rivulet.shareRun(NEVER, { grace }),
   'SmoothOptions.maxDelay': (maxDelay) => rivulet.smooth({ maxDelay }),
   'SmoothOptions.interval': (interval) => rivulet.smooth({ interval }),
@@ -160,6 +171,7 @@ const options: Readonly<Record<string, Use>> = {
   'ToolContractOptions.within': (within) => toolContract(() => call, { arguments: {}, within }),
   'TurnOptions.toolConcurrency': (toolConcurrency) => run({ toolConcurrency }),
   'TurnOptions.toolDeadline': (toolDeadline) => run({ toolDeadline }),
+  'TurnOptions.patience': (patience) => run({ patience }),
   'TurnOptions.maxRepairs': (maxRepairs) => run({ maxRepairs }),
   'UiChatProtocolOptions.grace': (grace) => uiChatHandler(agent, { grace }),
   'UiChatProtocolOptions.keep': (keep) => uiChatHandler(agent, { keep }),
@@ -190,7 +202,7 @@ const accepted: Readonly<Record<string, string>> = {
 
 /** Options that users cannot pass, those that go to another library, and a header. */
 const internal =
-  /^(FirstFailures\.retryAfter|AgentSettings|BodyOptions|CallSettings|ConnectionOptions|FramingOptions|GuardOptions|InspectServerOptions|InspectorLimits|RunLifeOptions|McpCallOptions|RoundSettings)\b/;
+  /^(FirstFailures\.retryAfter|AgentSettings|BodyOptions|CallSettings|ConnectionOptions|FramingOptions|GuardOptions|InspectServerOptions|InspectorLimits|RunLifeOptions|McpCallOptions|RoundSettings|NestedSettings|ApprovalOptions|ExecutorOptions)\b/;
 
 /** The names of the numeric options in `lib`: `Interface.option`. */
 function numericOptions(): readonly string[] {

@@ -78,7 +78,7 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const patience = answers ? (options.patience ?? Infinity) : 0;
     requireNumber('concurrency', concurrency, 1);
     requireNumber('deadline', deadline, 0);
-    requireNumber('patience', patience, 0);
+    requireNumber('patience', options.patience, 0);
     const { idempotencyPrefix = `${newRunId()}.` } = options;
     const calls = { messages, context, idempotencyPrefix, approve, checkpoints, onToolError, patience, written };
     this.settings = { tools: toolsByName(tools), ...calls, deadline, concurrency };

@@ -7,6 +7,7 @@ import { omitUndefined } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import type { ToolResultPart } from '../../core/message.js';
+import { requireNumber } from '../../core/options.js';
 import { nestedId } from '../../core/nested.js';
 import type { InnerRunControl, OuterRun } from '../../core/nested.js';
 import { isMarkedProgress } from '../../core/progress.js';
@@ -59,6 +60,7 @@ export class AskedCall implements InnerRunControl {
   }
 
   ask<S extends Schema>(asked: AskOptions<S>): Observable<Infer<S>> {
+    requireNumber('within', asked.within, 0);
     return defer(() => this.answered(asked.key ?? String(++this.count), asked));
   }
 

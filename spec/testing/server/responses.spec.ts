@@ -4,6 +4,7 @@ import { serverToolChunk } from '../../../lib/core/metadata.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { openai } from '../../../lib/providers/openai.js';
+import { responsesTools } from '../../../lib/providers/openaiResponses/serverTools.js';
 import { responses } from '../../../lib/testing/server/dialects/responses/responses.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
 import type { LoopbackServer, ServedTurn } from '../../../lib/testing/server/index.js';
@@ -17,7 +18,10 @@ describe('Responses dialect of the loopback server', () => {
   const ask = async (script: Script<ServedTurn>) => {
     const server = await serveModel(script);
     servers.push(server);
-    const model = openai('gpt-5', { apiKey: 'k', baseUrl: server.url, retry: false });
+    const model = openai('gpt-5', {
+      ...{ apiKey: 'k', baseUrl: server.url, retry: false },
+      serverTools: [responsesTools.imageGeneration()],
+    });
     return lastValueFrom(model.stream({ messages: [userMessage('Hi')] }).pipe(toArray()));
   };
 
