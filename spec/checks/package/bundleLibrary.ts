@@ -77,7 +77,7 @@ const filesOfFolders: Readonly<Record<string, string | undefined>> = {
   'tools/mcp': undefined,
   observe: 'recording',
   'observe/opentelemetry': undefined,
-  'operators/view': 'operatorsOverRxjs',
+  'operators/view': 'view',
   transport: 'transport',
   'transport/agUi': undefined,
   chat: 'page',
@@ -92,7 +92,7 @@ const filesOfFolders: Readonly<Record<string, string | undefined>> = {
 
 /** Modules that import other names of rxjs than the rest of their room, and are therefore not in its file. */
 const filesOfModules: Readonly<Record<string, string | undefined>> = {
-  'operators/toView.ts': 'operatorsOverRxjs',
+  'operators/toView.ts': 'view',
   'chat/remoteChats.ts': undefined, // only for rivulet/chat
   'chat/chatCopies.ts': undefined,
   'service/chats/keepChats.ts': undefined, // only for rivulet/service
@@ -100,7 +100,7 @@ const filesOfModules: Readonly<Record<string, string | undefined>> = {
 };
 
 /**
- * Returns the output file of a module. An import of rivulet reads 6 instead of 180 files, since each costs its
+ * Returns the output file of a module. An import of rivulet reads 7 instead of 180 files, since each costs its
  * resolution, its reading, and the links of its names: what an agent has is one file (a fifth less CPU time than four).
  * It is not one file for everything, since bundlers that leave rxjs out keep all names that a file imports from it, used
  * or not. For the same reason, modules that do not import rxjs have a file of their own.

@@ -5,7 +5,7 @@ import type { Plugin } from 'esbuild';
 
 /**
  * The most files of the package that an import of an entry point may read. Each costs its resolution and reading: with
- * 180 files, the import took 2.0 times as long as that of rxjs alone; with 6 files, it takes 1.3 times as long.
+ * 180 files, the import took 2.0 times as long as that of rxjs alone; with 7 files, it takes 1.3 times as long.
  */
 const mostFiles = 10;
 
