@@ -109,7 +109,7 @@ export function extractThinking(onThinking?: (text: string) => void): MonoTypeOp
  * Applies `extractThinking` and `readCalls`, and emits the tags with their text for the provider, before the `finish`
  * of a response with calls: models with open weights expect their reasoning back within a turn of tools.
  */
-export const replayThinking = (
+export const keepThinkTags = (
   provider: string,
   readCalls: MonoTypeOperatorFunction<Chunk>,
 ): MonoTypeOperatorFunction<Chunk> => {
