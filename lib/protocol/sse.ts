@@ -9,7 +9,7 @@ export const DEFAULT_MAX_EVENT_LENGTH = 16_777_216;
 const knownFields = ['data', 'event', 'id', 'retry'];
 
 /**
- * A network read may hold 64 KB: as one string, that is a large object, which even a small slice keeps alive. Blocks
+ * Network reads are cut into blocks, so that a small slice of the text does not keep a string of 64 KB alive. Blocks
  * save 20 % of the CPU time of 200 concurrent responses (measured).
  */
 const BLOCK_SIZE = 4_096;
