@@ -2,7 +2,6 @@ import { identity, mergeMap, of } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import type { Chunk } from '../core/chunk.js';
 import { NOTICE_EVENT } from '../core/connectionEvents.js';
-import { deriveModel } from '../core/deriveModel.js';
 import { hash } from '../core/hash.js';
 import { asArray, mapChanged } from '../core/json/json.js';
 import type { FilePart, Message, Part } from '../core/message.js';
@@ -30,14 +29,19 @@ export const omitRefused =
   (state: S, context: C): R =>
     turn(state, { ...context, model: withoutRefused(context.model) });
 
-const withoutRefused = (model: Model): Model =>
-  deriveModel(model, (request) => {
+/** A stop reaches the model in the request. */
+const withoutRefused = (model: Model): Model => ({
+  provider: model.provider,
+  name: model.name,
+  ...(model.capabilities && { capabilities: model.capabilities }),
+  stream(request) {
     const known = request.messages
       .flatMap((message) => providerDataOf(message, OWNER))
       .filter(({ provider }) => provider === model.provider)
       .flatMap(({ refused }) => asArray(refused));
     return send(model, { ...request, messages: omitFrom(request.messages, new Set(known)) }, []);
-  });
+  },
+});
 
 type Keys = ReadonlySet<unknown>;
 

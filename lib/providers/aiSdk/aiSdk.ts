@@ -30,7 +30,6 @@ export interface AiSdkModel {
   doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
 }
 
-/** The options of an adapted model. */
 interface AiSdkOptions {
   /** The provider's name, which is also the key of its provider data. Default: `model.provider` (`openai.chat`). */
   readonly provider?: string | undefined;

@@ -54,7 +54,6 @@ export function createCallDecoder(
   };
 }
 
-/** The end of the input, if it has not been streamed; empty otherwise. */
 function missingInput(streamed: string, input: string): string {
   if (tryParseJson(streamed) !== undefined) return '';
   return input.startsWith(streamed) ? input.slice(streamed.length) : '';

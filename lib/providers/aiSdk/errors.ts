@@ -24,7 +24,6 @@ const protocolErrors: ReadonlySet<string> = new Set([
   'AI_InvalidResponseDataError',
 ]);
 
-/** Converts a failure of `doStream` to an error of this library. */
 export function callError(provider: string, thrown: unknown): Observable<never> {
   try {
     return readCallError(provider, thrown);
@@ -73,7 +72,6 @@ const unreadableError = (provider: string) =>
     retryable: false,
   });
 
-/** The error for a `doStream` that returned no stream. */
 export const noStream = (provider: string) =>
   new ProviderError(
     provider,

@@ -12,12 +12,10 @@ type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['
  */
 export type ReplayPart = Exclude<AssistantContent, { readonly type: 'text' | 'file' }>;
 
-/** Creates the provider data of a part of the message: its `providerMetadata`. */
 export function toProviderData(provider: string, metadata: unknown): { readonly providerData?: ProviderData } {
   return hasMetadata(metadata) ? { providerData: { [provider]: metadataField('metadata', metadata) } } : {};
 }
 
-/** Whether a `providerMetadata` contains anything. */
 export const hasMetadata = (metadata: unknown): boolean =>
   isRecord(metadata) && Object.values(metadata).some((fields) => isRecord(fields) && Object.keys(fields).length > 0);
 

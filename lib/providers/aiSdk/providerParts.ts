@@ -9,7 +9,6 @@ import type { ReplayPart } from './providerData.js';
 
 export interface ReasoningDecoder {
   add(part: SdkPartOf<'reasoning-start' | 'reasoning-delta' | 'reasoning-end'>): void;
-  /** Stores the reasoning so far, because another part follows. */
   readonly storeBlocks: () => void;
 }
 

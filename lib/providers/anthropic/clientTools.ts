@@ -93,7 +93,6 @@ const bashSchema = {
   properties: { command: { type: 'string' }, restart: { type: 'boolean' } },
 } as const;
 
-/** The required fields of each command. */
 type Commands = Readonly<Record<string, Readonly<Record<string, 'string' | 'integer'>>>>;
 
 const editorCommands = {

@@ -39,7 +39,6 @@ interface AnthropicComputerInputs {
   readonly zoom: { readonly region: readonly [number, number, number, number] };
 }
 
-/** A member of the computer toolset. */
 type AnthropicComputerMember = keyof AnthropicComputerInputs;
 
 /** An action of the model on the computer: the member of the toolset, and its arguments. */
@@ -57,7 +56,6 @@ export interface ComputerOptions {
   readonly definition?: JsonObject;
 }
 
-/** The type of the toolset's definition. */
 const toolsetType = 'computer_toolset_20260801';
 
 /**

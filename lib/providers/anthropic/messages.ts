@@ -31,7 +31,7 @@ export function encodeMessages(messages: readonly Message[]): {
 
 const encodeAll = /* @__PURE__ */ encodeConversation(encodeMessage);
 
-/** Whether no message has to be merged, and none has blocks that may have to be removed. */
+/** Whether the API accepts the messages as they are encoded, which nearly all conversations are: nothing is copied. */
 const areAcceptable = /* @__PURE__ */ growing<WireMessage, boolean>(
   true,
   (acceptable, message, previous) => acceptable && message.role !== previous?.role && !mayHaveRefusedBlocks(message),
@@ -57,14 +57,14 @@ function withOptions(blocks: readonly JsonObject[], message: Message): readonly 
   return blocks.map((block, index) => (index === last ? withProviderOptions(block, provider, message) : block));
 }
 
-/** A message that became empty may leave two messages of a role next to each other. */
+/** A repair may empty a message between two messages of one role, which the API then requires as one message. */
 function repairMessages(encoded: readonly WireMessage[]): readonly WireMessage[] {
   const messages = mergeAdjacent(encoded);
   const repaired = removeRefusedBlocks(messages);
   return repaired === messages ? messages : mergeAdjacent(repaired);
 }
 
-/** Merges adjacent messages of a role, which are separate if they have options of their own. */
+/** The API requires alternating roles. Messages with options of their own arrive here as separate messages. */
 function mergeAdjacent(messages: readonly WireMessage[]): readonly WireMessage[] {
   const merged: WireMessage[] = [];
   for (const message of messages) {
@@ -75,10 +75,7 @@ function mergeAdjacent(messages: readonly WireMessage[]): readonly WireMessage[]
   return merged;
 }
 
-/**
- * Encodes a user message. Tool results come first: the API requires them directly after the calls, before any text
- * ("Handle tool calls").
- */
+/** The API requires tool results directly after the calls, before any text ("Handle tool calls"). */
 function encodeUserParts(parts: readonly Part[], answered: Message | undefined): readonly JsonObject[] {
   const calls = new Map((answered ? toolCallsOf(answered) : []).map((call) => [call.id, call]));
   const results = parts.filter((part) => part.type === 'toolResult').map((part) => encodeResult(part, calls));
@@ -122,14 +119,13 @@ function encodeResultContent(part: ToolResultPart): string | readonly JsonObject
 }
 
 /**
- * Encodes a model message as blocks, in order of arrival. Text is joined up to the next call or part for Anthropic: a
- * block, or the end of a text with its citations. A block that contains the text before it replaces that text. Sources
- * and files created by the model are not sent back.
+ * The order of arrival is kept, since the API checks signed blocks at their places. A provider part is a block, or ends
+ * a text and has the citations of that text. A block that repeats the text before it replaces that text.
  */
 function encodeModelParts(parts: readonly Part[]): readonly JsonObject[] {
   const blocks: JsonObject[] = [];
   let text = '';
-  let owner: Pick<TextPart, 'providerOptions'> | undefined; // the options of the text
+  let owner: Pick<TextPart, 'providerOptions'> | undefined; // the part whose options the open text has
   const endText = (citations: JsonObject = {}) => {
     const own = owner ?? {};
     blocks.push(...textBlock(text).map((block) => withProviderOptions({ ...block, ...citations }, provider, own)));
@@ -174,8 +170,8 @@ const toolsetName = ({ providerData }: ToolCallPart): JsonValue | undefined =>
   objectOrEmpty(providerData?.[provider])['toolset_name'];
 
 /**
- * Trims the end of the last message if it is a model message: the API rejects trailing whitespace there ("cannot end
- * with trailing whitespace").
+ * The API rejects whitespace at the end of a conversation that ends with a model message ("cannot end with trailing
+ * whitespace").
  */
 function trimLastMessage(messages: readonly WireMessage[]): readonly JsonObject[] {
   const lastMessage = messages.at(-1);

@@ -104,7 +104,6 @@ const families: readonly (readonly [RegExp, Family])[] = [
  */
 const otherFamily: Family = { maxTokens: 4096, thinking: 'budget', typedOutput: true };
 
-/** Returns the family of a model; `otherFamily` for an unknown name. */
 export function findFamily(model: string): Family {
   const name = model.toLowerCase().replaceAll('.', '-');
   return families.find(([pattern]) => pattern.test(name))?.[1] ?? otherFamily;

@@ -6,7 +6,6 @@ export type TextKind = 'text' | 'thinking' | 'refusal';
 export interface TextSegment {
   readonly kind: TextKind;
   readonly text: string;
-  /** The part of `content` that the text is from. */
   readonly part?: unknown;
 }
 

@@ -20,9 +20,7 @@ export interface ReplayCollector {
 }
 
 export interface MeasureReceiver {
-  /** Adds fields to the metadata at the end of the response. */
   addUnknown(frame: JsonObject): void;
-  /** Emits them at once, too. */
   emitProgress(fields: JsonObject): void;
 }
 

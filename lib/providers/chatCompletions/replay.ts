@@ -22,7 +22,6 @@ import type { Replay, ReplayCollector } from './dialect.js';
  */
 class OpenReplayCollector implements ReplayCollector {
   private reasoning = '';
-  /** The field in which the reasoning arrived. */
   private field: (typeof reasoningFields)[number] | undefined;
   private readonly details: JsonObject[] = [];
   private thought: JsonObject | undefined;
@@ -133,7 +132,6 @@ function contentWithThoughts({ parts }: Message, provider: string): readonly Jso
 /** How many details may be open at a time. To search all of them for each fragment would be quadratic. */
 const MAX_OPEN_DETAILS = 64;
 
-/** The fields of a detail whose text arrives in fragments. */
 const streamedFields = ['text', 'summary', 'data'] as const;
 
 /**

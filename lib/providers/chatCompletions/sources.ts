@@ -2,7 +2,6 @@ import { asArray, finiteNumber, isRecord, nonEmptyString, omitUndefined } from '
 import type { JsonObject } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
 
-/** Reads the sources that a delta or a message cites: `url_citation` annotations. */
 export function readAnnotations(delta: JsonObject): readonly SourcePart[] {
   return asArray(delta['annotations']).flatMap(readAnnotation);
 }

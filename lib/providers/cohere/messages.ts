@@ -121,7 +121,6 @@ function encodeModel(message: Message, replaysThinking: boolean): readonly JsonO
   ];
 }
 
-/** Texts with provider options are sent as blocks. */
 function encodeModelText({ parts }: Message, text: string): JsonValue {
   const texts = parts.filter((part) => part.type === 'text');
   const hasOptions = texts.some(({ providerOptions }) => providerOptions?.['cohere']);

@@ -20,7 +20,6 @@ interface OpenCall {
   pathArguments: PathArguments | undefined;
 }
 
-/** The fields of a `functionCall`. */
 interface CallFields {
   readonly id: string | undefined;
   readonly name: string | undefined;
@@ -39,7 +38,6 @@ export class CallDecoder {
 
   constructor(private readonly emitter: ChunkReceiver) {}
 
-  /** Adds the `functionCall` of a part. */
   add(functionCall: JsonObject, signature: string | undefined): void {
     const { openCall } = this;
     const fields = readFields(functionCall);

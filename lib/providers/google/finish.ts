@@ -47,7 +47,6 @@ export const toFinishReason = (rawReason: string): FinishReason =>
 export class UsageCounter {
   private readonly reports = new UsageReports(inputCounts, outputCounts);
 
-  /** Adds the `usageMetadata` of a frame. */
   add(counts: Record<string, unknown>): void {
     this.reports.add(counts);
   }

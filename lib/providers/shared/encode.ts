@@ -8,7 +8,6 @@ import { encodeJson } from '../../protocol/encodeOnce.js';
 
 // Encodings that several APIs have adopted from the Chat Completions API.
 
-/** Makes an encoding of the system messages one of conversations. */
 export function encodeSystemMessages<T>(
   encode: (system: readonly Message[]) => T,
 ): (messages: readonly Message[]) => T | undefined {
@@ -26,7 +25,6 @@ export function encodeSystemMessages<T>(
 export const nonEmptyTexts = ({ parts }: Pick<Message, 'parts'>): readonly string[] =>
   parts.flatMap((part) => (part.type === 'text' && part.text !== '' ? [part.text] : []));
 
-/** Encodes a text, with its provider options. */
 export const encodeText = (part: TextPart, provider: string): JsonObject =>
   withProviderOptions({ type: 'text', text: part.text }, provider, part);
 
@@ -58,7 +56,6 @@ export const functionTool = (tool: ToolDefinition, provider: string): JsonObject
   return { type: 'function', function: withProviderOptions({ name, description, parameters }, provider, tool) };
 };
 
-/** Encodes a tool call of a model message. */
 export const functionCall = (id: string, name: string, args: JsonObject) => ({
   id,
   type: 'function',

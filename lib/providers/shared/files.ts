@@ -14,7 +14,6 @@ export function inlineDataUrl(file: FilePart): OfType<Part, 'file'> {
 /** A media type without parameters, in lower case. */
 export const baseMediaType = (mediaType: string): string => (mediaType.split(';')[0] ?? '').trim().toLowerCase();
 
-/** The media type of an image format (`png`, `JPEG`, `svg`). */
 export function imageMediaType(format: string): string {
   const subtype = format.toLowerCase();
   return `image/${subtype === 'svg' ? 'svg+xml' : subtype}`;
@@ -54,7 +53,6 @@ export const invalidFile = (mediaType: string, problem: string): ConfigurationEr
 
 export const isImageFile = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).startsWith('image/');
 
-/** The bytes of a file as a data URL. Call it for files that have `data`. */
 export const dataUrl = ({ mediaType, data = '' }: FilePart): string => `data:${mediaType};base64,${data}`;
 
 /**

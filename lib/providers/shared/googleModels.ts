@@ -42,7 +42,6 @@ const lowToHigh = { low: 'low', medium: 'medium', high: 'high' } as const;
 const minimalToHigh = { minimal: 'minimal', low: 'low', medium: 'medium', high: 'high' } as const;
 const lowToXhigh = { low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh' } as const;
 
-/** The value of each effort on the wire, for the efforts that a model has. */
 type Levels = Readonly<Partial<Record<ThinkingEffort, string>>>;
 
 /**

@@ -4,7 +4,7 @@ import type { Chunk } from '../../core/chunk.js';
 import type { ModelRequest } from '../../core/model.js';
 import { extractTextCalls } from './textCalls.js';
 import type { TextCallOptions } from './textCalls.js';
-import { extractThinking, replayThinking } from './thinkTags.js';
+import { extractThinking, keepThinkTags } from './thinkTags.js';
 
 /** The options of models with open weights: what they may write as text. */
 export interface OpenTextOptions extends TextCallOptions {
@@ -21,5 +21,5 @@ export const readOpenText =
   (request: ModelRequest): MonoTypeOperatorFunction<Chunk> => {
     const readCalls = textCalls ? extractTextCalls(request) : identity;
     if (!thinkTags) return readCalls;
-    return provider === undefined ? pipe(extractThinking(), readCalls) : replayThinking(provider, readCalls);
+    return provider === undefined ? pipe(extractThinking(), readCalls) : keepThinkTags(provider, readCalls);
   };

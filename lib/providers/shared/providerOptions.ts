@@ -18,7 +18,6 @@ export function withProviderOptions(
   return options ? mergeJson(encoded, options) : encoded;
 }
 
-/** Merges the `providerOptions` of a message into the last of its encoded messages. */
 export function withMessageOptions(
   encoded: readonly JsonObject[],
   provider: string,

@@ -5,7 +5,6 @@ import type { ToolDefinition } from '../../core/tool.js';
 import { isOddName, mapCallNames } from './callNames.js';
 import { normalizeFiles } from './normalizeFiles.js';
 
-/** Returns the messages of a request as an API accepts them. */
 export type ToSendable = (
   messages: readonly Message[],
   tools: readonly ToolDefinition[] | undefined,

@@ -132,7 +132,6 @@ export function isStrict(schema: unknown): boolean {
   return isStrictPart(schema, 1, totals) && totals.properties <= limits.properties && totals.values <= limits.values;
 }
 
-/** Checks a schema and the schemas inside it. `depth` is 1 for the root. */
 function isStrictPart(schema: unknown, depth: number, totals: Totals): boolean {
   if (!isRecord(schema) || depth > limits.depth) return false;
   if (!Object.keys(schema).every((keyword) => supportedKeywords.has(keyword))) return false;

@@ -27,11 +27,11 @@ export function createThinkTagParser(emit: (chunk: Chunk) => void): TextFilter {
 
 const startThinkTagReader: StartTextReader = (emit) => new ThinkTagReader(emit);
 
-/** In each state, reads what it can, passes the rest to the next state, and holds back what it cannot classify yet. */
+/** Each state reads its own text and passes the rest to the next state. Text that may be half of a tag is held back. */
 class ThinkTagReader implements TextReader {
   private state: State = 'start';
   private heldText = '';
-  /** The whitespace before a tag: a rope, which is not searched again with each delta. */
+  /** The whitespace before a tag. It is not part of `heldText`, which is searched again with each delta. */
   private blanks = '';
 
   constructor(
@@ -100,7 +100,7 @@ class ThinkTagReader implements TextReader {
   }
 }
 
-/** Applies `createThinkTagParser` as an operator. Held text is emitted before an error or the completion. */
+/** The parser as an operator. Held text is emitted before an error or the completion. */
 export function extractThinking(onThinking?: (text: string) => void): MonoTypeOperatorFunction<Chunk> {
   return textFilter((emit) => new ThinkTagReader(emit, onThinking));
 }
@@ -109,7 +109,7 @@ export function extractThinking(onThinking?: (text: string) => void): MonoTypeOp
  * Applies `extractThinking` and `readCalls`, and emits the tags with their text for the provider, before the `finish`
  * of a response with calls: models with open weights expect their reasoning back within a turn of tools.
  */
-export const replayThinking = (
+export const keepThinkTags = (
   provider: string,
   readCalls: MonoTypeOperatorFunction<Chunk>,
 ): MonoTypeOperatorFunction<Chunk> => {
@@ -135,10 +135,7 @@ export const replayThinking = (
     });
 };
 
-/**
- * How many characters at the end of a text may be the beginning of a tag. They are held back until more text has
- * arrived.
- */
+/** The number of characters at the end of a text that may begin a tag: a tag may be cut anywhere. */
 function partialTagLength(text: string, ...tags: readonly string[]): number {
   const start = text.lastIndexOf('<');
   return start !== -1 && tags.some((tag) => tag.startsWith(text.slice(start))) ? text.length - start : 0;

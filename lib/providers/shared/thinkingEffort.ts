@@ -23,7 +23,6 @@ export function lookUpEffort<T>(
   );
 }
 
-/** Creates the error for a thinking budget, for a provider that accepts only an effort. */
 export function unsupportedBudgetError(provider: string, budget: number): ConfigurationError {
   return new ConfigurationError(
     'options',

@@ -7,7 +7,6 @@ import { resultText } from './encode.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
 import type { OfType } from '../../core/typesOf.js';
 
-/** A text or a file of a tool's result. */
 export type ToolResultContent = { readonly type: 'text'; readonly text: string } | FilePart;
 
 /**
@@ -24,7 +23,6 @@ export function toolResultContent(part: ToolResultPart): readonly OfType<Part, '
   );
 }
 
-/** The files of a result. */
 export const fileItems = (part: ToolResultPart): readonly FilePart[] => itemsOf(part).filter(isFilePart);
 
 const itemsOf = ({ result = null }: ToolResultPart): readonly JsonValue[] =>
@@ -36,7 +34,6 @@ function textOfItem(item: JsonValue): string {
   return encodeJson(item);
 }
 
-/** Whether a value is a file part, as `filePart` creates it. */
 export function isFilePart(value: unknown): value is FilePart {
   if (!isRecord(value) || value['type'] !== 'file' || typeof value['mediaType'] !== 'string') return false;
   return typeof value['data'] === 'string' || typeof value['url'] === 'string';

@@ -35,7 +35,6 @@ function replaces(report: Report, names: readonly string[], earlier: Report): bo
   return hasCounts && earlier === noReport;
 }
 
-/** Adds the counts that are known; undefined if all are unknown. */
 export function sumOfCounts(...counts: readonly unknown[]): number | undefined {
   const known = counts.map(finiteNumber).filter((count) => count !== undefined);
   return known.length === 0 ? undefined : known.reduce((sum, count) => sum + count, 0);

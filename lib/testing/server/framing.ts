@@ -11,7 +11,7 @@ const encoder = new TextEncoder();
 export const bytesOf = (content: string | Uint8Array): Uint8Array =>
   typeof content === 'string' ? encoder.encode(content) : content;
 
-/** The framing of a dialect, with the deviations that the options ask for (WHATWG HTML, "Server-sent events"). */
+/** Real servers differ in line ends, comments and event names, which WHATWG HTML allows ("Server-sent events"). */
 export function framingOf({ framing }: Dialect, { lineEnds = '\n', comments, eventNames }: Behaviour): Framing {
   if (framing === 'ndjson') return { frame: ({ data }) => bytesOf(`${data}\n`), tail: bytesOf('') };
   const event = (lines: readonly string[]) => [...lines, '', ''].join(lineEnds);
