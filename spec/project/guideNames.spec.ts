@@ -20,6 +20,8 @@ const foreign = [
     'saveDiscoveryState',
     'uncaughtException',
   ],
+  ...['beforeApplicationShutdown', 'bodyLimit', 'onApplicationShutdown', 'preClose', 'preStop'],
+  'terminationGracePeriodSeconds', // Kubernetes
   ...['fromPlatform', 'providedIn', 'requireSync', 'rxResource', 'toSignal', 'useChat'],
   ...['generateContent', 'modalities', 'num_ctx', 'topK'],
   ...['maskEmails', 'pool', 'researcher', 'similarity', 'sqliteStore'],
