@@ -60,6 +60,7 @@ export const sections: readonly Section[] = [
       'node-services': 'Node and other servers',
       'ag-ui': 'AG-UI',
       'use-chat': 'useChat',
+      operating: 'Operating a service',
       'several-instances': 'Several instances',
       'durable-runs': 'Durable runs',
       postgresql: 'PostgreSQL',

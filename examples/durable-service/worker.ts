@@ -19,7 +19,9 @@ const worker = durableWorker(traceAgent(agent, { name: 'durable-service' }), {
   store,
   log,
   observe: (run$, { id }) =>
-    run$.pipe(observeRun({ runEnd: (end) => console.log(`${name}: ${id} ${end.result?.finishReason ?? end.outcome}`) })),
+    run$.pipe(
+      observeRun({ runEnd: (end) => console.log(`${name}: ${id} ${end.result?.finishReason ?? end.outcome}`) }),
+    ),
   onError: (thrown) => console.error(`${name}:`, thrown),
 });
 const leaving = new Subject<void>();

@@ -30,6 +30,11 @@ export interface LimitOptions extends OwnerLimitOptions {
   readonly maxHistoryBytes?: number | undefined;
 }
 
+/** A method, so that a service may give the parameter `incoming` the type of its framework's request. */
+interface ContextOption<C> {
+  context(request: Request, incoming: unknown, chat: string): C | ObservableInput<C>;
+}
+
 /** Options of a service. `C` is the type of the user's own value for tools. */
 export interface ServiceOptions<C = unknown> extends ObserveOptions<C>, RunsOptions {
   /** Where runs are stored. Default: in memory (64 MiB, 24 hours), until the process ends. */
@@ -49,7 +54,7 @@ export interface ServiceOptions<C = unknown> extends ObserveOptions<C>, RunsOpti
    * @param chat The id of the chat in a request of `useChat`, which the browser has chosen: check here whether the user
    * may use it. Empty in other protocols.
    */
-  context?(request: Request, incoming: unknown, chat: string): C | ObservableInput<C>;
+  readonly context?: ContextOption<C>['context'] | undefined;
   /**
    * Returns the owner of a run from the context of the request that starts it: the id of a user, or of a team. Nobody
    * else can join, read, stop or answer it. Required with `context`. Default: all users are one owner.

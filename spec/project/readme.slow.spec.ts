@@ -78,6 +78,15 @@ describe('the code of the documents', () => {
     expect(lines(1)).toBeLessThan(30);
   });
 
+  it('the guide shows the code of a Nest service in at most 60 lines', () => {
+    const [, code = ''] =
+      /^```ts peers\n([\s\S]*?)^\/\/ A page of each/m.exec(readFileSync('docs/operating.md', 'utf8')) ?? [];
+    const lines = code.split('\n').filter((line) => line.trim() !== '');
+    expect(lines.length).toBeLessThanOrEqual(60);
+    for (const part of ['LoginGuard', 'tool(', 'observe:', 'Histogram', 'limits:', 'bodyLimit', 'shutdown()'])
+      expect(code).toContain(part);
+  });
+
   it('the view of the guide is busy during each run, shows an error, and continues after it', () => {
     const views = blocksOf('docs/views.md').flatMap(({ code }) =>
       code.includes('busy') ? (expectedOutput(code).all ?? '').split('\n') : [],
