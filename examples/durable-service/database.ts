@@ -32,7 +32,7 @@ interface Server {
   readonly password: string;
 }
 
-/** A worker uses up to 22 connections, a front up to 16. The default of PostgreSQL, 100, is enough for three of each. */
+/** A worker uses up to 6 connections, a front up to 4. The default of PostgreSQL is 100. */
 const CONNECTIONS = 300;
 
 const urlOf = ({ port, password }: Server) => `postgres://postgres:${password}@127.0.0.1:${port}/postgres`;

@@ -1,11 +1,9 @@
-// A process that executes runs. DATABASE_URL, PAGE, PROVIDER, RETENTION and the key of a provider are its environment.
+// A process that executes runs. DATABASE_URL, PAGE, PROVIDER and the key of a provider are its environment.
 import { DBOS } from '@dbos-inc/dbos-sdk';
-import { Subject, switchMap, takeUntil, tap } from 'rxjs';
 import { observeRun } from 'rivulet';
 import { durableWorker } from 'rivulet/dbos';
 import { traceAgent } from 'rivulet/opentelemetry';
 import { openAgent } from './agent.js';
-import { removeEnded } from './retention.js';
 import { connect, databaseUrl, openStorage } from './storage.js';
 
 const { pool, store, log } = await openStorage(4);
@@ -24,26 +22,17 @@ const worker = durableWorker(traceAgent(agent, { name: 'durable-service' }), {
     ),
   onError: (thrown) => console.error(`${name}:`, thrown),
 });
-const leaving = new Subject<void>();
-const ready = tap(() => {
-  console.log(`${name}: ${about}`);
-  process.send?.('ready');
+worker.run.subscribe({
+  next: () => {
+    console.log(`${name}: ${about}`);
+    process.send?.('ready');
+  },
+  error: (thrown: unknown) => {
+    console.error(`${name}: other workers execute its runs now.`, thrown);
+    process.exit(1); // the supervisor starts another one
+  },
 });
-worker.run
-  .pipe(
-    ready,
-    switchMap(() => removeEnded.pipe(takeUntil(leaving))),
-  )
-  .subscribe({
-    error: (thrown: unknown) => {
-      console.error(`${name}: other workers execute its runs now.`, thrown);
-      process.exit(1); // the supervisor starts another one
-    },
-  });
-process.once('SIGTERM', () => {
-  leaving.next();
-  worker.shutdown().subscribe({ complete: () => process.exit() });
-});
+process.once('SIGTERM', () => worker.shutdown().subscribe({ complete: () => process.exit() }));
 // A terminal sends its signals to all processes: main.ts ends this one, once.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined);
 process.once('disconnect', () => process.exit()); // main.ts has ended

@@ -1,4 +1,4 @@
-import { asyncScheduler, AsyncSubject, defer, finalize, Subscription } from 'rxjs';
+import { asapScheduler, asyncScheduler, AsyncSubject, defer, EMPTY, finalize, Subscription } from 'rxjs';
 import type { Observable } from 'rxjs';
 
 /** How many calls are answered together at most. */
@@ -6,6 +6,13 @@ const MAX_BATCH = 100;
 
 /** How long the next batch waits for one that is not answered, in milliseconds: a connection may hang. */
 const PATIENCE = 1000;
+
+interface BatchOptions<I> {
+  /** Calls with the same key are answered one after the other. Default: each has its own. */
+  readonly keyOf?: (item: I) => unknown;
+  /** The shortest time from the start of a batch to the next one, in milliseconds. Default: 0. */
+  readonly pause?: number;
+}
 
 interface Call<I, O> {
   readonly item: I;
@@ -19,15 +26,16 @@ interface Call<I, O> {
  * @param together Answers calls, each by its place. If it fails, they are answered one by one: a call that cannot be
  * answered takes no other one along.
  * @param alone Answers one call after that: `together` may have taken effect.
- * @param keyOf Calls with the same key are answered one after the other. Default: each has its own.
  */
 export function createBatches<I, O>(
   together: (items: readonly I[]) => Observable<readonly O[]>,
   alone: (item: I) => Observable<O>,
-  keyOf: (item: I) => unknown = (item) => item,
+  { keyOf = (item) => item, pause = 0 }: BatchOptions<I> = {},
 ): (item: I) => Observable<O> {
   const waiting = new Set<Call<I, O>>();
   let isBusy = false;
+  /** The time before which no batch begins. */
+  let earliest = 0;
   const takeBatch = (): readonly Call<I, O>[] => {
     const batch: Call<I, O>[] = [];
     const keys = new Set();
@@ -40,17 +48,15 @@ export function createBatches<I, O>(
     for (const call of batch) waiting.delete(call);
     return batch;
   };
-  const answerWaiting = (): void => {
-    if (isBusy || waiting.size === 0) return;
-    isBusy = true;
+  const answerBatch = (): void => {
     const batch = takeBatch();
+    earliest = asyncScheduler.now() + pause;
     const next = new Subscription(() => {
       isBusy = false;
       answerWaiting();
     });
-    const late = asyncScheduler.schedule(() => next.unsubscribe(), PATIENCE);
-    next.add(late);
-    defer(() => together(batch.map(({ item }) => item))).subscribe({
+    if (batch.length > 0) next.add(asyncScheduler.schedule(() => next.unsubscribe(), PATIENCE));
+    (batch.length > 0 ? defer(() => together(batch.map(({ item }) => item))) : EMPTY).subscribe({
       next: (values) => {
         for (const [place, { answer }] of batch.entries()) {
           answer.next(values[place] as O);
@@ -63,6 +69,14 @@ export function createBatches<I, O>(
       },
       complete: () => next.unsubscribe(),
     });
+  };
+  const answerWaiting = (): void => {
+    if (isBusy || waiting.size === 0) return;
+    isBusy = true;
+    const wait = earliest - asyncScheduler.now();
+    // Calls of one moment, such as those after a notification, are one batch.
+    if (wait > 0) asyncScheduler.schedule(answerBatch, wait);
+    else asapScheduler.schedule(answerBatch);
   };
   return (item) =>
     defer(() => {

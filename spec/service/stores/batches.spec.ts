@@ -24,24 +24,37 @@ function createDatabase(answer: (items: readonly string[]) => Observable<readonl
 }
 
 describe('createBatches', () => {
-  it('asks at once, and asks together what arrives meanwhile', () => {
+  it.each([
+    [0, [0, 10, 40]],
+    [20, [0, 20, 40]],
+  ])('asks at once, and together what arrives meanwhile, with a pause of %i ms between', (pause, times) => {
     inVirtualTime(({ flush }) => {
       const { asked, together, alone } = createDatabase();
-      const ask = createBatches(together, alone);
-      const answers = ['a', 'b', 'c'].map((item) => observe(ask(item)));
+      const start = asyncScheduler.now();
+      const starts: number[] = [];
+      const noting = (items: readonly string[]) => {
+        starts.push(asyncScheduler.now() - start);
+        return together(items);
+      };
+      const ask = createBatches(noting, alone, { pause });
+      const calls = { a: 0, b: 0, c: 3, d: 5, e: 40 };
+      const answers = Object.entries(calls).map(([item, at]) =>
+        observe(at === 0 ? ask(item) : timer(at).pipe(concatMap(() => ask(item)))),
+      );
       flush();
-      expect(asked).toEqual([['a'], ['b', 'c']]);
-      expect(answers.map(({ values }) => values)).toEqual([['a'], ['b'], ['c']]);
+      expect(asked).toEqual([['a', 'b'], ['c', 'd'], ['e']]);
+      expect(starts).toEqual(times);
+      expect(answers.map(({ values }) => values)).toEqual([['a'], ['b'], ['c'], ['d'], ['e']]);
     });
   });
 
   it('answers calls with the same key one after the other, in their order', () => {
     inVirtualTime(({ flush }) => {
       const { asked, together, alone } = createDatabase();
-      const ask = createBatches(together, alone, (item) => item[0]);
+      const ask = createBatches(together, alone, { keyOf: (item) => item[0] });
       for (const item of ['x', 'a1', 'a2', 'b1', 'a3', 'b2']) observe(ask(item));
       flush();
-      expect(asked).toEqual([['x'], ['a1', 'b1'], ['a2', 'b2'], ['a3']]);
+      expect(asked).toEqual([['x', 'a1', 'b1'], ['a2', 'b2'], ['a3']]);
     });
   });
 
@@ -51,7 +64,7 @@ describe('createBatches', () => {
       const ask = createBatches(together, alone);
       for (let n = 0; n < 251; n++) observe(ask(String(n)));
       flush();
-      expect(asked.map(({ length }) => length)).toEqual([1, 100, 100, 50]);
+      expect(asked.map(({ length }) => length)).toEqual([100, 100, 51]);
     });
   });
 
@@ -63,7 +76,7 @@ describe('createBatches', () => {
       const ask = createBatches(together, refusing);
       const answers = ['a', 'b', 'bad', 'c'].map((item) => observe(ask(item)));
       flush();
-      expect(answers.map(({ values }) => values)).toEqual([['a'], ['alone: b'], [], ['alone: c']]);
+      expect(answers.map(({ values }) => values)).toEqual([['alone: a'], ['alone: b'], [], ['alone: c']]);
       expect(answers[2]?.error).toMatchObject({ message: 'one of them is too long' });
       expect(asked).toHaveLength(4);
     });
@@ -77,7 +90,12 @@ describe('createBatches', () => {
       ask('b').subscribe().unsubscribe();
       observe(ask('c'));
       flush();
-      expect(asked).toEqual([['a'], ['c']]);
+      expect(asked).toEqual([['a', 'c']]);
+      ask('d').subscribe().unsubscribe();
+      flush();
+      observe(ask('e'));
+      flush();
+      expect(asked).toEqual([['a', 'c'], ['e']]);
     });
   });
 
@@ -89,7 +107,14 @@ describe('createBatches', () => {
       const ask = createBatches(together, alone);
       const times: number[] = [];
       const start = asyncScheduler.now();
-      for (const item of ['hangs', 'a', 'b']) ask(item).subscribe(() => times.push(asyncScheduler.now() - start));
+      for (const [item, at] of [
+        ['hangs', 0],
+        ['a', 1],
+        ['b', 1],
+      ] as const)
+        timer(at)
+          .pipe(concatMap(() => ask(item)))
+          .subscribe(() => times.push(asyncScheduler.now() - start));
       flush();
       expect(asked).toEqual([['hangs'], ['a', 'b']]);
       expect(times).toEqual([1010, 1010, 60_010]);

@@ -31,6 +31,9 @@ export interface PostgresLogOptions extends PostgresOptions {
   readonly writeInterval?: number | undefined;
 }
 
+/** The shortest time between two writes of a process, in milliseconds. It has 50 transactions a second, not 1000. */
+const PAUSE = 20;
+
 /** How many rows of a run are read at a time. */
 const PAGE_SIZE = 100;
 
@@ -107,7 +110,10 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
       map((written) => (typeof written === 'object' ? written[0] : written)),
       retryConnection(retryTime),
     );
-  const batchOfWrites = createBatches(writeAll, writeSafely, ({ run }) => run);
+  const batchOfWrites = createBatches(writeAll, writeSafely, {
+    keyOf: ({ run }) => run,
+    pause: Math.min(PAUSE, writeInterval),
+  });
   /** Writes as an attempt. Emits the number of the last write. */
   const write = (item: Write): Observable<number> =>
     clean.pipe(
