@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
-import { errorText } from '../core/errors.js';
+import { errorText, RivuletError } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
 import type { Input } from '../core/input.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -60,11 +60,12 @@ export interface ConversationAgent {
 
 export type RunNotifiers = Pick<ConversationRunOptions, 'stop' | 'cancel' | 'prompts' | 'reconnect'>;
 
-/** An event of a run for the person only: `notice` has `code`, `message`, and the fields of its error. */
+/** An event of a run for the person only: `notice` has `code`, `message`, and `error`, which says why. */
 export const NOTICE_EVENT = 'notice';
 
 /** The notice of a stop that has not reached the server. */
 export const noticeOf = (code: 'not_stopped' | 'not_cancelled', thrown: unknown): JsonObject => ({
   code,
   message: `The stop has not reached the server. ${errorText(thrown)}`,
+  ...(thrown instanceof RivuletError ? { error: thrown.toJSON() } : {}),
 });
