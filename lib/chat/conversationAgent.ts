@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
-import { errorText } from '../core/errors.js';
+import { errorText, RivuletError } from '../core/errors.js';
 import type { StreamEvent } from '../core/event.js';
 import type { Input } from '../core/input.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -70,4 +70,5 @@ export type RunNotifiers = Pick<ConversationRunOptions, 'stop' | 'cancel' | 'pro
 export const noticeOf = (code: 'not_stopped' | 'not_cancelled', thrown: unknown): JsonObject => ({
   code,
   message: `The stop has not reached the server. ${errorText(thrown)}`,
+  ...(thrown instanceof RivuletError ? { error: thrown.toJSON() } : {}),
 });

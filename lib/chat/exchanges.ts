@@ -51,7 +51,7 @@ export interface ExchangeView extends View {
    * again when the page is online, visible or reloaded, with the next prompt, and by `reconnect`.
    */
   readonly isIncomplete?: true;
-  /** What the person should know beside the answer, `code` and `message`: a stop has not reached the service. */
+  /** What the person should know beside the answer, `code`, `message`, `error`: a stop has not reached the service. */
   readonly notice?: JsonObject;
 }
 

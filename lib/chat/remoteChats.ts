@@ -23,8 +23,8 @@ export interface RemoteChatsOptions extends Pick<RunRequest, 'headers'> {
   /** How many times a request is tried again after a broken connection or a status of 429 or 5xx. Default: 5. */
   readonly retries?: number | undefined;
   /**
-   * The delay before the first retry, in milliseconds; it doubles each time, up to 30 s, and up to three quarters of it
-   * are left out at random. Default: 1000.
+   * The delay before the first retry, in milliseconds; it doubles each time, up to 30 s, and up to half of it is left
+   * out at random. Default: 1000.
    */
   readonly retryDelay?: number | undefined;
   /**

@@ -28,5 +28,5 @@ export const isOfConnection = (event: StreamEvent): boolean => isReconnecting(ev
 /** The first event of a run whose service has lost earlier runs (`runs`); the model receives only their prompts. */
 export const HISTORY_LOST_EVENT = 'historyLost';
 
-/** An event of a run for the person only: `notice` has `code`, `message`, and the fields of its error. */
+/** An event of a run for the person only: `notice` has `code`, `message`, and maybe `error`, which says why. */
 export const NOTICE_EVENT = 'notice';

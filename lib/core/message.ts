@@ -161,8 +161,8 @@ export const modelMessage = (content: string | readonly Part[]): Message => mess
 export const systemMessage = (content: string): Message => message('system', content);
 
 /**
- * Creates a part with a file: bytes are encoded in base64, a URL is passed on unchanged. A file that a person has chosen
- * is read, with its type and its name: its part is in a Promise.
+ * Creates a part with a file: bytes are encoded in base64, a URL is passed on unchanged. A file that a person has
+ * chosen is read, with its type and its name: its part is in a Promise.
  *
  * ```ts
  * userMessage([{ type: 'text', text: 'What is this?' }, filePart(bytes, 'image/png')]);

@@ -41,8 +41,8 @@ export interface PageRequestOptions {
   /** How many times in a row it connects again without receiving anything new. Default: 5. */
   readonly retries?: number | undefined;
   /**
-   * The delay before it connects again, in milliseconds; it doubles up to 30 seconds, and up to three quarters of it are
-   * left out at random: the pages of a service that starts again do not come at once. Default: 1000.
+   * The delay before it connects again, in milliseconds; it doubles up to 30 seconds, and up to half of it is left out
+   * at random. Default: 1000.
    */
   readonly retryDelay?: number | undefined;
   /** Default: the global `fetch`. */
@@ -60,9 +60,6 @@ export const SERVER = 'the server';
 
 /** The longest delay before a request is sent again, in milliseconds. */
 const MAX_RETRY_DELAY = 30_000;
-
-/** The part of a delay that is left out at random, at most. */
-const JITTER = 0.75;
 
 /** The longest delay that the page accepts from the service, in milliseconds. */
 const MAX_RETRY_AFTER = 60_000;
@@ -256,7 +253,7 @@ function reasonOf(thrown: unknown): Reconnection['reason'] {
 /** The delay before an attempt, from 1, in milliseconds: at least the one that the server requests. */
 const delayBefore = (attempt: number, retryDelay: number, thrown: unknown): number =>
   Math.max(
-    Math.min(retryDelay * 2 ** (attempt - 1), MAX_RETRY_DELAY) * (1 - Math.random() * JITTER),
+    Math.min(retryDelay * 2 ** (attempt - 1), MAX_RETRY_DELAY) * (1 - Math.random() / 2),
     thrown instanceof HttpError ? (thrown.retryAfter ?? 0) : 0,
   );
 

@@ -50,7 +50,7 @@ describe('remoteAgent', () => {
     expect(chat.save().exchanges[0]?.hasBegun).toBe(false);
     await firstValueFrom(chat.view$.pipe(filter(({ status }) => status === 'idle')));
     expect(seen.values.filter((notice, at) => notice !== seen.values[at - 1])).toEqual([
-      { attempt: 1, delay: expect.any(Number), at: expect.any(Number), reason: 'offline' },
+      { attempt: 1, delay: 1, at: expect.any(Number), reason: 'offline' },
       { attempt: 2, delay: expect.any(Number), at: expect.any(Number), reason: 'offline' },
       undefined,
     ]);

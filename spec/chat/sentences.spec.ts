@@ -97,7 +97,8 @@ describe('the sentence of a refusal', () => {
     const { exchanges } = await firstValueFrom(
       chat.view$.pipe(filter((view) => view.exchanges[0]?.notice !== undefined)),
     );
-    expect(exchanges[0]?.notice).toEqual({ code: 'not_stopped', message: 'Nicht angehalten.' });
+    const error = { code: 'http', status: 403 };
+    expect(exchanges[0]?.notice).toMatchObject({ code: 'not_stopped', message: 'Nicht angehalten.', error });
   });
 });
 

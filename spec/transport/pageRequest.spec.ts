@@ -186,8 +186,8 @@ describe('a request of a page', () => {
 
   it.each([
     [0, 8000],
-    [0.5, 5000],
-    [1, 2000],
+    [0.5, 6000],
+    [1, 4000],
   ])('a delay before a retry has jitter: %d', async (random, delay) => {
     begin(random);
     const delays: number[] = [];

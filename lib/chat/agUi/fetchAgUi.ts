@@ -21,8 +21,8 @@ export interface FetchAgUiOptions {
   /** The headers, or a function that returns them at each subscription (a fresh token). Default: none. */
   readonly headers?: Readonly<Record<string, string>> | (() => Readonly<Record<string, string>>) | undefined;
   /**
-   * How long the server may be silent, in milliseconds: until its `first` bytes, and between `each` two of them. Default:
-   * 30000, with 100 for each KB of the request, and 300000: some servers send nothing while a tool runs.
+   * How long the server may be silent, in milliseconds: until its `first` bytes, and between `each` two of them.
+   * Default: 30000, with 100 for each KB of the request, and 300000: some servers send nothing while a tool runs.
    */
   readonly timeout?: { readonly first?: number | undefined; readonly each?: number | undefined } | undefined;
   /** Default: the global `fetch`. */

@@ -323,6 +323,22 @@ describe('injectConversation', () => {
     expect(Object.keys(localStorage)).toEqual(['bob chat']);
   });
 
+  it.each([
+    ['a b', 'c', 'a', 'b c'],
+    ['a', 'b c', 'a b', 'c'],
+    ['a%20b', 'c', 'a b', 'c'],
+  ])('does not show the conversation of user %s with the key %s to user %s with the key %s', (ann, of, bob, key) => {
+    const user = signal<string | undefined>(ann);
+    const agent = createAgent({ model: scriptedModel(() => 'An answer.') });
+    TestBed.configureTestingModule({ providers: [provideAgent(agent, { user })] });
+    const inject = (name: string) =>
+      TestBed.runInInjectionContext(() => injectConversation({ key: name, perFrame: false }));
+    const chat = inject(of);
+    chat.send('Of Ann');
+    user.set(bob);
+    expect(inject(key).exchanges()).toEqual([]);
+  });
+
   it('says what to do if no agent is provided', () => {
     provide();
     expect(() => TestBed.runInInjectionContext(() => injectConversation())).toThrow(/provideAgent/);
