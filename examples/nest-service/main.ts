@@ -9,6 +9,7 @@ import { headersOf } from '../page/pageFile.js';
 import { connect } from '../terminal/providers.js';
 import { weather } from '../terminal/weather.js';
 import { ChatModule } from './chat.module.js';
+import { pay } from './payment.js';
 import { startSession, userOf } from './session.js';
 import { readFile, writeFile } from './userFiles.js';
 import type { User } from './userFiles.js';
@@ -16,11 +17,13 @@ import type { User } from './userFiles.js';
 // npm run example:nest-service [-- PROVIDER]
 const options = { provider: process.argv[2] ?? 'openai', model: undefined, baseUrl: undefined };
 const { model, about } = await connect(options, process.env);
-const agent = createAgent({ model, system: 'Answer briefly, in plain text.', tools: [weather, readFile, writeFile] });
+const tools = [weather, readFile, writeFile, pay];
+const agent = createAgent({ model, system: 'Answer briefly, in plain text.', tools });
 
 const chat = {
   context: ({ headers }: Request) => userOf(headers.get('cookie')),
   owner: ({ id }: User) => id,
+  checkpoints: true, // what was paid is recorded before the agent goes on
   browser: { allowedHosts: ['127.0.0.1', '[::1]', 'localhost'] }, // the names of your service
 };
 @Module({ imports: [ChatModule.register(agent, chat)] })

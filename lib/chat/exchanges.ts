@@ -1,3 +1,4 @@
+import { pickAnswers } from '../core/approval.js';
 import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
@@ -232,6 +233,12 @@ export const openCalls = ({ view, answers }: Exchange): readonly ToolCallView[] 
 /** Whether the run of an exchange waits, and all of its calls have answers: without one, it would wait again. */
 export const isAnswered = (exchange: Exchange): boolean =>
   exchange.view.status === 'waiting' && !exchange.base && !!exchange.answers && openCalls(exchange).length === 0;
+
+/** The answers to the calls of an exchange. Others were given to calls that were retracted. */
+export function answersTo({ view, answers = {} }: Exchange): CallAnswers {
+  const ids = new Set(callsOf(view).map(({ id }) => id));
+  return pickAnswers(answers, (id) => ids.has(id));
+}
 
 const mergeAnswers = (before: CallAnswers = {}, added: CallAnswers): CallAnswers => ({
   decisions: { ...before.decisions, ...added.decisions },

@@ -24,7 +24,7 @@ import { cancelView } from '../operators/view/view.js';
 import type { ToolCallView, View } from '../operators/view/view.js';
 import { followingId } from '../transport/randomId.js';
 import type { ConversationAgent, ConversationRunOptions } from './conversationAgent.js';
-import { answeredView, earlierRun, historyOf, isAnswered, openCalls } from './exchanges.js';
+import { answeredView, answersTo, earlierRun, historyOf, isAnswered, openCalls } from './exchanges.js';
 import type { Exchange, Exchanges } from './exchanges.js';
 import type { PageTools } from './pageTools.js';
 import type { TabLock } from './tabLock.js';
@@ -87,7 +87,7 @@ export function createWaitingRuns(
     const view = answeredView(exchange);
     const run = followingId(exchange.run);
     const earlier = [...exchanges.path(parent), exchange].map(earlierRun);
-    const options = { ...runOptions, id: run, earlier, ...exchange.answers, stop };
+    const options = { ...runOptions, id: run, earlier, ...answersTo(exchange), stop };
     const base: View = { ...view, status: 'waiting' }; // so that the run continues the answer that waited
     if (!isQuiet) update(id, { base, hasBegun: false, view: { ...view, status: 'sending' } });
     const send = () => agent.resume(checkpoint, options);

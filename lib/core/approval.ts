@@ -60,6 +60,14 @@ export interface CallAnswers {
   readonly errors?: Readonly<Record<string, string>> | undefined;
 }
 
+/** The answers for some of the ids. */
+export function pickAnswers(answers: CallAnswers, has: (id: string) => boolean): CallAnswers {
+  const pick = <T>(given: Readonly<Record<string, T>> = {}): Record<string, T> =>
+    Object.fromEntries(Object.entries(given).filter(([id]) => has(id)));
+  const { decisions, results, errors } = answers;
+  return { decisions: pick(decisions), results: pick(results), errors: pick(errors) };
+}
+
 export function isDecision(value: unknown): value is Decision {
   if (!isRecord(value)) return false;
   const { approve, arguments: args, reason } = value;

@@ -6,7 +6,7 @@ import { playScript, scripts } from '../support/askingWorld.js';
  * Random agents whose tools ask, record steps and need approvals, at once and inside of each other. The process is
  * killed before and after every write of a record, and of a log that outlives it. ASKING_RUNS=50 takes minutes.
  */
-const RUNS = Number(process.env['ASKING_RUNS'] ?? 4);
+const RUNS = Number(process.env['ASKING_RUNS'] ?? 2);
 
 describe('a service whose tools ask, and whose process is killed at any write', () => {
   it.each([

@@ -81,8 +81,8 @@ interface WorldOptions {
 export interface Outcome {
   readonly view: unknown;
   readonly history: unknown;
-  /** The steps that were done, by idempotency key. */
-  readonly ledger: readonly (readonly [key: string, step: string])[];
+  /** The steps that were done: each has one idempotency key. */
+  readonly steps: readonly string[];
   readonly asked: readonly string[];
 }
 
@@ -111,6 +111,7 @@ function createWorld(
   const ledger = new Map<string, string>();
   const asked = new Set<string>();
   const problems = new Set<string>();
+  let attempts = 0;
   let writes = 0;
   let kills = 0;
   let current = startProcess();
@@ -127,6 +128,7 @@ function createWorld(
       store: dying<RunStore>(records, ['put', 'delete'], process),
       log,
       checkpoints: true,
+      onError: (thrown) => process.isDead || problems.add(String(thrown)),
     });
     return process;
   }
@@ -171,7 +173,8 @@ function createWorld(
   function step(process: Process, name: string, key: string): Observable<string> {
     if (process.isDead) return NEVER;
     if (isRecorded(records.records, name)) problems.add(`The step ${name} is recorded, and runs again.`);
-    if ((ledger.get(key) ?? name) !== name) problems.add(`Two steps have the key ${key}.`);
+    for (const [other, step] of ledger)
+      if ((other === key) !== (step === name)) problems.add(`${name} has the key ${key}, and ${step} has ${other}.`);
     ledger.set(key, name);
     return timer(1).pipe(concatMap(() => (process.isDead ? NEVER : of(`${name} done`))));
   }
@@ -207,7 +210,10 @@ function createWorld(
       const [prompt] = messages[0]?.parts ?? [];
       const path = isInner && prompt?.type === 'text' ? prompt.text : '';
       const calls = callsOf(script, path)[results];
-      return calls ? ['I work. ', ...calls.map(([call, name]) => callOf(call, name))] : [`Done ${path}.`];
+      const attempt = (attempts += 1); // a provider chooses other ids if it is asked again
+      return calls
+        ? ['I work. ', ...calls.map(([call, name]) => callOf(call, name, attempt)), { delay: 5 }]
+        : [`Done ${path}.`];
     });
     const tools = [work, pay, look] as const;
     if (isInner) return createAgent({ model, tools, toolConcurrency: 2, eagerTools });
@@ -251,7 +257,7 @@ function createWorld(
   };
 
   const answer = (chat: Conversation, call: ToolCallView) => {
-    asked.add(call.id);
+    asked.add(call.id.replaceAll(/~\d+/g, ''));
     if (call.question) chat.answer(call.id, { text: `answer to ${call.question.message}` });
     else chat.decide(call.id, { approve: true });
   };
@@ -267,7 +273,7 @@ function createWorld(
           page.chat.view$.pipe(filter((view) => view.waiting.length > 0 || ['idle', 'failed'].includes(view.status))),
         );
         if (status === 'idle') return page.chat;
-        if (status === 'failed') throw new Error(JSON.stringify(page.chat.view.exchanges.map(({ error }) => error)));
+        if (status === 'failed') throw new Error([...problems, JSON.stringify(page.chat.view)].join('\n'));
         const [call] = waiting;
         if (call) answer(page.chat, call);
         if (!reloads) continue;
@@ -282,9 +288,9 @@ function createWorld(
       const [exchange] = chat.view.exchanges;
       const last = [...records.records.values()].find(({ record: { resumedBy } }) => resumedBy === undefined);
       return {
-        view: exchange?.messages,
-        history: last?.record.result?.messages,
-        ledger: [...ledger].map(([key, name]) => [key.slice(36), name] as const).sort(),
+        view: withoutAttempts(exchange?.messages),
+        history: withoutAttempts(last?.record.result?.messages),
+        steps: [...ledger.values()].sort(),
         asked: [...asked].sort(),
       };
     },
@@ -314,8 +320,11 @@ function programOf(script: Script, name: string): Program {
   return call?.kind === 'work' ? call.program : [];
 }
 
-const callOf = (call: Call, name: string) =>
-  toolCall(call.kind, call.kind === 'delegate' ? { prompt: name } : { name }, `c${name}`);
+const callOf = (call: Call, name: string, attempt: number) =>
+  toolCall(call.kind, call.kind === 'delegate' ? { prompt: name } : { name }, `c${name}~${attempt}`);
+
+/** A value without the numbers of the requests in the ids of calls. */
+const withoutAttempts = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null).replaceAll(/~\d+/g, ''));
 
 /** Whether the checkpoint of a record has the result of a step, or the answer to a question. */
 const isRecorded = (records: ReadonlyMap<string, StoredRun>, name: string): boolean =>

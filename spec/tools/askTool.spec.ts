@@ -375,18 +375,22 @@ describe('askTool', () => {
     expect(result.messages[1]?.parts[0]).toMatchObject({ result: 'A to Alice', arguments: { to: 'Alice' } });
   });
 
-  it('a step is delivered after it is stored', () => {
+  it('a step begins after its call is stored, and is delivered after it is stored itself', () => {
     const log: string[] = [];
-    const written = new Subject<never>();
-    const agent = agentWith([asking(({ once }) => once('step', () => 'done').pipe(tap(() => log.push('delivered'))))]);
+    let pending = new Subject<never>();
+    const written = defer(() => (pending = new Subject<never>()));
+    const step = () => (log.push('begun'), 'done');
+    const agent = agentWith([asking(({ once }) => once('step', step).pipe(tap(() => log.push('delivered'))))]);
     const checkpoints: Checkpoint[] = [];
     agent.stream('Go.', { checkpoints: true, written }).subscribe((event) => {
       if (event.type === 'checkpoint') checkpoints.push(event.checkpoint);
     });
     expect(log).toEqual([]);
+    pending.complete();
+    expect(log).toEqual(['begun']);
     expect(checkpoints.at(-1)?.open?.nested?.['c1']?.state.memo).toEqual({ steps: { step: 'done' }, progress: 0 });
-    written.complete();
-    expect(log).toEqual(['delivered']);
+    pending.complete();
+    expect(log).toEqual(['begun', 'delivered']);
   });
 
   it('a checkpoint of another kind of tool is an error of the call', () => {

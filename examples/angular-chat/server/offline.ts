@@ -44,6 +44,11 @@ const rules: readonly Rule[] = [
     answer: ([colour]) => `The colour of buttons and links is now ${JSON.stringify(colour)}.`,
   },
   {
+    prompt: /visitor/i,
+    steps: () => ['Please fill in the form.', toolCall('register_visitor')],
+    answer: ([visitor]) => `Registered:\n\n\`\`\`json\n${JSON.stringify(visitor, undefined, 2)}\n\`\`\``,
+  },
+  {
     prompt: /long/i,
     speed: 2000,
     steps: () => [readFileSync(new URL('../../../ARCHITECTURE.md', import.meta.url), 'utf8')],
@@ -69,6 +74,7 @@ const introduction = `I am a scripted stand-in for a language model, and I follo
 | Save a note: buy milk | a tool that needs your approval |
 | What time is it here? | a tool that runs in this page |
 | Let me choose a colour | a question that you answer |
+| Register a visitor | a form of a tool, in the middle of its work |
 | Write a long text | 2,000 tokens per second |
 | Fail, Be busy | an error, and requests that are sent again |
 

@@ -1,6 +1,6 @@
 import { appendFile } from 'node:fs/promises';
-import { interval, map, scan, take } from 'rxjs';
-import { progress, tool } from 'rivulet';
+import { concatMap, interval, map, scan, take } from 'rxjs';
+import { askTool, progress, tool } from 'rivulet';
 import * as z from 'zod';
 
 const slices = 200;
@@ -57,10 +57,29 @@ const chooseColour = tool({
   result: z.string(),
 });
 
+/** Asks the user in the middle of its work, with a form: see src/app/question.ts. */
+const registerVisitor = askTool({
+  name: 'register_visitor',
+  description: 'Registers a visitor. The user fills in a form.',
+  execute: (_, { ask, once }) =>
+    ask({
+      message: 'Who comes to visit?',
+      schema: z.object({
+        name: z.string().min(2).meta({ title: 'Name' }),
+        people: z.int().min(1).max(9).meta({ title: 'Number of people' }),
+        entrance: z.enum(['North', 'South']).meta({ title: 'Entrance' }),
+        needs: z.array(z.enum(['Parking', 'Lunch', 'Wi-Fi'])).meta({ title: 'What they need' }),
+        day: z.iso.date().meta({ title: 'Day' }),
+        photo: z.string().meta({ title: 'Photo', contentEncoding: 'base64' }).optional(),
+      }),
+    }).pipe(concatMap(({ photo, ...visitor }) => once('badge', (key) => ({ ...visitor, badge: key.slice(0, 8) })))),
+});
+
 /** @param notes The file of the notes. Default: notes.md of the service. */
 export const chatTools = (notes = new URL('../notes.md', import.meta.url)) => [
   countPrimes,
   saveNote(notes),
   localTime,
   chooseColour,
+  registerVisitor,
 ];

@@ -5,4 +5,6 @@ export { injectConversation } from './injectConversation.js';
 export type { InjectedConversation } from './injectConversation.js';
 export { injectRun } from './injectRun.js';
 export type { InjectedRun } from './injectRun.js';
+export { injectWaiting } from './injectWaiting.js';
+export type { InjectedWaiting } from './injectWaiting.js';
 export { injectAgent, provideAgent } from './provideAgent.js';

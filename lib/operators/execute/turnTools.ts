@@ -1,4 +1,4 @@
-import { EMPTY } from 'rxjs';
+import { AsyncSubject, concat, EMPTY } from 'rxjs';
 import type { Observable, ObservableInput, Subscriber } from 'rxjs';
 import type { Approve, CallAnswers } from '../../core/approval.js';
 import { vetoReasons } from '../../core/chunk.js';
@@ -67,6 +67,8 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
   private finish: FinishChunk | undefined;
   private isStopped = false;
   private sourceEnded = false;
+  /** Completes when the model's message is complete. */
+  private readonly announced = new AsyncSubject<never>();
 
   constructor(
     private readonly out: Subscriber<StreamEvent>,
@@ -74,7 +76,9 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     private readonly options: ExecuteToolsOptions,
   ) {
     const { concurrency = 1, deadline = Infinity, messages = [], checkpoints = false, resumed, stop, cancel } = options;
-    const { context, approve, onToolError, answers, written = EMPTY } = options;
+    const { context, approve, onToolError, answers } = options;
+    // With `eager`, a call runs before the model's message is complete, and can be stored.
+    const written = options.written ? concat(options.eager ? this.announced : EMPTY, options.written) : EMPTY;
     const patience = answers ? (options.patience ?? Infinity) : 0;
     requireNumber('concurrency', concurrency, 1);
     requireNumber('deadline', deadline, 0);
@@ -116,6 +120,7 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const isInterrupted = finish.reason === 'stopped' && finish.rawReason === interruptedFinish.rawReason;
     if (this.isStopped || (vetoReasons.has(finish.reason) && !isInterrupted)) round.veto();
     if (!options.resumed) this.roundChanged(round); // for the checkpoint after the model's message
+    this.announced.complete();
     for (const call of calls) {
       if (isInterrupted) round.reject(call); // `eager` has begun the others
       else round.begin(call);

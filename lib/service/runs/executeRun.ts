@@ -1,6 +1,7 @@
 import { asyncScheduler, AsyncSubject, catchError, concat, defer, EMPTY, exhaustMap, finalize, interval } from 'rxjs';
 import { map, merge, of, onErrorResumeNext, Subject, takeUntil, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { pickAnswers } from '../../core/approval.js';
 import type { CallAnswers } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
@@ -238,13 +239,10 @@ function runRecorded(
 }
 
 /** The answers that calls of a checkpoint have not received yet: these calls wait in it. */
-function answersTo({ open }: Checkpoint, given: CallAnswers | undefined): CallAnswers | undefined {
+function answersTo({ open }: Checkpoint, given: CallAnswers = {}): CallAnswers | undefined {
   const ids = new Set(open?.waiting.map(({ id }) => id));
-  const left = Object.entries(given ?? {}).map(([kind, answers]: [string, object | undefined]) => [
-    kind,
-    Object.fromEntries(Object.entries(answers ?? {}).filter(([id]) => ids.has(id))),
-  ]);
-  return left.some(([, answers]) => Object.keys(answers ?? {}).length > 0) ? Object.fromEntries(left) : undefined;
+  const left = pickAnswers(given, (id) => ids.has(id));
+  return Object.values(left).some((answers) => Object.keys(answers as object).length > 0) ? left : undefined;
 }
 
 /** The end could not be written: whoever reads the record next settles it. */

@@ -61,7 +61,11 @@ export class AskedCall implements InnerRunControl {
 
   ask<S extends Schema>(asked: AskOptions<S>): Observable<Infer<S>> {
     requireNumber('within', asked.within, 0);
-    return defer(() => this.answered(asked.key ?? String(++this.count), asked));
+    return defer(() => {
+      const id = asked.key ?? String(++this.count);
+      const answer = defer(() => this.answered(id, asked));
+      return concat(this.outer.written, answer); // nobody is asked by a call that may be lost
+    });
   }
 
   once<T>(key: string, work: (idempotencyKey: string) => Observable<T> | PromiseLike<T> | T): Observable<T> {
@@ -69,7 +73,9 @@ export class AskedCall implements InnerRunControl {
       const { journal, outer } = this;
       if (journal.steps.has(key)) return of(journal.steps.get(key) as T);
       this.openSteps++;
-      return outputOf(() => work(`${this.idempotencyKey}.${key}`)).pipe(
+      // The call is stored first: if the model were asked again, the call could have another id, and so another key.
+      const output = defer(() => outputOf(() => work(`${this.idempotencyKey}.${key}`)));
+      return concat(outer.written, output).pipe(
         takeLast(1),
         defaultIfEmpty(null),
         concatMap((value) => {

@@ -6,6 +6,7 @@ import { Composer } from './composer';
 import { Exchange } from './exchange';
 import { answerOf, inputText } from './text';
 import { applyTheme, restoreTheme } from './theme';
+import { Waiting } from './waiting';
 
 const suggestions = [
   'What can you do?',
@@ -13,15 +14,16 @@ const suggestions = [
   'Save a note: buy milk',
   'What time is it here?',
   'Let me choose a colour',
+  'Register a visitor',
   'Write a long text',
 ];
 
 @Component({
   selector: 'app-root',
-  imports: [Chats, Composer, Exchange],
+  imports: [Chats, Composer, Exchange, Waiting],
   host: { '(document:keydown.escape)': 'escape()' },
   template: `
-    <aside [class.open]="isListOpen()" id="chats"><app-chats (opened)="isListOpen.set(false)" /></aside>
+    <aside [class.open]="isListOpen()" id="chats"><app-chats (opened)="isListOpen.set(false)" /><app-waiting /></aside>
     <main>
       <header class="bar">
         <button

@@ -4,6 +4,7 @@ import type { JsonValue, OfType, PartView } from 'rivulet';
 import { Approval } from './approval';
 import { Chat } from './chat';
 import { Markdown } from './markdown';
+import { QuestionForm } from './question';
 import { applyColour } from './theme';
 import { browserTools } from './tools';
 
@@ -24,7 +25,7 @@ const statusTexts: Readonly<Record<OfType<PartView, 'toolCall'>['status'], strin
 /** A tool call, with its progress and its result. */
 @Component({
   selector: 'app-tool-call',
-  imports: [Approval, JsonPipe, Markdown],
+  imports: [Approval, JsonPipe, Markdown, QuestionForm],
   template: `
     <section class="tool" [attr.data-status]="call().status" [attr.aria-label]="'Tool ' + call().name">
       <header>
@@ -47,6 +48,14 @@ const statusTexts: Readonly<Record<OfType<PartView, 'toolCall'>['status'], strin
             <button (click)="choose(colour)"><span [style.background-color]="colour"></span>{{ colour }}</button>
           }
         </div>
+      }
+      @if (question(); as question) {
+        <app-question
+          [id]="'problem-' + call().id"
+          [question]="question"
+          (answered)="answer($event)"
+          (declined)="decline()"
+        />
       }
       @if (needsApproval()) {
         <app-approval [call]="call()" />
@@ -104,8 +113,14 @@ export class ToolCall {
   /** The run of the agent behind the tool. Its calls are shown, and answered, like those of the outer run. */
   protected readonly nested = computed(() => this.call().nested?.messages.flatMap(({ parts }) => parts));
   protected readonly needsApproval = computed(
-    () => this.call().status === 'waiting' && !this.call().nested && !answeredHere.includes(this.call().name),
+    () =>
+      this.call().status === 'waiting' &&
+      !this.call().nested &&
+      !this.call().question &&
+      !answeredHere.includes(this.call().name),
   );
+  /** What a tool asks in the middle of its work. */
+  protected readonly question = computed(() => (this.call().status === 'waiting' ? this.call().question : undefined));
   protected readonly colours = computed(() => {
     const { name, status, arguments: args } = this.call();
     const { colours } = args;
@@ -119,6 +134,14 @@ export class ToolCall {
   /** The run continues: the model reads that the call was cancelled. */
   protected cancel(): void {
     this.chat.current.cancel(this.call().id);
+  }
+
+  protected answer(value: JsonValue): void {
+    this.chat.current.answer(this.call().id, value);
+  }
+
+  protected decline(): void {
+    this.chat.current.decline(this.call().id);
   }
 
   protected choose(colour: string): void {
