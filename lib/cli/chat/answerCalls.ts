@@ -1,11 +1,10 @@
 import { concat, concatMap, defaultIfEmpty, defer, EMPTY, filter, map, of, Subject, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers, WaitingCall } from '../../core/approval.js';
-import type { RunEvent, StreamEvent } from '../../core/event.js';
-import { asKnownEvent } from '../../core/eventGuards.js';
+import type { RunEvent } from '../../core/event.js';
 import { asArray, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { nestedId } from '../../core/nested.js';
+import { innermost } from '../../core/nested.js';
 import { plainText } from '../eventPrinter.js';
 import type { LineInput } from './lineInput.js';
 
@@ -38,11 +37,11 @@ export class CallAnswerer {
 
   observe(event: RunEvent): void {
     if (event.type === 'result') this.end();
-    const [known, id] = innermost(event);
-    if (known.type === 'toolResult' && this.open.delete(id)) this.ended.next(id);
+    const known = innermost(event);
+    if (known.type === 'toolResult' && this.open.delete(known.id)) this.ended.next(known.id);
     if (known.type !== 'toolWaiting') return;
-    this.open.add(id);
-    this.waiting.next({ ...known, id });
+    this.open.add(known.id);
+    this.waiting.next(known);
   }
 
   end(): void {
@@ -136,12 +135,4 @@ function valueOf(text: string, { type, items }: JsonObject): JsonValue {
     default:
       return text;
   }
-}
-
-/** The innermost event, and the id that its call has in the run. */
-function innermost(event: StreamEvent, outer?: string): readonly [ReturnType<typeof asKnownEvent>, string] {
-  const known = asKnownEvent(event);
-  const own = 'id' in known ? (known.id ?? '') : '';
-  const id = outer === undefined ? own : nestedId(outer, own);
-  return known.type === 'nested' ? innermost(known.event, id) : [known, id];
 }
