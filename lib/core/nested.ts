@@ -2,6 +2,8 @@ import type { Observable } from 'rxjs';
 import type { Approve, CallAnswers, WaitingCall } from './approval.js';
 import type { Checkpoint, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
+import { asKnownEvent } from './eventGuards.js';
+import type { KnownEvent } from './eventGuards.js';
 import type { ToolCallPart } from './message.js';
 
 /** A limit of time that does not count the time of a person. */
@@ -58,6 +60,13 @@ export interface OuterRun {
 
 /** The id of an inner call in the outer run. Inner and outer runs choose their ids independently. */
 export const nestedId = (outer: string, inner: string): string => `${outer}/${inner}`;
+
+/** The innermost event, with the id that its call has in the run of the outermost one. */
+export function innermost(event: StreamEvent, outer?: string): KnownEvent {
+  const own = asKnownEvent(event);
+  const known = outer !== undefined && 'id' in own ? { ...own, id: nestedId(outer, own.id) } : own;
+  return known.type === 'nested' ? innermost(known.event, known.id) : known;
+}
 
 /** Agents are nested in fewer levels. The limit keeps the search in an id from elsewhere cheap. */
 const MAX_LEVELS = 16;

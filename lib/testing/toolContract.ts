@@ -6,7 +6,7 @@ import { asKnownEvent, isToolResult } from '../core/eventGuards.js';
 import type { CallAnswers } from '../core/approval.js';
 import type { StreamEvent } from '../core/event.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
-import { nestedId } from '../core/nested.js';
+import { innermost } from '../core/nested.js';
 import type { Tool, ToolContext } from '../core/tool.js';
 import type { PortContractCase } from './portContract.js';
 import { toolCall } from './script.js';
@@ -161,12 +161,12 @@ class ToolUse {
   }
 
   private answerTo(event: StreamEvent): CallAnswers {
-    const known = asKnownEvent(event);
-    const inner = known.type === 'nested' ? asKnownEvent(known.event) : known;
-    if (known.type !== 'nested' || inner.type !== 'toolWaiting' || !inner.question) return {};
     const { answers = {} } = this.options;
-    if (!Object.hasOwn(answers, inner.id)) throw broken(`it asks "${inner.question.message}" (key ${inner.id})`);
-    return { results: { [nestedId(known.id, inner.id)]: answers[inner.id] ?? null } };
+    const asked = innermost(event);
+    if (asked.type !== 'toolWaiting' || !asked.question) return {};
+    const key = asked.id.slice(asked.id.indexOf('/') + 1);
+    if (!Object.hasOwn(answers, key)) throw broken(`it asks "${asked.question.message}" (key ${key})`);
+    return { results: { [asked.id]: answers[key] ?? null } };
   }
 
   private execute(args: unknown, context: Parameters<NonNullable<Tool['execute']>>[1]): unknown {

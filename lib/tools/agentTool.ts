@@ -12,7 +12,7 @@ import type { JsonValue } from '../core/json/json.js';
 import { messageText } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { innerAgentOf, innerAgentProperty } from '../core/innerAgent.js';
-import { asOuterCall, nestedId } from '../core/nested.js';
+import { asOuterCall, innermost, nestedId } from '../core/nested.js';
 import type { InnerRunControl, OuterRun } from '../core/nested.js';
 import type { Infer, InferInput, Schema } from '../core/schema.js';
 import type { Nested, Tool } from '../core/tool.js';
@@ -181,12 +181,12 @@ class AgentControl implements InnerRunControl {
 
   /** The deadline of the outer call does not count the time of a person. */
   observe(event: StreamEvent): void {
-    const { id, type } = innermost(event);
+    const known = innermost(event);
     const { open, outer } = this;
-    if (id === undefined || outer.patience === 0) return;
+    if (outer.patience === 0) return;
     const hadOpen = open.size > 0;
-    if (type === 'toolWaiting') open.add(id);
-    else open.delete(id);
+    if (known.type === 'toolWaiting') open.add(known.id);
+    else if (known.type === 'toolStart' || known.type === 'toolResult') open.delete(known.id);
     if (!hadOpen && open.size > 0) outer.pause();
     else if (hadOpen && open.size === 0) outer.proceed(() => undefined);
   }
@@ -204,22 +204,6 @@ function answersInside(path: string, answers: CallAnswers): CallAnswers {
     );
   const { decisions, results, errors } = answers;
   return { decisions: inside(decisions), results: inside(results), errors: inside(errors) };
-}
-
-/** The type of an event that says whether a call waits, and the id of that call; no id for any other event. */
-function innermost(event: StreamEvent, outer?: string): { readonly type: string; readonly id?: string } {
-  const known = asKnownEvent(event);
-  switch (known.type) {
-    case 'nested':
-    case 'toolWaiting':
-    case 'toolStart':
-    case 'toolResult': {
-      const id = outer === undefined ? known.id : nestedId(outer, known.id);
-      return known.type === 'nested' ? innermost(known.event, id) : { type: known.type, id };
-    }
-    default:
-      return { type: known.type };
-  }
 }
 
 /** Reports an event of the agent's run to the outer run. Returns the answer if the run has ended with one. */

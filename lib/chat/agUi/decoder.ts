@@ -3,7 +3,7 @@ import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { objectOrEmpty } from '../../core/json/json.js';
 import { userMessage } from '../../core/message.js';
-import { nestedId } from '../../core/nested.js';
+import { innermost } from '../../core/nested.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
 import { restoreEvent } from '../../transport/agUi/customEvents.js';
 import { isDropped } from '../../transport/agUi/marks.js';
@@ -228,20 +228,14 @@ export class AgUiDecoder {
         this.run.addMetadata(restored.metadata);
         break;
       case 'toolWaiting':
-        this.waiting.add(restored.id);
+      case 'nested': {
+        const inner = innermost(restored);
+        if (inner.type === 'toolWaiting') this.waiting.add(inner.id);
         break;
-      case 'nested':
-        this.addWaiting(restored.event, restored.id);
-        break;
+      }
       default:
     }
     this.emit(restored);
-  }
-
-  private addWaiting(event: StreamEvent, outer: string): void {
-    const known = asKnownEvent(event);
-    if (known.type === 'toolWaiting') this.waiting.add(nestedId(outer, known.id));
-    if (known.type === 'nested') this.addWaiting(known.event, nestedId(outer, known.id));
   }
 
   /** Ends the turn of a server without turn marks: content after results belongs to the next turn. */

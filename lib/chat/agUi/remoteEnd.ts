@@ -6,13 +6,8 @@ import { nestedId } from '../../core/nested.js';
 import { addUsage, usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
-import type {
-  AgUiInterrupt,
-  AgUiUsage,
-  RunErrorEvent,
-  RunFinishedEvent,
-  RunOutcome,
-} from '../../transport/agUi/protocol.js';
+import type { AgUiInterrupt, AgUiUsage, RunErrorEvent, RunFinishedEvent } from '../../transport/agUi/protocol.js';
+import type { RunOutcome } from '../../transport/agUi/protocol.js';
 
 export function remoteError({ message, code }: RunErrorEvent): RemoteRunError {
   return new RemoteRunError(nonEmptyString(code) ?? 'internal', nonEmptyString(message) ?? 'The run failed.', false);

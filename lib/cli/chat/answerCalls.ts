@@ -1,18 +1,15 @@
-import { concat, concatMap, defaultIfEmpty, defer, EMPTY, filter, map, of, Subject, takeUntil } from 'rxjs';
+import { concat, concatMap, defaultIfEmpty, defer, EMPTY, filter, ignoreElements, map, of, Subject } from 'rxjs';
+import { takeUntil, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers, WaitingCall } from '../../core/approval.js';
-import type { RunEvent, StreamEvent } from '../../core/event.js';
-import { asKnownEvent } from '../../core/eventGuards.js';
+import type { RunEvent } from '../../core/event.js';
 import { asArray, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { nestedId } from '../../core/nested.js';
+import { innermost } from '../../core/nested.js';
 import { plainText } from '../eventPrinter.js';
 import type { LineInput } from './lineInput.js';
 
 const DECLINE = '/decline';
-
-/** What a field, or a person who does not answer, has typed. */
-type Typed = { readonly value: JsonValue | undefined } | 'declined';
 
 /** Asks the person at the terminal about the calls of a run that wait, one after the other. */
 export class CallAnswerer {
@@ -38,11 +35,11 @@ export class CallAnswerer {
 
   observe(event: RunEvent): void {
     if (event.type === 'result') this.end();
-    const [known, id] = innermost(event);
-    if (known.type === 'toolResult' && this.open.delete(id)) this.ended.next(id);
+    const known = innermost(event);
+    if (known.type === 'toolResult' && this.open.delete(known.id)) this.ended.next(known.id);
     if (known.type !== 'toolWaiting') return;
-    this.open.add(id);
-    this.waiting.next({ ...known, id });
+    this.open.add(known.id);
+    this.waiting.next(known);
   }
 
   end(): void {
@@ -51,75 +48,73 @@ export class CallAnswerer {
     this.waiting.complete();
   }
 
-  private ask(call: WaitingCall): Observable<string> {
-    const { question, details, name, arguments: args } = call;
+  private ask({ id, question, details, name, arguments: args }: WaitingCall): Observable<string> {
     const asked = question ? question.message : `Run ${name} ${JSON.stringify(args)}?`;
     const lines = [question?.problem, asked, details && JSON.stringify(details)].filter((line) => line !== undefined);
-    const typed = question ? this.askFields(question.schema) : this.askField('y/N', { type: 'boolean' }, true);
+    const typed = question ? this.askFields(question.schema) : this.confirm();
     const reply = typed.pipe(
-      concatMap((answer) => {
-        if (!question)
-          this.given.next({ decisions: { [call.id]: { approve: answer !== 'declined' && answer.value === true } } });
-        else if (answer === 'declined') this.given.next({ decisions: { [call.id]: { approve: false } } });
-        else this.given.next({ results: { [call.id]: answer.value ?? {} } });
-        return EMPTY;
-      }),
+      map((value): CallAnswers =>
+        question ? { results: { [id]: value } } : { decisions: { [id]: { approve: true } } },
+      ),
+      defaultIfEmpty<CallAnswers, CallAnswers>({ decisions: { [id]: { approve: false } } }),
+      tap((answer) => this.given.next(answer)),
+      ignoreElements(),
     );
     return concat(of(`${plainText(lines.join('\n'))}\n`), reply);
   }
 
-  /** Each field is a line. An empty line leaves out a field that may be absent, and declines otherwise. */
-  private askFields({ properties, required }: JsonObject): Observable<Typed> {
-    const fields = Object.entries(objectOrEmpty(properties));
-    if (fields.length === 0) return this.askField('y/N', { type: 'boolean' }, true).pipe(map(orDecline));
-    const names = asArray(required);
-    const ask = (index: number, value: JsonObject): Observable<Typed> => {
-      const [name, field] = fields[index] ?? [];
-      if (name === undefined) return of({ value });
-      return this.askField(name, objectOrEmpty(field), names.includes(name)).pipe(
-        concatMap((typed) => {
-          if (typed === 'declined') return of(typed);
-          return ask(index + 1, typed.value === undefined ? value : { ...value, [name]: typed.value });
-        }),
-      );
-    };
-    return ask(0, {});
+  private confirm(): Observable<JsonObject> {
+    return this.askField('y/N', { type: 'boolean' }, true).pipe(
+      filter((isConfirmed) => isConfirmed === true),
+      map(() => ({})),
+    );
   }
 
-  private askField(name: string, field: JsonObject, isRequired: boolean): Observable<Typed> {
+  /** Each field is a line. Completes without a value if the person declines. */
+  private askFields({ properties, required }: JsonObject): Observable<JsonObject> {
+    const fields = Object.entries(objectOrEmpty(properties));
+    if (fields.length === 0) return this.confirm();
+    const names = asArray(required);
+    return fields.reduce<Observable<JsonObject>>(
+      (before, [name, field]) =>
+        before.pipe(
+          concatMap((all) =>
+            this.askField(name, objectOrEmpty(field), names.includes(name)).pipe(
+              map((value) => (value === undefined ? all : { ...all, [name]: value })),
+            ),
+          ),
+        ),
+      of({}),
+    );
+  }
+
+  /** An empty line leaves out a field that may be absent, and declines otherwise, as Ctrl-D does. */
+  private askField(name: string, field: JsonObject, isRequired: boolean): Observable<JsonValue | undefined> {
     const { title, description, default: given } = field;
-    const options = optionsOf(field);
     const notes = [
-      ...[description, title].filter(isText).slice(0, 1),
-      ...(options.length > 0 ? [options.map(shown).join(', ')] : []),
-      ...(given === undefined ? [] : [`default ${shown(given)}`]),
-      ...(isRequired ? [] : ['optional']),
-    ];
+      [description, title].find(isText),
+      optionsOf(field).map(shown).join(', '),
+      given !== undefined && `default ${shown(given)}`,
+      !isRequired && 'optional',
+    ].filter(Boolean);
     const prompt = plainText(notes.length > 0 ? `${name} (${notes.join('; ')}): ` : `${name}: `).replaceAll('\n', ' ');
     return defer(() => this.input.ask(prompt)).pipe(
-      defaultIfEmpty(DECLINE), // Ctrl-D
-      map((line): Typed => {
-        const text = line.trim();
-        if (text === DECLINE || (text === '' && isRequired && given === undefined)) return 'declined';
-        return { value: text === '' ? given : valueOf(text, field) };
-      }),
+      map((line) => line.trim()),
+      filter((text) => text !== DECLINE && (text !== '' || !isRequired || given !== undefined)),
+      map((text) => (text === '' ? given : valueOf(text, field))),
     );
   }
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
-const shown = (value: JsonValue): string => (isText(value) ? value : JSON.stringify(value));
+const shown = (value: unknown): string => (isText(value) ? value : JSON.stringify(value));
 
-const orDecline = (typed: Typed): Typed => (typed !== 'declined' && typed.value === true ? { value: {} } : 'declined');
-
-const optionsOf = ({ enum: values, oneOf, items }: JsonObject): readonly JsonValue[] => {
-  const all = [...asArray(values), ...asArray(oneOf).map((option) => objectOrEmpty(option)['const'])];
-  const inner = objectOrEmpty(items);
-  return all.length > 0 || items === undefined
-    ? (all as JsonValue[])
-    : optionsOf({ ...inner, oneOf: inner['oneOf'] ?? inner['anyOf'] ?? [] });
-};
+function optionsOf({ enum: values, oneOf, anyOf, items }: JsonObject): readonly unknown[] {
+  const constants = [...asArray(oneOf), ...asArray(anyOf)].map((option) => objectOrEmpty(option)['const']);
+  const inner = items === undefined ? [] : optionsOf(objectOrEmpty(items));
+  return [...asArray(values), ...constants, ...inner].filter((option) => option !== undefined);
+}
 
 /** A text of another type than the schema's is sent as it is: the person is asked again, with the reason. */
 function valueOf(text: string, { type, items }: JsonObject): JsonValue {
@@ -136,12 +131,4 @@ function valueOf(text: string, { type, items }: JsonObject): JsonValue {
     default:
       return text;
   }
-}
-
-/** The innermost event, and the id that its call has in the run. */
-function innermost(event: StreamEvent, outer?: string): readonly [ReturnType<typeof asKnownEvent>, string] {
-  const known = asKnownEvent(event);
-  const own = 'id' in known ? (known.id ?? '') : '';
-  const id = outer === undefined ? own : nestedId(outer, own);
-  return known.type === 'nested' ? innermost(known.event, id) : [known, id];
 }

@@ -2,11 +2,10 @@ import { concatMap, EMPTY, of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { WaitingCall } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
-import type { RunEvent, StreamEvent } from '../../core/event.js';
-import { asKnownEvent } from '../../core/eventGuards.js';
-import type { KnownEvent } from '../../core/eventGuards.js';
+import type { RunEvent } from '../../core/event.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { ToolErrorCode } from '../../core/message.js';
+import { innermost } from '../../core/nested.js';
 import type { OuterRun } from '../../core/nested.js';
 import { progress } from '../../core/progress.js';
 import type { ToolContext } from '../../core/tool.js';
@@ -74,11 +73,6 @@ function playNested(event: RunEvent, outer: OuterRun): void {
   const known = innermost(event);
   if (known.type === 'toolWaiting' && known.question) outer.pause();
   if (known.type === 'toolStart' || known.type === 'toolResult') outer.proceed(() => undefined);
-}
-
-function innermost(event: StreamEvent): KnownEvent {
-  const known = asKnownEvent(event);
-  return known.type === 'nested' ? innermost(known.event) : known;
 }
 
 const failureOf = ({ error, code = 'failed', data, reason }: Extract<CallOutput, { readonly error: string }>) =>

@@ -2,10 +2,10 @@ import type { WaitingCall } from '../../core/approval.js';
 import { createViewFold } from '../../operators/view/viewFold.js';
 import type { ViewFold } from '../../operators/view/viewFold.js';
 import { emptyView } from '../../operators/view/view.js';
-import type { NestedEvent, StreamEvent } from '../../core/event.js';
-import { isNested, isToolResult, isToolStart, isToolWaiting } from '../../core/eventGuards.js';
+import type { NestedEvent } from '../../core/event.js';
+import type { KnownEvent } from '../../core/eventGuards.js';
 import type { JsonValue } from '../../core/json/json.js';
-import { nestedId } from '../../core/nested.js';
+import { innermost } from '../../core/nested.js';
 import type { ToolChunks } from './toolChunks.js';
 
 /** The events that change a view too often to send it with each. */
@@ -27,8 +27,9 @@ export class NestedRuns {
     this.folds.set(id, fold);
     const view = fold.add(event) as unknown as JsonValue;
     this.views.set(id, view);
-    this.addCall(withPath(id, event));
-    return deltas.has(innermost(event).type) ? undefined : view;
+    const inner = innermost(event, id);
+    this.addCall(inner);
+    return deltas.has(inner.type) ? undefined : view;
   }
 
   /** The calls whose inner run waits for an answer, with its view. */
@@ -37,21 +38,13 @@ export class NestedRuns {
     return new Map(outer.map((id) => [id, this.views.get(id) ?? null]));
   }
 
-  private addCall(event: StreamEvent): void {
-    if (isToolWaiting(event)) {
+  private addCall(event: KnownEvent): void {
+    if (event.type === 'toolWaiting') {
       const { id, name, arguments: args, question, details } = event;
       const input = question ? { ...question, ...(details && { details }) } : args;
       this.tools.addCall({ type: 'toolCall', id, name, arguments: input });
       this.tools.addWaiting(event);
-    } else if (isToolStart(event)) this.tools.addStart(event);
-    else if (isToolResult(event) && this.tools.isOpen(event.id)) this.tools.addResult(event);
+    } else if (event.type === 'toolStart') this.tools.addStart(event);
+    else if (event.type === 'toolResult' && this.tools.isOpen(event.id)) this.tools.addResult(event);
   }
 }
-
-/** The innermost event, with the id that its call has in the outer run. */
-function withPath(outer: string, event: StreamEvent): StreamEvent {
-  if (isNested(event)) return withPath(nestedId(outer, event.id), event.event);
-  return 'id' in event ? ({ ...event, id: nestedId(outer, String(event.id)) } as StreamEvent) : event;
-}
-
-const innermost = (event: StreamEvent): StreamEvent => (isNested(event) ? innermost(event.event) : event);

@@ -1,36 +1,12 @@
 import type { ElicitResult } from '@modelcontextprotocol/client';
-import {
-  AsyncSubject,
-  asyncScheduler,
-  BehaviorSubject,
-  catchError,
-  concatMap,
-  defer,
-  delay,
-  distinctUntilChanged,
-  filter,
-} from 'rxjs';
-import {
-  finalize,
-  forkJoin,
-  from,
-  lastValueFrom,
-  map,
-  merge,
-  NEVER,
-  of,
-  startWith,
-  Subject,
-  switchMap,
-  take,
-} from 'rxjs';
-import { takeUntil, tap, throwError, throwIfEmpty } from 'rxjs';
-import type { Observable, ObservableInput } from 'rxjs';
+import { BehaviorSubject, catchError, concatMap, defer, delay, filter, finalize, forkJoin, from } from 'rxjs';
+import { lastValueFrom, map, Observable, of, Subject, take, takeUntil, tap, throwError, throwIfEmpty } from 'rxjs';
+import type { ObservableInput } from 'rxjs';
 import { isRecord, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { OuterRun } from '../../core/nested.js';
-import { after } from '../../core/timeLimit.js';
 import { TimeoutError } from '../../core/timeoutError.js';
+import { ToolHandle } from '../../operators/execute/toolHandle.js';
 import type { McpCallOptions } from './callTool.js';
 import type { McpClient } from './client.js';
 import { refusal, requiredPages } from './serverQuestion.js';
@@ -162,71 +138,55 @@ export function sendAlone<T>(
   });
 }
 
-const proceed = (outer: OuterRun): Observable<void> => {
-  const proceeded = new AsyncSubject<void>();
-  return defer(() => {
+const proceed = (outer: OuterRun): Observable<void> =>
+  new Observable((out) =>
     outer.proceed(() => {
-      proceeded.next();
-      proceeded.complete();
-    });
-    return proceeded;
-  });
-};
+      out.next();
+      out.complete();
+    }),
+  );
+
+/** The client's own default. */
+const TIMEOUT = 60_000;
 
 function sendOpen<T>(
   open: Set<Elicit>,
   elicit: Elicit,
-  limits: McpCallOptions,
+  { timeout = TIMEOUT, resetTimeoutOnProgress = true, maxTotalTimeout = Infinity }: McpCallOptions,
   { clocks }: OuterRun,
   send: () => Observable<T>,
 ): Observable<T> {
-  const isPaused = new BehaviorSubject(false);
-  const clock = { pause: () => isPaused.next(true), proceed: () => isPaused.next(false) };
-  const [progressed, ended] = [new Subject<void>(), new Subject<void>()];
+  const ended = new Subject<void>();
+  const exceeded = new Subject<never>();
   const elicitHere: Elicit = (params) =>
     elicit(params).pipe(
       takeUntil(ended),
       throwIfEmpty(() => refusal('The call has ended before the answer.')),
     );
+  const start = (limit: number) => {
+    const clock = new ToolHandle();
+    clock.limit(limit, () => exceeded.error(new TimeoutError('tool', limit)));
+    clocks.add(clock);
+    return () => {
+      clock.release();
+      clocks.delete(clock);
+    };
+  };
   open.add(elicitHere);
-  clocks.add(clock);
+  const endTotal = start(maxTotalTimeout);
+  let end = start(timeout);
   return send().pipe(
-    tap(() => progressed.next()),
-    takeUntil(exceeded(limits, isPaused, progressed)),
+    tap(() => {
+      if (!resetTimeoutOnProgress) return;
+      end();
+      end = start(timeout);
+    }),
+    takeUntil(exceeded),
     finalize(() => {
       open.delete(elicitHere);
-      clocks.delete(clock);
+      end();
+      endTotal();
       ended.next();
     }),
   );
-}
-
-/** The client's own default. */
-const TIMEOUT = 60_000;
-
-function exceeded(
-  { timeout = TIMEOUT, resetTimeoutOnProgress = true, maxTotalTimeout = Infinity }: McpCallOptions,
-  isPaused: Observable<boolean>,
-  progressed: Observable<void>,
-): Observable<never> {
-  const restarts = resetTimeoutOnProgress ? progressed.pipe(startWith(undefined)) : of(undefined);
-  return merge(restarts.pipe(switchMap(() => limit(timeout, isPaused))), limit(maxTotalTimeout, isPaused));
-}
-
-function limit(milliseconds: number, isPaused: Observable<boolean>): Observable<never> {
-  return defer(() => {
-    let remaining = milliseconds;
-    return isPaused.pipe(
-      distinctUntilChanged(),
-      switchMap((pauses) => {
-        const begun = asyncScheduler.now();
-        return (pauses ? NEVER : after(remaining)).pipe(
-          finalize(() => pauses || (remaining -= asyncScheduler.now() - begun)),
-        );
-      }),
-      map(() => {
-        throw new TimeoutError('tool', milliseconds);
-      }),
-    );
-  });
 }

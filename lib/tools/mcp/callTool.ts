@@ -1,9 +1,5 @@
-import type {
-  CallToolRequestOptions,
-  CallToolResult,
-  Progress as ProgressNotification,
-  Tool as ServerTool,
-} from '@modelcontextprotocol/client';
+import type { CallToolRequestOptions, CallToolResult } from '@modelcontextprotocol/client';
+import type { Progress as ProgressNotification, Tool as ServerTool } from '@modelcontextprotocol/client';
 import { defer, fromEvent, map, of, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { isRecord, omitUndefined } from '../../core/json/json.js';
