@@ -60,6 +60,7 @@ export { priceModel } from './models/priceModel.js';
 export { retryModel } from './models/retryModel.js';
 export { summarize } from './models/summarize.js';
 
+export { omitRefused } from './protocol/omitRefused.js';
 export { agentTool } from './tools/agentTool.js';
 export { askTool } from './tools/askTool.js';
 export { cacheTool } from './tools/cacheTool.js';

@@ -73,6 +73,7 @@ describe('the public names', () => {
       'modelMessage',
       'observeRun',
       'ofType',
+      'omitRefused',
       'ollama',
       'openai',
       'openaiChat',

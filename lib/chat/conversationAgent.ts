@@ -1,4 +1,5 @@
 import type { Observable } from 'rxjs';
+import type { RunOptions } from '../agent/runOptions.js';
 import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
 import { errorText, RivuletError } from '../core/errors.js';
@@ -6,7 +7,6 @@ import type { StreamEvent } from '../core/event.js';
 import type { Input } from '../core/input.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Message } from '../core/message.js';
-import type { omitRefused } from '../protocol/omitRefused.js';
 import type { EarlierRun } from '../transport/earlierRun.js';
 import type { RunFile } from '../transport/runFiles.js';
 import type { WaitingRun } from '../transport/waitingRun.js';
@@ -31,7 +31,7 @@ export interface ConversationRunOptions {
   /** The option `context` of the conversation. */
   readonly context: unknown;
   /** The option `wrapTurn` of a local run. */
-  readonly wrapTurn?: typeof omitRefused | undefined;
+  readonly wrapTurn?: RunOptions['wrapTurn'];
 }
 
 /** An agent for a conversation. `createAgent` and `remoteAgent` return one. */

@@ -3,7 +3,7 @@ import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import type { Input } from '../core/input.js';
 import type { Message } from '../core/message.js';
-import { omitRefused } from '../protocol/omitRefused.js';
+import type { RunOptions } from '../agent/runOptions.js';
 import type { WhenBusy } from './commandQueue.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import { earlierRun, historyOf } from './exchanges.js';
@@ -28,11 +28,10 @@ export interface ExchangeRunOptions {
   /** The option `context` of each run, for a local agent. Default: undefined. */
   readonly context?: unknown;
   /**
-   * For a local agent: whether a file or a tool result that the provider has refused is left out of the requests to it,
-   * with a `notice`. A service has the same option. Default: true; if it is false, such a run fails, and so does each
-   * one after it.
+   * The option `wrapTurn` of each run, for a local agent: `omitRefused` leaves out what the provider has refused once. A
+   * service does so by default. Default: none.
    */
-  readonly omitRefused?: boolean | undefined;
+  readonly wrapTurn?: RunOptions['wrapTurn'];
 }
 
 /**
@@ -42,14 +41,13 @@ export interface ExchangeRunOptions {
 export function createExchangeRuns(
   agent: ConversationAgent,
   exchanges: Exchanges,
-  { tools, context, whenBusy, omitRefused: omits = true }: ExchangeRunOptions,
+  { tools, context, whenBusy, wrapTurn }: ExchangeRunOptions,
   changed: () => void,
   joined: (message: Message) => void,
 ) {
   const prompts = new Subject<Input>();
   const cancel = new Subject<string>();
   const reconnect = new Subject<void>();
-  const wrapTurn = omits ? omitRefused : undefined;
   const runOptions = { cancel, prompts, fragments: true as const, context, wrapTurn, reconnect };
   const unsettled = createUnsettledRuns(agent, exchanges, update);
   const follow = createFollow(

@@ -6,6 +6,7 @@ import type { Conversation, ConversationAgent } from '../../lib/chat/index.js';
 import { filePart, userMessage } from '../../lib/core/message.js';
 import type { Input } from '../../lib/core/input.js';
 import { tool } from '../../lib/core/tool.js';
+import { omitRefused } from '../../lib/protocol/omitRefused.js';
 import { modelByName } from '../../lib/providers/registry/index.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { toolCall } from '../../lib/testing/index.js';
@@ -108,7 +109,7 @@ async function ask(chat: Conversation, prompt: Input) {
   return { status: exchange?.status, text: texts.join(''), notice: exchange?.notice, error: exchange?.error };
 }
 
-const local = (agent: ConversationAgent) => conversation(agent);
+const local = (agent: ConversationAgent) => conversation(agent, { wrapTurn: omitRefused });
 const remote = (agent: ConversationAgent) => {
   const handler = agentHandler(agent as never);
   return conversation(
@@ -164,7 +165,7 @@ describe('a refused tool result', () => {
       [[toolCall('dump')], 'Done.'],
       'very long log',
     );
-    const chat = conversation(createAgent({ model, tools: [dump] }));
+    const chat = conversation(createAgent({ model, tools: [dump] }), { wrapTurn: omitRefused });
     const view = chat.view$.subscribe();
     expect(await ask(chat, 'Print.')).toMatchObject({
       status: 'idle',
@@ -183,7 +184,7 @@ describe('a refused tool result', () => {
       [toolCall('look')],
       'Done.',
     ]);
-    const chat = conversation(createAgent({ model, tools: [look] }));
+    const chat = conversation(createAgent({ model, tools: [look] }), { wrapTurn: omitRefused });
     const view = chat.view$.subscribe();
     expect(await ask(chat, 'Look.')).toMatchObject({ status: 'idle', text: 'Done.', notice: { code: 'omitted' } });
     const sent = JSON.stringify(server.requests.at(-1)?.body);
@@ -196,9 +197,9 @@ describe('a refused tool result', () => {
 describe('omitRefused', () => {
   const refusal: Refusal = { provider: 'openai-chat', body: openai, message: 'You uploaded an unsupported image.' };
 
-  it('false: the run fails, and so does the next one', async () => {
+  it('without omitRefused, the run fails, and so does the next one', async () => {
     const { server, model } = await refusing(refusal);
-    const chat = conversation(createAgent({ model }), { omitRefused: false });
+    const chat = conversation(createAgent({ model }));
     const view = chat.view$.subscribe();
     expect(await ask(chat, photos)).toMatchObject({ status: 'failed', error: { code: 'http' }, notice: undefined });
     expect(await ask(chat, 'And now?')).toMatchObject({ status: 'failed' });
@@ -217,7 +218,7 @@ describe('omitRefused', () => {
     [429, 'Too many images per minute'],
   ])('another refusal stays: %d %s', async (status, message) => {
     const { server, model } = await refusing({ ...refusal, status, message });
-    const chat = conversation(createAgent({ model }));
+    const chat = conversation(createAgent({ model }), { wrapTurn: omitRefused });
     const view = chat.view$.subscribe();
     expect(await ask(chat, photos)).toMatchObject({ status: 'failed', notice: undefined });
     expect(server.requests).toHaveLength(1);
@@ -226,7 +227,7 @@ describe('omitRefused', () => {
 
   it('a refusal of something else is reported after all files of the kind were left out', async () => {
     const { server, model } = await refusing(refusal, ['Hello.'], 'Compare.');
-    const chat = conversation(createAgent({ model }));
+    const chat = conversation(createAgent({ model }), { wrapTurn: omitRefused });
     const view = chat.view$.subscribe();
     expect(await ask(chat, photos)).toMatchObject({ status: 'failed', error: { code: 'http' }, notice: undefined });
     expect(server.requests).toHaveLength(2);
@@ -235,7 +236,7 @@ describe('omitRefused', () => {
 
   it('an older file is left out if the newest ones were not the cause', async () => {
     const { server, model } = await refusing(refusal);
-    const chat = conversation(createAgent({ model }));
+    const chat = conversation(createAgent({ model }), { wrapTurn: omitRefused });
     const view = chat.view$.subscribe();
     expect(await ask(chat, [userMessage([bad]), userMessage([good])])).toMatchObject({
       status: 'idle',
@@ -256,7 +257,7 @@ describe('omitRefused', () => {
       { type: 'text', text: 'What?' },
       { type: 'file', mediaType: 'image/png', data: '***' },
     ]);
-    const chat = conversation(createAgent({ model }));
+    const chat = conversation(createAgent({ model }), { wrapTurn: omitRefused });
     const view = chat.view$.subscribe();
     expect(await ask(chat, broken)).toMatchObject({ status: 'idle', notice: { code: 'omitted' } });
     expect(await ask(chat, 'And now?')).toMatchObject({ status: 'idle', notice: undefined });
@@ -267,12 +268,12 @@ describe('omitRefused', () => {
   it('a saved conversation remembers what was refused', async () => {
     const { server, model } = await refusing(refusal);
     const agent = createAgent({ model });
-    const first = conversation(agent);
+    const first = conversation(agent, { wrapTurn: omitRefused });
     const view = first.view$.subscribe();
     await ask(first, photos);
     const saved = JSON.stringify(first.save());
     view.unsubscribe();
-    const second = conversation(agent, { saved });
+    const second = conversation(agent, { saved, wrapTurn: omitRefused });
     const again = second.view$.subscribe();
     expect(second.view.exchanges[0]?.notice).toMatchObject({ code: 'omitted' });
     expect(await ask(second, 'Sure?')).toMatchObject({ status: 'idle' });

@@ -24,10 +24,7 @@ afterEach(servers.close);
 const isFilled = z.object({ account: z.enum(['house', 'shop']) });
 
 /** A process of a service whose tool asks two questions. It pays once for each payment. */
-function startProcess(
-  store: RunStore,
-  { atMostOnce = false, within = undefined as number | undefined } = {},
-) {
+function startProcess(store: RunStore, { atMostOnce = false, within = undefined as number | undefined } = {}) {
   const paid: string[] = [];
   const pay = askTool({
     name: 'pay',

@@ -3,6 +3,7 @@ import { repeat, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../agent/createAgent.js';
 import type { Agent } from '../../agent/createAgent.js';
+import { omitRefused } from '../../protocol/omitRefused.js';
 import { errorText } from '../../core/errors.js';
 import type { RunEvent } from '../../core/event.js';
 import { tryParseJson, isRecord } from '../../core/json/json.js';
@@ -142,7 +143,8 @@ function show(
   const answerer = new CallAnswerer(input);
   const { answers } = answerer;
   const asked = answerer.texts().pipe(map((text) => ({ text: writer.end() + notes.line('') + text })));
-  const run = agent.stream(prompt, { history, stop: merge(interrupts, input.interrupts), answers });
+  const stop = merge(interrupts, input.interrupts);
+  const run = agent.stream(prompt, { history, stop, answers, wrapTurn: omitRefused });
   const events = run.pipe(
     tap((event) => answerer.observe(event)),
     map((event) => {
