@@ -29,7 +29,7 @@ function usageOfEvent(event: StreamEvent): Usage | undefined {
   return isWaiting ? usageOfOpen(event.result.checkpoint?.open) : undefined;
 }
 
-const usageOfOpen = (open: OpenCalls | undefined): Usage => withCost(open?.finish?.usage, open?.metadata);
+const usageOfOpen = (open: OpenCalls | undefined): Usage => withCost(open?.finish.usage, open?.metadata);
 
 const withCost = (usage: Usage | undefined, metadata: Metadata = {}): Usage =>
   addUsage(undefined, { ...usage, cost: usage?.cost ?? finiteNumber(metadata['cost']) });

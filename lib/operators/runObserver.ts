@@ -29,8 +29,8 @@ interface InTurn {
 export interface RunObserver {
   readonly runStart?: () => void;
   /**
-   * The run has ended. `result` is absent if it did not complete. `usage` is what was used since the start, whatever the
-   * outcome: of a resumed run without the turns before, with the `cost` if it is known.
+   * The run has ended. `result` is absent if it did not complete. `usage` is what was used since the start, whatever
+   * the outcome: of a resumed run without the turns before, with the `cost` if it is known.
    */
   readonly runEnd?: (end: ObservedEnd & { readonly usage: Usage; readonly result?: RunResult }) => void;
   readonly turnStart?: (start: InTurn) => void;

@@ -75,9 +75,9 @@ export interface ServiceOptions<C = unknown> extends ObserveOptions<C>, RunsOpti
   /**
    * How long another process waits before it resumes a run whose process has crashed, in milliseconds. The lease of a
    * run is renewed each third of it, and a call of the store fails after this time with its repetitions. Choose three
-   * times the longest time for which a process may be blocked (garbage collection, a slow store), plus the difference of
-   * the clocks of the machines: with less, a run that is alive is taken over, and its turn is asked again. A process that
-   * ends in order gives its leases back at once. Default: 30000. At least 1000; the same in all processes.
+   * times the longest time for which a process may be blocked (garbage collection, a slow store), plus the difference
+   * of the clocks of the machines: with less, a run that is alive is taken over, and its turn is asked again. A process
+   * that ends in order gives its leases back at once. Default: 30000. At least 1000; the same in all processes.
    */
   readonly lease?: number | undefined;
   /** What clients may use. Default: see each limit. */

@@ -11,6 +11,9 @@ import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import type { AgentHandler } from '../../lib/service/service.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { shutDown } from '../support/services.js';
+import { ignorePrintedErrors } from '../support/printedErrors.js';
+
+ignorePrintedErrors();
 
 let used = new Subscription();
 afterEach(() => {

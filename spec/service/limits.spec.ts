@@ -152,6 +152,12 @@ describe('createOwnerLimits', () => {
     expect(isAdmitted(limits)).toBe(false);
   });
 
+  it('counts the cost that `priceModel` has set', () => {
+    const limits = createOwnerLimits({ budget: { cost: 1 } });
+    observe(turn({ usage: { cost: 1 }, metadata: { cost: 0.1 } }).pipe(limits.count('ann')));
+    expect(isAdmitted(limits)).toBe(false);
+  });
+
   it('counts no usage of an event of the application', () => {
     const limits = createOwnerLimits({ budget: { tokens: 1 } });
     observe(of({ type: 'disk', usage: { total: 5 } } as StreamEvent).pipe(limits.count('ann')));

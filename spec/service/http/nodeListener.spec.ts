@@ -201,10 +201,9 @@ describe('nodeListener', () => {
       hijack: () => (isHijacked = true),
       getHeaders: () => ({ 'x-limit': '9', 'content-type': 'text/html', 'x-none': undefined }),
     };
-    const { on, pause, resume } = getRequest as Extract<ListenedRequest, { pause: unknown }>;
     const request = {
       ...{ method: 'POST', url: '/chat', headers: {}, body: { a: 1 }, user: 'ann' },
-      raw: { on, pause, resume },
+      raw: getRequest,
     };
     const handler = async (web: Request, incoming: ListenedRequest) => {
       seen.push(await web.json(), incoming);
