@@ -73,8 +73,8 @@ describe('the public names', () => {
       'modelMessage',
       'observeRun',
       'ofType',
-      'omitRefused',
       'ollama',
+      'omitRefused',
       'openai',
       'openaiChat',
       'openaiCompatible',
@@ -171,7 +171,7 @@ describe('the public names', () => {
     ]);
   });
   it('rivulet/angular exports these names', () => {
-    const names = ['injectAgent', 'injectChats', 'injectConversation', 'injectRun', 'provideAgent'];
+    const names = ['injectAgent', 'injectChats', 'injectConversation', 'injectRun', 'injectWaiting', 'provideAgent'];
     expect(Object.keys(angular).sort()).toEqual(names);
   });
   it('rivulet/opentelemetry exports these names', () => {

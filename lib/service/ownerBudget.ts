@@ -1,4 +1,4 @@
-import { asyncScheduler, concatMap, defer, EMPTY, ignoreElements, map, of, retry, take, tap, throwError } from 'rxjs';
+import { asyncScheduler, concatMap, defer, EMPTY, ignoreElements, map, of, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { requireNumber } from '../core/options.js';
 import { costOf } from '../core/prices.js';
@@ -6,7 +6,6 @@ import type { Prices } from '../core/prices.js';
 import type { Usage } from '../core/usage.js';
 import { RequestError } from './http/requestError.js';
 import type { RunStore } from './ports/runStore.js';
-import { RunTakenError } from './runs/runErrors.js';
 
 /** What each owner may use in a time. */
 export interface OwnerBudget {
@@ -33,33 +32,36 @@ interface Amounts {
   readonly cost: number;
 }
 
-const DAY = 86_400_000;
 const NOTHING: Amounts = { tokens: 0, cost: 0 };
 
 /** The owner of the records of budgets, which are no runs: no user is called so, and nobody can ask for them. */
-export const BUDGETS = '\u0001budgets';
+export const BUDGETS = '\u0001';
 
 /** How often a write is tried again after that of another process. */
 const RETRIES = 10;
 
-const sum = (a: Amounts, b: Amounts): Amounts => ({ tokens: a.tokens + b.tokens, cost: a.cost + b.cost });
+const sum = (a: Amounts, b: Amounts, sign = 1): Amounts => ({
+  tokens: a.tokens + sign * b.tokens,
+  cost: a.cost + sign * b.cost,
+});
 
 /**
  * Keeps what each owner has used in a record of the store, which is removed when the time is over. A run that is deleted
  * is still paid for, so the records of runs would not do.
  */
-export function createOwnerBudget(store: RunStore, options: OwnerBudget = {}): Spending {
-  const { tokens: maxTokens = Infinity, cost: maxCost = Infinity, prices, window = DAY } = options;
+export function createOwnerBudget(store: RunStore, options?: OwnerBudget): Spending {
+  if (!options) return { check: () => EMPTY, spend: () => undefined };
+  const { tokens: maxTokens = Infinity, cost: maxCost = Infinity, prices, window = 86_400_000 } = options;
   requireNumber('budget.tokens', maxTokens, 0);
   requireNumber('budget.cost', maxCost, 0);
   requireNumber('budget.window', window, 1);
   /** What this process has not written yet, by owner. */
   const unwritten = new Map<string, Amounts>();
+  const pending = (owner: string) => unwritten.get(owner) ?? NOTHING;
   const writing = new Set<string>();
 
   const read = (owner: string) =>
     defer(() => store.get(idOf(owner))).pipe(
-      take(1),
       map((stored) => {
         const { expires = 0, protocol } = stored?.record ?? {};
         const isCurrent = expires > asyncScheduler.now();
@@ -67,44 +69,42 @@ export function createOwnerBudget(store: RunStore, options: OwnerBudget = {}): S
         return { used, until: isCurrent ? expires : asyncScheduler.now() + window, version: stored?.version ?? 0 };
       }),
     );
-  const add = (owner: string, amounts: Amounts): Observable<never> =>
+  /** Emits whether it was written. */
+  const add = (owner: string, amounts: Amounts, retries = RETRIES): Observable<boolean> =>
     read(owner).pipe(
       concatMap(({ used, until, version }) => {
         const times = { updated: asyncScheduler.now(), expires: until };
         const kept = { id: idOf(owner), owner: BUDGETS, state: 'ended', attempt: 0, input: [] } as const;
         return store.put({ ...kept, ...times, protocol: { ...sum(used, amounts) } }, version);
       }),
-      concatMap((isDone) => (isDone ? EMPTY : throwError(() => new RunTakenError()))),
-      retry({
-        count: RETRIES,
-        delay: (thrown: unknown) => (thrown instanceof RunTakenError ? of(0) : throwError(() => thrown)),
-      }),
+      concatMap((isDone) => (isDone || retries === 0 ? of(isDone) : add(owner, amounts, retries - 1))),
     );
   /** Writes what was used, in one process one after the other. What cannot be written is written with the next usage. */
   const write = (owner: string): void => {
     const amounts = unwritten.get(owner);
     if (!amounts || writing.has(owner)) return;
     writing.add(owner);
+    const end = () => writing.delete(owner);
     add(owner, amounts).subscribe({
-      error: () => writing.delete(owner), // the guard of the store has reported it
-      complete() {
-        writing.delete(owner);
-        const now = unwritten.get(owner) ?? NOTHING;
-        if (now === amounts) unwritten.delete(owner);
-        else unwritten.set(owner, { tokens: now.tokens - amounts.tokens, cost: now.cost - amounts.cost });
+      next(isDone) {
+        end();
+        if (!isDone) return;
+        if (pending(owner) === amounts) unwritten.delete(owner);
+        else unwritten.set(owner, sum(pending(owner), amounts, -1));
         write(owner);
       },
+      error: end, // the guard of the store has reported it
     });
   };
   return {
-    check: (owner) => {
-      if (maxTokens === Infinity && maxCost === Infinity) return EMPTY;
-      return read(owner).pipe(
+    check: (owner) =>
+      read(owner).pipe(
         tap(({ used, until }) => {
-          const { tokens, cost } = sum(used, unwritten.get(owner) ?? NOTHING);
+          const { tokens, cost } = sum(used, pending(owner));
           if (tokens >= maxTokens || cost >= maxCost) throw overBudget(until);
         }),
         ignoreElements(),
+<<<<<<< HEAD
       );
     },
     spend: (owner, usage = {}) => {
@@ -112,6 +112,14 @@ export function createOwnerBudget(store: RunStore, options: OwnerBudget = {}): S
       const { input = 0, output = 0, total = input + output } = usage;
       const cost = prices ? costOf(usage, prices) : (usage.cost ?? 0);
       unwritten.set(owner, sum(unwritten.get(owner) ?? NOTHING, { tokens: total, cost }));
+=======
+      ),
+    spend: (owner, usage, reportedCost) => {
+      const { input = 0, output = 0, total = input + output } = usage ?? {};
+      const reported = typeof reportedCost === 'number' ? reportedCost : 0;
+      const cost = prices ? costOf(usage ?? {}, prices) : reported;
+      unwritten.set(owner, sum(pending(owner), { tokens: total, cost }));
+>>>>>>> durable2
       write(owner);
     },
   };

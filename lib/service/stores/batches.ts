@@ -7,7 +7,7 @@ const MAX_BATCH = 100;
 /** How long the next batch waits for one that is not answered, in milliseconds: a connection may hang. */
 const PATIENCE = 1000;
 
-interface BatchOptions<I> {
+interface BatchRules<I> {
   /** Calls with the same key are answered one after the other. Default: each has its own. */
   readonly keyOf?: (item: I) => unknown;
   /** The shortest time from the start of a batch to the next one, in milliseconds. Default: 0. */
@@ -30,7 +30,7 @@ interface Call<I, O> {
 export function createBatches<I, O>(
   together: (items: readonly I[]) => Observable<readonly O[]>,
   alone: (item: I) => Observable<O>,
-  { keyOf = (item) => item, pause = 0 }: BatchOptions<I> = {},
+  { keyOf = (item) => item, pause = 0 }: BatchRules<I> = {},
 ): (item: I) => Observable<O> {
   const waiting = new Set<Call<I, O>>();
   let isBusy = false;

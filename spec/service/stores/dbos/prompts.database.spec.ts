@@ -11,7 +11,7 @@ const isPrompt = (message: Message) => message.role === 'user' && !hasToolResult
 
 describe('a prompt to a durable run', () => {
   it('joins it once, in the turn in which it arrived, also if the worker is killed afterwards', async () => {
-    const stage = await createStage();
+    const stage = await createStage({ delay: 40 });
     const id = crypto.randomUUID();
     const [first, second] = stage.fronts.members;
     const patch = () =>
