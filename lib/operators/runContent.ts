@@ -85,7 +85,7 @@ class TurnContent {
     if (chunk.text === '') return;
     this.needsSeparator = false;
     this.streamed ??= new StringBuilder();
-    this.text += chunk.prefix ?? ''; // it is no part of a message
+    this.text += chunk.prefix ?? ''; // a message does not contain it
     this.streamed.add(withoutPrefix(chunk));
   }
 

@@ -34,7 +34,7 @@ interface Amounts {
 
 const NOTHING: Amounts = { tokens: 0, cost: 0 };
 
-/** The owner of the records of budgets, which are no runs: no user is called so, and nobody can ask for them. */
+/** The owner of the records of budgets, which are not runs. No user has this name, and nobody can ask for them. */
 export const BUDGETS = '\u0001';
 
 /** How often a write is tried again after that of another process. */
@@ -104,22 +104,11 @@ export function createOwnerBudget(store: RunStore, options?: OwnerBudget): Spend
           if (tokens >= maxTokens || cost >= maxCost) throw overBudget(until);
         }),
         ignoreElements(),
-<<<<<<< HEAD
-      );
-    },
+      ),
     spend: (owner, usage = {}) => {
-      if (options.tokens === undefined && options.cost === undefined) return;
       const { input = 0, output = 0, total = input + output } = usage;
       const cost = prices ? costOf(usage, prices) : (usage.cost ?? 0);
-      unwritten.set(owner, sum(unwritten.get(owner) ?? NOTHING, { tokens: total, cost }));
-=======
-      ),
-    spend: (owner, usage, reportedCost) => {
-      const { input = 0, output = 0, total = input + output } = usage ?? {};
-      const reported = typeof reportedCost === 'number' ? reportedCost : 0;
-      const cost = prices ? costOf(usage ?? {}, prices) : reported;
       unwritten.set(owner, sum(pending(owner), { tokens: total, cost }));
->>>>>>> durable2
       write(owner);
     },
   };

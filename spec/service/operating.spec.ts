@@ -98,7 +98,7 @@ describe('maxPromptsPerMinute', () => {
     expect(await statusOf(post(service, { input: 'Pay.' }))).toEqual(refusal('60'));
   });
 
-  it('is no run in a list of runs', async () => {
+  it('a list of runs does not have it', async () => {
     const { service } = serve(() => 'Hi.', { limits });
     await (await post(service, { input: 'Hi' })).text();
     expect(observe(service.runs({ everyOwner: true })).values).toHaveLength(1);
