@@ -169,7 +169,7 @@ describe('the public names', () => {
     ]);
   });
   it('rivulet/angular exports these names', () => {
-    const names = ['injectAgent', 'injectChats', 'injectConversation', 'injectRun', 'provideAgent'];
+    const names = ['injectAgent', 'injectChats', 'injectConversation', 'injectRun', 'injectWaiting', 'provideAgent'];
     expect(Object.keys(angular).sort()).toEqual(names);
   });
   it('rivulet/opentelemetry exports these names', () => {

@@ -14,7 +14,7 @@ import { postgresLog, postgresStore } from '../../lib/service/stores/postgres/in
 import { redisLog } from '../../lib/service/stores/redis/index.js';
 import { scriptedModel, toolContract } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
-import { injectChats } from '../../lib/chat/angular/index.js';
+import { injectChats, injectWaiting } from '../../lib/chat/angular/index.js';
 import * as page from '../../lib/chat/index.js';
 import * as service from '../../lib/service/index.js';
 import { anyTool } from '../support/toolCalls.js';
@@ -41,6 +41,14 @@ const serve = async (options: object) => (await serveModel(['Hi'], options)).clo
 const worker = (options: object) => durableWorker(agent, options as never);
 const prices = (more: object) => priceModel(scriptedModel(['Hi']), { input: 1, output: 1, ...more });
 
+/** Executes a tool that asks, as a run does. */
+function askIn(more: object) {
+  const question = { message: 'Why?', schema: {}, ...more };
+  const asking = root.askTool({ name: 'ask', description: '', execute: (_, context) => context.ask(question) });
+  const outer = { call: { id: 'c1' }, written: of() };
+  return asking.execute?.({}, { outer, idempotencyKey: 'k' } as never);
+}
+
 async function record(): Promise<string> {
   const lines: string[] = [];
   await lastValueFrom(recordRun(agent, (line) => lines.push(line)).stream('Hi'));
@@ -50,6 +58,9 @@ async function record(): Promise<string> {
 /** By the interface and the name of the option. */
 const options: Readonly<Record<string, Use>> = {
   'AgentOptions.maxTurns': (maxTurns) => run({ maxTurns }),
+  'AskOptions.within': (within) => askIn({ within }),
+  'TurnOptions.patience': (patience) => run({ patience }),
+  'RunOptions.patience': (patience) => agent.stream('Hi', { patience }),
   'AgentOptions.timeout.turn': (turn) => run({ timeout: { turn } }),
   'AgentOptions.timeout.run': (limit) => run({ timeout: { run: limit } }),
   'Behaviour.delay': (delay) => serve({ delay }),
@@ -67,6 +78,7 @@ const options: Readonly<Record<string, Use>> = {
   'DurableWorkerOptions.keep': (keep) => worker({ keep }),
   'ExecuteToolsOptions.concurrency': (concurrency) => of().pipe(rivulet.executeTools([call], { concurrency })),
   'ExecuteToolsOptions.deadline': (deadline) => of().pipe(rivulet.executeTools([call], { deadline })),
+  'ExecuteToolsOptions.patience': (patience) => of().pipe(rivulet.executeTools([call], { answers: of(), patience })),
   'FallbackOptions.cooldown': (cooldown) => ask(rivulet.fallback([failing, failing], { cooldown })),
   'FileSearchOptions.maxResults': (maxResults) => responsesTools.fileSearch({ vectorStoreIds: [], maxResults }),
   'FileSearchOptions.scoreThreshold': (scoreThreshold) =>
@@ -124,6 +136,7 @@ const options: Readonly<Record<string, Use>> = {
   'RedisLogOptions.retryTime': (retryTime) => redisLog(none, { retryTime }),
   'RemoteChatsOptions.retries': (retries) => rivulet.remoteChats('http://x', { retries }),
   'RemoteChatsOptions.retryDelay': (retryDelay) => rivulet.remoteChats('http://x', { retryDelay }),
+  'InjectWaitingOptions.refresh': (refresh) => injectWaiting({ agent: none, refresh }),
   'InjectChatsOptions.refresh': (refresh) => injectChats({ chats: none, refresh }),
   'RemoteAgentOptions.maxBodyBytes': (maxBodyBytes) => rivulet.remoteAgent('http://x', { maxBodyBytes }),
   'RemoteAgentOptions.retries': (retries) => rivulet.remoteAgent('http://x', { retries }),
@@ -190,7 +203,7 @@ const accepted: Readonly<Record<string, string>> = {
 
 /** Options that users cannot pass, those that go to another library, and a header. */
 const internal =
-  /^(FirstFailures\.retryAfter|AgentSettings|BodyOptions|CallSettings|ConnectionOptions|FramingOptions|GuardOptions|InspectServerOptions|InspectorLimits|RunLifeOptions|McpCallOptions|RoundSettings)\b/;
+  /^(FirstFailures\.retryAfter|AgentSettings|ApprovalOptions|NestedSettings|BodyOptions|CallSettings|ConnectionOptions|FramingOptions|GuardOptions|InspectServerOptions|InspectorLimits|RunLifeOptions|McpCallOptions|RoundSettings)\b/;
 
 /** The names of the numeric options in `lib`: `Interface.option`. */
 function numericOptions(): readonly string[] {
