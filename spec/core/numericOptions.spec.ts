@@ -14,7 +14,7 @@ import { postgresLog, postgresStore } from '../../lib/service/stores/postgres/in
 import { redisLog } from '../../lib/service/stores/redis/index.js';
 import { scriptedModel, toolContract } from '../../lib/testing/index.js';
 import { serveModel } from '../../lib/testing/server/index.js';
-import { injectChats } from '../../lib/chat/angular/index.js';
+import { injectChats, injectWaiting } from '../../lib/chat/angular/index.js';
 import * as page from '../../lib/chat/index.js';
 import * as service from '../../lib/service/index.js';
 import { anyTool } from '../support/toolCalls.js';
@@ -134,6 +134,7 @@ const options: Readonly<Record<string, Use>> = {
   'RemoteChatsOptions.retries': (retries) => rivulet.remoteChats('http://x', { retries }),
   'RemoteChatsOptions.retryDelay': (retryDelay) => rivulet.remoteChats('http://x', { retryDelay }),
   'InjectChatsOptions.refresh': (refresh) => injectChats({ chats: none, refresh }),
+  'InjectWaitingOptions.refresh': (refresh) => injectWaiting({ agent: none, refresh }),
   'RemoteAgentOptions.maxBodyBytes': (maxBodyBytes) => rivulet.remoteAgent('http://x', { maxBodyBytes }),
   'RemoteAgentOptions.retries': (retries) => rivulet.remoteAgent('http://x', { retries }),
   'ReplayOptions.run': async (one) => replayEvents(readRecording(await record()), { run: one }),

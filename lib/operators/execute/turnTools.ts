@@ -79,10 +79,11 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const { context, approve, onToolError, answers } = options;
     // With `eager`, a call runs before the model's message is complete, and can be stored.
     const written = options.written ? concat(options.eager ? this.announced : EMPTY, options.written) : EMPTY;
-    const patience = answers ? (options.patience ?? Infinity) : 0;
+    const { patience: longest = Infinity } = options;
+    const patience = answers ? longest : 0;
     requireNumber('concurrency', concurrency, 1);
     requireNumber('deadline', deadline, 0);
-    requireNumber('patience', options.patience, 0);
+    requireNumber('patience', longest, 0);
     const { idempotencyPrefix = `${newRunId()}.` } = options;
     const calls = { messages, context, idempotencyPrefix, approve, checkpoints, onToolError, patience, written };
     this.settings = { tools: toolsByName(tools), ...calls, deadline, concurrency };

@@ -10,6 +10,7 @@ import type { ToolResultPart } from '../../core/message.js';
 import { requireNumber } from '../../core/options.js';
 import { nestedId } from '../../core/nested.js';
 import type { InnerRunControl, OuterRun } from '../../core/nested.js';
+import { requireNumber } from '../../core/options.js';
 import { isMarkedProgress } from '../../core/progress.js';
 import { toJsonSchema, validate } from '../../core/schema.js';
 import type { Infer, Schema } from '../../core/schema.js';
@@ -62,6 +63,7 @@ export class AskedCall implements InnerRunControl {
   ask<S extends Schema>(asked: AskOptions<S>): Observable<Infer<S>> {
     requireNumber('within', asked.within, 0);
     return defer(() => {
+      if (asked.within !== undefined) requireNumber('within', asked.within, 0);
       const id = asked.key ?? String(++this.count);
       const answer = defer(() => this.answered(id, asked));
       return concat(this.outer.written, answer); // nobody is asked by a call that may be lost

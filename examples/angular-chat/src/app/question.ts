@@ -17,7 +17,12 @@ interface Field {
 @Component({
   selector: 'app-question',
   template: `
-    <form class="question" [attr.aria-describedby]="question().problem ? id() : null" (submit)="send($event)">
+    <form
+      class="question"
+      [inert]="isSent()"
+      [attr.aria-describedby]="question().problem ? id() : null"
+      (submit)="send($event)"
+    >
       <h3>{{ question().message }}</h3>
       @if (question().problem; as problem) {
         <p class="problem" role="alert" [id]="id()">{{ problem }}</p>
@@ -67,6 +72,7 @@ interface Field {
 export class QuestionForm {
   readonly id = input.required<string>();
   readonly question = input.required<Question>();
+  readonly isSent = input(false);
   readonly answered = output<JsonValue>();
   readonly declined = output();
   protected readonly fields = computed(() => fieldsOf(this.question().schema));

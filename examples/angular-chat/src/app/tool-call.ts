@@ -53,6 +53,7 @@ const statusTexts: Readonly<Record<OfType<PartView, 'toolCall'>['status'], strin
         <app-question
           [id]="'problem-' + call().id"
           [question]="question"
+          [isSent]="call().status !== 'waiting'"
           (answered)="answer($event)"
           (declined)="decline()"
         />
@@ -119,8 +120,8 @@ export class ToolCall {
       !this.call().question &&
       !answeredHere.includes(this.call().name),
   );
-  /** What a tool asks in the middle of its work. */
-  protected readonly question = computed(() => (this.call().status === 'waiting' ? this.call().question : undefined));
+  /** What a tool asks in the middle of its work, until it has the answer: a refused one can be corrected. */
+  protected readonly question = computed(() => this.call().question);
   protected readonly colours = computed(() => {
     const { name, status, arguments: args } = this.call();
     const { colours } = args;

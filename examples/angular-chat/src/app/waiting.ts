@@ -9,7 +9,7 @@ import { QuestionForm } from './question';
   template: `
     @if (waiting.count(); as count) {
       <details>
-        <summary role="status">{{ count === 1 ? 'One thing waits' : count + ' things wait' }} for you</summary>
+        <summary aria-live="polite">{{ count === 1 ? 'One thing waits' : count + ' things wait' }} for you</summary>
         @for (run of waiting.runs(); track run.id) {
           <h2>{{ run.title }}</h2>
           @for (call of run.waiting; track call.id) {
