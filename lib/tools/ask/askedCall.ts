@@ -59,7 +59,10 @@ export class AskedCall implements InnerRunControl {
   }
 
   ask<S extends Schema>(asked: AskOptions<S>): Observable<Infer<S>> {
-    return defer(() => this.answered(asked.key ?? String(++this.count), asked));
+    return defer(() => {
+      requireShort(asked);
+      return this.answered(asked.key ?? String(++this.count), asked);
+    });
   }
 
   once<T>(key: string, work: (idempotencyKey: string) => Observable<T> | PromiseLike<T> | T): Observable<T> {
@@ -165,12 +168,11 @@ export class AskedCall implements InnerRunControl {
 
   /** Shows the question to people, unless they know it. */
   private announce<S extends Schema>(id: string, asked: AskOptions<S>, problem: string | undefined): Question {
-    const { message, schema, details, within } = asked;
+    const { message, details, within } = asked;
     const { journal } = this;
     const before = journal.waiting.get(id)?.question;
     const expires = before?.expires ?? (within === undefined ? undefined : asyncScheduler.now() + within);
-    const shown = toJsonSchema(schema, `The question "${message}"`);
-    const question: Question = { message, schema: shown, ...omitUndefined({ problem, expires }) };
+    const question: Question = { message, schema: schemaOf(asked), ...omitUndefined({ problem, expires }) };
     const { call, waiting } = journal.ask(id, question, details);
     if (call) this.emit(call);
     if (waiting) this.emit({ type: 'toolWaiting', ...waiting });
@@ -208,6 +210,16 @@ export class AskedCall implements InnerRunControl {
   private emit(event: RunEvent): void {
     this.outer.emit(event);
   }
+}
+
+const schemaOf = ({ schema, message }: AskOptions<Schema>) => toJsonSchema(schema, `The question "${message}"`);
+
+/** A question is in checkpoints, in records and on pages. Its text may be that of a model or of a server. */
+const MAX_LENGTH = 50_000;
+
+function requireShort(asked: AskOptions<Schema>): void {
+  const { length } = JSON.stringify([asked.message, schemaOf(asked), asked.details]);
+  if (length > MAX_LENGTH) throw new Error(`The question has ${length} characters. At most ${MAX_LENGTH} are allowed.`);
 }
 
 /** The output of a step, as that of `execute`. A value, also a list, is one value. */
