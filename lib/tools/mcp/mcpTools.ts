@@ -124,8 +124,8 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * lost the session (404 or 400, for example since it was started again): the call is then sent again. Keep the client
  * that it returns, to close it.
  * @param options `prefix` of the names; `filter`, `describe` and `onSkip` to review the tools; `signIn` for a server
- * that requires one; `requests` that it may make of this application; and the time limits of a call: `timeout` (60 s, restarted by progress), `resetTimeoutOnProgress`
- * (true), `maxTotalTimeout` (none).
+ * that requires one; `requests` that it may make of this application; and the time limits of a call: `timeout` (60 s,
+ * restarted by progress), `resetTimeoutOnProgress` (true), `maxTotalTimeout` (none).
  * @returns An Observable of the lists. It completes when the server can announce no further change. Errors:
  * ConfigurationError `mcp` when the client is not connected, ConnectionError when the stream of changes broke (`retry`
  * subscribes again), the client's errors for a failed list, and errors that the options' functions throw.
