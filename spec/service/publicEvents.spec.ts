@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { NEVER, of, throwError } from 'rxjs';
+import { concatMap, NEVER, of, throwError } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { userMessage } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
@@ -10,6 +10,7 @@ import { publicEvents } from '../../lib/service/publicEvents.js';
 import type { HandledAgent } from '../../lib/service/handledAgent.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
+import { askTool } from '../../lib/tools/askTool.js';
 import { remoteRunError } from '../../lib/transport/fromServerSentEvents.js';
 import { observe } from '../support/observe.js';
 import { ask, createServers, protocolNames, protocols } from '../support/services.js';
@@ -108,6 +109,42 @@ describe.each(protocolNames)('%s with a hostile gateway', (name) => {
     expect(body).toContain('The run failed.');
     expect(body).not.toContain('LEAK');
   });
+});
+
+it.each(protocolNames)('%s sends a question with its schema, and no result of a step', async (name) => {
+  const pay = askTool({
+    name: 'pay',
+    description: 'Pays.',
+    execute: (_, { ask: question, once }) =>
+      once('look', () => 'LEAK').pipe(
+        concatMap(() =>
+          question({
+            message: 'Which account?',
+            schema: { type: 'object', properties: { account: { enum: ['house', 'shop'] } } },
+            details: { amount: 5 },
+          }),
+        ),
+      ),
+  });
+  const model = scriptedModel(() => [toolCall('pay', {}, 'c1')]);
+  const url = await serve(protocols[name].handler(createAgent({ model, tools: [pay] })));
+  const text = await (await ask(url, protocols[name])).text();
+  for (const part of ['Which account?', '{"enum":["house","shop"]}', '{"amount":5}']) expect(text).toContain(part);
+  expect(text).not.toContain('LEAK');
+});
+
+it('a question that is too long fails its call', () => {
+  const long = askTool({
+    name: 'long',
+    description: 'Asks.',
+    execute: (_, { ask: question }) => question({ message: 'x'.repeat(60_000), schema: { type: 'object' } }),
+  });
+  const { values } = observe(
+    createAgent({ model: scriptedModel([[toolCall('long')], 'Done.']), tools: [long] }).stream('Go.'),
+  );
+  expect(values).toContainEqual(
+    expect.objectContaining({ type: 'toolResult', error: expect.stringContaining('At most 50000 are allowed.') }),
+  );
 });
 
 describe('agentHandler, which sends a run again from its record', () => {

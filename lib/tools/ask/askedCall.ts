@@ -10,7 +10,6 @@ import type { ToolResultPart } from '../../core/message.js';
 import { requireNumber } from '../../core/options.js';
 import { nestedId } from '../../core/nested.js';
 import type { InnerRunControl, OuterRun } from '../../core/nested.js';
-import { requireNumber } from '../../core/options.js';
 import { isMarkedProgress } from '../../core/progress.js';
 import { toJsonSchema, validate } from '../../core/schema.js';
 import type { Infer, Schema } from '../../core/schema.js';
@@ -61,9 +60,9 @@ export class AskedCall implements InnerRunControl {
   }
 
   ask<S extends Schema>(asked: AskOptions<S>): Observable<Infer<S>> {
-    requireNumber('within', asked.within, 0);
     return defer(() => {
-      if (asked.within !== undefined) requireNumber('within', asked.within, 0);
+      requireNumber('within', asked.within, 0);
+      requireShort(asked);
       const id = asked.key ?? String(++this.count);
       const answer = defer(() => this.answered(id, asked));
       return concat(this.outer.written, answer); // nobody is asked by a call that may be lost
@@ -170,12 +169,11 @@ export class AskedCall implements InnerRunControl {
 
   /** Shows the question to people, unless they know it. */
   private announce<S extends Schema>(id: string, asked: AskOptions<S>, problem: string | undefined): Question {
-    const { message, schema, details, within } = asked;
+    const { message, details, within } = asked;
     const { journal } = this;
     const before = journal.waiting.get(id)?.question;
     const expires = before?.expires ?? (within === undefined ? undefined : asyncScheduler.now() + within);
-    const shown = toJsonSchema(schema, `The question "${message}"`);
-    const question: Question = { message, schema: shown, ...omitUndefined({ problem, expires }) };
+    const question: Question = { message, schema: schemaOf(asked), ...omitUndefined({ problem, expires }) };
     this.emit(journal.ask(id, question, details));
     this.keep();
     if (!journal.answers.has(id)) this.outer.pause();
@@ -211,6 +209,16 @@ export class AskedCall implements InnerRunControl {
   private emit(events: readonly RunEvent[]): void {
     for (const event of events) this.outer.emit(event);
   }
+}
+
+const schemaOf = ({ schema, message }: AskOptions<Schema>) => toJsonSchema(schema, `The question "${message}"`);
+
+/** A question is in checkpoints, in records and on pages. Its text may be that of a model or of a server. */
+const MAX_LENGTH = 50_000;
+
+function requireShort(asked: AskOptions<Schema>): void {
+  const { length } = JSON.stringify([asked.message, schemaOf(asked), asked.details]);
+  if (length > MAX_LENGTH) throw new Error(`The question has ${length} characters. At most ${MAX_LENGTH} are allowed.`);
 }
 
 /** The output of a step, as that of `execute`. A value, also a list, is one value. */

@@ -89,6 +89,10 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * (`isError`), an error of the protocol, a passed time limit: each is an error notification, which `executeTools`
  * answers to the model. Unsubscribing from a call cancels it at the server.
  *
+ * What the server asks a person during a call (elicitation, `input_required`) is a question of the call, as of a tool
+ * of `askTool`: it is answered while the run lives, or later, when the call is sent again. Up to revision 2025-11-25 a
+ * server does not say which call asks, so the calls of a client that declares `elicitation` are sent one by one.
+ *
  * A name that every provider accepts is kept; in others, each character that is not a letter, a digit, `_` or `-`
  * becomes `_`, and only the first 64 characters remain. The server gets its own name.
  *
@@ -120,8 +124,8 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * lost the session (404 or 400, for example since it was started again): the call is then sent again. Keep the client
  * that it returns, to close it.
  * @param options `prefix` of the names; `filter`, `describe` and `onSkip` to review the tools; `signIn` for a server
- * that requires one; and the time limits of a call: `timeout` (60 s, restarted by progress), `resetTimeoutOnProgress`
- * (true), `maxTotalTimeout` (none).
+ * that requires one; `requests` that it may make of this application; and the time limits of a call: `timeout` (60 s,
+ * restarted by progress), `resetTimeoutOnProgress` (true), `maxTotalTimeout` (none).
  * @returns An Observable of the lists. It completes when the server can announce no further change. Errors:
  * ConfigurationError `mcp` when the client is not connected, ConnectionError when the stream of changes broke (`retry`
  * subscribes again), the client's errors for a failed list, and errors that the options' functions throw.

@@ -36,19 +36,11 @@ export function createElicit(ask: AskContext['ask']): Elicit {
   };
 }
 
-/** A question is in checkpoints and records: a server must not fill them. */
-const MAX_QUESTION_LENGTH = 50_000;
-
 function toQuestion({ mode, message, url, requestedSchema }: JsonObject): AskOptions<PlainSchema> {
   const isPage = mode === 'url';
   const schema = isPage ? noParameters : toAnswerSchema(objectOrEmpty(requestedSchema));
-  const question = {
-    message: typeof message === 'string' ? message : '',
-    schema,
-    ...(isPage ? { details: { url: toAddress(url) } } : {}),
-  };
-  if (JSON.stringify(question).length <= MAX_QUESTION_LENGTH) return question;
-  throw refusal(`The MCP server asks a question of more than ${MAX_QUESTION_LENGTH} characters.`);
+  const details = isPage ? { details: { url: toAddress(url) } } : {};
+  return { message: typeof message === 'string' ? message : '', schema, ...details };
 }
 
 /** Only what a browser opens as a page: a server could send `javascript:`. */

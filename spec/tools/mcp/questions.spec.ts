@@ -199,7 +199,7 @@ it.each<readonly [string, typeof modern | typeof legacy, Answer]>([
 
 it.each([
   [{ message: 'Open.', url: 'javascript:alert(1)' }, 'does not begin with https://'],
-  [{ message: 'x'.repeat(60_000), url: page.url }, 'more than 50000 characters'],
+  [{ message: 'x'.repeat(60_000), url: page.url }, 'At most 50000 are allowed'],
 ])('mcpTools refuses a question that would harm (%#)', async (asked, error) => {
   const required = {
     resultType: 'input_required',
