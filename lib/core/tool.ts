@@ -275,7 +275,9 @@ export type EventsOf<T extends Tool> =
         | Plain<UnansweredCall<Name>>
     : never;
 
-type ProgressEventOf<Name extends string, P> = [P] extends [Nested] ? never : Plain<ToolProgressEvent<Name, JsonOf<P>>>;
+type ProgressEventOf<Name extends string, P> = [P] extends [Nested]
+  ? never
+  : Plain<ToolProgressEvent<Name, JsonOf<Exclude<P, Nested>>>>;
 
 /** Any tool may run an agent; a tool whose name is known has said so. */
 type NestedEventOf<Name extends string, P> = unknown extends P

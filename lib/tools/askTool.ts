@@ -1,32 +1,15 @@
 import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../core/errors.js';
-import type { JsonObject } from '../core/json/json.js';
+import type { RunEvent } from '../core/event.js';
+import type { JsonValue } from '../core/json/json.js';
 import type { ProviderOptions, ToolCallPart } from '../core/message.js';
 import type { Infer, InferInput, Schema } from '../core/schema.js';
 import { tool } from '../core/tool.js';
-import type { NeedsApproval, noParameters, Tool, ToolContext } from '../core/tool.js';
+import type { Nested, NeedsApproval, noParameters, Tool, ToolContext } from '../core/tool.js';
 import type { ProgressOf, ResultOf } from '../core/toolOutput.js';
 import { runTool } from '../operators/execute/runTool.js';
 import { AskedCall } from './ask/askedCall.js';
-
-/** What a tool asks a person. */
-export interface AskOptions<S extends Schema> {
-  /** What the person reads. */
-  readonly message: string;
-  /** The schema of the answer. A form is drawn from it: use an object with a few flat fields. */
-  readonly schema: S;
-  /** What the person should see beside the question: a preview, or an address to open. Default: nothing. */
-  readonly details?: JsonObject | undefined;
-  /**
-   * Identifies the question within the call, in every replay. Default: its number among the questions of the call.
-   * Give a key if the tool asks at once, in an order that may differ.
-   */
-  readonly key?: string | undefined;
-  /** After how many milliseconds the question ends without an answer. Default: it does not end. */
-  readonly within?: number | undefined;
-  /** The answer, as JSON, if the time is over. Default: an error with the code `timeout`. */
-  readonly otherwise?: InferInput<S> | undefined;
-}
+import type { AskOptions } from './ask/askOptions.js';
 
 /** What the context of an `askTool` has beside that of any other tool. */
 export interface AskContext {
@@ -104,7 +87,7 @@ export function askTool<
     args: Infer<NoInfer<S>>,
     context: AskToolContext<P extends Schema ? Infer<P> : unknown, ToolCallPart<Name, InferInput<NoInfer<S>>>, C>,
   ) => Output;
-}): Tool<Name, Infer<S>, ResultOf<Output>, ProgressOf<Output, P>, InferInput<S>, C> {
+}): Tool<Name, Infer<S>, ResultOf<Output>, AskProgress<ProgressOf<Output, P>>, InferInput<S>, C> {
   const asking = definition as unknown as Tool;
   const execute: Tool['execute'] = (args, context) => {
     const call = askedCall(context as ToolContext);
@@ -117,6 +100,9 @@ export function askTool<
   };
   return tool({ ...asking, execute } as never) as unknown as ReturnType<typeof askTool<Name, Output, S, P, C>>;
 }
+
+/** A question is an event of a run inside the call. */
+type AskProgress<P> = Nested<RunEvent> | (unknown extends P ? JsonValue : P);
 
 /** One for all executions of a call: `retryTool` does not ask again. */
 function askedCall({ outer, idempotencyKey }: ToolContext): AskedCall {

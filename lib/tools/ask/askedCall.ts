@@ -17,7 +17,7 @@ import { after } from '../../core/timeLimit.js';
 import type { ToolValue } from '../../operators/execute/runTool.js';
 import { ToolFailure } from '../../operators/execute/toolFailure.js';
 import { isPromise, toOutputStream } from '../../operators/execute/toolOutput.js';
-import type { AskOptions } from '../askTool.js';
+import type { AskOptions } from './askOptions.js';
 import { CallJournal, cancelledQuestion, unanswered } from './callJournal.js';
 
 /**

@@ -7,7 +7,8 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { PlainSchema } from '../../core/schema.js';
 import { noParameters } from '../../core/tool.js';
 import { ToolFailure } from '../../operators/execute/toolFailure.js';
-import type { AskContext, AskOptions } from '../askTool.js';
+import type { AskOptions } from '../ask/askOptions.js';
+import type { AskContext } from '../askTool.js';
 
 /** What a server receives for a question, in the words of its protocol. */
 export type Elicited = { readonly action: 'accept' | 'decline' | 'cancel'; readonly content?: JsonObject };
