@@ -12,6 +12,7 @@ describe('tools', () => {
       { name: 'save_note', parameters: { type: 'object', required: ['note'] } },
       { name: 'local_time', parameters: { type: 'object' } },
       { name: 'choose_colour', parameters: { type: 'object', required: ['colours'] } },
+      { name: 'register_visitor', parameters: { type: 'object' } },
     ]);
   });
 
