@@ -24,10 +24,7 @@ afterEach(servers.close);
 const isFilled = z.object({ account: z.enum(['house', 'shop']) });
 
 /** A process of a service whose tool asks two questions. It pays once for each payment. */
-function startProcess(
-  store: RunStore,
-  { atMostOnce = false, within = undefined as number | undefined } = {},
-) {
+function startProcess(store: RunStore, { atMostOnce = false, within = undefined as number | undefined } = {}) {
   const paid: string[] = [];
   const pay = askTool({
     name: 'pay',
@@ -148,10 +145,9 @@ describe('questions of a tool in a service', () => {
     chat.send('Pay.');
     await until(chat, asks('Which account?'));
     const list = (user: string, query = '') =>
-      fetch(`${url}?state=waiting${query}`, { headers: { 'x-user': user } }).then(async (response) => [
-        response.status,
-        await response.json(),
-      ]);
+      fetch(`${url}?state=waiting${query}`, { headers: { 'x-user': user } }).then(
+        async (response) => [response.status, (await response.json()) as unknown] as const,
+      );
     const question = { message: 'Which account?', schema: expect.objectContaining({ type: 'object' }) };
     const waiting = [
       { id: first, name: 'ask', arguments: { message: 'Which account?' }, question, path: ['d1', 'c1', '1'] },

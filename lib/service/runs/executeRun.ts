@@ -1,6 +1,5 @@
-import { asyncScheduler, AsyncSubject, catchError, concat, concatMap, defaultIfEmpty, defer, EMPTY } from 'rxjs';
-import { exhaustMap, finalize, ignoreElements, interval, map, merge, of, Subject, take, takeUntil } from 'rxjs';
-import { onErrorResumeNext, tap, throwError } from 'rxjs';
+import { asyncScheduler, catchError, concat, defer, EMPTY, exhaustMap, finalize, interval, map, merge, of } from 'rxjs';
+import { onErrorResumeNext, Subject, takeUntil, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { pickAnswers } from '../../core/approval.js';
 import type { CallAnswers } from '../../core/approval.js';
@@ -9,10 +8,11 @@ import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
 import { failedRunOf, messagesOfFailed } from '../../core/failedRun.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { createSemaphore } from '../../core/semaphore.js';
 import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { estimateSize } from './estimateSize.js';
+import { holdRecord } from './heldRecord.js';
+import type { HeldRecord } from './heldRecord.js';
 import { onceOnly } from './onceOnly.js';
 import type { PromptInbox } from './promptInbox.js';
 import type { WrapTurn } from './wrapInnerRuns.js';
@@ -252,77 +252,3 @@ const leftUnsettled = (thrown: unknown): Observable<never> =>
 /** The store may be unreachable for a while. The lease says how long. */
 const ignoreUnlessTaken = (thrown: unknown): Observable<never> =>
   thrown instanceof RunTakenError ? throwError(() => thrown) : EMPTY;
-
-/** A record that this process may change. */
-interface HeldRecord {
-  /** Writes a change. It fails with a RunTakenError if another process has written the record. */
-  write(change: Partial<RunRecord>): Observable<never>;
-  /** Writes the record that was there before. */
-  restore(before: RunRecord): Observable<never>;
-  delete(): Observable<never>;
-}
-
-/** Writes changes one by one, each to its end: after a write that was unsubscribed, the version would be unknown. */
-function holdRecord(
-  store: RunStore,
-  first: RunRecord,
-  firstVersion: number,
-  writing: Set<Observable<never>>,
-): HeldRecord {
-  const oneByOne = createSemaphore(1);
-  let record = first;
-  let version = firstVersion;
-  /** After a write that failed: the store may have written it. */
-  let isUncertain = false;
-  const check = defer(() => (isUncertain ? store.get(first.id).pipe(take(1)) : of(undefined))).pipe(
-    tap((stored) => {
-      const { attempt, executor = first.executor } = stored?.record ?? {};
-      const isOurs = attempt === first.attempt && executor?.id === first.executor?.id;
-      if (stored && isOurs) version = stored.version;
-      isUncertain = false;
-    }),
-  );
-  const change = (work: () => Observable<boolean>, done: () => void): Observable<never> =>
-    defer(() => {
-      const result = new AsyncSubject<never>();
-      writing.add(result);
-      check
-        .pipe(
-          concatMap(work),
-          take(1),
-          defaultIfEmpty(false),
-          map((isDone) => {
-            if (!isDone) throw new RunTakenError();
-            done();
-          }),
-          catchError((thrown: unknown) => {
-            isUncertain = !(thrown instanceof RunTakenError);
-            return throwError(() => thrown);
-          }),
-          ignoreElements(),
-          oneByOne.limit(),
-          finalize(() => writing.delete(result)),
-        )
-        .subscribe(result);
-      return result;
-    });
-  const put = (toRecord: () => RunRecord) => {
-    let next: RunRecord;
-    return change(
-      () => store.put((next = toRecord()), version),
-      () => {
-        record = next;
-        version += 1;
-      },
-    );
-  };
-  return {
-    write: (changes) => put(() => ({ ...record, ...changes })),
-    restore: (before) => put(() => before),
-    delete: () =>
-      change(
-        () => store.delete(first.id, version),
-        () => undefined,
-      ),
-  };
-}
