@@ -228,11 +228,10 @@ function createConversation(
     regenerate: (id = exchanges.selected() ?? '') => edit(id, exchanges.inputOf(id)),
     decide: (callId, decision) => answerCall(callId, { decisions: { [callId]: decision } }),
     answer: (callId, result) => answerCall(callId, { results: { [callId]: result } }),
-    decline: (callId, reason) =>
-      answerCall(callId, { decisions: { [callId]: { approve: false, ...omitUndefined({ reason }) } } }),
+    decline: (callId, reason) => answerCall(callId, denied(callId, reason)),
     cancel(callId) {
       if (!exchanges.waiting().some(({ id }) => id === callId)) runs.cancel(callId);
-      else answerCall(callId, { decisions: { [callId]: { approve: false } } });
+      else answerCall(callId, denied(callId));
     },
     stop() {
       queue.stop();
@@ -248,6 +247,10 @@ function createConversation(
     },
   };
 }
+
+const denied = (callId: string, reason?: string): CallAnswers => ({
+  decisions: { [callId]: { approve: false, ...omitUndefined({ reason }) } },
+});
 
 /** The views, from the first subscriber on, until what they show has been executed. */
 function viewsWhile(views: Observable<ConversationView>, executed: () => Observable<never>) {

@@ -44,6 +44,7 @@ import {
   SERVER,
   statusError,
 } from '../transport/pageRequest.js';
+import type { PageRequestOptions } from '../transport/pageRequest.js';
 import type { WaitingPage, WaitingRun } from '../transport/waitingRun.js';
 import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromServerSentEvents.js';
 
@@ -137,18 +138,6 @@ export function remoteAgent(
       takeWhile(([{ status }]) => status === 404),
       ignoreElements(),
     );
-  const waitingPage = (cursor?: string) =>
-    pageRequest({ ...options, headers }, addressOf(url, { state: 'waiting', ...(cursor && { cursor }) }), {
-      method: 'GET',
-    }).pipe(
-      map(([response, text]) => {
-        if (!response.ok) throw statusError(response, text);
-        const page = objectOrEmpty(tryParseJson(text));
-        if (!Array.isArray(page['runs'])) throw contentTypeError(response, 'a list of runs');
-        return page as unknown as WaitingPage;
-      }),
-      retry({ delay: createRetryDelay({ ...options, headers }) }),
-    );
   return {
     stream(prompt, { id, earlier, ...notifiers }) {
       const input = messagesOf(prompt);
@@ -164,13 +153,27 @@ export function remoteAgent(
       run(id, { resume: earlier.at(-1)?.id, decisions, results, errors }, notifiers),
     join: (id, notifiers) => run(id, {}, notifiers),
     stop: (id) => tell(id, url, { method: 'DELETE' }),
-    waiting: () =>
-      waitingPage().pipe(
-        expand(({ next }) => (next === undefined ? EMPTY : waitingPage(next))),
-        reduce((all: readonly WaitingRun[], { runs }) => [...all, ...runs], []),
-      ),
+    waiting: () => waitingRuns(url, { ...options, headers }),
     fileAddress: (file) => fileAddress(url, file),
   };
+}
+
+/** Emits the runs that wait, of all pages of the list. */
+function waitingRuns(url: string, options: PageRequestOptions): Observable<readonly WaitingRun[]> {
+  const page = (cursor?: string) =>
+    pageRequest(options, addressOf(url, { state: 'waiting', ...(cursor && { cursor }) }), { method: 'GET' }).pipe(
+      map(([response, text]) => {
+        if (!response.ok) throw statusError(response, text);
+        const list = objectOrEmpty(tryParseJson(text));
+        if (!Array.isArray(list['runs'])) throw contentTypeError(response, 'a list of runs');
+        return list as unknown as WaitingPage;
+      }),
+      retry({ delay: createRetryDelay(options) }),
+    );
+  return page().pipe(
+    expand(({ next }) => (next === undefined ? EMPTY : page(next))),
+    reduce((all: readonly WaitingRun[], { runs }) => [...all, ...runs], []),
+  );
 }
 
 const sizeOfFiles = (messages: readonly Message[]): number =>

@@ -66,9 +66,10 @@ export function createWaitingRuns(
       // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run.
       filter(() => lock.hasWaited || isAnswered(exchanges.get(id))),
     );
-    const continued = merge(answered, expired(id)).pipe(
-      map(() => resume(exchanges.get(id), stop, () => lock.release())),
-    );
+    const continued = merge(
+      answered,
+      timeIsOver(() => exchanges.get(id), overdue),
+    ).pipe(map(() => resume(exchanges.get(id), stop, () => lock.release())));
     const executed = lockTab(id, stop).pipe(
       tap((own) => (lock = own)),
       concatMap(({ hasWaited }) => (hasWaited ? EMPTY : executeHere(id, stop))),
@@ -120,19 +121,6 @@ export function createWaitingRuns(
 
   const callsOfPage = (id: string) => openCalls(exchanges.get(id)).filter((call) => isForPage(call, tools));
 
-  /** Emits when the time of a question is over: the run goes on without its answer. */
-  const expired = (id: string): Observable<unknown> =>
-    defer(() => {
-      const questions = openCalls(exchanges.get(id)).filter((call) => !overdue.has(call.id));
-      const ends = questions.map(({ id: call, question: { expires = Infinity } = {} }) =>
-        after(Math.max(0, expires - asyncScheduler.now())).pipe(
-          filter(() => asyncScheduler.now() >= expires),
-          tap(() => overdue.add(call)),
-        ),
-      );
-      return merge(...ends);
-    });
-
   function cancelWaiting(id: string): Observable<never> {
     update(id, { view: cancelView(exchanges.get(id).view), checkpoint: undefined });
     return EMPTY;
@@ -140,6 +128,19 @@ export function createWaitingRuns(
 
   return { wait, resume, answers };
 }
+
+/** Emits when the time of a question is over: the run goes on without its answer. */
+const timeIsOver = (exchange: () => Exchange, overdue: Set<string>): Observable<unknown> =>
+  defer(() => {
+    const questions = openCalls(exchange()).filter((call) => !overdue.has(call.id));
+    const ends = questions.map(({ id, question: { expires = Infinity } = {} }) =>
+      after(Math.max(0, expires - asyncScheduler.now())).pipe(
+        filter(() => asyncScheduler.now() >= expires),
+        tap(() => overdue.add(id)),
+      ),
+    );
+    return merge(...ends);
+  });
 
 /** Whether a call that waits is executed in the page. A question is for the person, whatever the name of its call. */
 export const isForPage = ({ name, question }: ToolCallView, tools: PageTools | undefined): boolean =>

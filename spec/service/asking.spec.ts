@@ -64,6 +64,11 @@ const until = (chat: Conversation, isThere: (view: ConversationView) => boolean)
   firstValueFrom(chat.view$.pipe(filter(isThere)));
 const asks = (message: string) => (view: ConversationView) => view.waiting[0]?.question?.message === message;
 const ended = ({ status }: ConversationView) => status === 'idle' || status === 'failed';
+/** A question is shown before the record says that the run waits. Another process is refused until then. */
+const settled = async ({ records }: ReturnType<typeof mapStore>) => {
+  while ([...records.values()].some(({ record }) => record.state === 'running'))
+    await new Promise((resolve) => setImmediate(resolve));
+};
 const first = 'd1/c1/1';
 const second = 'd1/c1/2';
 
@@ -89,6 +94,7 @@ describe('questions of a tool in a service', () => {
     reloaded.answer(first, { account: 'shop' });
     await until(reloaded, asks('Send a receipt?'));
     expect(before.paid).toHaveLength(1);
+    await settled(store);
 
     const after = startProcess(store);
     const url = await servers.serve(after.handler);
@@ -145,10 +151,9 @@ describe('questions of a tool in a service', () => {
     chat.send('Pay.');
     await until(chat, asks('Which account?'));
     const list = (user: string, query = '') =>
-      fetch(`${url}?state=waiting${query}`, { headers: { 'x-user': user } }).then(async (response) => [
-        response.status,
-        await response.json(),
-      ]);
+      fetch(`${url}?state=waiting${query}`, { headers: { 'x-user': user } }).then(
+        async (response) => [response.status, (await response.json()) as unknown] as const,
+      );
     const question = { message: 'Which account?', schema: expect.objectContaining({ type: 'object' }) };
     const waiting = [
       { id: first, name: 'ask', arguments: { message: 'Which account?' }, question, path: ['d1', 'c1', '1'] },
