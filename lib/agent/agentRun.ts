@@ -62,14 +62,13 @@ export function startRun(settings: AgentSettings, start: RunStart, options: RunO
   return options.prompts ? collectPrompts(options.prompts, withStop) : withStop();
 }
 
-/** Where a run starts: at a state, or at a checkpoint with the answers to its open calls. */
+/** At a state, or at a checkpoint with the answers to its open calls. */
 export interface RunStart {
   readonly state: RunState;
   readonly checkpoint?: Checkpoint;
   readonly resumed?: ResumedTurn | undefined;
 }
 
-/** The notifiers that reach a run from outside. */
 interface Notifiers {
   readonly stop?: Observable<unknown>;
   readonly cancel?: Observable<string>;

@@ -152,10 +152,7 @@ export function createAgent<const T extends readonly Tool[] = readonly [], O = u
   return agentOf(stream, resume, { tools, orchestrator: orchestrator.name });
 }
 
-/**
- * For `createAgent` and functions that wrap an agent, whose `inner` they pass on. The type is the caller's claim:
- * TypeScript cannot infer events and output from a pipe.
- */
+/** The type is the caller's claim: TypeScript cannot infer events and output from a pipe. Pass `inner` on. */
 export function agentOf<T extends readonly Tool[], O, C>(
   stream: (input: Input, options?: RunOptions) => Observable<StreamEvent>,
   resume: (checkpoint: Checkpoint, options?: ResumeOptions) => Observable<StreamEvent>,

@@ -4,7 +4,7 @@ import type { Message, Part, ToolCallPart, ToolResultPart } from '../core/messag
 import { MetadataCollector } from '../core/metadata.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 
-/** The events of a turn that has not ended, from which a stopped turn can be completed. */
+/** From them, a stopped turn can be completed. */
 export class OpenTurn {
   private content = new OpenContent();
 
@@ -45,7 +45,7 @@ export class OpenTurn {
     }
   }
 
-  /** The events that end the turn: the message with its partial text, the results of its calls, and `turn`. */
+  /** The message with its partial text, the results of its calls, and `turn`. */
   stop(): readonly RunEvent[] {
     const { content, state } = this;
     const events: RunEvent[] = [];
@@ -71,10 +71,10 @@ export function stoppedTurn({ output: _, rawReason: __, ...turn }: TurnEvent): T
 }
 
 class OpenContent {
-  /** The parts that are in no message yet. */
+  /** Those that are in no message yet. */
   parts: Part[] = [];
   text = new StringBuilder();
-  /** The calls of the model's messages that no message answers yet. */
+  /** No message answers them yet. */
   calls: readonly ToolCallPart[] = [];
   readonly started = new Set<string>();
   readonly results = new Map<string, ToolResultPart>();

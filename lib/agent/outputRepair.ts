@@ -17,20 +17,16 @@ import { stoppedTurn } from './openTurn.js';
 import type { TurnContext } from './orchestrator.js';
 
 export interface TypedTurn {
-  /** The orchestrator's name, for errors. */
   readonly orchestrator: string;
   readonly state: RunState;
   readonly context: TurnContext;
   readonly schema: Schema;
 }
 
-/** The key in `memo` of the number of repairs requested so far. */
+/** The number of repairs requested so far. */
 const REPAIRS = 'repairs';
 
-/**
- * Ends the run if the turn's last text is a valid output; otherwise asks for a repair, or fails. `problem` is for a
- * model that answered in text instead of calling `return_result`; if that suppressed text is valid, it is emitted now.
- */
+/** Or fails. `problem` is for text instead of `return_result`; suppressed text that is valid is emitted now. */
 export function acceptOrRepair(
   typed: TypedTurn,
   turn: TurnEvent,
@@ -51,7 +47,7 @@ export function acceptOrRepair(
   );
 }
 
-/** Emits undefined, in place of an asynchronous validation, when the run is stopped. It does not complete before. */
+/** When the run is stopped, in place of an asynchronous validation. It does not complete before. */
 const undefinedAtStop = ({ context: { stop = NEVER } }: TypedTurn) =>
   concat(stop, NEVER).pipe(
     take(1),
@@ -63,7 +59,7 @@ function lastModelText(messages: readonly Message[]): string {
   return message ? messageText(message) : '';
 }
 
-/** The error of a turn that a repair cannot fix; undefined if a repair may fix it. */
+/** Undefined if a repair may fix the turn. */
 export function unrepairableError(typed: TypedTurn, turn: TurnEvent, text: string): OutputError | undefined {
   switch (turn.finishReason) {
     case 'contentFilter':
@@ -150,10 +146,9 @@ export function exhaustedError(
 
 const repairCount = ({ memo }: RunState): number => Number(memo?.[REPAIRS] ?? 0);
 
-/** The memo of a state after another repair attempt. */
 export const memoWithRepair = (state: RunState) => ({ ...state.memo, [REPAIRS]: repairCount(state) + 1 });
 
-/** Parses a text as JSON, which may be in a markdown code fence, and validates it. */
+/** It may be in a markdown code fence. */
 export function validateText(schema: Schema, text: string): Observable<Validation<unknown>> {
   let value: JsonValue;
   try {
@@ -171,7 +166,7 @@ export function validateText(schema: Schema, text: string): Observable<Validatio
 
 const FENCE = '```';
 
-/** The text inside a code fence without a language, or with `json`; any other text, unchanged. */
+/** A fence without a language, or with `json`; any other text is unchanged. */
 function withoutFence(text: string): string {
   const fenced = text.trim();
   const start = fenced.indexOf('\n');

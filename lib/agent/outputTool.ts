@@ -21,10 +21,10 @@ import type { TypedTurn } from './outputRepair.js';
 import { SuppressedText } from './suppressedText.js';
 import { modelTurn, toolChoiceAt } from './toolLoop.js';
 
-/** The name of the tool with which a model that does not accept a schema returns its result. */
+/** With this tool, a model that does not accept a schema returns its result. */
 const RETURN_RESULT = 'return_result';
 
-/** What a model is told after the problem of its result. */
+/** After the problem of the result. */
 const CALL_AGAIN = '. Call return_result again with the complete, corrected result.';
 
 interface Returned {
@@ -32,9 +32,8 @@ interface Returned {
 }
 
 /**
- * For models that call tools but do not accept a JSON Schema for their response. The arguments of `return_result`
- * stream as text; other text is suppressed and reported as metadata `suppressedText`. An invalid result is reported to
- * the model as an error.
+ * For models that accept no JSON Schema. The arguments stream as text; other text is suppressed and reported as
+ * metadata `suppressedText`. An invalid result is reported to the model as an error.
  */
 export function outputTool(typed: TypedTurn): Observable<RunEvent> {
   return defer(() => {
@@ -89,7 +88,7 @@ function withoutReturned({ resumed, ...context }: TurnContext): TurnContext {
   return { ...context, resumed: { ...resumed, open: { ...resumed.open, results } } };
 }
 
-/** Forces the model to call a tool (`return_result`, if it is the only one), unless the `toolChoice` option applies. */
+/** `return_result`, if it is the only tool, unless the `toolChoice` option applies. */
 function withReturnTool(context: TurnContext, resultTool: Tool): TurnContext {
   const { output: _, ...rest } = context;
   const forced = context.tools.length === 0 ? ({ name: RETURN_RESULT } as const) : ('required' as const);
@@ -98,7 +97,7 @@ function withReturnTool(context: TurnContext, resultTool: Tool): TurnContext {
   return { ...rest, tools: [...context.tools, resultTool], options: { ...context.options, toolChoice } };
 }
 
-/** Emits the arguments of `return_result` as text, and hides its events and the model's text. */
+/** The events of `return_result` and the model's text are hidden. */
 function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
   return createOperator<RunEvent | ToolCallFragment, RunEvent>((out) => {
     const suppressed = new SuppressedText();
@@ -148,7 +147,7 @@ function showOutput(wrapped: boolean, fragments: boolean, returned: Returned) {
   });
 }
 
-/** The JSON text in a fragment; some servers send the arguments as an object. */
+/** Some servers send the arguments as an object. */
 function argumentText({ arguments: args }: ToolCallFragment): string {
   if (typeof args === 'string') return args;
   return args && Object.keys(args).length > 0 ? JSON.stringify(args) : '';
@@ -162,7 +161,7 @@ function withoutResult(typed: TypedTurn, turn: TurnEvent, messages: readonly Mes
   return acceptOrRepair(typed, turn, messages, `it did not call ${RETURN_RESULT}`);
 }
 
-/** Counts a repair. The tool's error has already been reported to the model. */
+/** The tool's error has already been reported to the model. */
 function countRepair(
   typed: TypedTurn,
   turn: TurnEvent & { readonly next?: RunState | null },

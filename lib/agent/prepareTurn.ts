@@ -52,7 +52,7 @@ export function preparedTurn(
   });
 }
 
-/** The first value; undefined if there is none, or if the run is stopped before it: the turn then ends at once. */
+/** Undefined if there is none, or if the run is stopped before it: the turn then ends at once. */
 const firstValue = <T>(values: ObservableInput<T>, stop: Observable<unknown> = EMPTY): Observable<T | undefined> =>
   from(values).pipe(take(1), takeUntil(stop), defaultIfEmpty(undefined));
 
@@ -70,7 +70,7 @@ function applyChanges(
   };
 }
 
-/** Whether `from` accepts the value, which is not a plain object of changes then. */
+/** Then it is not a plain object of changes. */
 function isObservableInput<T extends TurnChanges>(
   value: T | ObservableInput<T | undefined> | undefined,
 ): value is Exclude<typeof value, T | undefined> {

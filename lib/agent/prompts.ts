@@ -40,13 +40,11 @@ export interface PromptOptions {
     | undefined;
 }
 
-/** The prompts that arrive during a run, and have not joined it yet. */
 export interface PromptQueue {
-  /** Removes and returns the prompts that have arrived. */
   readonly take: () => readonly Message[];
-  /** Emits the messages of a prompt that arrives, and at subscription those that have arrived. */
+  /** At subscription also those that have arrived. */
   readonly arrivals: Observable<readonly Message[]>;
-  /** Fails with an error of the source of the prompts. */
+  /** An error of the source of the prompts. */
   readonly failure: Observable<never>;
 }
 
@@ -77,7 +75,7 @@ export function collectPrompts<T>(
   });
 }
 
-/** Returns how the model of a turn learns of the prompts that arrive while it responds; undefined if it does not. */
+/** Undefined if the model of a turn does not learn of prompts while it responds. */
 export function receiverOf(
   whenPrompted: PromptOptions['whenPrompted'],
   { arrivals }: PromptQueue,
@@ -87,9 +85,8 @@ export function receiverOf(
 }
 
 /**
- * At the end of a turn, before its `turn` event. A run that would end continues with them, unless it was stopped or
- * this is the last turn; it then starts over with an empty memo, and a typed output is asked for again. After an
- * interruption, the memo stays.
+ * Before the `turn` event. A run that would end continues, unless it was stopped or this is the last turn, with an
+ * empty memo: a typed output is asked for again. After an interruption, the memo stays.
  */
 export function joinPrompts(
   queue: PromptQueue,

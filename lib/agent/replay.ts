@@ -10,13 +10,9 @@ import { isOpenCalls, isTurn } from '../core/eventGuards.js';
 import { readableParts } from '../core/message.js';
 import type { Message } from '../core/message.js';
 
-/** Ends the events that the run emitted before it was resumed. */
 const replayEnd = { type: 'replayEnd' } as const;
 
-/**
- * The events of the model's answer replace its stream, so that the operators and the orchestrator reach the state in
- * which they were. `dropReplay` removes these events from the run.
- */
+/** They replace the model's stream, so that operators and orchestrator reach the state in which they were. */
 export function replay({ messages, metadata, finish, results }: OpenCalls): Observable<Replayed> {
   return from<Replayed[]>([
     ...(metadata ? [{ type: 'metadata', metadata } as const] : []),
@@ -34,7 +30,7 @@ const messageEvents = (message: Message): readonly Replayed[] => [
   { type: 'message', message },
 ];
 
-/** Without a replay, the orchestrator has asked the model again instead of resuming the open calls: the run fails. */
+/** Without a replay, the orchestrator has asked the model again instead of resuming: the run fails. */
 export function dropReplay<E extends StreamEvent>(orchestrator: string): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => {
     let dropping = true;

@@ -13,10 +13,7 @@ import { validate } from '../core/schema.js';
 import type { Validation } from '../core/schema.js';
 import type { Tool } from '../core/tool.js';
 
-/**
- * Checks all answers and inner runs before anything is executed; synchronous if the schemas are. The result of a call
- * whose tool is gone is ignored. Fails with a ConfigurationError.
- */
+/** Everything is checked before anything is executed. Results of calls whose tool is gone are ignored. */
 export function resumedTurn(
   open: OpenCalls | undefined,
   given: CallAnswers,
@@ -52,7 +49,7 @@ const subjects = ['decisions', 'results', 'errors'] as const satisfies readonly 
 
 type AllAnswers = { readonly [Subject in keyof CallAnswers]-?: NonNullable<CallAnswers[Subject]> };
 
-/** The answers to these calls, by other ids. */
+/** By other ids. */
 function answersOf(
   calls: readonly WaitingCall[],
   { decisions = {}, results = {}, errors = {} }: CallAnswers,
@@ -65,7 +62,7 @@ function answersOf(
   return { decisions: pick(decisions), results: pick(results), errors: pick(errors) };
 }
 
-/** Checks an inner run as its agent would, which resumes it later with the same answers. */
+/** As its agent would, which resumes it later with the same answers. */
 function innerRun(
   id: string,
   stored: Checkpoint,

@@ -9,7 +9,7 @@ import { reachedLimit, toConditions } from './stopWhen.js';
 import type { StopCondition, StopWhen } from './stopWhen.js';
 
 export interface TurnPosition {
-  /** Whether `maxTurns` allows no turn after this one. Pass it on to `endTurn` and `followUp`. */
+  /** `maxTurns` allows no turn after this one. Pass it on to `endTurn` and `followUp`. */
   readonly last: boolean;
 }
 
@@ -101,7 +101,7 @@ class LimitedTurns<E> implements Turns<E> {
     return new Turn(this.turn(state, { last: state.turn + 1 >= this.maxTurns }));
   }
 
-  /** Returns why no turn starts from a state, or undefined if one does. */
+  /** Undefined if a turn starts. */
   endAt(state: RunState): EndOfTurns | undefined {
     if (state.turn >= this.maxTurns) return { finishReason: 'maxTurns' };
     const limit = reachedLimit(this.conditions, state, asyncScheduler.now() - this.startTime);

@@ -33,7 +33,7 @@ export interface StopOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Subscribes once, for the duration of a run, and remembers the value for late subscribers. */
+/** Once for the duration of a run; late subscribers get the value. */
 export function rememberStop<T>(
   notifier: ObservableInput<unknown>,
   run: (stop: Observable<unknown>) => Observable<T>,
@@ -42,7 +42,7 @@ export function rememberStop<T>(
   return subscribeBefore(first, () => new ReplaySubject(1), run);
 }
 
-/** Subscribes to a notifier once, before a run that may cause its values synchronously. */
+/** Once, before a run that may cause its values synchronously. */
 export const subscribeBefore = <V, T>(
   notifier: ObservableInput<V>,
   create: () => Subject<V>,
@@ -56,10 +56,10 @@ export const subscribeBefore = <V, T>(
     );
   });
 
-/** A model whose streams end at a stop. Unlike an operator inside a turn, it works in any orchestrator. */
+/** Unlike an operator inside a turn, this works in any orchestrator. */
 export const stoppable = (model: Model, stop: Observable<unknown> | undefined): Model =>
   deriveModel(model, (request) => (stop ? stopResponse(model, request, stop) : openResponse(model, request)));
 
-/** A model whose streams end at a prompt, as at a stop. Tools are not interrupted. */
+/** At a prompt, as at a stop. Tools are not interrupted. */
 export const interruptible = (model: Model, prompts: Observable<unknown>): Model =>
   deriveModel(model, (request) => stopResponse(model, request, prompts, interruptedFinish));

@@ -6,9 +6,8 @@ import { onFirstValue } from '../core/notifier.js';
 import { OpenTurn, stoppedTurn } from './openTurn.js';
 
 /**
- * Most turns end by themselves, synchronously (`stopOn`, `executeTools`). A turn that waits for anything else (a timer,
- * a judge) is unsubscribed one microtask later and completed: partial message, results, `turn`. A turn with a `next`
- * state after the stop is the last.
+ * Most turns end by themselves, synchronously. One that waits for anything else (a timer, a judge) is unsubscribed
+ * one microtask later and completed. A turn with a `next` state after the stop is the last.
  */
 export function endStopped(state: RunState, stop: Observable<unknown>): MonoTypeOperatorFunction<RunEvent> {
   return createOperator<RunEvent, RunEvent>((out, source) => {

@@ -20,7 +20,6 @@ export interface StopCondition {
   holds(state: RunState, elapsed: number): boolean;
 }
 
-/** The conditions of a run: one, or several of which one has to hold. A function is a condition with its own name. */
 export type StopWhen = OneCondition | readonly OneCondition[];
 
 type OneCondition = StopCondition | ((state: RunState) => boolean);
@@ -139,11 +138,10 @@ export function allOf(...conditions: readonly OneCondition[]): StopCondition {
   };
 }
 
-/** Throws ConfigurationError `options` for what is not a condition. */
+/** @throws ConfigurationError `options` for what is not a condition. */
 export const toConditions = (stopWhen: StopWhen): readonly StopCondition[] =>
   ([stopWhen].flat() as readonly OneCondition[]).map(toCondition);
 
-/** Returns the name of the first condition that holds, or undefined. */
 export const reachedLimit = (conditions: readonly StopCondition[], state: RunState, time: number): string | undefined =>
   conditions.find((condition) => condition.holds(state, time))?.name;
 

@@ -1,7 +1,7 @@
 import type { RunEvent, TurnEvent } from '../core/event.js';
 import { mergeMetadata } from '../core/metadata.js';
 
-/** Reported once, as metadata `suppressedText`, before the `turn` event. */
+/** Once, before the `turn` event. */
 export class SuppressedText {
   private text = '';
 
@@ -13,7 +13,7 @@ export class SuppressedText {
     this.text = '';
   }
 
-  /** The suppressed text, if any, and the `turn` event, whose metadata contains it. */
+  /** The metadata of the `turn` event contains the suppressed text. */
   lastEvents(turn: TurnEvent): readonly RunEvent[] {
     if (this.text === '') return [turn];
     const metadata = { suppressedText: this.text };

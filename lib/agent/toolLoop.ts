@@ -71,10 +71,7 @@ function requestResponse(
     .pipe(accumulateToolCalls({ fragments, usedIds, ...omitUndefined({ newId: options.newId }) }), consolidate());
 }
 
-/**
- * The request of a turn. `requestOf` and `askForOutput` then change how the schema of the output is sent. `messages`
- * are those that `prepareTurn` chose, otherwise those of the state.
- */
+/** `requestOf` and `askForOutput` then change how the schema of the output is sent. */
 export function turnRequest(
   state: RunState,
   { tools, output, options, messages = state.messages, context }: Omit<TurnContext, 'model'>,
@@ -101,7 +98,7 @@ function systemMessageFor(options: TurnOptions, text: string): Message {
   return message;
 }
 
-/** A model that completes without a `finish` violates its contract: the run would end without a turn or a result. */
+/** A model without a `finish` violates its contract: the run would end without a turn or a result. */
 const unfinishedError = ({ provider, name }: Model) =>
   new StreamInterruptedError(
     provider,

@@ -5,18 +5,16 @@ import { StreamInterruptedError } from '../core/errors.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { isOpenCalls, isTurn } from '../core/eventGuards.js';
 
-/** The turns of a run, and where it ends. */
 export interface Turns<E> {
   from(state: RunState): Turn<E>;
-  /** Returns why no turn starts from a state, or undefined if one does. */
+  /** Undefined if a turn starts. */
   endAt(state: RunState): EndOfTurns | undefined;
 }
 
-/** Why no turn starts from a state. */
 export type EndOfTurns = Pick<TurnEvent, 'finishReason' | 'rawReason'>;
 
 export class Turn<E> {
-  /** The state from which the next turn starts. Not that turn: turns that reference the next would remain in memory. */
+  /** Not the next turn itself: turns that reference the next would remain in memory. */
   private readonly following = new AsyncSubject<RunState>();
 
   constructor(readonly events: Observable<E>) {}
@@ -25,17 +23,14 @@ export class Turn<E> {
     return this.following.pipe(map(turns.from.bind(turns)));
   }
 
-  /** Makes `next` emit the turn that starts at this state, or complete without a turn. */
+  /** `next` emits the turn that starts at this state, or completes without a turn. */
   settle(state: RunState | null): void {
     if (state) this.following.next(state);
     this.following.complete();
   }
 }
 
-/**
- * `expand` over turns (see `runTurns`). Unlike `concatMap(({ events }) => events)`, it waits for the teardown of a turn
- * and needs no queue, since a turn arrives when the previous one has ended: each delta passes one subscriber, not two.
- */
+/** `expand` over turns. Unlike `concatMap`, it needs no queue: each delta passes one subscriber, not two. */
 export const loop = <E extends StreamEvent>(turns: Turns<E>, start: RunState, provider: string): Observable<E> =>
   of(turns.from(start)).pipe(
     // The queue, so that synchronous turns do not nest.
@@ -45,7 +40,6 @@ export const loop = <E extends StreamEvent>(turns: Turns<E>, start: RunState, pr
     })),
   );
 
-/** Emits the events of one turn, and settles the next turn. */
 class TurnEmitter<E extends StreamEvent> {
   private turnEvent: (E & TurnEvent) | undefined;
   private waiting: E | undefined;

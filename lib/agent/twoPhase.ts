@@ -16,7 +16,6 @@ import { SuppressedText } from './suppressedText.js';
 import { toolLoop } from './toolLoop.js';
 import { typedOutput } from './typedOutput.js';
 
-/** The key in `memo` of the current phase. */
 const PHASE = 'phase';
 
 /**
@@ -40,7 +39,7 @@ export const twoPhase: Orchestrator = {
   },
 };
 
-/** Suppresses the text, and a model message without calls. */
+/** Also a model message without calls. */
 function suppressText() {
   return createOperator<RunEvent, RunEvent>((out) => {
     const suppressed = new SuppressedText();
@@ -83,7 +82,7 @@ function secondPhase(typed: TypedTurn, turn: TurnEvent, messages: readonly Messa
   return of({ ...turn, next });
 }
 
-/** A refused request would be refused again. A truncated response is not an error: its text is not needed. */
+/** It would be refused again. A truncated response is not an error: its text is not needed. */
 function firstPhaseError(typed: TypedTurn, turn: TurnEvent): Error | undefined {
   const text = nonEmptyString(turn.metadata?.['suppressedText']) ?? '';
   if (typed.context.last) return unrepairableError(typed, { ...turn, finishReason: 'maxTurns' }, text);

@@ -92,7 +92,7 @@ export function chatCopies(
     const copy: unknown = tryParseJson(read(id) ?? '');
     return isSavedConversation(copy) ? copy : undefined;
   };
-  /** Notes what the copy and the service have in common, after the service was written or read. */
+  /** After the service was written or read. */
   const note = ({ id, version, saved }: OpenedChat): void => {
     const copy = savedOf(id);
     if (!copy) return;
@@ -105,7 +105,6 @@ export function chatCopies(
       // The storage is full. What they had in common before is still right, and compares more.
     }
   };
-  /** Writes the changes that the service does not have. */
   const write = (id: string, changed$: Observable<unknown>): Observable<OpenedChat> =>
     defer(() => {
       const [base, copy] = [baseOf(id), savedOf(id)];
@@ -160,12 +159,11 @@ export function chatCopies(
 
 type Known = Pick<OpenedChat, 'id' | 'version' | 'saved'>;
 
-/** What a copy and the service had in common last. It is stored, so that a reload knows what has changed where. */
+/** Stored, so that a reload knows what has changed where. */
 interface Base {
-  /** The version at the service. */
   readonly version: number;
   readonly marks: Marks;
-  /** Whether the service had something that the copy lacks. */
+  /** The service had something that the copy lacks. */
   readonly isBehind: boolean;
 }
 

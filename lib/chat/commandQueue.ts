@@ -37,9 +37,8 @@ export interface QueuedPrompt {
 }
 
 export interface Command {
-  /** The prompt, if it is one of the user. */
   readonly prompt: QueuedPrompt | undefined;
-  /** Whether it replaces the current run. A prompt does not, nor a run that is joined again. */
+  /** A prompt does not replace the current run, nor does a run that is joined again. */
   readonly replaces: boolean;
   readonly run$: Observable<unknown>;
   readonly isStopped: boolean;
@@ -66,10 +65,7 @@ export function createCommand(
   return command;
 }
 
-/**
- * Executes one command at a time. `early` commands wait from the start. For `merge`, `offer` offers a prompt to the
- * run, and returns whether the run takes prompts.
- */
+/** One command at a time. For `merge`, `offer` returns whether the run takes prompts. */
 export function createCommandQueue(
   whenBusy: WhenBusy,
   changed: () => void,
@@ -78,9 +74,8 @@ export function createCommandQueue(
 ) {
   const added = new Subject<Command>();
   let pending: Command[] = [];
-  /** How many of those that wait were offered to the run. */
   let offered = 0;
-  /** `connecting`: a subscriber of the first view may add commands before `run` is subscribed: they are `early`. */
+  /** `connecting`: a subscriber of the first view may add `early` commands before `run` is subscribed. */
   let state: 'idle' | 'connecting' | 'running' = 'idle';
 
   function accept(command: Command): boolean {
@@ -119,12 +114,12 @@ export function createCommandQueue(
 
     isIdle: (): boolean => state === 'running' && pending.length === 0,
 
-    /** Announces that `run` will be subscribed: commands can be added. */
+    /** `run` will be subscribed: commands can be added. */
     connect(): void {
       state = 'connecting';
     },
 
-    /** Removes the prompt that has joined the run with this message, if it is one of this conversation. */
+    /** If it is a prompt of this conversation. */
     joined(message: Message): void {
       const index = pending.findIndex(
         ({ prompt }, at) => at > 0 && prompt && isSame(messagesOf(prompt.input), message),
@@ -135,7 +130,7 @@ export function createCommandQueue(
       changed();
     },
 
-    /** Throws if nobody is subscribed, or the prompts have completed. */
+    /** @throws if nobody is subscribed, or the prompts have completed. */
     add(command: Command): void {
       if (state === 'connecting') early.push(command);
       else if (added.observed) added.next(command);
@@ -152,10 +147,7 @@ export function createCommandQueue(
       pending[0]?.stop();
     },
 
-    /**
-     * Executes the commands until the prompts have completed: the first one, then those that an earlier subscription
-     * left waiting.
-     */
+    /** The first command, then those that an earlier subscription left waiting. */
     run: (prompts: Observable<Command>, first?: Command): Observable<never> =>
       defer(() => {
         const waiting = [...pending.splice(0).slice(1), ...early.splice(0)]; // without the command that was executed
@@ -178,7 +170,7 @@ const notSubscribed = () =>
     'Subscribe to `view$` first. Pass prompts that do not complete, or none.',
   );
 
-/** Whether a message is the last one of a prompt. A service keeps its texts and files, and no other fields. */
+/** A service keeps the texts and files of a prompt, and no other fields. */
 const isSame = (prompt: readonly Message[], message: Message): boolean => {
   const last = prompt.at(-1);
   return last?.parts.length === message.parts.length && messageText(last) === messageText(message);

@@ -1,5 +1,4 @@
-// The entry point `rivulet/chat`: everything of a page. A conversation, an agent at a server, and the chats of a user.
-// What the server needs is in rivulet/service.
+// The entry point `rivulet/chat`: everything of a page. What the server needs is in rivulet/service.
 export { conversation } from './conversation.js';
 export type { Conversation, ConversationView } from './conversation.js';
 export type { ConversationAgent } from './conversationAgent.js';

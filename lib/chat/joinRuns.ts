@@ -6,10 +6,10 @@ import { untilBroken } from './waitingRuns.js';
 import type { Follow, WaitingRuns } from './waitingRuns.js';
 import { failView, sendingView, shownMessages } from '../operators/view/view.js';
 
-/** Whether the page has given up the run of an exchange. */
+/** The page has given up the run. */
 export const isLost = ({ lost, view }: Exchange): boolean => lost !== undefined && view.status === 'failed';
 
-/** What joins the runs that a server executes. `resume` sends the answers to the calls of an exchange. */
+/** `resume` sends the answers to the calls of an exchange. */
 export function createJoins(
   agent: ConversationAgent,
   exchanges: Exchanges,
@@ -18,7 +18,7 @@ export function createJoins(
   follow: Follow,
   resume: WaitingRuns['resume'],
 ) {
-  /** Joins a run that does not end with this page. Of any other one, what was shown becomes a part of the history. */
+  /** What was shown of a run that ends with this page becomes a part of the history. */
   function join({ id, run, base, view }: Exchange, stop: Observable<void>): Observable<unknown> {
     if (!agent.join) {
       exchanges.update(id, { view: failView(view), messages: shownMessages(view), base: undefined });
@@ -28,7 +28,7 @@ export function createJoins(
     return follow(id, run, base ?? view, stop, () => agent.join?.(run, { ...notifiers, stop }) ?? EMPTY);
   }
 
-  /** Joins a run that the page has given up. While `isQuiet`, it is tried once, and shown when it has worked. */
+  /** While `isQuiet`, it is tried once, and shown when it has worked. */
   function joinLost(id: string, stop: Observable<void>, isQuiet: boolean): Observable<unknown> {
     return defer(() => {
       const exchange = exchanges.get(id);

@@ -4,10 +4,7 @@ import type { Exchange } from './exchanges.js';
 import { savedConversation } from './savedConversation.js';
 import type { SavedConversation } from './savedConversation.js';
 
-/**
- * Tells what has changed in a conversation, without its content: the hash of each exchange by its id, `QUEUED` for each
- * prompt that waits, and the selected exchange under `SELECTED`.
- */
+/** Hashes of the exchanges by id, `QUEUED` for prompts that wait, the selected exchange under `SELECTED`. */
 export type Marks = Readonly<Record<string, string>>;
 
 const QUEUED = 'queued';
@@ -22,7 +19,7 @@ export const marksOf = ({ exchanges, queued = [], selected }: SavedConversation)
   return marks;
 };
 
-/** What two copies have in common: what is equal in both, and otherwise what they had in common before. */
+/** What is equal in both, and otherwise what they had in common before. */
 export const commonMarks = (before: Marks, a: Marks, b: Marks): Marks =>
   Object.fromEntries(
     Object.keys({ ...before, ...a }).flatMap((key) => {
@@ -31,10 +28,7 @@ export const commonMarks = (before: Marks, a: Marks, b: Marks): Marks =>
     }),
   );
 
-/**
- * Applies to what is stored the change that a page, a tab or a device made: from the state with the marks `before` to
- * `after`. No exchange is lost. One that both have changed is that whose run has come further.
- */
+/** Applies a change, from `before` to `after`. No exchange is lost: of two versions, the one further on wins. */
 export function mergeSaved(stored: SavedConversation, before: Marks, after: SavedConversation): SavedConversation {
   const mine = new Map(after.exchanges.map((exchange) => [exchange.id, exchange]));
   const isChanged = (exchange: Exchange) => before[exchange.id] !== markOf(exchange);
@@ -57,10 +51,10 @@ export function mergeSaved(stored: SavedConversation, before: Marks, after: Save
 
 const isReduced = (exchange: Exchange): boolean => exchange.isReduced === true;
 
-/** The complete state of an exchange, unless what a full storage has kept of it is a later one. */
+/** Unless what a full storage has kept of it is a later state. */
 const complete = (whole: Exchange, reduced: Exchange): Exchange => (isFurther(reduced, whole) ? reduced : whole);
 
-/** The elements of a list, and those that only another list has: each before what follows it there. */
+/** Elements that only `others` has come before what follows them there. */
 function union<T extends { readonly id: string }>(list: readonly T[], others: readonly T[]): readonly T[] {
   const all = [...list];
   let next = all.length;
@@ -78,10 +72,10 @@ function isFurther(a: Exchange, b: Exchange): boolean {
   return runs === 0 ? stageOf(a) > stageOf(b) : runs > 0;
 }
 
-/** The end of the id of a run, which `followingId` counts up. */
+/** The end of the id, which `followingId` counts up. */
 const runNumber = ({ run }: Exchange): number => Number.parseInt(run.slice(-8), 16);
 
-/** How far a run has come. One that could not be reached is behind one that waits at the service. */
+/** A run that could not be reached is behind one that waits at the service. */
 function stageOf({ base, answers, view: { status } }: Exchange): number {
   if (base) return answers ? 3 : 0;
   return { failed: 1, waiting: 2, runningTools: 2 }[status as string] ?? 4;

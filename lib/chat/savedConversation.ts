@@ -27,7 +27,7 @@ export const savedConversation = (
   ...(queued.length === 0 ? {} : { queued }),
 });
 
-/** Reads the option `saved` of a conversation. If it cannot be read, the conversation is empty, and has the error. */
+/** If it cannot be read, the conversation is empty, and has the error. */
 export function readSaved(
   saved: SavedConversation | string | null | undefined,
 ): SavedConversation & { readonly savedError?: JsonObject } {
@@ -38,7 +38,7 @@ export function readSaved(
     : { ...empty, savedError: unreadableConversation().toJSON() };
 }
 
-/** Whether `save` returned a value. An exchange comes after the one that it continues, so there is no cycle. */
+/** An exchange comes after the one that it continues, so there is no cycle. */
 export function isSavedConversation(value: unknown): value is SavedConversation {
   if (!isRecord(value) || value['version'] !== 1) return false;
   const { exchanges, selected, queued = [] } = value;

@@ -4,7 +4,6 @@ import type { View } from '../operators/view/view.js';
 import { filesIn } from '../transport/runFiles.js';
 import type { RunFile } from '../transport/runFiles.js';
 
-/** What an exchange has of files. */
 interface HasFiles {
   readonly run: string;
   readonly input: readonly Message[];
@@ -17,13 +16,10 @@ interface HasFiles {
 
 type File = OfType<Part, 'file'>;
 
-/** What a stored view has instead of a file: its number among the files of the exchange. */
+/** A number among the files of the exchange, instead of a file. */
 type Place = Pick<File, 'type'> & { readonly place?: number };
 
-/**
- * An exchange as it is stored: each file once. Views have the places of files, a file that a service has is an address
- * there, and one that was refused as too large is left out.
- */
+/** Each file once. Views have places; a file at a service is an address, one that was refused is left out. */
 export function packFiles<E extends HasFiles>(exchange: E, addressOf: ((file: RunFile) => string) | undefined): E {
   const files = filesOf(exchange);
   if (files.length === 0) return exchange;
@@ -43,7 +39,6 @@ export function packFiles<E extends HasFiles>(exchange: E, addressOf: ((file: Ru
   return mapViews({ ...exchange, input: mapFiles(input, pack), messages: mapFiles(messages, pack) }, toPlace);
 }
 
-/** The exchange that was stored. */
 export function unpackFiles<E extends HasFiles>(exchange: E): E {
   const files = filesOf(exchange);
   return files.length === 0 ? exchange : mapViews(exchange, (file) => files[(file as Place).place ?? -1] ?? file);

@@ -1,12 +1,9 @@
 import type { SavedConversation } from './savedConversation.js';
 
-/** Called with what a storage has thrown, or with the refusal of a service. */
+/** Also with the refusal of a service. */
 export type ReportError = (thrown: unknown) => void;
 
-/**
- * Returns ever smaller versions of a conversation that is too large for its storage: all of it without the files, then
- * the newest exchanges. Their exchanges are marked, so that they do not replace complete ones that are kept elsewhere.
- */
+/** Without the files, then the newest exchanges, marked so that they replace no complete ones elsewhere. */
 export function* smallerSaved(saved: SavedConversation): Generator<SavedConversation, undefined> {
   const { exchanges } = JSON.parse(JSON.stringify(saved, withoutFiles)) as SavedConversation;
   for (let count = exchanges.length; count > 0; count = Math.floor(count / 2)) {
@@ -31,11 +28,7 @@ const withoutFiles = (_: string, value: unknown): unknown =>
     ? value.filter((element: unknown) => (element as { type?: unknown } | null)?.type !== 'file')
     : value;
 
-/**
- * Stores a conversation, or what there is room for. What the storage throws is reported.
- *
- * @returns What is stored; undefined if nothing could be.
- */
+/** Returns what there was room for; undefined if there was none. What the storage throws is reported. */
 export function storeSaved(
   storage: Pick<Storage, 'setItem'>,
   key: string,

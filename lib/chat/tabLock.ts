@@ -7,17 +7,14 @@ export interface TabLock {
   release(): void;
 }
 
-/**
- * Requests a Web Lock, which one tab has at a time, until `release` or the end of the page. Without that API (pages
- * without HTTPS, Node), every tab gets it and executes the calls of the page; the server uses the first result.
- */
+/** Until `release` or the end of the page. Without that API (no HTTPS, Node), every tab gets the lock. */
 export function lockTab(id: string): Observable<TabLock> {
   const { locks } = (globalThis as { readonly navigator?: { readonly locks?: LockManager } }).navigator ?? {};
   if (!locks) return of({ hasWaited: false, release: () => undefined });
   return new Observable<TabLock>((out) => {
     const name = `rivulet ${id}`;
     const unsubscribed = new AbortController();
-    /** Emits the lock. The browser takes it back when the Promise resolves. */
+    /** The browser takes it back when the Promise resolves. */
     const emitLock = (hasWaited: boolean): Promise<void> => {
       let release = (): void => undefined;
       const released = new Promise<void>((resolve) => (release = resolve));

@@ -11,22 +11,19 @@ import { noticeOf } from './conversationAgent.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import type { Exchange, Exchanges } from './exchanges.js';
 
-/** How often the page tries again by itself, after it has given up: for eight minutes. */
+/** For eight minutes, after the page has given up. */
 const TRIES = 20;
 
-/** The time in which a run that the service has stopped sends its end, in milliseconds. */
+/** Milliseconds for a stopped run to send its end. */
 const END_TIME = 10_000;
 
-/** The delay before a try, in milliseconds: the first one, its growth, and the longest. */
+/** Milliseconds: the first delay, its growth, and the longest. */
 const delayBefore = (attempt: number): number =>
   Math.min(1000 * 1.5 ** (attempt - 1), 30_000) * (1 - Math.random() / 2);
 
 export type UnsettledRuns = ReturnType<typeof createUnsettledRuns>;
 
-/**
- * The runs that the page has left before their end. A stop is sent again until the service has received it. What the
- * service has of a run that was stopped then becomes the answer, so that the model reads what the person sees.
- */
+/** A stop is sent until the service has it. What the service has of the run becomes the answer. */
 export function createUnsettledRuns(
   agent: ConversationAgent,
   exchanges: Exchanges,
@@ -74,23 +71,20 @@ export function createUnsettledRuns(
     );
 
   return {
-    /** The person has stopped a run that was sent. */
     stop(id: string, run: string): void {
       if (!agent.stop) return;
       update(id, { stopping: run });
       requested.next(id);
     },
 
-    /** An exchange has lost its run. */
     added(id: string): void {
       if (exchanges.get(id).view.status === 'stopped') requested.next(id);
       else failed.next();
     },
 
-    /** The person asks to try again. */
     again: (): void => asked.next(),
 
-    /** Works until `end`, and then until the stops are delivered. `joinAgain` is called for each exchange to join. */
+    /** Works until `end`, and then until the stops are delivered. */
     run: (end: Observable<unknown>, joinAgain: (id: string) => void): Observable<unknown> => {
       const now = merge(awake(), asked).pipe(startWith(undefined));
       const again = merge(now.pipe(map(() => 0)), failed.pipe(map(() => 1))).pipe(
@@ -111,7 +105,7 @@ export function createUnsettledRuns(
   };
 }
 
-/** Reads the end of a run that was stopped. It stays stopped, whatever the run did. */
+/** It stays stopped, whatever the run did. */
 function readEnd(
   agent: ConversationAgent,
   { lost, view: { status } }: Exchange,
@@ -136,7 +130,7 @@ function readEnd(
   );
 }
 
-/** Whether an error is of the connection between the page and its service, and not of the run. */
+/** Of the connection between the page and its service, and not of the run. */
 export const isOfPage = (thrown: unknown): boolean => isRecord(thrown) && thrown['provider'] === SERVER;
 
 export const isRunNotFound = (thrown: unknown): boolean => isRecord(thrown) && thrown['code'] === 'run_not_found';

@@ -2,7 +2,7 @@ import { isRecord } from './json/json.js';
 import type { Model } from './model.js';
 import type { Tool } from './tool.js';
 
-/** A wrapper without its subject: it checks the options, and returns a function of the subject. */
+/** It checks the options, and returns a function of the subject. */
 type WrapperOf<Subject, Options extends readonly unknown[]> = (...options: Options) => (subject: Subject) => Subject;
 
 /** The overloads check the types of the arguments; the first argument decides which form a call has. */
@@ -13,12 +13,12 @@ const callWrapper =
     return isSubject(first) ? wrapperOf(...(rest as unknown as Options))(first) : wrapperOf(...(args as Options));
   };
 
-/** The two forms of a wrapper of tools: `retryTool(tool, options)`, and `retryTool(options)` for rxjs's `pipe`. */
+/** `retryTool(tool, options)`, and `retryTool(options)` for rxjs's `pipe`. */
 export const callToolWrapper = /* @__PURE__ */ callWrapper(
   (value): value is Tool => isRecord(value) && typeof value['name'] === 'string',
 );
 
-/** The two forms of a wrapper of models: `retryModel(model, options)` and `retryModel(options)`. */
+/** `retryModel(model, options)` and `retryModel(options)`. */
 export const callModelWrapper = /* @__PURE__ */ callWrapper(
   (value): value is Model => isRecord(value) && typeof value['stream'] === 'function',
 );

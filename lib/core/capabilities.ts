@@ -37,7 +37,6 @@ export function requiredCapabilities({
   return (Object.keys(required) as Capability[]).filter((capability) => required[capability]);
 }
 
-/** The capabilities that the user's files require. */
 const fileCapabilities = /* @__PURE__ */ growing<Message, readonly Capability[]>([], (known, { role, parts }) => {
   const files = role === 'user' ? parts.filter((part) => part.type === 'file') : [];
   const added = files.map(fileCapability).filter((capability) => capability !== undefined);
@@ -51,7 +50,7 @@ export function fileCapability(file: FilePart): 'vision' | 'files' | undefined {
   return isDocument(file) ? 'files' : undefined;
 }
 
-/** Text files are sent as text, and no capability exists for audio and video: these do not require `files`. */
+/** Text files are sent as text, and no capability exists for audio and video. */
 const isDocument = ({ mediaType }: FilePart): boolean => /^application\/(pdf|msword|vnd\.)/i.test(mediaType);
 
 /**

@@ -45,7 +45,7 @@ export interface EmittedContent {
   readonly thinking: string;
   readonly messages: readonly Message[];
   readonly metadata?: Metadata;
-  /** Whether tool results or a prompt followed the last text, so that the next text gets a prefix. */
+  /** Tool results or a prompt followed the last text: the next text gets a prefix. */
   readonly needsSeparator: boolean;
 }
 
@@ -90,8 +90,8 @@ export interface ResumedTurn {
 export interface OpenCallsEvent {
   readonly type: 'openCalls';
   readonly open: OpenCalls;
-  /** Whether the run ends here, because calls wait for answers. */
+  /** The run ends here, because calls wait for answers. */
   readonly waits: boolean;
-  /** The state from which the turn started. Set by `endTurn`. */
+  /** From which the turn started. Set by `endTurn`. */
   readonly state?: RunState;
 }

@@ -44,7 +44,6 @@ export interface TextChunk {
   readonly prefix?: string;
 }
 
-/** The text of a delta as the model has written it. */
 export const withoutPrefix = ({ text, prefix = '' }: TextChunk): string => text.slice(prefix.length);
 
 /** A delta of the model's reasoning. Never part of a message. */

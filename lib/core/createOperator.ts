@@ -1,20 +1,17 @@
 import { Observable } from 'rxjs';
 import type { Observer, OperatorFunction, Subscriber } from 'rxjs';
 
-/** The handlers for the notifications of an operator's source. Without a handler, a notification is passed on. */
+/** Without a handler, a notification is passed on. */
 export interface OperatorHandlers<In> {
   next: (value: In) => void;
   error?: (error: unknown) => void;
   complete?: () => void;
-  /**
-   * Called when the source has completed or was left, and its resources are released. Not after an error, nor if the
-   * output is closed. Use it instead of `complete` to continue with another source.
-   */
+  /** After completion or leaving, not after an error, nor if the output is closed. Continue with a source here. */
   afterTeardown?: () => void;
 }
 
 export interface OperatorSource {
-  /** Unsubscribes, and then calls `afterTeardown`. A source that is not subscribed yet is never subscribed. */
+  /** A source that is not subscribed yet is never subscribed. */
   unsubscribe(): void;
 }
 
@@ -65,9 +62,8 @@ export interface SourceHandlers<In> extends OperatorHandlers<In> {
 }
 
 /**
- * Subscribes to a source until the output closes, even while `subscribe` has not returned yet. `takeUntil` with a
- * Subject takes two more calls per value and five more objects per subscription. All resources are released before
- * `afterTeardown`, except those of a later source (`retry`, `switchMap`) that completes synchronously.
+ * Also while `subscribe` has not returned. `takeUntil` takes two more calls per value, five more objects. Resources
+ * are released before `afterTeardown`, except those of a later source that completes synchronously.
  */
 export function subscribeUntilClosed<T>(
   out: Subscriber<unknown>,
@@ -160,8 +156,7 @@ class SourceObserver<T> implements Observer<T>, OperatorSource {
   private tearDown(): void {
     if (!this.ended || !this.isSubscribed) return;
     try {
-      // RxJS would unsubscribe only after this notification, and in the order in which teardowns were added, so a
-      // source that was subscribed later would still be open.
+      // RxJS would unsubscribe only after this notification: a source that was subscribed later would still be open.
       this.subscriber?.unsubscribe();
     } finally {
       this.resume(); // even if a teardown function throws; RxJS reports that error

@@ -1,10 +1,7 @@
 import { Observable } from 'rxjs';
 import type { Subscriber, Subscription } from 'rxjs';
 
-/**
- * `defer(() => create(...args))` with a bound function: V8 keeps the optimized code of a closure only while such a
- * closure exists. See "State and cost" in ARCHITECTURE.md.
- */
+/** `defer` with a bound function: see "State and cost" in ARCHITECTURE.md. */
 export function deferCall<A extends readonly unknown[], T>(
   create: (...args: A) => Observable<T>,
   ...args: A

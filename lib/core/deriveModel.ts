@@ -4,7 +4,7 @@ import { obeyStop } from './response.js';
 
 const compositeModels = /* @__PURE__ */ new WeakSet<Model>();
 
-/** Creates a model with the description of another one, and a stream that obeys the `stop` of its requests. */
+/** Its stream obeys the `stop` of its requests. */
 export function deriveModel(model: Model, stream: Model['stream']): Model {
   const { provider, name, capabilities } = model;
   const derived = { provider, name, ...(capabilities && { capabilities }), stream: obeyStop(stream) };
@@ -12,13 +12,13 @@ export function deriveModel(model: Model, stream: Model['stream']): Model {
   return derived;
 }
 
-/** `requireServable` leaves the check of a request to a composite model, which asks each of its models. */
+/** `requireServable` leaves the check to it, since it asks each of its models. */
 export function markComposite(model: Model): Model {
   compositeModels.add(model);
   return model;
 }
 
-/** Throws ConfigurationError `capability` for the first required capability that is declared false. */
+/** @throws ConfigurationError `capability` for the first required capability that is declared false. */
 export function requireServable(model: Model, request: ModelRequest): void {
   if (!compositeModels.has(model)) requireCapabilities(model, request);
 }

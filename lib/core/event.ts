@@ -165,17 +165,17 @@ export function startState(messages: readonly Message[]): RunState {
   return { messages, turn: 0, usage: {} };
 }
 
-/** The state after a turn, whether or not another one follows. Without `turn.next`, the memo is unchanged. */
+/** Without `turn.next`, the memo is unchanged. */
 export function stateAfter(state: RunState, turn: TurnEvent, messages: readonly Message[]): RunState {
   const memo = turn.next?.memo ?? state.memo;
   const usage = addUsage(state.usage, turn.usage);
   return { messages: [...state.messages, ...messages], turn: turn.turn, usage, ...(memo ? { memo } : {}) };
 }
 
-/** The `turn` events without `next` after which another turn starts. */
+/** Without `next`, another turn starts after these. */
 const followed = /* @__PURE__ */ new WeakSet<TurnEvent>();
 
-/** A `turn` event without the state of the next turn. `turnFollows` still knows whether there is one. */
+/** `turnFollows` still knows whether there is a next turn. */
 export function withoutNext({ next, ...rest }: TurnEvent, added?: Pick<TurnEvent, 'checkpoint'>): TurnEvent {
   const turn = added ? { ...rest, ...added } : rest;
   if (next) followed.add(turn);

@@ -1,17 +1,11 @@
-/** The values of a sequence and of all its beginnings. A longer sequence may share the arrays. */
+/** A longer sequence may share the arrays. */
 interface Computed<Item, T> {
   readonly items: Item[];
   readonly values: T[];
   readonly length: number;
 }
 
-/**
- * Makes a function of a sequence that computes only what is new since an earlier call: each turn of a run sends all
- * messages before it again. A sequence that differs from the earlier ones is computed from the first difference on.
- *
- * @param start The value of an empty sequence.
- * @param step Returns the value after one more item. Items never change.
- */
+/** Computes only what is new: each turn sends all messages before it again. Items never change. */
 export function growing<Item extends object, T>(
   start: T,
   step: (value: T, item: Item, previous: Item | undefined) => T,
@@ -33,7 +27,7 @@ export function growing<Item extends object, T>(
   };
 }
 
-/** Finds the longest beginning of a sequence that an earlier sequence has, too. */
+/** The longest that an earlier sequence has, too. */
 function knownBeginning<Item extends object, T>(
   known: WeakMap<Item, Computed<Item, T>>,
   sequence: readonly Item[],
@@ -56,7 +50,7 @@ function commonLength<Item>({ items, length }: Computed<Item, unknown>, sequence
   return at;
 }
 
-/** The arrays of a beginning, to append to them. If they have been continued already, they are copied. */
+/** To append to them. If they have been continued already, they are copied. */
 function appendable<Item, T>(beginning: Computed<Item, T> | undefined): Pick<Computed<Item, T>, 'items' | 'values'> {
   if (!beginning) return { items: [], values: [] };
   const { items, values, length } = beginning;
@@ -88,7 +82,7 @@ export class SharedList<T> {
   }
 }
 
-/** Maps the items of a sequence that grows, each once, to a list. */
+/** Each item is mapped once. */
 export function growingList<Item extends object, T>(
   map: (item: Item, previous: Item | undefined) => readonly T[],
 ): (items: readonly Item[]) => readonly T[] {
@@ -98,7 +92,7 @@ export function growingList<Item extends object, T>(
   return (items) => list(items).toArray();
 }
 
-/** Maps the items of a sequence that grows, each once; the same sequence if no item has changed. */
+/** Each item is mapped once; the same sequence if no item has changed. */
 export function growingMap<Item extends object>(
   map: (item: Item) => Item,
 ): (items: readonly Item[]) => readonly Item[] {

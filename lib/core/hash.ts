@@ -1,4 +1,4 @@
-/** A hash of 64 bits (FNV-1a, with two offsets of 32 bits), in hexadecimal. */
+/** 64 bits (FNV-1a, with two offsets of 32 bits), in hexadecimal. */
 export function hash(text: string): string {
   const halves = [0x81_1c_9d_c5, 0xcb_f2_9c_e4].map((offset) => {
     let bits = offset;

@@ -22,7 +22,7 @@ export function repairHistory(
   return createHistoryRepair(isSeparate)(messages);
 }
 
-/** Creates `repairHistory` for a model. Of a history that has grown, the function reads only the new messages. */
+/** Of a history that has grown, the function reads only the new messages. */
 export function createHistoryRepair(
   isSeparate: (message: Message) => boolean,
 ): (messages: readonly Message[]) => readonly Message[] {
@@ -57,11 +57,9 @@ export function createHistoryRepair(
 interface RepairedHistory {
   readonly isSame: boolean;
   readonly system: readonly Message[];
-  /** The messages before the group. */
   readonly ended: SharedList<Message>;
-  /** The last messages: adjacent ones of a role are merged, since several APIs reject two user messages in a row. */
+  /** Adjacent messages of a role are merged: several APIs reject two user messages in a row. */
   readonly group: SharedList<Message>;
-  /** The last message of the group. */
   readonly last?: Message;
   /** The calls before the group that have no results yet. */
   readonly calls: readonly ToolCallPart[];
@@ -75,7 +73,7 @@ function mergeLast(messages: readonly Message[], added: Message, isSeparate: (me
   return merged ? [...messages.slice(0, -1), merged] : [...messages, added];
 }
 
-/** Merges the messages of the group, and puts the results of the calls before them into their places. */
+/** Puts the results of the calls before the group into their places. */
 function endGroup({
   ended,
   group,
@@ -114,7 +112,7 @@ function withResults(message: Message, calls: readonly ToolCallPart[], index: nu
   };
 }
 
-/** Whether no result has to be moved: `executeTools` emits such messages. */
+/** `executeTools` emits such messages. */
 function hasExactResults(parts: readonly Part[], calls: readonly ToolCallPart[]): boolean {
   const count = parts.filter(({ type }) => type === 'toolResult').length;
   if (count !== calls.length) return false;
@@ -131,8 +129,7 @@ const orphanError = (index: number, id: string, name: string) =>
 /** The ids of all tool calls of a conversation. A new call must not reuse one. */
 export function toolCallIds(messages: readonly Message[]): Set<string> {
   const ids = new Set<string>();
-  // This runs in each turn with calls. Nested loops rather than intermediate arrays: 10,000 turns took a third of the
-  // time (measured).
+  // Nested loops rather than intermediate arrays: 10,000 turns took a third of the time (measured).
   for (const { role, parts } of messages)
     if (role === 'model') for (const part of parts) if (part.type === 'toolCall') ids.add(part.id);
   return ids;

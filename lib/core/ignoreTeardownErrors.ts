@@ -2,10 +2,7 @@ import { from, Observable } from 'rxjs';
 import type { ObservableInput, Observer, Subscriber } from 'rxjs';
 import { reportUnhandled } from './createOperator.js';
 
-/**
- * Isolates a run from the errors of a teardown, which RxJS throws to the caller of `complete` or `unsubscribe`: the
- * next call of the turn would never start. They are reported as RxJS reports unhandled errors.
- */
+/** RxJS throws errors of a teardown to the caller: the next call of the turn would never start. They are reported. */
 export function ignoreTeardownErrors(work: () => void): void {
   try {
     work();
@@ -14,7 +11,7 @@ export function ignoreTeardownErrors(work: () => void): void {
   }
 }
 
-/** Subscribes isolated from teardown errors. `onStart` receives the subscriber before `subscribe` returns. */
+/** `onStart` receives the subscriber before `subscribe` returns. */
 export function subscribeIsolated<T>(
   source: Observable<T>,
   observer: Observer<T>,
@@ -26,7 +23,7 @@ export function subscribeIsolated<T>(
   }).subscribe(observer);
 }
 
-/** Calls a user's function at each subscription, isolated from the errors of the teardown of what it returns. */
+/** At each subscription, isolated from the errors of the teardown of what it returns. */
 export function isolateTeardown<T>(create: () => ObservableInput<T>): Observable<T> {
   return new Observable<T>((out) => {
     let inner: Subscriber<T> | undefined;

@@ -11,7 +11,7 @@ export type Input = string | Message | readonly Message[];
 export const messagesOf = (input: Input): readonly Message[] =>
   typeof input === 'string' ? [userMessage(input)] : [input].flat();
 
-/** Copies the history: later changes to the array do not affect the run. Throws ConfigurationError `history`. */
+/** Later changes to the array do not affect the run. @throws ConfigurationError `history` */
 export function createStartState(input: Input, history: readonly Message[] = []): RunState {
   const messages = [...history, ...messagesOf(input)];
   if (messages.length === 0 || (input as Input | undefined) === undefined) {

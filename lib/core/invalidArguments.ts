@@ -12,7 +12,7 @@ export interface InvalidArguments extends JsonObject {
   readonly _error: keyof typeof invalidArgumentsTexts;
 }
 
-/** Whether a call's arguments could not be read. Such a call is not executed: an error is reported to the model. */
+/** Arguments that could not be read: the call is not executed, and the model gets an error. */
 export function isInvalidArguments(args: JsonObject): args is InvalidArguments {
   const { _raw: text, _error: error } = args;
   return typeof text === 'string' && typeof error === 'string' && Object.hasOwn(invalidArgumentsTexts, error);

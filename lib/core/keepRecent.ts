@@ -92,7 +92,7 @@ function messagesFrom(messages: readonly Message[], index: number): readonly Mes
   return kept.length === before.length ? messages : [...kept, ...messages.slice(index)];
 }
 
-/** The user's last input before an index, unless the message at the index is an input itself. */
+/** The user's last input, unless the message at the index is an input itself. */
 export function inputBefore(messages: readonly Message[], index: number): readonly Message[] {
   const first = messages[index];
   const input = first && isInput(first) ? undefined : messages.slice(0, index).findLast(isInput);

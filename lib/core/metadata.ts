@@ -34,7 +34,7 @@ export function serverToolChunk(tool: ServerTool): OfType<Chunk, 'metadata'> {
   return { type: 'metadata', metadata: { serverTools: [tool] } };
 }
 
-/** Merges event by event in linear time: what was merged is extended and not copied. */
+/** In linear time: what was merged is extended and not copied. */
 export class MetadataCollector {
   private merged: Record<string, JsonValue> | undefined;
   private tools: ToolList | undefined;
@@ -63,7 +63,7 @@ export class MetadataCollector {
   }
 }
 
-/** Merges the entries with the same id, at the position of the first of them; the last value of a field wins. */
+/** At the position of the first entry with the id; the last value of a field wins. */
 class ToolList {
   readonly entries: JsonValue[] = [];
   private readonly places = new Map<unknown, number>();

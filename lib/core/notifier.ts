@@ -1,14 +1,11 @@
 import { from, take } from 'rxjs';
 import type { ObservableInput, Subscriber } from 'rxjs';
 
-/**
- * Calls a function at the first value of a notifier, until the output closes. As with `takeUntil`, an error of the
- * notifier fails the output, and its completion has no effect.
- */
+/** Until the output closes. As with `takeUntil`, an error of the notifier fails the output. */
 export const onFirstValue = (out: Subscriber<unknown>, notifier: ObservableInput<unknown>, notify: () => void): void =>
   onEachValue(out, from(notifier).pipe(take(1)), notify);
 
-/** Calls a function at each value of a notifier, until an output closes. Otherwise like `onFirstValue`. */
+/** Otherwise like `onFirstValue`. */
 export function onEachValue<T>(
   out: Subscriber<unknown>,
   notifier: ObservableInput<T>,
@@ -18,7 +15,7 @@ export function onEachValue<T>(
   out.add(from(notifier).subscribe({ next: notify, error: (thrown: unknown) => out.error(thrown) }));
 }
 
-/** Whether a notifier that remembers its value (a ReplaySubject) has emitted. An omitted notifier has not. */
+/** For a notifier that remembers its value (a ReplaySubject). */
 export function hasEmitted(notifier: ObservableInput<unknown> | undefined): boolean {
   if (!notifier) return false;
   let emitted = false;

@@ -1,13 +1,12 @@
 import { asArray, isJsonObject, omit } from './json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
 
-/** Keywords that no API accepts at the root of a tool's parameters. */
+/** No API accepts these keywords at the root of a tool's parameters. */
 const rootKeywords = ['$ref', 'allOf', 'anyOf', 'oneOf', 'enum', 'const', 'not', 'if', 'then', 'else'] as const;
 
 /**
- * Every API accepts an object at the root, without a choice. OpenAI: "schema must have type 'object' and not have
- * 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level"; Anthropic: "input_schema does not support oneOf, allOf, or
- * anyOf at the top level". A choice becomes one object with the properties of all its members.
+ * OpenAI: "must have type 'object' and not have 'oneOf'..."; Anthropic: no choice "at the top level". A choice
+ * becomes one object with the properties of all its members.
  */
 export function objectRoot(schema: JsonSchema): JsonSchema {
   const isObject = schema['type'] === 'object';
@@ -73,7 +72,7 @@ function describeMember({ properties, required, members }: Member): string {
   return `{${names.join(', ')}}`;
 }
 
-/** One schema for all schemas of a property: its constants become an `enum`. */
+/** The constants of a property become an `enum`. */
 function joinSchemas(schemas: readonly JsonValue[]): JsonValue {
   const unique = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
   const [first = {}] = unique;

@@ -4,10 +4,7 @@ import { BracketScanner, isOpening, QUOTE } from './json/scan.js';
 
 export const WRAPPER_KEY = 'value';
 
-/**
- * OpenAI requires an object at the root, without `anyOf` (`lib/transform` of openai 7.57: "Root schema must have type:
- * 'object'", "must not use `anyOf`"), and the parameters of a tool are an object on all wires.
- */
+/** OpenAI requires an object without `anyOf` at the root (`lib/transform` of openai 7.57), as do tools on all wires. */
 export const isWrapped = (schema: JsonSchema): boolean =>
   schema['type'] !== 'object' ||
   ['anyOf', 'oneOf', 'allOf', 'enum', 'const', '$ref'].some((keyword) => keyword in schema);
@@ -36,7 +33,7 @@ function createWrapped(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** Keywords whose values are data, in which `$ref` is an ordinary property. */
+/** Their values are data, in which `$ref` is an ordinary property. */
 const dataKeywords: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples']);
 
 function moveReferences(schema: JsonValue): JsonValue {
@@ -56,22 +53,19 @@ const moveReference = (reference: string): string =>
     : reference;
 
 export interface Unwrapper {
-  /** Receives the next text, and emits what is the output's. Returns true if that is the complete text. */
+  /** Emits what is the output's. Returns true if that is the complete text. */
   read(text: string): boolean;
   release(): void;
 }
 
-/** The beginnings of a wrapped text, without white space. Models without strict mode may add a code fence. */
+/** Without white space. Models without strict mode may add a code fence. */
 const beginnings = ['{"value":', '```json{"value":', '```{"value":'] as const;
 const beginning = /^\s*(?:```(?:json)?\s*)?\{\s*"value"\s*:/;
 
-/** How much text is held back until the beginning is recognized, in characters. */
+/** Characters held back until the beginning is recognized. */
 const MAX_BEGINNING = 200;
 
-/**
- * Holds back what may be the beginning of the wrapper, and what follows the value. Text that is not wrapped, and other
- * text after a value, pass unchanged: the validation decides about them. Linear however the text is cut.
- */
+/** Text that is not wrapped, or follows the value, passes: the validation decides. Linear however the text is cut. */
 export function createUnwrapper(emit: (text: string) => void): Unwrapper {
   let state: 'beginning' | 'value' | 'end' | 'unwrapped' = 'beginning';
   let held = '';
@@ -137,7 +131,7 @@ function isEnd(text: string): boolean {
   return end === '' || end === '}' || /^\}\s*```$/.test(end);
 }
 
-/** Returns a function that finds the end of a value in its text, delta by delta; -1 if it is not in the delta. */
+/** Delta by delta; -1 if the end is not in the delta. */
 function createEndFinder(first: number): (text: string) => number {
   if (!isOpening(first) && first !== QUOTE) return (text) => text.search(/[\s,}\]]/);
   const scanner = new BracketScanner();

@@ -14,7 +14,6 @@ export interface ProviderPart {
   readonly data: JsonObject;
 }
 
-/** The data that a message has for a provider. */
 export const providerDataOf = (
   { parts }: { readonly parts: readonly { readonly type: string }[] },
   provider: string,

@@ -4,10 +4,10 @@ import { ConfigurationError } from './errors.js';
 import { asArray, isRecord, objectOrEmpty } from './json/json.js';
 import { toolCallsOf } from './message.js';
 
-/** The version of the format. Raise it when an older version of the library cannot read a checkpoint any more. */
+/** Raise it when an older version of the library cannot read a checkpoint any more. */
 const VERSION = 1;
 
-/** Unknown keys are ignored. Throws ConfigurationError `checkpoint`, with the path of the first invalid field. */
+/** Unknown keys are ignored. @throws ConfigurationError `checkpoint`, with the first invalid field. */
 export function readCheckpoint(value: unknown, orchestrator: string): Checkpoint {
   record(value, 'The value');
   const checkpoint = value as Record<string, unknown>;
@@ -23,7 +23,7 @@ export function readCheckpoint(value: unknown, orchestrator: string): Checkpoint
 
 type Check = (value: unknown, path: string) => void;
 
-/** The fields of an object, and how each is checked. A field `name?` may be absent, and a field `name[]` is a list. */
+/** A field `name?` may be absent, and a field `name[]` is a list. */
 interface Fields {
   readonly [field: string]: Check | Fields;
 }
@@ -111,7 +111,7 @@ function toolResult(value: unknown, path: string): void {
   check(objectOrEmpty(value)['type'] === 'toolResult', `${path}.type`, 'toolResult');
 }
 
-/** Each result, each waiting call and each inner run belongs to another call of the turn. */
+/** Each result, waiting call and inner run belongs to another call of the turn. */
 function checkIds({ messages, results, waiting, nested = {} }: OpenCalls): void {
   const open = new Set(messages.flatMap(toolCallsOf).map(({ id }) => id));
   for (const [index, { id }] of results.entries())

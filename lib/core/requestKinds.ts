@@ -1,7 +1,7 @@
 import type { ModelRequest, RequestSettings } from './model.js';
 import type { OptionKinds } from './requireOptions.js';
 
-/** What the settings of a request have to be. The ranges are the provider's: what JSON can contain is sent. */
+/** The ranges are the provider's: what JSON can contain is sent. */
 export const settingKinds: OptionKinds<RequestSettings> = {
   temperature: 'number',
   topP: 'number',
@@ -23,5 +23,4 @@ const createRequestKinds = (): OptionKinds<ModelRequest> => ({
   ...settingKinds,
 });
 
-/** What the fields of a request have to be. */
 export const requestKinds: OptionKinds<ModelRequest> = /* @__PURE__ */ createRequestKinds();

@@ -1,7 +1,7 @@
 import { ConfigurationError } from './errors.js';
 import type { Model } from './model.js';
 
-/** Throws ConfigurationError `model` for what JavaScript may pass; `problem` says what it is. */
+/** @throws ConfigurationError `model` for what JavaScript may pass; `problem` says what it is. */
 export function requireModel(model: unknown, problem: string): void {
   if (typeof (model as Partial<Model> | null | undefined)?.stream === 'function') return;
   throw new ConfigurationError(

@@ -3,10 +3,7 @@ import { ConfigurationError } from './errors.js';
 import { isRecord } from './json/json.js';
 import { requireNumber } from './options.js';
 
-/**
- * `number`: one that JSON can contain. A number: one of at least that, or Infinity. `Observable`: anything that `from`
- * of RxJS accepts. `any`: it is checked elsewhere.
- */
+/** A number: at least that, or Infinity. `Observable`: what `from` accepts. `any`: checked elsewhere. */
 type SimpleKind =
   | 'string'
   | 'number'
@@ -19,12 +16,11 @@ type SimpleKind =
   | 'any'
   | number;
 
-/** The options inside an option. They are complete: any other name is an error. */
+/** They are complete: any other name is an error. */
 interface NestedKinds {
   readonly [name: string]: Kind;
 }
 
-/** One kind, or several of which the value has one. */
 type Kind = SimpleKind | NestedKinds | readonly (SimpleKind | NestedKinds)[];
 
 export type OptionKinds<Options> = Readonly<Record<keyof Options, Kind>>;
@@ -39,8 +35,7 @@ const otherNames: Readonly<Record<string, string>> = {
 
 /**
  * Checks what TypeScript rejects. A name that is nearly an option's, or another library's, is a mistake; others are
- * ignored, since an object may have fields for others; inside an option they are errors. Texts are not repeated: they
- * may be keys.
+ * ignored: an object may have fields for others. Texts are not repeated: they may be keys.
  */
 export function requireOptions(owner: string, options: unknown, kinds: OptionKinds<Readonly<Record<string, unknown>>>) {
   if (!isRecord(options)) throw wrongKind(`The options of ${owner} are`, options, ['object']);
@@ -92,7 +87,7 @@ function isOfKind(value: unknown, kind: SimpleKind | NestedKinds): boolean {
 
 const kindOf = (value: unknown) => (Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value);
 
-/** The name that was meant: the one with the fewest changed characters, at most two. */
+/** The one with the fewest changed characters, at most two. */
 const nearestName = (name: string, names: readonly string[]): string | undefined =>
   [0, 1, 2]
     .map((changes) => names.find((each) => isNear(name.toLowerCase(), each.toLowerCase(), changes)))

@@ -15,10 +15,10 @@ class StopCall {
   isAnswered = false;
 }
 
-/** Stop notifiers whose owner ends the response if the model does not (`stopResponse`). */
+/** Their owner ends the response if the model does not (`stopResponse`). */
 const enforcedStops = /* @__PURE__ */ new WeakSet<Observable<unknown>>();
 
-/** The stop of one response. The request carries `notifier`; the caller of `ask` ends the response. */
+/** The request carries `notifier`; the caller of `ask` ends the response. */
 export class ResponseStop {
   private readonly calls = new Subject<StopCall>();
   readonly notifier: Observable<unknown> = this.calls.asObservable();
@@ -27,7 +27,7 @@ export class ResponseStop {
     enforcedStops.add(this.notifier);
   }
 
-  /** Asks the model to end. Returns whether it will emit its own `finish`. */
+  /** Returns whether the model will emit its own `finish`. */
   ask(): boolean {
     const call = new StopCall();
     this.calls.next(call);
@@ -35,12 +35,12 @@ export class ResponseStop {
   }
 }
 
-/** Answers a stop: the `finish` of the response follows. */
+/** The `finish` of the response follows. */
 export function announceFinish(call: unknown): void {
   if (call instanceof StopCall) call.isAnswered = true;
 }
 
-/** The response of a model, as an Observable: in JavaScript, `stream` may return anything. */
+/** In JavaScript, `stream` may return anything. */
 export function openResponse(model: Pick<Model, 'stream'>, request: ModelRequest): Observable<Chunk> {
   const chunks: unknown = model.stream(request);
   if (isObservable(chunks)) return chunks as Observable<Chunk>;
@@ -48,10 +48,7 @@ export function openResponse(model: Pick<Model, 'stream'>, request: ModelRequest
   return throwError(() => notObservable('model', `What \`stream\` of the model ${provider} ${name} returned`, chunks));
 }
 
-/**
- * Asks the model to end its response (`request.stop`), so that its operators emit what they hold before its `finish`. A
- * model that does not know `stop`, or waits for a retry, is unsubscribed, and the `finish` has no usage.
- */
+/** A model's operators emit what they hold before its `finish`. One that does not know `stop` is unsubscribed. */
 export function stopResponse(
   model: Pick<Model, 'stream'>,
   request: ModelRequest,
@@ -71,7 +68,7 @@ export function stopResponse(
   });
 }
 
-/** Makes a model end at `request.stop`. The requests of `stopResponse` are ended by it already. */
+/** The requests of `stopResponse` are ended by it already. */
 export const obeyStop =
   (stream: Model['stream']): Model['stream'] =>
   (request) =>
@@ -82,7 +79,7 @@ interface Ending {
   readonly call?: unknown;
 }
 
-/** Ends a response with the `finish` of the first ending, after what the source emits when asked. */
+/** After what the source emits when it is asked. */
 export function finishOn(endings: Observable<Ending>, stop?: ResponseStop): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out, source) => {
     let stopped: FinishChunk | undefined;
@@ -114,5 +111,5 @@ export function finishOn(endings: Observable<Ending>, stop?: ResponseStop): Oper
   });
 }
 
-/** The `finish` of a response that a prompt has interrupted. Calls that `eager` has begun run to their end. */
+/** Calls that `eager` has begun run to their end. */
 export const interruptedFinish: FinishChunk = { type: 'finish', reason: 'stopped', rawReason: 'prompt' };

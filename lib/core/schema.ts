@@ -47,10 +47,7 @@ export type Validation<T> = { readonly value: T } | { readonly invalid: string }
 
 const isStandard = (schema: Schema): schema is StandardSchema => '~standard' in schema;
 
-/**
- * Throws ConfigurationError `schema`. zod schemas convert since zod 4.2, except for types that JSON cannot represent,
- * such as dates. `subject` begins the error, for example `The output`.
- */
+/** @throws ConfigurationError `schema`. zod converts since 4.2. `subject` begins the error: `The output`. */
 export function toJsonSchema(schema: Schema, subject: string): JsonSchema {
   if (!isWeakKey(schema)) throw notASchema(subject); // the schemas of arktype are functions
   const known = converted.get(schema);
@@ -60,7 +57,7 @@ export function toJsonSchema(schema: Schema, subject: string): JsonSchema {
   return jsonSchema;
 }
 
-/** The JSON Schemas of schemas, which are immutable: each turn needs those of the tools and of the output. */
+/** Schemas are immutable, and each turn needs those of the tools and of the output. */
 const converted = new WeakMap<Schema, JsonSchema>();
 
 function fromPlain(schema: PlainSchema<unknown>, subject: string): JsonSchema {
@@ -93,7 +90,7 @@ function convert(schema: StandardSchema, subject: string): JsonSchema {
   }
 }
 
-/** Detects a common mistake: `{ name: z.string() }` instead of `z.object({ name: z.string() })`. */
+/** A common mistake: `{ name: z.string() }` instead of `z.object({ name: z.string() })`. */
 const isStandardProperty = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && '~standard' in value;
 

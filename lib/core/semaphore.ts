@@ -2,35 +2,28 @@ import { AsyncSubject, mergeMap, Observable, using } from 'rxjs';
 import type { MonoTypeOperatorFunction, Unsubscribable } from 'rxjs';
 import { subscribeUntilClosed } from './createOperator.js';
 
-/**
- * Limits how many Observables run at a time, in all places where the semaphore is used. The others wait in the order in
- * which they were subscribed; unsubscribing one that waits removes it.
- */
+/** Sources wait in the order in which they were subscribed; unsubscribing one that waits removes it. */
 export interface Semaphore {
-  /** Subscribes the source when there is a place, and frees the place when the source ends or is unsubscribed. */
+  /** For the source, until it ends or is unsubscribed. */
   limit<T>(): MonoTypeOperatorFunction<T>;
-  /** Whether a source that is subscribed now would have to wait. */
+  /** A source that is subscribed now would have to wait. */
   readonly isFull: boolean;
 }
 
-/** The place of a subscription, which may have to wait for it. */
 interface Place extends Unsubscribable {
   readonly granted: Observable<void>;
-  /** Frees the place. It is called after the teardown of the source. */
+  /** Called after the teardown of the source. */
   release(): void;
 }
 
-/**
- * Frees the place when the source is torn down. `finalize` would not wait for what its source subscribes later (in a
- * `mergeMap`): that is added to the same subscriber, after it.
- */
+/** `finalize` would not wait for what its source subscribes later (in a `mergeMap`). */
 const occupied = <T>(place: Place, source: Observable<T>): Observable<T> =>
   new Observable((out) => {
     subscribeUntilClosed(out, source, { next: (value) => out.next(value) });
     out.add(() => place.release());
   });
 
-/** @param places The number of places; `Infinity` is allowed. */
+/** `Infinity` is allowed. */
 export function createSemaphore(places: number): Semaphore {
   let taken = 0;
   let isGranting = false;
@@ -55,7 +48,7 @@ export function createSemaphore(places: number): Semaphore {
     };
   }
 
-  /** It is a loop, because sources that end synchronously would otherwise start one another inside their teardown. */
+  /** A loop: sources that end synchronously would otherwise start one another inside their teardown. */
   function grantWaiting() {
     if (isGranting) return;
     isGranting = true;

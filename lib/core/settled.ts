@@ -1,7 +1,7 @@
 import { from, isObservable, of } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 
-/** A user's function returns a value, a Promise or an Observable. A value is emitted at once; an array is one value. */
+/** A value is emitted at once; an array is one value. */
 export function settled<T>(value: T | ObservableInput<T>): Observable<T> {
   if (isObservable(value)) return value;
   return isThenable(value) ? from(value) : of(value as T);

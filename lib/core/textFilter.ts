@@ -5,21 +5,18 @@ import type { OperatorHandlers } from './createOperator.js';
 import type { StreamEvent } from './event.js';
 import { asKnownEvent } from './eventGuards.js';
 
-/** Reads the text of a turn. It holds back text whose meaning depends on later text: `<thi` may begin a tag. */
+/** Holds back text whose meaning depends on later text: `<thi` may begin a tag. */
 export interface TextReader {
-  /** Returns true to emit the chunk as it is. Otherwise the reader has emitted what is decided. */
+  /** True: emit the chunk as it is. Otherwise the reader has emitted what is decided. */
   read(chunk: TextChunk): boolean;
-  /** Emits the held text. `next` is the event that follows; undefined at an error or the end. */
+  /** `next` is the event that follows; undefined at an error or the end. */
   release(next?: StreamEvent): void;
 }
 
-/** Creates the reader of a turn, which calls `emit` with the text that it has decided. */
+/** `emit` gets the text that the reader has decided. */
 export type StartTextReader = (emit: (event: TextChunk | StreamEvent) => void) => TextReader;
 
-/**
- * Filters text that may be cut anywhere. Metadata and notices have no position in the text, and pass; any other event
- * releases the held text first. `retract` drops it, and starts another reader.
- */
+/** Metadata and notices pass; any other event releases the held text first, and `retract` drops it. */
 export class TextFilter {
   private reader: TextReader;
 

@@ -2,13 +2,10 @@ import type { Message, Part } from './message.js';
 
 export type CountTokens = (messages: readonly Message[]) => number;
 
-/**
- * English text: "one token generally corresponds to ~4 characters of text" (platform.openai.com/tokenizer). Code has
- * shorter tokens, and a Chinese character is about one.
- */
+/** "one token generally corresponds to ~4 characters of text" (platform.openai.com/tokenizer). */
 const CHARACTERS_PER_TOKEN = 4;
 
-/** A file counts as this many tokens, since its size in bytes says little: an image of a megapixel has 800 to 1,600. */
+/** The size in bytes says little: an image of a megapixel has 800 to 1,600 tokens. */
 const TOKENS_PER_FILE = 1000;
 
 /**

@@ -225,7 +225,7 @@ const definitionKinds: OptionKinds<Tool & { progress: unknown }> = {
   progress: 'any',
 };
 
-/** Throws ConfigurationError `options` or `tools` for what JavaScript may pass. */
+/** @throws ConfigurationError `options` or `tools` for what JavaScript may pass. */
 export function requireTool(definition: unknown): void {
   const name = isRecord(definition) && typeof definition['name'] === 'string' ? definition['name'] : '';
   requireOptions(name === '' ? 'a tool' : `the tool "${name}"`, definition, definitionKinds);

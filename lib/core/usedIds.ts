@@ -7,15 +7,12 @@ export interface UsedIds {
 }
 
 interface SharedIds {
-  /** For each id, the number of calls before the first call with this id. */
+  /** For each id, the number of calls before the first call with it. */
   readonly positions: Map<string, number>;
   calls: number;
 }
 
-/**
- * A conversation and its continuation share one map; each sees only positions below its own number of calls. A second
- * continuation (a run repeated from a stored state) copies it: it would see the ids of the first.
- */
+/** Continuations share the map and see only earlier positions; a second continuation copies it. */
 class IdIndex implements UsedIds {
   constructor(
     private readonly shared: SharedIds = { positions: new Map(), calls: 0 },
@@ -47,7 +44,6 @@ function use(shared: SharedIds, id: string): void {
   shared.calls++;
 }
 
-/** The ids of the calls of a conversation. */
 export const usedToolCallIds: (messages: readonly Message[]) => UsedIds = /* @__PURE__ */ growing<Message, IdIndex>(
   /* @__PURE__ */ new IdIndex(),
   (ids, message) => ids.continueWith(message),

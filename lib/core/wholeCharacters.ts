@@ -3,12 +3,9 @@ import { asKnownEvent } from './eventGuards.js';
 
 const half = /\p{Surrogate}/gu;
 
-/**
- * Creates a function that passes events on, with the halves of a surrogate pair joined that a provider sends in two
- * deltas. A half without its other one becomes U+FFFD, as in every encoding of the text.
- */
+/** A provider may send the halves of a pair in two deltas. A lonely half becomes U+FFFD, as in every encoding. */
 export function joinHalves<E extends StreamEvent>(emit: (event: E) => void): (event: E) => void {
-  /** The delta that ends with the first half of a pair, cut to this half. */
+  /** Cut to the first half of a pair, with which the delta ends. */
   let held: (E & { readonly text: string }) | undefined;
   return (event) => {
     const known = asKnownEvent(event);

@@ -83,7 +83,7 @@ function requireLifetime({ lifetime = 'short' }: CachePromptOptions): void {
 const shortControl: JsonObject = { type: 'ephemeral' };
 const longControl: JsonObject = { type: 'ephemeral', ttl: '1h' };
 
-/** The most breakpoints of a request to Anthropic. */
+/** Of a request to Anthropic. */
 const maxBreakpoints = 4;
 
 function createBreakpoints(control: JsonObject): (request: ModelRequest) => ModelRequest {
@@ -110,7 +110,7 @@ function createBreakpoints(control: JsonObject): (request: ModelRequest) => Mode
   };
 }
 
-/** Where breakpoints belong in a conversation, and those that it has. A place that has one is omitted. */
+/** And those that it has. A place that has one is omitted. */
 interface Places {
   readonly count: number;
   readonly last?: Message | undefined;
@@ -131,7 +131,7 @@ function isMarked(owner: object): boolean {
   return isRecord(providerOptions?.['anthropic']?.['cache_control']);
 }
 
-/** The fields of both of OpenAI's APIs. */
+/** Of both of OpenAI's APIs. */
 function openAiSettings(request: ModelRequest, { lifetime, key = keyOf }: CachePromptOptions): ProviderOptions {
   const fields: JsonObject = {
     prompt_cache_key: typeof key === 'string' ? key : key(request),
@@ -140,19 +140,19 @@ function openAiSettings(request: ModelRequest, { lifetime, key = keyOf }: CacheP
   return { 'openai-chat': fields, openai: fields };
 }
 
-/** OpenRouter's field for a breakpoint at the end of each prompt. It is sent only to models that need it. */
+/** For a breakpoint at the end of each prompt, only for models that need it. */
 function openRouterSettings({ name }: Model, { lifetime }: CachePromptOptions): ProviderOptions {
   if (!name.startsWith('anthropic/')) return {};
   return { openrouter: { cache_control: lifetime === 'long' ? longControl : shortControl } };
 }
 
-/** What is equal in all requests of a conversation: its instructions, its tools, and its first prompt. */
+/** Equal in all requests of a conversation: the instructions, the tools, and the first prompt. */
 function keyOf({ messages, tools = [] }: ModelRequest): string {
   const { texts, isComplete } = findBeginning(messages);
   return `rivulet-${hash([...(isComplete ? texts : []), ...tools.map(({ name }) => name)].join('\n'))}`;
 }
 
-/** The texts up to the first prompt. */
+/** Up to the first prompt. */
 const findBeginning = /* @__PURE__ */ growing<
   Message,
   { readonly texts: readonly string[]; readonly isComplete: boolean }

@@ -10,7 +10,7 @@ import { setUsageOfError, usageOfError } from '../core/usageOfError.js';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
 import { obeyStop, openResponse } from '../core/response.js';
 
-/** Throws ConfigurationError `model`, with the name of the function, if there are no models. */
+/** @throws ConfigurationError `model`, with the name of the function, if there are no models. */
 export function firstModel(kind: string, [first]: readonly Model[]): Model {
   if (first) return first;
   throw new ConfigurationError(
@@ -20,10 +20,7 @@ export function firstModel(kind: string, [first]: readonly Model[]): Model {
   );
 }
 
-/**
- * Has the provider and the name of the first. It has a capability if all have it, and lacks it if one does, so that
- * each of them can serve what is sent with regard to the capabilities.
- */
+/** It has a capability if all have it, and lacks it if one does, so that each of them can serve what is sent. */
 export function compositeModel(first: Model, models: readonly Model[], stream: Model['stream']): Model {
   const { provider, name } = first;
   return markComposite({ provider, name, capabilities: commonCapabilities(models), stream: obeyStop(stream) });
@@ -40,10 +37,7 @@ function commonCapabilities(models: readonly Model[]): Capabilities {
   return common;
 }
 
-/**
- * Metadata before the first chunk says which model it is: `{ answeredBy: { provider, name } }`. Fails with
- * ConfigurationError `capability`, without a request, if the model cannot serve it.
- */
+/** After metadata `answeredBy`. Without a request, ConfigurationError `capability` if it cannot serve it. */
 export function streamOf(model: Model, request: ModelRequest, open = openResponse): Observable<Chunk> {
   return defer(() => {
     requireServable(model, request);
@@ -51,7 +45,7 @@ export function streamOf(model: Model, request: ModelRequest, open = openRespons
   });
 }
 
-/** Emits the metadata before the first chunk that is not only a notice, and again after a `retract`. */
+/** Before the first chunk that is not only a notice, and again after a `retract`. */
 function announceModel({ provider, name }: Model): MonoTypeOperatorFunction<Chunk> {
   return createOperator((out) => {
     let isAnnounced = false;
@@ -71,7 +65,7 @@ function announceModel({ provider, name }: Model): MonoTypeOperatorFunction<Chun
   });
 }
 
-/** The error of the only model, or one with the errors of all. The usage of the last to fail is in no `retract`. */
+/** Of the only model, or with the errors of all. The usage of the last to fail is in no `retract`. */
 export function combinedError(
   models: readonly Model[],
   errors: readonly unknown[],

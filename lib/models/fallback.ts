@@ -55,7 +55,7 @@ export function fallback(
 ): Model {
   const first = firstModel('fallback', models);
   requireNumber('cooldown', cooldown, 0);
-  /** Until when a model is asked after the others. */
+  /** A model is asked after the others until then. */
   const restsUntil = new Map<Model, number>();
   const byReadiness = (): readonly Model[] => {
     const now = scheduler.now();
@@ -87,16 +87,16 @@ export function fallback(
   );
 }
 
-/** Whether a model was never asked, since it cannot serve the request. */
+/** It was never asked, since it cannot serve the request. */
 const isSkipped = (error: unknown): boolean => isRecord(error) && error['subject'] === 'capability';
 
-/** Whether another request may succeed: the model is not down. */
+/** The model is not down. */
 const isErrorOfRequest = (error: unknown): boolean =>
   isRecord(error) &&
   (requestCodes.has(error['code']) || (error['code'] === 'http' && [400, 413, 422].includes(Number(error['status']))));
 
 const requestCodes: ReadonlySet<unknown> = new Set(['configuration', 'context_length', 'guard']);
 
-/** The notice that another model is asked. */
+/** Another model is asked. */
 const createNotice = (error: unknown, attempt: number, { provider, name }: Model): Observable<Chunk> =>
   of({ type: 'retry', attempt, delay: 0, error: errorToJson(error), next: { provider, name } });

@@ -18,10 +18,7 @@ interface Failure {
   readonly error: unknown;
 }
 
-/**
- * The first model to emit content answers; the others are unsubscribed. If it fails later, its content is retracted,
- * and the rest is asked again. After `after` ms, the next model is asked as well; 0: all at once.
- */
+/** A failure after content is retracted, and the rest asked again. After `after` ms, also the next; 0: all. */
 export function firstToAnswer(
   models: readonly Model[],
   request: ModelRequest,
@@ -84,7 +81,7 @@ export function firstToAnswer(
         handlers,
       );
     };
-    /** Continues after a failure: with the next model, or, after the one that was answering, with all that remain. */
+    /** With the next model, or, after the one that was answering, with all that remain. */
     const replace = ({ error }: Failure, isWinner: boolean) => {
       const all = [...earlier, ...models.flatMap((_, index) => failures.get(index) ?? [])];
       const others = models.filter((_, index) => !failures.has(index));
@@ -106,12 +103,11 @@ export function firstToAnswer(
   });
 }
 
-/** The stop of several models. Before one of them has answered, the usage of all of them counts. */
+/** Before one of the models has answered, the usage of all of them counts. */
 class CommonStop {
   private readonly each = new ResponseStop();
-  /** The stop of each model's request. */
   readonly notifier = this.each.notifier;
-  /** The usages of the models that were stopped before one of them had answered. */
+  /** Of the models that were stopped before one of them had answered. */
   private usages: (Usage | undefined)[] | undefined;
 
   constructor(out: Subscriber<Chunk>, stop: Observable<unknown>, hasAnswer: () => boolean) {
@@ -129,7 +125,7 @@ class CommonStop {
     return this.usages !== undefined;
   }
 
-  /** Takes the chunks of a model that was stopped before it had answered. */
+  /** Of a model that was stopped before it had answered. */
   takes(chunk: Chunk): boolean {
     if (chunk.type === 'finish') this.usages?.push(chunk.usage);
     return this.isStopped;

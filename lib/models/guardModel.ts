@@ -117,7 +117,6 @@ class GuardedContent {
 
   constructor(private readonly window: number) {}
 
-  /** The content that a chunk completes. */
   completedBy(chunk: Chunk): readonly (GuardedText | GuardedCall)[] {
     switch (chunk.type) {
       case 'text':

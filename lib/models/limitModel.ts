@@ -127,7 +127,6 @@ export function limitModel(...args: readonly unknown[]) {
   );
 }
 
-/** Replaces the estimate by the usage that the model reports. */
 function correctTokens(window: RateWindow, admission: Admission) {
   let usage: Usage | undefined; // including retracted attempts
   return tap<Chunk>((chunk) => {

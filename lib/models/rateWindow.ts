@@ -13,7 +13,7 @@ interface Waiting {
   readonly admit: (admission: Admission) => void;
 }
 
-/** The window slides: buckets that are refilled allow up to twice as many requests in the first minute. */
+/** Buckets that are refilled would allow up to twice as many requests in the first minute. */
 export class RateWindow {
   private readonly admissions: Admission[] = []; // of the last minute, oldest first
   private sum = 0; // of their tokens
@@ -26,7 +26,7 @@ export class RateWindow {
     private readonly maxTokens: number,
   ) {}
 
-  /** Emits the admission of a request when there is room for it. Unsubscribing a request that waits removes it. */
+  /** When there is room for the request. Unsubscribing one that waits removes it. */
   admit(tokens: number): Observable<Admission> {
     return new Observable((out) => {
       const waiting: Waiting = {
@@ -52,7 +52,7 @@ export class RateWindow {
     this.admitWaiting();
   }
 
-  /** The limit that a request would exceed now, and the time until there is room for it. Undefined if there is room. */
+  /** With the time until there is room. Undefined if there is room. */
   reached(tokens: number): { readonly limit: 'requests' | 'tokens'; readonly wait: number } | undefined {
     this.removeExpired();
     let requests = this.admissions.length;
@@ -69,7 +69,7 @@ export class RateWindow {
     return wait > 0 ? { limit, wait } : undefined;
   }
 
-  /** It is a loop, because requests that end synchronously would otherwise admit one another inside their end. */
+  /** A loop: requests that end synchronously would otherwise admit one another inside their end. */
   private admitWaiting(): void {
     if (this.isAdmitting) return;
     this.isAdmitting = true;

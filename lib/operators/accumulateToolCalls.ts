@@ -50,7 +50,6 @@ export function accumulateToolCalls(
 class Accumulation implements OperatorHandlers<StreamEvent> {
   private readonly calls: ToolCallAccumulator;
   private readonly emitsFragments: boolean;
-  /** Whether a call of this turn was emitted. */
   private hasCalls = false;
 
   constructor(

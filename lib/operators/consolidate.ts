@@ -91,25 +91,23 @@ class Consolidation implements OperatorHandlers<StreamEvent> {
   }
 }
 
-/** Returns the same object if it has no provider data. */
+/** The same object if it has no provider data. */
 function withoutProviderData<C extends ToolCallEvent | FilePart | SourcePart>(content: C): C {
   if (!('providerData' in content)) return content;
   const { providerData: _, ...rest } = content;
   return rest as C;
 }
 
-/** Removes the provider data from the part of a `file` or `source` event. */
 function withoutPartData(event: FileChunk | SourceChunk): FileChunk | SourceChunk {
   if (event.type === 'file')
     return event.file.providerData ? { ...event, file: withoutProviderData(event.file) } : event;
   return event.source.providerData ? { ...event, source: withoutProviderData(event.source) } : event;
 }
 
-/** Text goes to a string builder: a copy of the part for each delta would be quadratic. */
+/** A copy of the part for each delta would be quadratic: text goes to a string builder. */
 class MessageCollector {
   private readonly parts: Part[] = [];
   private isMessage = false;
-  /** The text part that is still open. */
   private text: StringBuilder | undefined;
 
   addText(text: string): void {
@@ -130,7 +128,7 @@ class MessageCollector {
     this.parts.push(part);
   }
 
-  /** The message; undefined if there is none. A provider that has paused needs all of its parts to continue. */
+  /** Undefined if there is none. A provider that has paused needs all parts to continue. */
   message(isPaused: boolean): Message | undefined {
     this.closeText();
     const { parts } = this;

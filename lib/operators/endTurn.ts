@@ -16,13 +16,13 @@ import type { Usage } from '../core/usage.js';
 import type { Plain } from '../core/typesOf.js';
 
 export interface EndTurnOptions {
-  /** Whether this must be the last turn of the run. `runTurns` passes this option to each turn. Default: false. */
+  /** The last turn of the run; `runTurns` sets it for each turn. Default: false. */
   readonly last?: boolean | undefined;
-  /** Creates the error for a source that completes without a `finish`. Default: no error, and no `turn` event. */
+  /** For a source that completes without a `finish`. Default: no error, and no `turn` event. */
   readonly unfinished?: (() => Error) | undefined;
 }
 
-/** The key in `memo` that records that the model's response in the previous turn was empty. */
+/** The model's response in the previous turn was empty. */
 const EMPTY_REPLY = 'emptyReply';
 
 /**
@@ -159,7 +159,6 @@ function nextState(state: RunState, messages: readonly Message[], usage: Usage |
   return memo ? { ...next, memo } : next;
 }
 
-/** The memo of the next turn; undefined if it is empty. */
 function nextMemo(memo: JsonObject | undefined, isEmptyReply: boolean): JsonObject | undefined {
   if (isEmptyReply) return { ...memo, [EMPTY_REPLY]: true };
   if (!memo) return undefined; // nearly every run
@@ -167,7 +166,7 @@ function nextMemo(memo: JsonObject | undefined, isEmptyReply: boolean): JsonObje
   return Object.keys(others).length > 0 ? others : undefined;
 }
 
-/** Whether a call has no result. Providers reject a history with such a call. */
+/** Providers reject a history with a call that has no result. */
 function hasCallWithoutResult(messages: readonly Message[]): boolean {
   const resultIds = new Set<string>();
   for (const { parts } of messages) for (const part of parts) if (part.type === 'toolResult') resultIds.add(part.id);

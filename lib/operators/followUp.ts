@@ -10,7 +10,7 @@ import type { EndTurnOptions } from './endTurn.js';
 import type { OfType } from '../core/typesOf.js';
 
 export interface FollowUpOptions extends Pick<EndTurnOptions, 'last'> {
-  /** Emits when the run is stopped, also to a late subscriber. Default: never. */
+  /** Also to a late subscriber. Default: never. */
   readonly stop?: ObservableInput<unknown> | undefined;
 }
 
@@ -76,10 +76,7 @@ export function followUp(
   });
 }
 
-/**
- * When the turn has completed and its resources are released, the events that `replace` returns replace its `turn`
- * event.
- */
+/** When the turn has completed and its resources are released. */
 export function replaceTurnEvent<E extends StreamEvent>(
   replace: (turn: TurnEvent, messages: readonly Message[]) => Observable<E>,
 ): MonoTypeOperatorFunction<E> {

@@ -73,10 +73,10 @@ interface CheckedElement extends Element {
   readonly checked: Validation<unknown>;
 }
 
-/** Emitted before the elements of another response, whose indexes start from 0. */
+/** The indexes of another response start from 0. */
 const RESTART = 'restart';
 
-/** Emits each element when it is complete. A turn without the array emits no `RESTART`. */
+/** A turn without the array emits no `RESTART`. */
 const completeElements = (path: readonly string[] | undefined) =>
   createOperator<StreamEvent, typeof RESTART | Element>((out) => {
     let json = createPartialJson();

@@ -148,12 +148,12 @@ class GrowingCall implements Growing {
     if (!this.hasEnded) this.pacer.grown();
   }
 
-  /** Whether the call is open and its fragments belong to this complete call. */
+  /** The call is open and its fragments belong to this complete call. */
   isOpenFor(complete: ToolCallEvent): boolean {
     return !this.hasEnded && (this.id === undefined ? this.name === complete.name : this.id === complete.id);
   }
 
-  /** Emits the complete arguments, unless the last snapshot equals them. */
+  /** Unless the last snapshot equals the complete arguments. */
   end({ id, name, arguments: args }: ToolCallEvent): void {
     this.hasEnded = true;
     this.id = id;

@@ -68,7 +68,6 @@ class Prefixer<E extends StreamEvent> implements OperatorHandlers<E> {
   }
 }
 
-/** Where a run is: whether it has emitted text, and whether a tool round or a prompt has followed. */
 export interface PrefixPosition {
   readonly hasText: boolean;
   readonly needsSeparator: boolean;

@@ -114,7 +114,7 @@ export function smooth<E extends StreamEvent>({
 
 type Delta = Extract<Chunk, { readonly type: 'text' | 'thinking' }>;
 
-/** Text that waits, with the time at which each part of it must have been emitted. */
+/** Each part has the time at which it must have been emitted. */
 function createTextQueue(maxDelay: number, interval: number) {
   let text = '';
   /** Ordered by `due`, at least an interval apart, so there are few. */
@@ -135,7 +135,7 @@ function createTextQueue(maxDelay: number, interval: number) {
       if (last && due - last.due < interval) last.length += delta.length;
       else parts.push({ length: delta.length, due });
     },
-    /** Takes what must be emitted now, so that all parts are on time at the lowest constant pace. */
+    /** All parts are on time at the lowest constant pace. */
     take(now: number, characterEnd: (text: string, index: number) => number): string {
       let sum = 0;
       const paces = parts.map(
@@ -156,7 +156,7 @@ function createTextQueue(maxDelay: number, interval: number) {
   };
 }
 
-/** Creates a function that returns the first index, from `index` on, that is not inside a character. */
+/** The first index, from `index` on, that is not inside a character. */
 function createCharacterEnd(): (text: string, index: number) => number {
   // Hermes, the engine of React Native, has no `Segmenter`.
   const { Segmenter } = Intl as Partial<typeof Intl>;

@@ -6,12 +6,10 @@ export interface Growing {
   emitSnapshot(): void;
 }
 
-/** The maximum time, in milliseconds, between the growth of the value and the next snapshot. */
+/** Milliseconds between the growth of the value and the next snapshot. */
 const MAX_WAIT = 100;
 
-/**
- * Emits a snapshot at the end of a burst (the deltas of one network read), at most 100 ms after the value has grown.
- */
+/** At the end of a burst (the deltas of one network read), at most 100 ms after the growth. */
 export class SnapshotPacer {
   private hasGrown = false;
   private readonly burstEnd: Timer;
@@ -45,7 +43,7 @@ export class SnapshotPacer {
   }
 }
 
-/** Reuses one scheduler action: a new one takes 1.5 times as long, more than most snapshots cost (measured). */
+/** A new scheduler action takes 1.5 times as long as a reused one, more than most snapshots cost (measured). */
 class Timer {
   isRunning = false;
   private action: SchedulerAction<Timer> | undefined;

@@ -34,7 +34,6 @@ export function toText<E extends StreamEvent>(): OperatorFunction<E, string> {
     );
 }
 
-/** The text of a run so far, and that before its current turn. */
 interface RunText {
   readonly text: string;
   readonly turnStart: string;

@@ -8,10 +8,7 @@ interface SentRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/**
- * A URL or header that cannot be sent is an error of the configuration, which no retry would cure; anything else is a
- * ConnectionError.
- */
+/** A URL or header that cannot be sent is an error of the configuration, which no retry would cure. */
 export function connectionError(
   { provider, url, headers }: SentRequest,
   thrown: unknown,
@@ -46,10 +43,7 @@ export const notAResponse = ({ provider }: Pick<SentRequest, 'provider'>, value:
     'Pass a function like the global fetch.',
   );
 
-/**
- * undici's own message is "fetch failed": the reason is in `cause`, and for several addresses in its `errors`. Only
- * messages and codes are used: a cause may hold the request, and the key in it.
- */
+/** undici's reasons are in `cause` and `errors`. Only messages and codes: a cause may hold the key. */
 export function causes(thrown: unknown, depth = 0): string {
   const { cause, errors, code } = (typeof thrown === 'object' && thrown !== null ? thrown : {}) as {
     cause?: unknown;
@@ -74,7 +68,7 @@ export function describeThrown(thrown: unknown): string {
   }
 }
 
-/** `fetch` names the value of an invalid header only. Node rejects control characters that `Headers` accepts. */
+/** `fetch` names only the value of the header. Node rejects control characters that `Headers` accepts. */
 function isValidHeader(name: string, value: string): boolean {
   try {
     new Headers([[name, value]]);
@@ -84,7 +78,7 @@ function isValidHeader(name: string, value: string): boolean {
   }
 }
 
-/** A relative URL is resolved against the page; where there is no page, `fetch` rejected it for being relative. */
+/** Relative URLs are resolved against the page; without one, `fetch` rejected it for being relative. */
 function isValidUrl(url: string): boolean {
   const page = (globalThis as { location?: { href?: string } }).location?.href;
   try {

@@ -16,7 +16,7 @@ const messages: readonly RegExp[] = [
   /input exceeds the context window of this model/,
 ];
 
-/** Undefined if this is another error. `patterns` of other servers (`contextLengthPatterns`) are tried first. */
+/** `patterns` of other servers (`contextLengthPatterns`) are tried first. */
 export function readContextLength(
   message: string,
   providerCodes: readonly string[],

@@ -4,7 +4,7 @@ import { subscribeUntilClosed } from '../core/createOperator.js';
 import type { SourceHandlers } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 
-/** Continues with the source that `select` returns for an error, as long as nothing was emitted. */
+/** As long as nothing was emitted. */
 export function catchBeforeFirst<T>(
   select: (error: unknown) => Observable<T> | undefined,
 ): MonoTypeOperatorFunction<T> {
@@ -18,10 +18,7 @@ export function catchBeforeFirst<T>(
   });
 }
 
-/**
- * Continues after each error, also of the next source. The selection learns whether the output has values that are
- * still valid: `retry` announces only, and `retract` voids. The next source waits for the teardown of the failed one.
- */
+/** `retry` announces only and `retract` voids. The next source waits for the teardown of the failed one. */
 export function continueAfterError<T>(createSelect: () => Select<T>): MonoTypeOperatorFunction<T> {
   return (source) => new Observable<T>((out) => new Attempts(out, createSelect()).subscribeTo(source));
 }
@@ -37,7 +34,7 @@ class Attempts<T> implements SourceHandlers<T> {
     private readonly select: Select<T>,
   ) {}
 
-  /** Not a `catchError` around the next one, so that any number of asynchronous retries does not nest. */
+  /** Not a `catchError` around the next one: any number of asynchronous retries does not nest. */
   subscribeTo(source: Observable<T>): void {
     subscribeUntilClosed(this.out, source, this);
   }

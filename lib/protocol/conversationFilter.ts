@@ -1,16 +1,13 @@
 import { mergeRanges, replaceRanges } from './secrets.js';
 import type { Range } from './secrets.js';
 
-/** The minimum length of a quote that is hidden, in letters and digits: shorter ones occur in any message. */
+/** Letters and digits: shorter quotes occur in any message. */
 const SHORTEST_MATCH = 16;
 
 /** Every match contains a window of the conversation that begins at a multiple of its size. */
 const WINDOW_SIZE = 8; // half of the shortest match
 
-/**
- * Hides a text's quotes of a conversation. Only letters and digits are compared: the text may be escaped, cut, or on
- * one line. The text is indexed, since both may be long (searching each window in 1 MB took 3 ms).
- */
+/** Only letters and digits count: quotes may be escaped. Indexed: each window in 1 MB took 3 ms to search. */
 export function createConversationFilter(texts: readonly string[]): (text: string) => string {
   const conversation = normalize(texts.join(' '));
   if (conversation.length < SHORTEST_MATCH) return (text) => text;
@@ -43,7 +40,7 @@ function indexSubstrings(text: string, length: number): Map<string, readonly num
   return positions;
 }
 
-/** The escapes of JSON, also of JSON within JSON. A run of backslashes is tried once. */
+/** Also of JSON within JSON. A run of backslashes is tried once. */
 const escape = /(?<!\\)\\+(?:u([\da-f]{4})|[bfnrt])/gi;
 
 function normalize(text: string): string {
@@ -51,7 +48,7 @@ function normalize(text: string): string {
   return unescaped.replace(isAscii.test(unescaped) ? /[^A-Za-z\d]+/g : /[^\p{L}\p{N}]+/gu, '');
 }
 
-/** Most texts are ASCII, whose letters are found in a quarter of the time. */
+/** Letters of ASCII, as most texts are, are found in a quarter of the time. */
 const isAscii = /^[\0-\x7f]*$/;
 
 const unescape = (_: string, code?: string): string => (code ? String.fromCharCode(parseInt(code, 16)) : ' ');

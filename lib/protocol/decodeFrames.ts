@@ -16,17 +16,13 @@ import type { Decoder, Frame, FrameReader, FramingOptions, Wire } from './wire.j
 export interface DecodeOptions extends FramingOptions {
   /** Ends the response with its first value. Default: never. */
   readonly stop?: Observable<unknown> | undefined;
-  /** Returns the texts that an error must not reveal. Called when there is an error. Default: keys by their shape. */
+  /** The texts that an error must not reveal. Default: keys by their shape. */
   readonly redaction?: (() => Redaction) | undefined;
-  /** Called at the first content, which metadata is not. Default: nothing. */
+  /** Called at the first content, which metadata is not. */
   readonly onContent?: (() => void) | undefined;
 }
 
-/**
- * The terminal mark (`[DONE]`, or the decoder's `'end'`) ends the response; what follows is ignored, errors included.
- * Keep-alives sent as data are skipped, and an array is one frame each (Google wraps errors in one). All errors of a
- * request pass here, and lose secrets: a provider may repeat the key and the conversation.
- */
+/** Nothing after the terminal mark counts, not even errors, and all errors lose their secrets here. */
 export function decodeFrames(wire: Wire, options: DecodeOptions): OperatorFunction<Uint8Array, Chunk> {
   return untilFinish(options.provider, (output) => new FrameDecoder(wire, options, output), options.stop);
 }
@@ -89,7 +85,7 @@ class FrameDecoder implements ChunkDecoder<Uint8Array> {
     if (objects.length === 0) this.readLines(frame);
   }
 
-  /** Some servers separate events by one line feed instead of two, or append the terminal mark to the last one. */
+  /** Some servers separate events by one line feed, or append the terminal mark to the last one. */
   private readLines({ data, event, unterminated }: Frame): void {
     const lines = data.split('\n').map((line) => line.trim());
     for (const line of lines.filter((text) => text !== '' && !isKeepAlive(text))) {
@@ -125,10 +121,10 @@ class FrameDecoder implements ChunkDecoder<Uint8Array> {
 
 const terminalMark = '[DONE]';
 
-/** A frame has some levels around the arguments of a call, which may have `MAX_JSON_DEPTH` levels. */
+/** Some levels more than `MAX_JSON_DEPTH`: those around the arguments of a call. */
 const MAX_FRAME_DEPTH = 532;
 
-/** Whether a chunk shows that the model has begun: not what only announces the response. */
+/** Not what only announces the response. */
 export function isAnswerContent(chunk: Chunk): boolean {
   switch (chunk.type) {
     case 'metadata':
@@ -144,7 +140,7 @@ export function isAnswerContent(chunk: Chunk): boolean {
   }
 }
 
-/** A comment that a server sends as the data of an event, and a word that means the same. */
+/** A comment as the data of an event, or a word that means the same. */
 const isKeepAlive = (line: string): boolean =>
   line.startsWith(':') || /^(?:ping|pong|keep-?alive|heartbeat)$/i.test(line);
 

@@ -6,15 +6,12 @@ import type { ToolDefinition } from '../core/tool.js';
 
 const cachedTexts = new WeakMap<object, string>();
 
-/** Marks an object that never changes: `encodeOnce` encodes it once in its lifetime. */
+/** `encodeOnce` encodes such an object once in its lifetime. */
 export function markImmutable(object: JsonObject): void {
   cachedTexts.set(object, '');
 }
 
-/**
- * Caches the text of marked objects in arrays (messages, tools): every turn sends all of them again, so that encoding
- * them each time would cost the square of the run's length.
- */
+/** Every turn sends all messages and tools again: the cost would be the square of the run's length. */
 export function encodeOnce(body: JsonObject): string {
   // Appended, and not joined: V8 then copies the texts only once, when `fetch` reads the body.
   let fields = '';
@@ -26,7 +23,6 @@ export function encodeOnce(body: JsonObject): string {
   return `{${fields}}`;
 }
 
-/** The arrays whose elements are all marked. */
 const immutableArrays = new WeakSet<readonly JsonValue[]>();
 
 // Appended, as in `encodeOnce`: a turn adds its elements to the text of the turn before it.
@@ -50,13 +46,10 @@ function elementText(value: JsonValue): string {
   return text;
 }
 
-/** `undefined` has no text: in plain JavaScript, a request's own fields may contain it. */
+/** In plain JavaScript, a request's own fields may contain `undefined`, which has no text. */
 const stringify = (value: JsonValue) => encodeJson(value) as string | undefined;
 
-/**
- * Half of a surrogate pair, which any cut can leave, becomes U+FFFD. Anthropic answers 400 to one ("no low surrogate in
- * string"), and every later request has the same history (anthropics/claude-code#60394).
- */
+/** Half a pair becomes U+FFFD: Anthropic answers 400 to it (anthropics/claude-code#60394). */
 export function encodeJson(value: JsonValue): string {
   const text = JSON.stringify(value);
   // Only half a pair is encoded as an escape. A backslash of the text itself is doubled.
@@ -77,7 +70,7 @@ export function memoizePerMessage<T extends JsonObject>(
   return (message) => encodeMemoized(message);
 }
 
-/** For an API in which the encoding of tool results depends on the message with their calls, and on nothing else. */
+/** For APIs whose encoding of results depends on nothing but the message with their calls. */
 export function memoizePerAnswer<T extends JsonObject>(
   encode: (message: Message, answered?: Message) => readonly T[],
 ): (message: Message, answered?: Message) => readonly T[] {
@@ -93,11 +86,7 @@ export function memoizePerAnswer<T extends JsonObject>(
   };
 }
 
-/**
- * Encodes conversations. Of one that has grown, only the new messages are read; messages with files are read again.
- *
- * @param encode The encoding. It must depend on nothing but the message and, of a message after calls, that message.
- */
+/** Reads only new messages, and those with files. `encode` may depend on nothing but its arguments. */
 export function encodeConversation<T extends JsonObject>(
   encode: (message: Message, answered: Message | undefined) => readonly T[],
 ): (messages: readonly Message[]) => readonly T[] {
@@ -123,7 +112,6 @@ interface EncodedConversation<T> {
   readonly hasFiles: boolean;
 }
 
-/** Joins two encoded conversations. */
 export function joinEncoded<T extends JsonObject>(first: readonly T[], second: readonly T[]): readonly T[] {
   const all = first.concat(second);
   if (immutableArrays.has(first) && immutableArrays.has(second)) immutableArrays.add(all);

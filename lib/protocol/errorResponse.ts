@@ -32,16 +32,13 @@ import { permanentAdvice } from './permanentErrors.js';
 import type { RequestFailures } from './post.js';
 import { displayUrl } from './secrets.js';
 
-/** The maximum size of the body of an error response, in bytes. The rest is not read. */
+/** In bytes. The rest is not read. */
 const BODY_LIMIT = 65_536;
 
 /** In milliseconds: a server that never ends the body must not delay an error whose status is known. */
 const BODY_TIMEOUT = 5_000;
 
-/**
- * An HttpError, or a ContextLengthError. `patterns` are messages in addition to OpenAI's; `keyAdvice` is what to do
- * about a refused key.
- */
+/** `patterns` are messages in addition to OpenAI's; `keyAdvice` is what to do about a refused key. */
 export function statusError(
   provider: string,
   response: Response,
@@ -52,7 +49,7 @@ export function statusError(
   return failWithBody(bytes, (body) => httpError(provider, response, body, patterns, keyAdvice));
 }
 
-/** A ProviderError if the body of a 2xx response is JSON with an `error`, otherwise ProtocolError `content_type`. */
+/** A ProviderError if a 2xx body is JSON with an `error`, otherwise ProtocolError `content_type`. */
 export function contentTypeError(
   provider: string,
   response: Response,
@@ -74,7 +71,6 @@ export function contentTypeError(
   });
 }
 
-/** Reads until the body ends, reaches 64 KiB, breaks, or takes longer than five seconds. */
 function failWithBody(bytes: Observable<Uint8Array>, toError: (body: string) => Error): Observable<never> {
   return defer(() => {
     const decoder = new TextDecoder();
@@ -129,20 +125,17 @@ function httpError(
   );
 }
 
-/**
- * Groq's and OpenAI's limits of a day slide, so that a wait cures them, and their header has the delay (that in
- * Google's body does not help).
- */
+/** Daily limits of Groq and OpenAI slide, and their header has the delay (the one in Google's body is no help). */
 const asksToWait = (headers: Headers, { message }: ErrorDetails): boolean =>
   headers.has('retry-after') && /\bper day\b/i.test(message ?? '');
 
-/** The server's own word, which the SDKs of OpenAI and Anthropic obey. */
+/** The SDKs of OpenAI and Anthropic obey it. */
 function shouldRetry(headers: Headers): boolean | undefined {
   const header = headers.get('x-should-retry');
   return header === 'true' || header === 'false' ? header === 'true' : undefined;
 }
 
-/** The first string under one of these keys, even if the text ends inside the string. */
+/** Even if the text ends inside the string. */
 const truncatedMessage = /"(?:message|error|detail)"\s*:\s*"((?:[^"\\]|\\.)*)/;
 const truncatedCode = /"(?:code|type)"\s*:\s*"((?:[^"\\]|\\.)*)"/;
 
@@ -153,7 +146,7 @@ function readJson(text: string): unknown {
   return { error: { message: read(truncatedMessage), code: read(truncatedCode) } };
 }
 
-/** The data of a body that is a server-sent event, as some servers send their errors; any other body, unchanged. */
+/** Some servers send their errors as a server-sent event. */
 function eventData(body: string): string {
   const text = body.trimStart();
   const field = text.startsWith('event:') ? text.slice(text.indexOf('\n') + 1).trimStart() : text;
@@ -185,13 +178,10 @@ function nextStep(status: number, location: string | null, url: string, keyAdvic
   }
 }
 
-/** Empty where there is no URL (the `url` of a response that a custom `fetch` made). */
+/** A response that a custom `fetch` made has no URL. */
 const urlInParentheses = (url: string | null): string => inParentheses(url ? displayUrl(url) : undefined);
 
-/**
- * `retry-after-ms` (OpenAI, Azure), `Retry-After` in seconds or as a date (RFC 9110, 10.2.3), or `retryDelay` in
- * Google's errors (google.rpc.RetryInfo). Dates are compared with the clock of RxJS, which may be virtual.
- */
+/** `retry-after-ms`, `Retry-After` (RFC 9110, 10.2.3), or `retryDelay` (google.rpc.RetryInfo). RxJS's clock. */
 export function retryAfter(headers: Headers, json?: unknown): number | undefined {
   return (
     milliseconds(headers.get('retry-after-ms'), 1) ?? secondsOrDate(headers.get('retry-after')) ?? retryDelay(json)
@@ -214,7 +204,6 @@ function retryDelay(json: unknown): number | undefined {
   return milliseconds(/"retryDelay":"([^"]*)s"/.exec(JSON.stringify(json))?.[1], 1000);
 }
 
-/** `patterns` are messages in addition to OpenAI's; `keyAdvice` is what to do about a refused key. */
 export const providerFailures = (patterns?: readonly RegExp[], keyAdvice?: string): RequestFailures => ({
   connection: connectionError,
   status: (provider, response, bytes) => statusError(provider, response, bytes, patterns, keyAdvice),

@@ -34,23 +34,19 @@ const DEFAULT_EACH = 120_000;
 
 const DEFAULT_BODY = 300_000;
 
-/** Functions like `fetch` without any limit of time: no runtime and no proxy ends their requests. */
+/** No runtime and no proxy ends the requests of such a `fetch`. */
 const unlimitedFetches = new WeakSet<typeof fetch>();
 
-/** Says that no runtime and no proxy ends a request that is never answered. */
 export const declareUnlimited = (send: typeof fetch): typeof fetch => {
   unlimitedFetches.add(send);
   return send;
 };
 
-/** The limits of a request: one that nobody else ends ends as a silent response does, unless `first` limits it. */
+/** A request that nobody else ends ends as a silent response does, unless `first` limits it. */
 export const limitsFor = (send: typeof fetch | undefined, timeout: HttpTimeoutOptions = {}): HttpTimeoutOptions =>
   send && unlimitedFetches.has(send) && timeout.first === undefined ? { connect: DEFAULT_BODY, ...timeout } : timeout;
 
-/**
- * For bytes, where a keep-alive is a sign of life; a subscriber's own time does not count. `first` holds until `begins`
- * is true, `connect` until `headers` emits, and `body` from then on; the error of another response has its own limit.
- */
+/** Of bytes: a keep-alive is a sign of life. Limits hold in turn; a subscriber's own time does not count. */
 export function idleTimeout<T>(
   { connect = Infinity, first = Infinity, each = DEFAULT_EACH, body = DEFAULT_BODY }: HttpTimeoutOptions = {},
   begins: (value: T) => boolean = () => true,
@@ -66,18 +62,14 @@ export function idleTimeout<T>(
   });
 }
 
-/** By how much a timer is late in a process that is only busy, in milliseconds. */
+/** How late a timer is in a process that is only busy, in milliseconds. */
 const PUNCTUAL = 20;
 
-/**
- * A value only records the time, and one timer serves all limits, scheduled again for the rest when it fires: RxJS's
- * `timeout` schedules for each value, at about 2 us (measured).
- */
+/** One timer for all limits: RxJS's `timeout` schedules for each value, at about 2 us (measured). */
 class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
   private phase: 'connect' | 'body' | 'each' = 'connect';
   private startedAt = asyncScheduler.now();
   private silentSince = this.startedAt;
-  /** When the next check is due. */
   private due = this.startedAt;
   private timer: Subscription | undefined;
 
@@ -131,10 +123,7 @@ class SilenceWatch<T> implements OperatorHandlers<T>, Unsubscribable {
     }
   }
 
-  /**
-   * A late check shows that the process was blocked or suspended, or its clock set: data may wait to be read.
-   * The block is taken to have begun as long before the check was due as it ended after it.
-   */
+  /** A late check shows a blocked process, for as long before the check was due: data may wait to be read. */
   private ignoreBlockedTime(now: number): void {
     const late = this.timer ? now - this.due : 0;
     const blocked = late > PUNCTUAL ? 2 * late : 0;

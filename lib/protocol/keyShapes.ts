@@ -1,10 +1,6 @@
 import type { Range } from './secrets.js';
 
-/**
- * Sources: GitHub "About authentication to GitHub", GitLab "Token overview", npm "About access tokens", PyPI "API
- * token", Stripe "API keys" and "Webhook signatures", Slack "Token types", the prefixes in the documentation of each
- * other service.
- */
+/** Sources: each service's own documentation of its tokens or prefixes (GitHub, GitLab, npm, PyPI, Stripe, Slack). */
 const shapes: readonly (readonly [beginnings: string, rest: string])[] = [
   ['sk|pk|rk|gsk|xai|hf|r8|pplx|csk|fw|nvapi', '[-_][\\w-]{16,}'],
   ['ghp|gho|ghu|ghs|ghr|github_pat', '_\\w{16,}(?:\\.eyJ[\\w-]*\\.[\\w-]+)?'],
@@ -46,7 +42,7 @@ const dottedShapes: readonly (readonly [beginnings: string, rest: string])[] = [
 /** After a name in JSON, in code, in a file of settings, or in a header. */
 const colon = '\\\\?["\']?\\s{0,2}[:=]\\s{0,2}\\\\?["\']?';
 
-/** What is a secret by its name: Azure "Service SAS", RFC 6749, signed URLs, connection strings, AWS and npm. */
+/** By name: Azure "Service SAS", RFC 6749, signed URLs, connection strings, AWS and npm. */
 const createNamedShapes = (): readonly (readonly [name: string, characters: string, least: number])[] => [
   [
     '(?:^|[\\s?&#;"\'])(?:sig|Signature|X-(?:Amz|Goog)-Signature|X-Amz-Security-Token|\\w{2,7}_token|client_secret)=',
@@ -90,7 +86,6 @@ const prefixes = /* @__PURE__ */ createPrefixes();
 const beginnings = /* @__PURE__ */ createBeginnings();
 const dotted = /* @__PURE__ */ createDotted();
 const beginningList = /* @__PURE__ */ beginnings.split('|');
-/** What ends a prefix, and the prefixes before it. */
 const createMarks = (): readonly (readonly [mark: string, prefix: RegExp])[] => {
   const prefixEnd = new RegExp(`(?:${prefixes})$`);
   return [
@@ -113,7 +108,7 @@ const credential = /* @__PURE__ */ createCredential();
 /** Up to the last `@`, which a password that is not encoded may contain. */
 const urlPassword = /(:\/\/[^\s/:@"'<>\\]{0,256}:)([^\s/"'<>\\]{1,4096})@/g;
 
-/** A JSON Web Token: three or five texts with dots in between. The first begins with `{"`, the second may be empty. */
+/** A JSON Web Token: three or five texts. The first begins with `{"`, the second may be empty. */
 const tokenStart = 'eyJ';
 const wordRest = /[\w-]*/y;
 const otherParts = /\.(?:[\w-]{10,}|(?=\.[\w-]{10,}))(?:\.[\w-]+){0,3}/y;
@@ -146,7 +141,7 @@ function positionsOf(text: string, part: string): readonly number[] {
   return found;
 }
 
-/** Where the beginnings of keys are. The pattern at each character took 200 times as long. */
+/** The pattern at each character took 200 times as long. */
 function startsOfKeys(text: string): readonly number[] {
   return [
     ...marks.flatMap(([mark, prefix]) =>
@@ -170,7 +165,7 @@ function keysIn(text: string): readonly Range[] {
   return found;
 }
 
-/** Where a text contains what has the shape of a key, of a credential or of a JSON Web Token. In no order. */
+/** In no order. */
 export function findKeyShapes(text: string): readonly Range[] {
   if (!mayHaveKey(text)) return [];
   return [
@@ -251,7 +246,7 @@ const createOpenPrivateKey = () =>
 const openPrivateKey = /* @__PURE__ */ createOpenPrivateKey();
 const endOfPrivateKey = /-----END [A-Z ]*-----/;
 
-/** Where the end of a text begins that may become a key. The length of the text if there is none. */
+/** Where a text's end may become a key; its length if nowhere. */
 export function openKeyShape(text: string): number {
   const startOf = (pattern: RegExp, from: number) => {
     const at = text.slice(from).search(pattern);
@@ -266,7 +261,6 @@ export function openKeyShape(text: string): number {
   );
 }
 
-/** Where a word begins that may be the first part of the beginning of a key. */
 function openBeginningStart(text: string): number {
   for (let start = Math.max(0, text.length - MAX_PREFIX); start < text.length; start++)
     if (!/\w/.test(text.charAt(start - 1)) && firstParts.has(text.slice(start))) return start;

@@ -1,19 +1,13 @@
-/** An error that no wait cures, by its codes (without punctuation, in lower case) or its message. */
+/** No wait cures it. Codes have no punctuation and are in lower case. */
 interface PermanentError {
   readonly codes?: RegExp;
   readonly message?: RegExp;
-  /** What to do instead. */
   readonly advice: string;
 }
 
 /**
- * Sources: OpenAI, "Error codes" (`credit_balance_exhausted`, `project_spend_limit_exceeded`: a retry does not help);
- * Anthropic, "Errors" (`enforced_spend_limit_reached`, with the type of a rate limit); Moonshot
- * (`exceeded_current_quota_error`); google-gemini/gemini-cli#8437, #10513 and continuedev/continue#12643 (daily
- * quotas, and `limit: 0` with a delay that does not help); DashScope (`data_inspection_failed`). llama.cpp 3f545becc
- * reports what it never accepts with status 500: images without a projector, arguments that are not JSON.
- *
- * The word billing in a message says nothing: Groq and Google use it for limits per minute, too.
+ * Sources: vendors' error pages; gemini-cli#8437, #10513; continue#12643 (daily quotas); llama.cpp 3f545becc (500s
+ * that it never accepts). "billing" says nothing: Groq and Google use it for limits per minute.
  */
 const permanentErrors: readonly PermanentError[] = [
   {
@@ -37,15 +31,10 @@ const permanentErrors: readonly PermanentError[] = [
   },
 ];
 
-/** Fields below the error that contain a code: Anthropic's `details.error_code`, Google's `violations[].quotaId`. */
+/** Anthropic's `details.error_code`, Google's `violations[].quotaId`. */
 const innerCodes = /"(?:error_code|quotaId)":"([^"\\]*)"/g;
 
-/**
- * What to do about an error that no wait cures; undefined for any other error.
- *
- * @param error The message and the codes.
- * @param json The error as it was received, which may contain further codes. Default: none.
- */
+/** What to do; undefined if a wait may cure the error. `json`, as received, may contain further codes. */
 export function permanentAdvice(
   { message = '', codes }: { readonly message: string | undefined; readonly codes: readonly string[] },
   json?: unknown,
@@ -59,5 +48,5 @@ export function permanentAdvice(
   return permanentErrors.find((error) => isKnown(error).includes(true))?.advice;
 }
 
-/** A code in lower case, without punctuation: servers spell the same code in several ways. */
+/** Servers spell the same code in several ways. */
 export const normalizeCode = (code: string): string => code.toLowerCase().replace(/[^a-z0-9]/g, '');

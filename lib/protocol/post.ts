@@ -5,20 +5,18 @@ import { causes, notAResponse } from './connectionError.js';
 import { interrupted } from './untilFinish.js';
 
 export interface PostRequest {
-  /** The model's provider, for errors. */
   readonly provider: string;
   /** Absolute; relative where the environment's `fetch` accepts that. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** The body; undefined for a GET, which requests the rest of a response. */
+  /** Undefined for a GET, which requests the rest of a response. */
   readonly body: string | undefined;
-  /** The media type of the requested stream, and the `accept` header unless `headers` has one. */
+  /** The media type of the stream; a header `accept` overrides it. */
   readonly accept: string;
-  /** Called when the headers have arrived, with whether the response is the requested stream. Default: nothing. */
+  /** When the headers have arrived: whether the response is the requested stream. */
   readonly onHeaders?: ((isStream: boolean) => void) | undefined;
-  /** Default: the global `fetch`, looked up at subscription. */
+  /** Looked up at subscription. Default: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
-  /** Creates the errors of a request without a response, and of a response that is not the requested stream. */
   readonly failures: RequestFailures;
 }
 
@@ -28,11 +26,7 @@ export interface RequestFailures {
   contentType(provider: string, response: Response, bytes: Observable<Uint8Array>, accept: string): Observable<never>;
 }
 
-/**
- * Unsubscribing aborts in the same tick, also a silent server (an async iterator would close only with the next chunk).
- * One read is emitted before the next starts, so a synchronous subscriber sets the pace. Errors may contain secrets:
- * `decodeFrames` removes them.
- */
+/** An async iterator would abort a silent server only with its next chunk. `decodeFrames` removes secrets. */
 export function post(request: PostRequest): Observable<Uint8Array> {
   return new Observable<Uint8Array>(startExchange.bind(undefined, request));
 }
@@ -57,10 +51,7 @@ class Exchange {
     send(this.request, this.controller.signal).then(this.receive.bind(this), this.fail.bind(this));
   }
 
-  /**
-   * Not after a failure: undici answers six content encodings with a rejection, and the abort with an uncaught
-   * AbortError, which ended the process. After a complete response, the abort took a tenth of a small request's time.
-   */
+  /** Not when it is over: undici's AbortError ended the process, and an abort took a tenth of a small request. */
   abort(): void {
     if (!this.isOver) this.controller.abort();
   }
@@ -95,8 +86,7 @@ function send(
   const hasAccept = Object.keys(headers).some((name) => name.toLowerCase() === 'accept');
   const sentHeaders = hasAccept ? headers : { accept, ...headers };
   const content = body === undefined ? { method: 'GET' } : { method: 'POST', body };
-  // A custom fetch may throw, or return something that only looks like a promise. Redirects are not followed: `fetch`
-  // would send the conversation and the key's header (any but `authorization`) to another host, and mostly as a GET.
+  // A custom fetch may throw, or return anything. Redirects would get the conversation and the key's header.
   return new Promise((resolve) =>
     resolve(fetch(url, { ...content, headers: sentHeaders, signal, redirect: 'manual' })),
   );
@@ -123,10 +113,7 @@ function read(request: PostRequest, response: Response, onEnd: () => void): Obse
 const anyStream = /^(text\/plain|(application|binary)\/octet-stream)$/;
 const lines = /^application\/(x-)?(ndjson|jsonl|jsonlines|json|stream\+json)$/;
 
-/**
- * Servers label streams loosely (no type, `text/plain`), so only what is clearly something else is rejected. A single
- * JSON document is a valid stream of one line.
- */
+/** Servers label streams loosely: only what is clearly something else is rejected. One JSON document is a line. */
 function isStreamType(contentType: string | null, accept: string): boolean {
   const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (type === '' || type === accept || anyStream.test(type)) return true;
@@ -152,10 +139,7 @@ const brokenConnection = (provider: string, thrown: unknown) =>
     `The connection to ${provider} broke during the response: ${causes(thrown)}. Whatever arrived before was emitted.`,
   );
 
-/**
- * Each value is emitted before the next read, so a synchronous subscriber sets the pace. Unsubscribing cancels in the
- * same tick. `onEnd` is called before the notification of a stream that was read to its end or failed.
- */
+/** A synchronous subscriber sets the pace. `onEnd` is called before the notification of a natural end. */
 export function readStream<T>(
   stream: ReadableStream<T>,
   toError: (thrown: unknown) => unknown,
@@ -184,10 +168,7 @@ class StreamReader<T> {
     this.reader = stream.getReader();
   }
 
-  /**
-   * `then`, and not `await`: under zone.js, the code after a native `await` runs in the root zone. `Promise.resolve` is
-   * free for a native promise, and gives zone.js one that it knows for any other.
-   */
+  /** `then`: under zone.js, native `await` leaves the zone. `Promise.resolve` gives it a promise that it knows. */
   readNext(): void {
     if (this.out.closed) return;
     void Promise.resolve(this.reader.read()).then(this.onRead, this.onError);
@@ -218,7 +199,7 @@ class StreamReader<T> {
   }
 }
 
-/** Cancels a stream that nobody reads. A failure is ignored: there is no subscriber. */
+/** Nobody reads the stream, so a failure is ignored. */
 export function cancelStream(stream: Pick<ReadableStream, 'cancel'> | null): void {
   stream?.cancel().catch(() => undefined);
 }

@@ -4,25 +4,22 @@ import { findKeyShapes } from './keyShapes.js';
 import { findSecrets, mergeRanges, replaceRanges, spellings } from './secrets.js';
 
 export interface Redaction {
-  /** A key that equals the name (`ollama`, where any key will do) is not secret: the name is part of every message. */
+  /** A key that equals it (`ollama`, where any key will do) is not secret: it is part of every message. */
   readonly provider: string;
-  /** Each occurrence becomes `[key]`; an empty one replaces nothing. Default: none. */
+  /** Each occurrence becomes `[key]`. Default: none. */
   readonly secrets?: readonly string[] | undefined;
-  /** The texts of the conversation, which a server may repeat in its error; called when there is one. Default: none. */
+  /** What a server may repeat; called when there is an error. Default: none. */
   readonly conversation?: (() => readonly string[]) | undefined;
-  /** Whether the conversation and what the provider sent stay in the error. Default: false. */
+  /** Keeps the conversation and what the provider sent. Default: false. */
   readonly debug?: boolean | undefined;
 }
 
-/** How much of a text an error keeps without `debug`, in characters: a longer one is not a message. */
+/** Characters: what is longer is not a message, and is kept only with `debug`. */
 const MAX_TEXT_LENGTH = 10_000;
 
 const rawFields = ['body', 'data', 'received', 'cause'];
 
-/**
- * Removes secrets and, without `debug`, what the provider sent and repeats of the conversation. An error is redacted in
- * place and keeps its identity; one that cannot be changed is replaced.
- */
+/** Redacted in place, so that an error keeps its identity; one that cannot be changed is replaced. */
 export function redactThrown(thrown: unknown, redaction: Redaction): unknown {
   const { secrets = [], conversation, debug = false, provider } = redaction;
   const spelled = spellings(secrets).filter((spelling) => spelling !== provider);
@@ -62,10 +59,10 @@ const shorten = (text: string): string =>
 const hideKeys = (text: string, spelled: readonly string[]): string =>
   replaceRanges(text, mergeRanges([...findSecrets(text, spelled), ...findKeyShapes(text)]));
 
-/** Fields that identify our errors, and never contain a secret: a key like `http` must not change them. */
+/** They never contain a secret: a key like `http` must not change them. */
 const publicFields = new Set(['name', 'code', 'provider', 'subject', 'reason', 'phase']);
 
-/** Whether a value is an Error of any realm: in jest, those of `fetch` are of another one. */
+/** Of any realm: in jest, errors of `fetch` are of another one. */
 const isError = (value: object): value is Error =>
   value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';
 

@@ -2,10 +2,7 @@ import { ConfigurationError, errorText } from '../core/errors.js';
 import { isJsonObject } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 
-/**
- * Either may have a query (Azure's `?api-version=...`, Google's `?alt=sse`). The base may end in slashes, or be
- * relative (`/api/llm`).
- */
+/** Either may have a query (`?api-version=`, `?alt=sse`). The base may end in slashes, or be relative. */
 export function joinUrl(base: string, path: string): string {
   const [, baseUrl = '', baseQuery = ''] = urlAndQuery.exec(base.trim()) ?? [];
   const [, subPath = '', pathQuery = ''] = urlAndQuery.exec(path) ?? [];
@@ -14,7 +11,7 @@ export function joinUrl(base: string, path: string): string {
   return query === '' ? url : `${url}?${query}`;
 }
 
-/** A loop: a regular expression tries each run of slashes in the text, from each of its slashes. */
+/** A loop: a regular expression tries each run of slashes from each of its slashes. */
 function withoutTrailingSlashes(url: string): string {
   let end = url.length;
   while (url.charAt(end - 1) === '/') end--;
@@ -50,7 +47,7 @@ export function mergeJson(
   return Object.fromEntries(merged);
 }
 
-/** `JSON.stringify` throws a RangeError for some 5,000 levels, and for texts longer than a string can be. */
+/** `JSON.stringify` throws a RangeError for some 5,000 levels, and for too long texts. */
 export function encodingError(thrown: unknown, provider: string): unknown {
   if ((thrown as Partial<Error> | null)?.name !== 'RangeError') return thrown;
   return new ConfigurationError(

@@ -18,11 +18,7 @@ export interface RetryOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/**
- * Resubscribes after a `retryable` error while nothing was emitted, each time after a `retry` chunk. A `retryAfter`
- * longer than `maxDelay` fails at once: the server would refuse an earlier request. `stop` ends a delay with a
- * `finish`.
- */
+/** While nothing was emitted. A `retryAfter` over `maxDelay` fails at once: it would be refused earlier. */
 export function retryRequest<T>(
   options: RetryOptions = {},
   stop?: Observable<unknown>,
@@ -44,7 +40,7 @@ export function retryRequest<T>(
     );
 }
 
-/** The server's delay, or one that doubles with each retry; undefined if the server's exceeds the longest. */
+/** Undefined if the server's delay exceeds the longest. */
 export function retryDelay(error: unknown, retries: number, options: RetryOptions = {}): number | undefined {
   const { initialDelay = 1000, maxDelay = 60_000, jitter = 0.5, random = Math.random } = options;
   const backoff = () => Math.min(initialDelay * 2 ** retries, maxDelay) * (1 - jitter * random());
@@ -57,7 +53,7 @@ export function requestedDelay(error: unknown): number | undefined {
   return typeof retryAfter === 'number' && retryAfter >= 0 ? retryAfter : undefined;
 }
 
-/** Undefined if the server asks for a longer delay than is allowed. `stop` ends the delay: a `finish` follows. */
+/** `stop` ends the delay: a `finish` follows. */
 export function announceRetry<T>(
   source: Observable<T>,
   { delay, ...retry }: Omit<RetryChunk, 'type' | 'delay'> & { readonly delay: number | undefined },

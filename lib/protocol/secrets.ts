@@ -6,16 +6,13 @@ type Context = 'error' | 'recording';
 
 export type Range = readonly [from: number, to: number];
 
-/** Shorter secrets (`test`, `any`) occur in ordinary words; these are also found within words, and in part. */
+/** Shorter secrets occur in ordinary words; these are also found within words, and in part. */
 const DISTINCTIVE_LENGTH = 8;
 
-/** The shortest part of a secret that is hidden next to the sign of an omission: `sk-p...MNOP`. */
+/** Next to the sign of an omission: `sk-p...MNOP`. */
 const SHORTEST_PART = 4;
 
-/**
- * As it is, encoded for a URL, escaped for JSON, in base64, without its scheme (`Bearer`); the longest first: servers,
- * `fetch` and stack traces repeat it so.
- */
+/** Servers, `fetch` and stack traces repeat them so. The longest first. */
 export function spellings(secrets: readonly string[]): readonly string[] {
   const plain = secrets
     .map((secret) => secret.trim().replace(/^(?:bearer|basic|token|key|apikey|api-key) +/i, ''))
@@ -34,10 +31,7 @@ function inBase64(secret: string): readonly string[] {
   return [text, text.replaceAll('+', '-').replaceAll('/', '_')];
 }
 
-/**
- * Complete secrets, and parts that can be nothing else: a server masks the middle (`sk-p***MNOP`), a length limit cuts
- * it off. In an error, one of fewer than eight characters is found only as a word; in a recording, always.
- */
+/** Servers mask or cut secrets: such parts count. In an error, fewer than eight characters count only as a word. */
 export function findSecrets(text: string, spelled: readonly string[], context: Context = 'error'): readonly Range[] {
   return mergeRanges(spelled.flatMap((secret) => occurrences(text, secret, context)));
 }
@@ -62,7 +56,7 @@ export function replaceRanges(text: string, ranges: readonly Range[], by: string
   return result + text.slice(end);
 }
 
-/** The windows of a secret are few: searched with `indexOf`, the cost is linear in the text. */
+/** Searched with `indexOf`, the cost is linear in the text. */
 function occurrences(text: string, secret: string, context: Context): readonly Range[] {
   const { length } = secret;
   const size = length < DISTINCTIVE_LENGTH ? length : Math.ceil(Math.max(DISTINCTIVE_LENGTH, length / 3) / 2);
@@ -108,7 +102,6 @@ function isSecret(secret: string, from: number, to: number, before: string, afte
   return to === secret.length && (isLong || omissionBefore.test(before));
 }
 
-/** Whether a text ends with the beginning of a secret, or begins with its end. */
 const isAtEdge = (secret: string, from: number, to: number, before: string, after: string): boolean =>
   secret.length >= DISTINCTIVE_LENGTH && ((from === 0 && after === '') || (to === secret.length && before === ''));
 
@@ -117,7 +110,6 @@ const secretKeyHeader = /^(?:.+[-_])?(?:api|access|auth|private|secret|subscript
 const secretParameter =
   /^(?:.+[-_])?(?:key|apikey|token|auth|code|sig|signature|secret|password|pwd|credential|accesstoken)$/i;
 
-/** Headers and query parameters that carry keys or have the shape of one, the password, and keys in the path. */
 export function secretsOf(url: string, headers: Readonly<Record<string, string>>): readonly string[] {
   const headerSecrets = Object.entries(headers)
     .filter(([name, value]) => secretHeader.test(name) || secretKeyHeader.test(name) || isKey(value))
@@ -146,17 +138,17 @@ function partsOfHeader(value: string): readonly string[] {
     .filter((part) => part.length >= DISTINCTIVE_LENGTH && part !== value);
 }
 
-/** Headers whose values an error may name, such as a beta that the provider does not know. */
+/** An error may name their values, such as a beta that the provider does not know. */
 const shownHeader = /^accept|^content-type$|^user-agent$|[-_](?:beta|version)$/i;
 
-/** A server may repeat them in an error: names of tenants, customers and projects. Short values are ordinary words. */
+/** Servers repeat names of tenants and customers in errors. Short values are ordinary words. */
 export const headerValues = (headers: Readonly<Record<string, string>> = {}): readonly string[] =>
   Object.keys(headers).flatMap((name) => {
     const value = headers[name] ?? '';
     return value.length < DISTINCTIVE_LENGTH || shownHeader.test(name) ? [] : [value];
   });
 
-/** A segment of a path that is a key: by its prefix or its name, a UUID, or many letters and digits without a break. */
+/** By its prefix or name, a UUID, or many letters and digits without a break. */
 const keysInPath = [
   /^(?:bot\d+:|(?:sk|pk|rk|gsk|xai|hf)[-_])[\w:-]{8,}$/,
   /^(?=.*\d)[\w-]*(?:key|token|secret)[\w-]{4,}$/i,
@@ -175,7 +167,7 @@ export function displayUrl(url: string): string {
 
 interface UrlParts {
   readonly origin: string;
-  /** All candidates for the password: it may contain `@` and `/`, so that its end is uncertain. */
+  /** All candidates: a password may contain `@` and `/`, so that its end is uncertain. */
   readonly passwords: readonly string[];
   readonly path: string;
 }

@@ -10,38 +10,28 @@ import { setUsageOfError } from '../core/usageOfError.js';
 import { hasCounts } from '../core/usage.js';
 import type { Usage } from '../core/usage.js';
 
-/**
- * In milliseconds. A source mostly ends with the next read, which returns its connection to the pool, where an aborted
- * one is closed, and lets the streams in between finish; but some never end.
- */
+/** Milliseconds. Most sources end with the next read, which saves their connection; some never end. */
 const DRAIN_TIMEOUT = 1000;
 
-/** Where a decoder sends its chunks. */
 export interface ChunkOutput {
-  /** Emits a chunk. Chunks after the `finish` are ignored. */
   emit(chunk: Chunk): void;
-  /** Whether further chunks would be lost: the `finish` was emitted, or the subscriber has left. */
+  /** Further chunks would be lost: the `finish` was emitted, or the subscriber has left. */
   readonly closed: boolean;
 }
 
-/** Converts the values of one stream to chunks. */
 export interface ChunkDecoder<In> {
   next: (value: In) => void;
-  /** The source has completed without a `finish`: emits what is left, with it. Default: nothing is left. */
+  /** Completed without a `finish`: emits what is left, with it. */
   end?: () => void;
-  /** The stream is stopped, or has failed, before the `finish`: emits what was held back. Default: nothing was. */
+  /** Stopped or failed before the `finish`: emits what was held back. */
   interrupt?: () => void;
-  /** Maps an error before the `finish`. Default: the error stays as it is. */
+  /** Maps an error before the `finish`. Default: it stays as it is. */
   error?: (thrown: unknown) => unknown;
-  /** Returns the usage that was reported so far, for a stream that is stopped or fails. Default: none. */
+  /** What was reported so far, for a stream that is stopped or fails. */
   usage?: () => Usage | undefined;
 }
 
-/**
- * Holds a decoder to the contract of a model: one `finish`, last. It is emitted at once, and the source is then read to
- * its end, for a second at most; what follows is ignored, errors included. Without a `finish`, fails with
- * StreamInterruptedError.
- */
+/** After the `finish`, the source is read for a second at most; what follows is ignored, errors included. */
 export function untilFinish<In>(
   provider: string,
   start: (output: ChunkOutput) => ChunkDecoder<In>,
@@ -126,7 +116,7 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
   }
 }
 
-/** `what` is a sentence about what happened; the cause is kept where it holds no request. */
+/** `what` is a sentence; the cause is kept where it holds no request. */
 export function interrupted(
   provider: string,
   what = `The response of ${provider} ended before the model had finished.`,

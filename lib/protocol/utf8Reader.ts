@@ -1,13 +1,10 @@
 /** More bytes follow: a character may be cut. */
 const stream = { stream: true };
 
-/** The decoder of all readers. Created when it is first needed, since the environment of a test may lack it. */
+/** Shared. Created late, since the environment of a test may lack it. */
 let asciiDecoder: TextDecoder | undefined;
 
-/**
- * A decoder that remembers a cut character takes five times as long for ASCII, a quarter of the time to read an English
- * text (measured): it is created with the first other bytes.
- */
+/** Remembering cut characters takes five times as long for ASCII: only from the first other bytes on (measured). */
 export class Utf8Reader {
   private hasBegun = false;
   private decoder: TextDecoder | undefined;

@@ -7,13 +7,12 @@ import type { Usage } from '../core/usage.js';
 import type { RetryOptions } from './retryRequest.js';
 
 export interface FramingOptions {
-  /** The model's provider, for errors. */
   readonly provider: string;
   /** In characters (UTF-16 units). Default: 16 Mi, since a base64 image is one event. */
   readonly maxEventLength?: number | undefined;
-  /** Finds the error in text that belongs to no event. Default: none is found, and a body without events fails. */
+  /** Finds the error in text that belongs to no event. Default: none. */
   readonly toError?: ((provider: string, text: string) => Error | undefined) | undefined;
-  /** Quotes text outside of events in an error, for the developer. Default: it is left out. */
+  /** Quotes such text for the developer. Default: it is left out. */
   readonly quote?: ((text: string) => string) | undefined;
 }
 
@@ -36,11 +35,10 @@ export interface Frame {
   readonly unterminated?: true;
 }
 
-/** Cuts one body into frames. Pure: no I/O. An error that it throws ends the response. */
+/** Pure: no I/O. An error that it throws ends the response. */
 export interface FrameReader {
-  /** Reads the next bytes, however they are cut. */
+  /** However they are cut. */
   push(bytes: Uint8Array): void;
-  /** Reads the end of the body. */
   end(): void;
 }
 
@@ -118,7 +116,7 @@ export interface Wire {
   decode(emit: (chunk: Chunk) => void, body?: JsonObject): Decoder;
 }
 
-/** Reads a response over as many connections as it takes: see `joinResponse`. */
+/** Over as many connections as it takes: see `joinResponse`. */
 type ResponseJoiner = (
   wire: Wire,
   read: (wire: Wire, resumePath?: string) => Observable<Chunk>,

@@ -1,4 +1,4 @@
-// The entry point `rivulet/provider`: everything that a provider outside of this package needs to write a wire.
+// The entry point `rivulet/provider`.
 export { ConnectionError, HttpError, ProtocolError, ProviderError, StreamInterruptedError } from '../core/errors.js';
 export {
   asArray,

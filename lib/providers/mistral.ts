@@ -45,7 +45,7 @@ export function mistral(name: string, options: OpenModelOptions = {}): Model {
   );
 }
 
-/** How Mistral's API differs from OpenAI's, according to its API reference ("Chat Completion") and its guides. */
+/** API reference ("Chat Completion") and guides. */
 export function mistralDialect(model: string): Dialect {
   return {
     ...compatible,
@@ -60,10 +60,7 @@ export function mistralDialect(model: string): Dialect {
   };
 }
 
-/**
- * Magistral models always think. Other models think on request, with an effort (`ReasoningEffort`); `high` is the only
- * effort that all of them accept (guide "Reasoning").
- */
+/** Magistral always thinks. Other models accept at least the effort `high` (guide "Reasoning"). */
 function mistralThinking(model: string, thinking: Thinking): JsonObject {
   if (!/^magistral/i.test(model)) {
     if (thinking === true) return { reasoning_effort: 'high' };
@@ -81,10 +78,7 @@ function mistralThinking(model: string, thinking: Thinking): JsonObject {
 
 const efforts = { minimal: 'minimal', low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh' } as const;
 
-/**
- * Encodes images, audio and documents by URL or as bytes (guides "Vision", "Audio & Transcription" and "Document QnA"),
- * and a file that is stored at Mistral by its id (`FileChunk`).
- */
+/** Guides "Vision", "Audio & Transcription", "Document QnA"; a file stored at Mistral by id (`FileChunk`). */
 function mistralFile(file: FilePart): JsonObject | undefined {
   const { mediaType, url, data, name } = file;
   const fileId = nonEmptyString(objectOrEmpty(file.providerData?.['mistral'])['file_id']);
@@ -97,7 +91,7 @@ function mistralFile(file: FilePart): JsonObject | undefined {
   return omitUndefined({ type: 'document_url', document_url: fileUrl, document_name: name });
 }
 
-/** Applies Mistral's names for the seed and for a required call, and its rules for the order of messages. */
+/** Mistral's names for the seed and for a required call, and its order of messages. */
 function mistralBody(body: JsonObject): JsonObject {
   const { seed, tool_choice: toolChoice, messages, ...otherFields } = body;
   return omitUndefined({
@@ -108,10 +102,7 @@ function mistralBody(body: JsonObject): JsonObject {
   });
 }
 
-/**
- * Mistral rejects a user message right after tool results ("Unexpected role 'user' after role 'tool'", code 3230), and
- * an assistant message at the end without `prefix` ("Expected last role User or Tool (or Assistant with prefix True)").
- */
+/** Mistral rejects a user message after results (code 3230), and an assistant message at the end without `prefix`. */
 function fixOrder(messages: readonly JsonObject[]): JsonValue {
   return messages.flatMap((message, index) => {
     const isLast = index === messages.length - 1;

@@ -16,16 +16,9 @@ export interface CompatibleServer extends OpenModelOptions, Omit<Dialect, 'provi
   readonly name: string;
   /** The URL of the server's API, without `/chat/completions`. */
   readonly baseUrl: string;
-  /**
-   * The environment variable that contains the key. It is sent to the server's `baseUrl`, and not to another one that a
-   * model's options name. Default: none. Without this variable and without an `apiKey`, no authorization is sent.
-   */
+  /** The variable with the key, sent only to the server's own `baseUrl`. Default: none, no authorization. */
   readonly apiKeyVariable?: string | undefined;
-  /**
-   * The messages whose reasoning is sent back, in the field in which it arrived (`reasoning_content`, `reasoning`, a
-   * part of the content, `<think>` tags): those with tool calls (`'calls'`), `'all'`, or `'none'`, for servers that
-   * refuse these fields. Default: `'calls'`, which servers with open weights expect.
-   */
+  /** Which messages' reasoning is sent back, as it arrived; `'none'` where servers refuse it. Default: `'calls'`. */
   readonly replay?: 'calls' | 'all' | 'none' | undefined;
 }
 

@@ -61,10 +61,7 @@ export function openrouter(name: string, options: OpenModelOptions = {}): Model 
   );
 }
 
-/**
- * `reasoning` accepts either an effort or a number of tokens (guide "Reasoning tokens"); if both are set, the effort is
- * sent. The effort `none` disables thinking.
- */
+/** Guide "Reasoning tokens". Of effort and tokens, the effort is sent; `none` disables thinking. */
 function openrouterThinking(thinking: Thinking): JsonObject {
   if (typeof thinking === 'boolean') return { reasoning: thinking ? { enabled: true } : { effort: 'none' } };
   if (thinking.effort !== undefined) return { reasoning: { effort: thinking.effort } };

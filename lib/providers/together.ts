@@ -52,28 +52,18 @@ export function together(name: string, options: OpenModelOptions = {}): Model {
   );
 }
 
-/**
- * The families that write calls as text: `<|python_tag|>` in Llama 3.1 to 3.3
- * (https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/), `<|python_start|>` in Llama 4
- * (llama4/prompt_format.md of meta-llama/llama-models). Some of Together's names have the older form `Meta-Llama-3.1`.
- */
+/** llama.com, model cards (3.1 to 3.3), and llama4/prompt_format.md. Older names begin with `Meta-`. */
 const textCallFamilies = /^meta-llama\/(?:meta-)?llama-(?:3\.[123]|4)-/i;
 
 const writesCallsAsText = (model: string): boolean => textCallFamilies.test(model);
 
-/**
- * `reasoning.enabled` turns thinking on or off in hybrid models; other models accept the efforts low, medium and high
- * (Together's guide "Reasoning").
- */
+/** Guide "Reasoning": `enabled` for hybrid models; others accept the efforts low, medium and high. */
 function togetherThinking(thinking: Thinking): JsonObject {
   if (typeof thinking === 'boolean') return { reasoning: { enabled: thinking } };
   return reasoningEffort('together')(thinking.effort === 'minimal' ? { effort: 'low' } : thinking);
 }
 
-/**
- * Removes `strict`: Together's grammar compiler rejects strict schemas that other servers accept, and the output
- * follows the schema even without strict mode.
- */
+/** Together's grammar compiler rejects strict schemas that others accept; outputs obey without it. */
 function withoutStrict(body: JsonObject): JsonObject {
   const format = body['response_format'];
   if (!isJsonObject(format) || !isJsonObject(format['json_schema'])) return body;

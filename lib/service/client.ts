@@ -1,4 +1,3 @@
-/** The client that sends a request. */
 export interface Client<C> {
   readonly context: C;
   readonly owner: string;

@@ -18,23 +18,17 @@ export interface HandledAgent<C = unknown> {
   readonly durable?: DurableRuns<C> | undefined;
 }
 
-/** Who executes the runs of a durable agent. */
 export interface DurableRuns<C = unknown> {
-  /** Whose workers execute the runs. */
   readonly names: NonNullable<RunRecord['durable']>;
-  /**
-   * Enqueues a run whose record is in the store, unless it was enqueued before. Those with a lower `rank` come first.
-   */
+  /** Unless it was enqueued before. Those with a lower `rank` come first. */
   enqueue(id: string, context: C, rank: number): Observable<never>;
-  /** Enqueues a run again that was set aside. */
+  /** A run that was set aside. */
   resume(record: Pick<RunRecord, 'id' | 'durable'>): Observable<never>;
-  /** Removes a run from the queue. */
   cancel(id: string): Observable<never>;
 }
 
 interface HandledRunOptions<C = unknown> {
   readonly stop?: Observable<void> | undefined;
-  /** The ids of the calls to cancel. */
   readonly cancel?: Observable<string> | undefined;
   readonly prompts?: ObservableInput<Message> | undefined;
   readonly fragments: true;

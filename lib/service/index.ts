@@ -1,6 +1,4 @@
-// The entry point `rivulet/service`: everything of the server's side. The handler, runs that are shared and joined, the
-// chats of a user, the ports behind which a service keeps them, and stores in memory. What a page needs is in
-// rivulet/chat.
+// The entry point `rivulet/service`: the server's side. What a page needs is in rivulet/chat.
 export { createService } from './createService.js';
 export type { AgentHandler, Service } from './service.js';
 export { agentHandler } from './http/agentHandler.js';

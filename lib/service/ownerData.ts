@@ -29,7 +29,7 @@ export interface OwnerData {
 }
 
 const DELETES_AT_ONCE = 16;
-/** How many times the list is read again, for runs that began meanwhile or were written when they were deleted. */
+/** For runs that began meanwhile or were written when they were deleted. */
 const MAX_ROUNDS = 10;
 
 type StopRun = (id: string, owner: string) => Observable<unknown>;
@@ -81,12 +81,11 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
   return {
     exportData,
     deleteData: (owner: string) => deleteAll(owner, MAX_ROUNDS),
-    /** Stops and deletes a run of an owner, and the runs that it resumed. Emits nothing. */
     deleteRun: (id: string, owner: string) => deleteRun(id, owner),
   };
 }
 
-/** The records of an owner, in the order of the list, without those whose ids were seen. */
+/** In the order of the list, without those whose ids were seen. */
 const recordsOf = <R extends StorableRecord>(
   store: RecordStore<R>,
   owner: string,
@@ -100,7 +99,7 @@ const recordsOf = <R extends StorableRecord>(
     filter((stored) => stored !== undefined),
   );
 
-/** All records of an owner. One that is changed while the list is read moves to its start: it is read again. */
+/** A record that is changed while the list is read moves to its start: it is read again. */
 const allRecordsOf = <R extends StorableRecord>(store: RecordStore<R>, owner: string): Observable<Stored<R>> =>
   defer(() => {
     const seen = new Set<string>();
@@ -112,7 +111,7 @@ const allRecordsOf = <R extends StorableRecord>(store: RecordStore<R>, owner: st
     return round(0);
   });
 
-/** Stops a run and deletes its record. Emits whether this version of it was there. */
+/** Emits whether this version of the record was there. */
 const deleteStored = (
   store: RunStore,
   { record: { id, owner }, version }: StoredRun,

@@ -17,20 +17,17 @@ interface Timeline {
   readonly end: '|' | '#' | '';
   readonly endAt: number;
   readonly error?: unknown;
-  /** The number of values after which the stream was left. */
+  /** Values until the stream was left. */
   readonly leftAfter?: number;
 }
 
-/** An endless stream is left after this many values more than are drawn, and this many milliseconds later. */
+/** More values than are drawn, and milliseconds later, at which an endless stream is left. */
 const EXTRA_VALUES = 20;
 const EXTRA_TIME = 3_600_000;
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 
-/**
- * What differs between what an Observable emits in virtual time and a diagram, with both diagrams; undefined if nothing
- * does.
- */
+/** With both diagrams; undefined if nothing differs. */
 export function differenceOf<T>(
   create: () => Observable<T>,
   marbles: string,
@@ -97,7 +94,7 @@ function addTo(moments: Moment[], at: number, values: readonly unknown[], letter
 const letterOf = (values: Lists<unknown>, { values: list }: Moment): string | undefined =>
   Object.entries(values).find(([, each]) => sameValue(each, list))?.[0];
 
-/** The diagram in one form, so that equal streams have equal tokens: a pause, or what is emitted in a millisecond. */
+/** In one form: a pause, or what is emitted in a millisecond. */
 function tokensOf({ moments, end, endAt }: Timeline): readonly string[] {
   const tokens: string[] = [];
   let time = 0;
@@ -173,7 +170,7 @@ function contentOf(value: object): unknown {
   return isOpaque(value) ? textOf(value) : undefined;
 }
 
-/** Whether a value has no fields that can be seen: an instance of a class with private fields, a RegExp, a URL. */
+/** Without fields that can be seen: an instance with private fields, a RegExp, a URL. */
 function isOpaque(value: object): boolean {
   if (Object.keys(value).length > 0 || Array.isArray(value) || ArrayBuffer.isView(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -188,9 +185,8 @@ function textOf(value: object): string | undefined {
 }
 
 /**
- * Whether two values have the same content: JSON, dates, maps, sets, bytes, errors (by name and message) and instances
- * of one class, by their fields. Instances without visible fields are the same if their class has a `toString` of its
- * own (RegExp, URL) and it returns the same; otherwise, as functions and symbols, only if they are identical.
+ * By content. Instances without visible fields are the same if their own `toString` returns the same; otherwise, as
+ * functions and symbols, only if they are identical.
  */
 const sameValue = (a: unknown, b: unknown): boolean => isSame(a, b, []);
 

@@ -55,9 +55,7 @@ export function inVirtualTime<T>(create: () => Observable<T>, limit = LONGEST_RU
   );
 }
 
-/**
- * As `inVirtualTime`. An Observable that emits more values than `maxValues` is left after one more, and is `open` then.
- */
+/** An Observable with more values than `maxValues` is left after one more, and is `open` then. */
 export function runVirtually<T>(create: () => Observable<T>, limit: number, maxValues: number): VirtualRun<T> {
   const values: TimedValue<T>[] = [];
   let end: Omit<VirtualRun<T>, 'values'> = { end: 'open', at: limit };

@@ -268,7 +268,7 @@ function leaveWithin<In>(events: readonly In[], operator: OperatorFunction<In, u
   });
 }
 
-/** An endless synchronous source that counts what is done to it. For an operator that never unsubscribes it ends. */
+/** It counts what is done to it, and ends for an operator that never unsubscribes. */
 function endless<In>(events: readonly In[]) {
   const counts = { subscribed: 0, pulled: 0, tornDown: 0 };
   const source = new Observable<In>((out) => {

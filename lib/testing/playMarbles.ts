@@ -11,7 +11,7 @@ import type { Plain } from '../core/typesOf.js';
  */
 export type MarbleValues<T> = Readonly<Record<string, T | readonly T[]>>;
 
-/** The lists of values. An array is a list, whatever the type of the values is. */
+/** An array is a list, whatever the type of the values is. */
 export const listsOf = <T>(values: MarbleValues<T>): Readonly<Record<string, readonly T[]>> =>
   Object.fromEntries(
     Object.entries(values).map(([letter, value]) => [letter, Array.isArray(value) ? value : [value as T]]),
@@ -74,12 +74,12 @@ const later =
   (start: number) =>
   <T extends { readonly frame: number }>(message: T): T => ({ ...message, frame: start + message.frame });
 
-/** How many words of a diagram are parsed at once. */
+/** Words of a diagram. */
 const PART_LENGTH = 64;
 
 /**
- * RxJS copies the rest of the diagram at each duration, so that a diagram of 10,000 letters would take a minute. A part
- * ends after a blank that is in no group. A diagram with a `^` is one part: its times are counted from there.
+ * RxJS copies the rest at each duration: 10,000 letters would take a minute. Parts end after a blank in no group; a
+ * diagram with a `^` is one part.
  */
 function partsOf(marbles: string): readonly string[] {
   const words = marbles.split(/(?<= )(?=[^ ])/);
@@ -134,11 +134,9 @@ function notificationOf<T>(
   }
 }
 
-/** An Observable as a marble diagram with durations. A letter stands for all values of a millisecond. */
 export interface DrawnRun<T> {
   readonly marbles: string;
   readonly values: Readonly<Record<string, readonly T[]>>;
-  /** The error. Present if it failed. */
   readonly error?: unknown;
 }
 

@@ -30,7 +30,7 @@ const isPort = <T>(value: T | ObservableInput<T>): value is T =>
   typeof value === 'object' && value !== null && ('put' in value || 'append' in value);
 
 let count = 0;
-/** An id that no other case uses: an implementation may keep the data of all cases. */
+/** An implementation may keep the data of all cases. */
 export const newId = () => `contract-${asyncScheduler.now().toString(36)}-${(count += 1)}`;
 
 export const expecting = <T>(subject: string, actual: Observable<T>, expected: unknown): Observable<unknown> =>

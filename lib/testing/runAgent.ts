@@ -65,7 +65,7 @@ const notVirtual =
 const watchTool = (tool: Tool, report: (name: string) => void): Tool =>
   watchPromises(tool, (key) => `${key === 'execute' ? 'The tool' : `${key} of the tool`} "${tool.name}"`, report);
 
-/** A copy of an object whose functions report when they return something that virtual time does not reach. */
+/** Virtual time does not reach the Promises that are reported. */
 function watchPromises<T extends object>(object: T, nameOf: (key: string) => string, report: (name: string) => void) {
   const watch = ([key, value]: [string, unknown]) => {
     if (typeof value !== 'function') return [key, value];

@@ -60,9 +60,7 @@ export function toolCall(name: string, args: JsonObject = {}, id?: string): OfTy
   return { type: 'toolCallFragment', ...(id === undefined ? {} : { id }), name, arguments: args, done: true };
 }
 
-/**
- * Throws a ConfigurationError if the script has no turn for the request, and whatever a function of the script throws.
- */
+/** @throws ConfigurationError if the script has no turn, and whatever a function of the script throws. */
 export function outputFor<R extends ScriptRequest>(script: Script<R>, request: R): ScriptedOutput {
   let output = typeof script === 'function' ? script(request) : script[request.turn - 1];
   while (typeof output === 'function') output = output(request);
@@ -75,7 +73,7 @@ export function outputFor<R extends ScriptRequest>(script: Script<R>, request: R
   );
 }
 
-/** Emits one turn. Synchronous, unless a `delay` or an Observable waits. */
+/** Synchronous, unless a `delay` or an Observable waits. */
 export function play(output: ScriptedOutput, turn: number): Observable<Chunk> {
   if (isObservable(output)) return output;
   const steps = typeof output === 'string' ? [output] : output;

@@ -8,7 +8,7 @@ import { asJson, casesOf, expecting, expectSame, failing, newId } from './portCo
 import type { Check, PortContractCase } from './portContract.js';
 import type { Plain } from '../core/typesOf.js';
 
-/** A record with the fields of a run and of a chat: a store treats both in the same way. */
+/** A store treats runs and chats in the same way. */
 type TestRecord = RunRecord & Pick<ChatRecord, 'title' | 'saved'>;
 
 const recordOf = (id: string, change: Partial<Omit<TestRecord, 'state'> & StorableRecord> = {}): TestRecord =>

@@ -7,22 +7,19 @@ export type ToolScore = (query: string, tools: readonly Tool[]) => readonly numb
 
 type WordCounts = ReadonlyMap<string, number>;
 
-/** A word of the name counts as this many words of the description. */
+/** As many words of the description. */
 const weightOfName = 3;
-/** The usual constants of BM25: how soon more of a word counts less, and how much a long text counts less. */
+/** Of BM25: how soon more of a word counts less, and how much a long text counts less. */
 const saturation = 1.2;
 const lengthShare = 0.75;
 
-/** What is read of a query, which a model writes: a longer one would take seconds over many tools. */
+/** A model writes the query: a longer one would take seconds over many tools. */
 const MAX_QUERY_LENGTH = 1000;
 const MAX_WORDS = 32;
 
 const countsOfTools = /* @__PURE__ */ new WeakMap<Tool, WordCounts>();
 
-/**
- * BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009). The words of each tool are counted
- * once.
- */
+/** BM25 (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009). */
 export const scoreTools: ToolScore = (query, tools) => {
   const texts = tools.map(wordCounts);
   const lengths = texts.map((counts) => sum([...counts.values()]));
@@ -42,14 +39,14 @@ export const scoreTools: ToolScore = (query, tools) => {
   return scores;
 };
 
-/** How often a word is in a text; another form of it counts half. */
+/** Another form of the word counts half. */
 function frequencyOf(word: string, counts: WordCounts): number {
   const exact = counts.get(word) ?? 0;
   if (exact > 0) return exact;
   return sum([...counts].map(([other, count]) => (areForms(word, other) ? count / 2 : 0)));
 }
 
-/** Whether two words are probably forms of one: `invoice` and `invoices`, `query` and `queries`. */
+/** Forms of one word: `invoice` and `invoices`, `query` and `queries`. */
 function areForms(a: string, b: string): boolean {
   const [short, long] = a.length <= b.length ? [a, b] : [b, a];
   const isShared = (length: number) => long.startsWith(short.slice(0, length));
@@ -73,7 +70,7 @@ function wordCounts(tool: Tool): WordCounts {
   return counts;
 }
 
-/** In lower case, without stop words: `createInvoice`, `create_invoice` and `create an invoice` have the same. */
+/** `createInvoice`, `create_invoice` and `create an invoice` have the same, without stop words. */
 function wordsIn(text: string): readonly string[] {
   const words = text
     .replace(/(\p{Ll}|\d)(\p{Lu})/gu, '$1 $2')

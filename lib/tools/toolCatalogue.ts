@@ -95,7 +95,7 @@ export function toolCatalogue(
 const isList = (tools: readonly Tool[] | ObservableInput<readonly Tool[]>): tools is readonly Tool[] =>
   Array.isArray(tools);
 
-/** The tool that searches. Its arguments have the `query`, its result the names and descriptions of what was found. */
+/** The arguments have the `query`, the result the names and descriptions of what was found. */
 type SearchTool = Tool<string, { readonly query: string }, Plain<FoundTools>, never>;
 
 interface FoundTools {
@@ -134,7 +134,7 @@ function createSearch(
   }) as unknown as SearchTool;
 }
 
-/** The names of the tools that searches found, or that were called. */
+/** Found by searches, or called. */
 function namesIn(messages: readonly Message[], search: string): ReadonlySet<string> {
   const found = messages.flatMap(({ parts }) =>
     parts.flatMap((part) => (part.type === 'toolResult' && part.name === search ? foundNames(part.result) : [])),

@@ -6,10 +6,8 @@ import type { ToolValue } from '../operators/execute/runTool.js';
 
 export type { ToolValue } from '../operators/execute/runTool.js';
 
-/** The type of the validated arguments of a tool. */
 export type ArgumentsOf<T extends Tool> = Parameters<NonNullable<T['execute']>>[0];
 
-/** The type of the context of a tool. */
 export type ContextOf<T extends Tool> = Parameters<NonNullable<T['execute']>>[1];
 
 /**

@@ -9,21 +9,17 @@ import type { Message, Part, TextPart } from '../core/message.js';
 import type { ProviderData, ProviderPart } from '../core/providerPart.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 
-/**
- * An event as it is sent to another process, and stored in a log. A `message` repeats the deltas, calls and files of
- * its turn, and the `result` repeats the messages: they are sent as references, so that each text is sent once.
- */
+/** A `message` and the `result` repeat what was sent: they are sent as references to it. */
 export type CompactEvent = StreamEvent;
 
-/** A part of a message: the part itself, or a reference to what the turn has emitted. */
+/** The part itself, or a reference to what the turn has emitted. */
 type CompactPart = Part | TextReference | PartReference;
 
-/** A range of the turn's text, in characters. */
+/** Of the turn's text, in characters. */
 interface TextReference extends Omit<TextPart, 'text'> {
   readonly range: readonly [from: number, to: number];
 }
 
-/** A call, result, file or source that the turn emitted. */
 interface PartReference extends DataOfPart {
   readonly type: 'emitted';
   readonly key: string;
@@ -33,7 +29,7 @@ interface DataOfPart {
   readonly providerData?: ProviderData;
 }
 
-/** The events of a run so far. Sender and receiver see the same events, so references mean the same to both. */
+/** Sender and receiver see the same events, so references mean the same to both. */
 class Emitted {
   readonly runText = new StringBuilder();
   readonly runThinking = new StringBuilder();
@@ -88,16 +84,16 @@ class Emitted {
   }
 }
 
-/** A part that events have. A provider part is in the message only. */
+/** A provider part is in the message only. */
 type KeyedPart = Exclude<Part, TextPart | ProviderPart>;
 
-/** Creates a function that returns the key of a part: its id for a call or a result, its number for other parts. */
+/** The id of a call or a result, the number of any other part. */
 function createKeys(): (part: KeyedPart) => string {
   const counts = { file: 0, source: 0 };
   return (part) => `${part.type}:${part.type === 'file' || part.type === 'source' ? counts[part.type]++ : part.id}`;
 }
 
-/** Creates a function that returns, for the id of a call, what was created for its inner run. */
+/** By the id of the call. */
 function createInnerRuns<T>(create: () => T): (id: string) => T {
   const runs = new Map<string, T>();
   return (id) => {
@@ -115,10 +111,7 @@ function mapNested(
   return event && { ...nested, event };
 }
 
-/**
- * Removes what only a service may have. Emits nothing for a checkpoint: whoever can change one decides what the run
- * does next.
- */
+/** Without checkpoints: whoever can change one decides what the run does next. */
 export function withoutCheckpoints(event: CompactEvent): CompactEvent | undefined {
   if (isNested(event)) return mapNested(event, withoutCheckpoints);
   const known = asKnownEvent(event);
@@ -134,10 +127,7 @@ export function withoutCheckpoints(event: CompactEvent): CompactEvent | undefine
   }
 }
 
-/**
- * Makes the events of one run compact: it must receive all of them, in order. A part becomes a reference only if it
- * equals the emitted one, so that the receiver restores the exact events, even if operators have changed them.
- */
+/** It must receive all events, in order. Only equal parts become references: operators may have changed some. */
 export function createCompactor(): (event: StreamEvent) => CompactEvent {
   const emitted = new Emitted();
   const innerRuns = createInnerRuns(createCompactor);
@@ -165,7 +155,7 @@ function compactEvent(event: StreamEvent, emitted: Emitted): CompactEvent {
   }
 }
 
-/** Finds the arguments of a call of this turn, as the model sent them. */
+/** As the model sent them. */
 function findArguments(id: string, { parts }: Emitted): JsonObject | undefined {
   const call = parts.get(`toolCall:${id}`);
   return call?.type === 'toolCall' ? call.arguments : undefined;
@@ -191,7 +181,7 @@ function compactParts({ parts }: Message, emitted: Emitted): readonly CompactPar
   });
 }
 
-/** Whether a part equals the emitted one, which has no provider data. */
+/** The emitted part has no provider data. */
 function equalsEmitted(part: Part, emitted: Part | undefined): boolean {
   if (part === emitted) return true;
   const { providerData: _, ...plain } = part as Part & DataOfPart;
@@ -223,7 +213,7 @@ function compactResult(result: RunResult, emitted: Emitted): Partial<RunResult> 
   };
 }
 
-/** Creates the function that restores the compact events of one run. It must receive all of them, in order. */
+/** It must receive all events of one run, in order. */
 export function createRestorer(): (event: CompactEvent) => StreamEvent {
   const emitted = new Emitted();
   const innerRuns = createInnerRuns(createRestorer);

@@ -8,5 +8,5 @@ export interface EarlierRun {
   readonly hasBegun?: boolean | undefined;
 }
 
-/** The maximum number of earlier runs in a request: the newest ones. */
+/** The newest ones. */
 export const MAX_EARLIER_RUNS = 1000;

@@ -177,7 +177,7 @@ export function fromServerSentEvents<E extends StreamEvent = RunEvent>(
   });
 }
 
-/** Emits the bytes of a stream. Some servers do not name its type. A refusal is an error for the user of a page. */
+/** Some servers do not name the type of a stream. A refusal is an error for the user of a page. */
 function readBody(response: Response): Observable<Uint8Array> {
   const { ok, body } = response;
   if (!ok) {
@@ -192,16 +192,15 @@ function readBody(response: Response): Observable<Uint8Array> {
 
 const interrupted = () => new StreamInterruptedError(SERVER, 'The connection ended before the run.');
 
-/** Whether a new connection can continue the run: either nothing was received, or the server joins it. */
+/** Nothing was received, or the server joins the run. */
 function mayConnectAgain(thrown: unknown, canJoin: boolean): boolean {
   if (!isRetryable(thrown) || thrown instanceof RemoteRunError) return false;
   return canJoin || !(thrown instanceof StreamInterruptedError);
 }
 
 /**
- * Reads server-sent events up to the end mark. Bytes after it are ignored. A service that tells the interval of its
- * heartbeat is lost when two of them are missing, or one of them while the page was hidden, or the page was offline;
- * before the first frame, after `limit`.
+ * Bytes after the end mark are ignored. A service with a heartbeat is lost when two are missing, or one while the
+ * page was hidden or offline; before the first frame, after `limit`.
  */
 function readMessages(limit: number) {
   return createOperator<Uint8Array, Frame>((out) => {

@@ -3,10 +3,7 @@ import type { JsonObject } from '../core/json/json.js';
 import { toolErrorTexts } from '../core/message.js';
 import type { ToolErrorCode } from '../core/message.js';
 
-/**
- * What a browser reads about an error of the transport or the provider, by its code. The message of such an error may
- * repeat what the provider has written: an internal address, an organisation, a stack.
- */
+/** By code: the error's own message may repeat an internal address, an organisation, a stack. */
 const sentences: Readonly<Record<string, string>> = {
   http: 'The model did not accept the request.',
   provider: 'The model has reported an error.',
@@ -17,13 +14,9 @@ const sentences: Readonly<Record<string, string>> = {
   context_length: 'The conversation is too long for the model. Start another one.',
 };
 
-/** Whether a code has a sentence. */
 const hasSentence = (code: string): boolean => Object.hasOwn(sentences, code);
 
-/**
- * Describes an error to a browser: with its code and a fixed sentence. Nothing is copied from a provider, or from
- * another server. The message of a class is sent only if the class says so (`isPublic`).
- */
+/** Nothing is copied from a provider or another server. Messages of classes with `isPublic` are sent. */
 export function describeError(thrown: unknown): JsonObject {
   if (!(thrown instanceof RivuletError)) return internal;
   const { code, message, retryable, isPublic } = thrown;
@@ -38,7 +31,7 @@ export function describeErrorJson({ code, retryable }: JsonObject): JsonObject {
   return { code, message: sentences[code] ?? '', retryable: retryable === true };
 }
 
-/** What a browser reads about the error of a tool call, by its code. The model reads the complete text. */
+/** The model reads the complete text. */
 export function publicToolError(code: ToolErrorCode = 'failed'): string {
   const texts = { ...toolErrorTexts, ...toolErrors };
   return Object.hasOwn(texts, code) ? texts[code] : texts.failed; // another server may send any code

@@ -1,19 +1,13 @@
-/**
- * Creates an id that nobody can guess: 128 random bits, as 32 hexadecimal digits. `crypto.randomUUID` would not work on
- * pages without HTTPS.
- */
+/** 128 bits. `crypto.randomUUID` would not work on pages without HTTPS. */
 export function randomId(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/**
- * Returns the id of the run that resumes a run that waited. It is the same in all tabs and after a reload: the first
- * request starts the run, and the others join it. Nobody can guess it without the id of the run that waited.
- */
+/** The same in all tabs: the first request starts the run, the others join it. Only who knows `id` can tell it. */
 export function followingId(id: string): string {
   const last = Number.parseInt(id.slice(-8), 16);
   return id.slice(0, -8) + ((last + 1) % 2 ** 32).toString(16).padStart(8, '0');
 }
 
-/** Whether an id has 128 bits, with or without the hyphens of a UUID. */
+/** 128 bits, with or without the hyphens of a UUID. */
 export const isUnguessable = (id: string) => /^[0-9a-f-]{32,36}$/i.test(id) && id.replaceAll('-', '').length === 32;

@@ -1,19 +1,17 @@
 import type { FilePart, Message } from '../core/message.js';
 
-/** A file in the record of a run. */
 export interface RunFile {
   readonly run: string;
-  /** Its number among the files of the run's input and messages. */
+  /** Among the files of the run's input and messages. */
   readonly index: number;
 }
 
-/** The parameter of the address at which a service has the files of runs. */
 const FILE_PARAMETER = 'file';
 
 export const fileAddress = (url: string, { run, index }: RunFile): string =>
   `${url}${url.includes('?') ? '&' : '?'}${FILE_PARAMETER}=${run}.${index}`;
 
-/** The file of a run that an address names; undefined if it is another address. */
+/** Undefined if it is another address. */
 export function readFileAddress(address: string): RunFile | undefined {
   const [, run, index] = /[?&]file=([0-9a-f-]{32,36})\.(\d{1,6})$/i.exec(address) ?? [];
   return run === undefined ? undefined : { run, index: Number(index) };
@@ -22,5 +20,5 @@ export function readFileAddress(address: string): RunFile | undefined {
 export const filesIn = (messages: readonly Message[]): readonly FilePart[] =>
   messages.flatMap(({ parts }) => parts.filter((part): part is FilePart => part.type === 'file'));
 
-/** The largest prompt that a page sends and a service reads by default: six photos of 2 MB, in base64. */
+/** Of a page and a service: six photos of 2 MB, in base64. */
 export const MAX_PROMPT_BYTES = 20_971_520;

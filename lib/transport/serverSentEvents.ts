@@ -36,10 +36,10 @@ export interface ServerSentEventsOptions {
   readonly onError?: ((thrown: unknown) => void) | undefined;
 }
 
-/** The default of `heartbeat`. Proxies close a connection that is silent for 30 to 60 seconds. */
+/** Proxies close a connection that is silent for 30 to 60 seconds. */
 const DEFAULT_HEARTBEAT = 15_000;
 
-/** As a delay for a timer; undefined if none are sent. */
+/** Undefined if none are sent. */
 function heartbeatDelay({ heartbeat = DEFAULT_HEARTBEAT }: ServerSentEventsOptions): number | undefined {
   if (heartbeat === false || heartbeat === Infinity) return undefined;
   requireNumber('heartbeat', heartbeat, 1);
@@ -71,19 +71,18 @@ export function startHeartbeat(options: ServerSentEventsOptions, send: (event: S
 }
 
 /**
- * The first event of a response, sent before the run emits anything, so that a client knows what to do if the
- * connection breaks early: with an id, it connects again and continues; without one, the run is lost. `EventSource` has
- * no listener for it, but obeys its `id` and `retry`.
+ * Sent before the run emits anything: with an id, a client connects again; without one, the run is lost.
+ * `EventSource` has no listener for it, but obeys its `id` and `retry`.
  */
 export function startEvent(canContinue: boolean, after: string | undefined): ServerSentEvent {
   if (!canContinue) return { type: START_EVENT, data: '{}', retry: MAX_TIMER_DELAY };
   return { type: START_EVENT, data: '{}', ...(after === undefined ? { id: '0' } : {}) };
 }
 
-/** The type of the event that tells the interval of the heartbeat. It is the first one of a response. */
+/** The first event of a response tells the interval of the heartbeat. */
 export const HELLO_EVENT = 'hello';
 
-/** Tells a page when silence means that the connection is lost. Undefined if there are no heartbeats. */
+/** When silence means that the connection is lost. Undefined without heartbeats. */
 export function helloEvent(options: ServerSentEventsOptions): ServerSentEvent | undefined {
   const heartbeat = heartbeatDelay(options);
   return heartbeat === undefined ? undefined : { type: HELLO_EVENT, data: JSON.stringify({ heartbeat }) };
@@ -94,18 +93,12 @@ export function helloText(options: ServerSentEventsOptions): string {
   return hello ? formatServerSentEvent(hello) : '';
 }
 
-/** The type of the first event of a run. */
 export const START_EVENT = 'start';
 
-/**
- * The end of a run. A browser's `EventSource` connects again whenever a response ends; with a cold Observable, the
- * question would be sent again. `retry` makes it wait for 24 days.
- */
+/** `EventSource` connects again whenever a response ends: `retry` makes it wait for 24 days. */
 export const endEvent: ServerSentEvent = { type: 'end', data: '{}', retry: MAX_TIMER_DELAY };
 
-/**
- * Creates the last event of a run that failed. If `describeError` or `onError` throws, the event describes that error.
- */
+/** If `describeError` or `onError` throws, the event describes that error. */
 export function failureEvent(thrown: unknown, options: ServerSentEventsOptions): ServerSentEvent {
   const { describeError: describe = describeError, onError } = options;
   const failed = (description: JsonObject): ServerSentEvent => ({
@@ -125,13 +118,13 @@ export function runServerSentEvent(event: CompactEvent, id: string): ServerSentE
   return { id, data: JSON.stringify(event) };
 }
 
-/** Converts an event of a plain run, which cannot be continued. The first one tells a browser not to connect again. */
+/** A plain run cannot be continued. The first event tells a browser not to connect again. */
 export function plainServerSentEvent(event: CompactEvent, isFirst: boolean): ServerSentEvent {
   const data = JSON.stringify(event);
   return isFirst ? { data, retry: MAX_TIMER_DELAY } : { data };
 }
 
-/** Formats a server-sent event (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+/** https://html.spec.whatwg.org/multipage/server-sent-events.html */
 export function formatServerSentEvent({ id, type, data, retry, comment }: ServerSentEvent): string {
   const lines = [
     comment === undefined ? '' : `: ${comment}\n`,

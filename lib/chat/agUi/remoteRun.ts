@@ -15,7 +15,7 @@ export class RemoteRun {
   private turns = 0;
   private turn = new RemoteTurn();
 
-  /** Whether the turn has results: in the runs of other servers, content after them is the next turn. */
+  /** In the runs of other servers, content after results is the next turn. */
   get hasResults(): boolean {
     return this.turn.results.size > 0;
   }
@@ -56,7 +56,7 @@ export class RemoteRun {
     this.turn = new RemoteTurn();
   }
 
-  /** Emits the model's message of a turn whose calls wait. The turn counts, as in the result of an agent. */
+  /** The message of a turn whose calls wait. The turn counts, as in the result of an agent. */
   endWaiting(): readonly StreamEvent[] {
     this.turns += 1;
     if (this.turn.metadata) this.metadata = mergeMetadata(this.metadata, this.turn.metadata);
@@ -73,7 +73,7 @@ export class RemoteRun {
     return [...messages, turn];
   }
 
-  /** Creates the result of the run. `usage` covers the complete run, if the server reports it. */
+  /** `usage` covers the complete run, if the server reports it. */
   result(end: Pick<RunResult, 'finishReason'> & Partial<RunResult>): RunResult {
     const { text, thinking, messages, usage, metadata, turns } = this;
     return {

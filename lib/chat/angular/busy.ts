@@ -2,5 +2,5 @@ import type { ViewStatus } from '../../operators/view/view.js';
 
 const busyStatuses: readonly ViewStatus[] = ['sending', 'thinking', 'streaming', 'runningTools'];
 
-/** Whether an answer is on its way. A run that waits for the user is not busy. */
+/** A run that waits for the user is not busy. */
 export const isBusy = (status: ViewStatus): boolean => busyStatuses.includes(status);

@@ -4,24 +4,20 @@ import { isRecord, tryParseJson } from '../../core/json/json.js';
 import type { ChatSummary } from '../../transport/chatSummary.js';
 import type { ConversationStorage } from './pageStorage.js';
 
-/** What a browser knows of the chats of a user, beside their copies. */
 export interface IndexState {
-  /** The chat that was shown last. */
   readonly open?: string;
   /** When the chats that were shown here had been changed last. */
   readonly seen: Readonly<Record<string, number>>;
-  /** Whether the list was read once. */
   readonly isListed?: boolean;
 }
 
 export interface ChatIndex {
   readonly storage: ConversationStorage;
-  /** The key of the index: another one for another user. */
+  /** Another key for another user. */
   readonly key: Signal<string | undefined>;
   readonly state: Signal<IndexState>;
-  /** Notes that a chat is shown, and how new it is. */
   see(id: string, updated?: number): void;
-  /** Notes the chats of the first list of a browser: none of them is unread. */
+  /** In the first list of a browser, no chat is unread. */
   begin(chats: readonly ChatSummary[]): void;
   clear(): void;
 }

@@ -189,13 +189,13 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
     index.see(id, find(id)?.updated);
     shown.set({ id });
   };
-  /** Shows a chat as the service has it, with what only its copy has. */
+  /** As the service has it, with what only its copy has. */
   const open = (id: string): void => {
     const chat = find(id);
     if (!chat || !copies.isOld(chat)) show(id);
     else copies.fetch(id).subscribe({ next: () => show(id), error: fail });
   };
-  /** Keeps a chat that was deleted, for `restore`. */
+  /** For `restore`. */
   const remember = (id: string, saved: SavedConversation): void => {
     if (untracked(list).deleted.some((chat) => chat.id === id)) return;
     const title = untracked(entries).find((entry) => entry.id === id)?.title ?? '';
@@ -207,7 +207,6 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
     open,
     update,
     fail,
-    /** Another device has deleted the chat that is shown. */
     lose: (id: string) => remember(id, readSaved(copies.read(id))),
     ofPerson: {
       open: (id?: string) => (id === undefined ? show(randomId()) : open(id)),
@@ -251,12 +250,11 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
   };
 }
 
-/** The delay before a chat that could not be written is written again, in milliseconds, unless the page is online. */
+/** Milliseconds, unless the page is online. */
 const RETRY_DELAY = 10_000;
 /** Changes within this time, in milliseconds, read the list once. */
 const LIST_DELAY = 100;
 
-/** Writes the chat that is shown to the service. Emits whether the list has changed. */
 function keepShown(id: string, { copies, index }: State, changes: Observable<unknown>, { lose, fail }: Commands) {
   const delay = (thrown: unknown) =>
     isRetryable(thrown) ? race(timer(RETRY_DELAY), fromEvent(globalThis, 'online')) : throwError(() => thrown);
@@ -274,7 +272,6 @@ function keepShown(id: string, { copies, index }: State, changes: Observable<unk
   );
 }
 
-/** Reads the list now and then. Emits nothing that changes it. */
 const followList =
   ({ chats, copies, index, shown, current }: State, refresh: number, { open, update, fail, lose }: Commands) =>
   (changes: Observable<unknown>): Observable<false> => {

@@ -124,7 +124,7 @@ export function injectRun<O = unknown>(
   };
 }
 
-/** Emits what is shown of a run, and completes with it: an error is the last snapshot. */
+/** An error is the last snapshot. */
 const runSnapshots = <O>(
   agent: ConversationAgent,
   input: Input,

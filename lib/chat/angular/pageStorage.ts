@@ -8,7 +8,7 @@ export type ConversationStorage = Pick<Storage, 'getItem' | 'setItem' | 'removeI
 export interface PageStorage {
   /** Undefined on a server, and if the browser forbids it. */
   readonly storage: ConversationStorage | undefined;
-  /** What the browser has thrown: it forbids storage, or has no room left. */
+  /** The browser forbids storage, or has no room left. */
   readonly error: Signal<unknown>;
   readonly fail: (thrown: unknown) => void;
   onChange(changed: (key: string | null) => unknown): void;

@@ -1,7 +1,7 @@
 import { isJsonObject } from './json.js';
 import type { JsonValue } from './json.js';
 
-/** The JSON text of a value with the keys of its objects in order, so that equal values have equal texts. */
+/** Equal values have equal texts. */
 export const canonicalJson = (value: JsonValue): string => JSON.stringify(value, sortKeys);
 
 const sortKeys = (_key: string, value: JsonValue): unknown =>

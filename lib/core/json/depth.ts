@@ -1,12 +1,9 @@
 import { BACKSLASH, isClosing, isOpening, QUOTE } from './scan.js';
 
-/**
- * Models and servers send about ten levels. What reads the values is recursive in places (validation, redaction,
- * `JSON.stringify`), and fails at some 5,000 levels with a RangeError that names no cause.
- */
+/** Models send about ten levels. Readers are recursive in places: some 5,000 levels are a RangeError. */
 export const MAX_JSON_DEPTH = 500;
 
-/** Whether a JSON value has more levels of objects and arrays than a limit. It uses no recursion. */
+/** It uses no recursion. */
 export function isDeeperThan(value: unknown, limit: number): boolean {
   let level = [value].filter(isObject);
   for (let depth = 0; level.length > 0; depth++) {
@@ -16,7 +13,7 @@ export function isDeeperThan(value: unknown, limit: number): boolean {
   return false;
 }
 
-/** For a complete or incomplete text. `JSON.parse` takes a hundred times as long for a megabyte of brackets. */
+/** Also for an incomplete text. `JSON.parse` takes a hundred times as long for a megabyte of brackets. */
 export function isTextDeeperThan(text: string, limit: number): boolean {
   if (!hasMoreOpenings(text, limit)) return false; // takes a twentieth of the time, and decides about most texts
   let depth = 0;
@@ -40,7 +37,7 @@ function hasMoreOpenings(text: string, limit: number): boolean {
   return false;
 }
 
-/** Replaces what is deeper than `limit` levels by null. It uses no recursion. */
+/** It uses no recursion. */
 export function limitDepth<T>(value: T, limit: number): T {
   if (!isObject(value)) return value;
   const limited = copy(value);

@@ -15,7 +15,7 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Whether a value is an object or a function, which a WeakMap can have as a key. */
+/** What a WeakMap can have as a key. */
 export const isWeakKey = (value: unknown): value is object =>
   (typeof value === 'object' && value !== null) || typeof value === 'function';
 
@@ -36,7 +36,6 @@ export function objectOrEmpty(value: unknown): JsonObject {
 
 const EMPTY_OBJECT: JsonObject = {};
 
-/** The type of an object without its undefined fields. */
 export type OmitUndefined<T> = string extends keyof T
   ? Readonly<Record<string, Exclude<T[keyof T], undefined>>>
   : { [K in keyof T as undefined extends T[K] ? never : K]: T[K] } & {
@@ -53,7 +52,7 @@ export function omitUndefined<T extends object>(fields: T): OmitUndefined<T> {
   return defined as OmitUndefined<T>;
 }
 
-/** Maps a list; the same list if no item has changed. */
+/** The same list if no item has changed. */
 export function mapChanged<T>(list: readonly T[], map: (item: T) => T): readonly T[] {
   const mapped = list.map(map);
   return mapped.every((item, index) => item === list[index]) ? list : mapped;
@@ -70,7 +69,7 @@ export function finiteNumber(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 }
 
-/** The value of a JSON text; undefined if it is not JSON, or has more than `MAX_JSON_DEPTH` levels. */
+/** Undefined if it is not JSON, or has more than `MAX_JSON_DEPTH` levels. */
 export function tryParseJson(text: string, parse: (text: string) => unknown = JSON.parse): JsonValue | undefined {
   try {
     return isTooDeepJson(text) ? undefined : (parse(text) as JsonValue);

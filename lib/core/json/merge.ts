@@ -3,9 +3,9 @@ import type { JsonValue } from './json.js';
 
 type Mutable = Record<string, JsonValue>;
 
-/** Merges objects by key, and concatenates arrays. Linear: a container is copied once, and then extended. */
+/** Arrays are concatenated. Linear: a container is copied once, and then extended. */
 export class JsonMerger {
-  /** The containers that were created here. All others belong to somebody else. */
+  /** Containers that were created here. All others belong to somebody else. */
   private readonly owned = new WeakSet<object>();
   private merged: JsonValue | undefined;
 
@@ -43,7 +43,7 @@ export function mergeJson(older: JsonValue | undefined, newer: JsonValue): JsonV
   return new JsonMerger().add(older).add(newer).value ?? null;
 }
 
-/** Sets a field of an object. The name comes from outside: assigned, `__proto__` would be the prototype. */
+/** The name comes from outside: assigned, `__proto__` would be the prototype. */
 export function setField(object: Mutable, name: string, value: JsonValue): void {
   if (name === '__proto__')
     Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });

@@ -4,10 +4,7 @@ import type { JsonObject, JsonSchema, JsonValue } from './json.js';
 /** A schema may refer to itself. */
 const MAX_HOPS = 16;
 
-/**
- * Omits the nulls of optional properties: strict modes send these as required and nullable, and several models write
- * null without one. A null stays if the schema requires the property or allows null.
- */
+/** Strict modes send optional properties as nullable, and several models write null without one. */
 export function omitOptionalNulls(value: JsonValue, schema: JsonSchema): JsonValue {
   /** `hops` counts the references and choices followed at one place. */
   const omitNulls = (inner: JsonValue, part: JsonValue | undefined, hops = 0): JsonValue => {

@@ -1,49 +1,38 @@
-/**
- * The entry point of partial JSON: `PartialReader` is the state machine over characters, `PartialString` reads one
- * string, `PartialTree` holds the value and copies snapshots, `scan.ts` classifies characters.
- */
+/** The entry point of partial JSON: `PartialReader` reads characters, `PartialTree` copies snapshots. */
 import type { JsonValue } from './json.js';
 import { PartialReader } from './partialReader.js';
 import type { PartialArray } from './partialTree.js';
 import { isClosing } from './scan.js';
 
 export interface PartialJson {
-  /** Each character is read once; text after the value is ignored. False if the value cannot have changed. */
+  /** Text after the value is ignored. False if the value cannot have changed. */
   push(text: string): boolean;
-  /** Ends the text. This completes a number or a literal at the root, which has no closing character. */
+  /** This completes a number or a literal at the root. */
   end(): void;
   /**
-   * A prefix of the final value: open strings and containers as far as read, scalars when they have ended, keys with
-   * their value. Closed containers are the same object in all later snapshots; open ones are copied. Without new text,
-   * the same object as before.
+   * A prefix of the final value: open strings as far as read, scalars when they have ended. Closed containers are the
+   * same object in all later snapshots, and so is a snapshot without new text.
    */
   snapshot(): JsonValue | undefined;
-  /**
-   * Whether enough text has arrived to justify a copy of all open containers: one per chunk would be quadratic for a
-   * long array. The cost of the snapshots that are due is linear. Always true while the containers are small.
-   */
+  /** Enough text for a copy of the open containers: one per chunk would be quadratic. True while they are small. */
   isDue(): boolean;
-  /** The array at the path. Default: the array at the root, or the first array in a property of the root. */
+  /** Default: the array at the root, or the first array in a property of the root. */
   array(path?: readonly string[]): PartialArray | undefined;
   isDone(): boolean;
-  /** The offset of the first character that is not valid JSON; no text is read after it. */
+  /** The offset of the first invalid character; no text is read after it. */
   failedAt(): number | undefined;
 }
 
-/**
- * A snapshot is due up to this weight, or when the new text, at `WEIGHT_PER_CHARACTER`, outweighs the copy. Measured
- * with `npm run bench -- --only partial`.
- */
+/** Due up to this weight, or when new text outweighs the copy (`npm run bench -- --only partial`). */
 const SMALL_WEIGHT = 128;
 const WEIGHT_PER_CHARACTER = 1;
 
-/** The number of buffered characters at which the buffer is read, even if no snapshot is requested. */
+/** Characters: at this number, the buffer is read, even if no snapshot is requested. */
 const MAX_BUFFERED = 1024;
 
 /**
- * Reads one JSON value, after white space, a byte order mark or a code fence. It buffers until a snapshot is requested:
- * for four characters, the calls cost as much as reading, and a string read in one step is one slice instead of a rope
- * (see `StringBuilder`).
+ * After white space, a byte order mark or a code fence. It buffers until a snapshot is requested: for four
+ * characters, the calls cost as much as reading, and one slice is cheaper than a rope (see `StringBuilder`).
  */
 export function createPartialJson(): PartialJson {
   const reader = new PartialReader();

@@ -4,7 +4,7 @@ import { PartialString } from './partialString.js';
 import { PartialTree } from './partialTree.js';
 import * as scan from './scan.js';
 
-/** The order matters: the modes from `Done` ignore further text. */
+/** The modes from `Done` ignore further text. */
 const enum Mode {
   Lead,
   Value,
@@ -15,13 +15,13 @@ const enum Mode {
   AfterValue,
   String,
   Scalar,
-  /** After a number or a literal at the root. Any other text here means that the text is not JSON (`5 degrees`). */
+  /** Any other text after a number or a literal means that the text is not JSON (`5 degrees`). */
   AfterRootScalar,
   Done,
   Failed,
 }
 
-/** Reads one value from chunks into a tree. A class, for speed (see `PartialTree`). */
+/** A class, for speed (see `PartialTree`). */
 export class PartialReader {
   readonly tree = new PartialTree();
   failedAt: number | undefined;
@@ -37,7 +37,7 @@ export class PartialReader {
     return this.mode === Mode.Done;
   }
 
-  /** Whether further text is ignored: the value is complete, or the text is not JSON. */
+  /** The value is complete, or the text is not JSON. */
   hasEnded(): boolean {
     return this.mode >= Mode.Done;
   }
@@ -60,7 +60,7 @@ export class PartialReader {
     this.mode = value === undefined ? this.fail(0) : this.add(value);
   }
 
-  /** Reads the rest of a string or of a scalar, a nested value, or one character. Returns the offset after it. */
+  /** Returns the offset after what it has read. */
   private step(text: string, offset: number): number {
     if (this.mode === Mode.String) {
       const next = this.string.read(text, offset);
@@ -88,9 +88,8 @@ export class PartialReader {
   }
 
   /**
-   * `JSON.parse` is three times as fast for a container that ends in this chunk. The root and the first array below it
-   * are tracked by element. After a failure it is not tried again in the chunk: inner values would be scanned once per
-   * level.
+   * `JSON.parse` is three times as fast. Not for the root and its first array, which are tracked by element. After a
+   * failure it is not tried again in the chunk: inner values would be scanned once per level.
    */
   private readNested(text: string, offset: number): number {
     const isNested = this.tree.depth > 1 || this.tree.topArray !== undefined;

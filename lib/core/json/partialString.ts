@@ -14,10 +14,7 @@ const hexDigit = /^[\da-fA-F]$/;
 
 /** A class, for speed (see `PartialTree`). */
 export class PartialString {
-  /**
-   * Without an incomplete escape or half a surrogate pair. Appending takes constant time while nothing reads the text:
-   * V8 keeps a rope and flattens it at the first read.
-   */
+  /** Without an incomplete escape or half a pair. While nothing reads it, V8 keeps a rope: constant time. */
   text = '';
   isClosed = false;
   private highSurrogate = ''; // the first half of a surrogate pair

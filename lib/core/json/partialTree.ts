@@ -11,14 +11,11 @@ export interface PartialArray {
 const KEY_WEIGHT = 8;
 const COPY_WEIGHT = 8;
 
-/**
- * The value while it is built. Closed containers never change; open ones are copied for each snapshot. A class: V8
- * would optimise closures again for each JSON value, and each character takes one or two calls.
- */
+/** Open containers are copied for each snapshot. A class: V8 would optimise closures again for each value. */
 export class PartialTree {
   topArray: JsonValue[] | undefined;
   key = '';
-  /** The estimated cost of the next snapshot; 1 is about the cost of copying one reference. */
+  /** Of the next snapshot; 1 is about the cost of copying one reference. */
   weight = 0;
   depth = 0;
   private top: Container | undefined;
@@ -110,7 +107,7 @@ export class PartialTree {
 
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
-/** Sets a property. `__proto__` is an ordinary key, as for `JSON.parse`. */
+/** `__proto__` is an ordinary key, as for `JSON.parse`. */
 function put(object: Record<string, JsonValue>, key: string, value: JsonValue): void {
   if (key === '__proto__')
     Object.defineProperty(object, key, { value, writable: true, enumerable: true, configurable: true });

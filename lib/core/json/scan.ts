@@ -35,7 +35,7 @@ export function parseScalar(text: string): number | boolean | null | undefined {
   return numberSyntax.test(text) ? Number(text) : undefined;
 }
 
-/** Returns a function that is true for what may precede a value: white space, a byte order mark, a code fence. */
+/** What may precede a value: white space, a byte order mark, a code fence. */
 export function createLeadScanner(): (code: number) => boolean {
   let backticks = 0;
   let isInLanguage = false;
@@ -50,18 +50,15 @@ export function createLeadScanner(): (code: number) => boolean {
   };
 }
 
-/**
- * Finds the ends of containers and strings in chunks, without checking the syntax. A class with its state in local
- * variables during a scan, for speed (see `PartialTree`).
- */
+/** Without checking the syntax. A class, with local variables during a scan, for speed. */
 export class BracketScanner {
-  /** Whether the text so far ends with a complete top-level value, possibly followed by whitespace. */
+  /** After a complete top-level value, possibly followed by whitespace. */
   isClosed = false;
   private depth = 0;
   private isInString = false;
   private isEscaped = false;
 
-  /** Returns the offset after the first end of a top-level value; -1 if the text ends first. */
+  /** The offset after the first end of a top-level value; -1 if the text ends first. */
   scan(text: string, from: number): number {
     let { depth, isInString } = this;
     let offset = this.isEscaped && from < text.length ? from + 1 : from;
@@ -96,7 +93,7 @@ export class BracketScanner {
   }
 }
 
-/** The offset after the container at `from`; -1 if the text ends first. Without meaning for text that is not JSON. */
+/** -1 if the text ends first. Without meaning for text that is not JSON. */
 export function closingEnd(text: string, from: number): number {
   return new BracketScanner().scan(text, from);
 }

@@ -3,9 +3,8 @@ import { base64 } from '../message.js';
 import type { JsonValue } from './json.js';
 
 /**
- * Copies a value as plain JSON: undefined becomes null, bytes base64, dates ISO strings, an Error its message. Throws a
- * TypeError for what `JSON.stringify` would silently turn into null or `{}`: functions, `NaN`, circular structures,
- * objects whose data is not in properties (`Map`, `Response`, Promises).
+ * @throws TypeError for what `JSON.stringify` would silently turn into null or `{}`: functions, `NaN`, circular
+ * structures, objects whose data is not in properties (`Map`, `Response`, Promises).
  */
 export function toJson(value: unknown): JsonValue {
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
@@ -49,7 +48,7 @@ type JsonFields<T> = {
   >;
 };
 
-/** The original value is needed: a Buffer's `toJSON` returns an array of numbers, an invalid date's null. */
+/** A Buffer's `toJSON` returns an array of numbers, an invalid date's null: the original value is needed. */
 function replacer(this: unknown, key: string, value: unknown): unknown {
   const original = (this as Record<string, unknown>)[key];
   if (original instanceof Error) return errorText(original);

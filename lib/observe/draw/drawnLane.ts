@@ -27,13 +27,13 @@ export interface Tick {
   readonly kind: 'text' | 'thinking' | 'call';
   readonly at: number;
   readonly size: number;
-  /** Whether a `retract` has voided it. */
+  /** A `retract` has voided it. */
   isVoid: boolean;
 }
 
 export type Outcome = 'open' | 'completed' | 'failed' | 'stopped' | 'void';
 
-/** A line of the drawing: a run, a turn, a request, a tool call or an agent that ran as a tool. */
+/** Of the drawing: a run, a turn, a request, a tool call or an agent that ran as a tool. */
 export class Lane {
   readonly spans: Span[] = [];
   readonly marks: Mark[] = [];
@@ -92,14 +92,14 @@ export function formatTime(milliseconds: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** JSON in one line, at most so many characters long. */
+/** In one line, at most so many characters long. */
 export function shortJson(value: unknown, length = 60): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
   const line = (text ?? '').replaceAll(/\s+/g, ' ');
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
 
-/** The value of the only argument of a call; with several, all of them as JSON; with none, nothing. */
+/** The only argument; with several, all of them as JSON; with none, nothing. */
 export function shortArguments(args: JsonObject): string {
   const values = Object.values(args);
   if (values.length === 0) return '';

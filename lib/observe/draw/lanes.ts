@@ -9,7 +9,6 @@ import { RequestLane } from './requestLane.js';
 
 interface CallLane {
   readonly lane: Lane;
-  /** When the call was complete, and when it began to wait and to run. */
   readonly calledAt: number;
   waitsSince?: number;
   startedAt?: number;
@@ -21,17 +20,17 @@ export class Scope {
   private turns = 0;
   private requests = 0;
   private request: RequestLane | undefined;
-  /** The requests that the recording has numbered: several may be open at the same time. */
+  /** By number: several may be open at the same time. */
   private readonly numbered = new Map<number, RequestLane>();
   private readonly calls = new Map<string, CallLane>();
 
-  /** Unless it `knowsRequests`, the recording does not say when requests start and end: it follows from the events. */
+  /** Unless it `knowsRequests`, the ends of requests follow from the events. */
   constructor(
     private readonly lane: Lane,
     private readonly knowsRequests: boolean,
   ) {}
 
-  /** Its number and the time when it was sent by HTTP are undefined if they were not recorded. */
+  /** `number` and `sentAt` are undefined if they were not recorded. */
   startRequest(at: number, name: string, number?: number, sentAt?: number): Lane {
     if (number === undefined) this.request?.close(at, 'void');
     this.request = new RequestLane(new Lane('request', `Request ${++this.requests}: ${name}`, at, number));
@@ -46,10 +45,7 @@ export class Scope {
     return request?.lane;
   }
 
-  /**
-   * Draws an event, or a chunk of a request (default: the newest one). Returns the lane to which it belongs. Only
-   * chunks are drawn in a request of a recording that has them.
-   */
+  /** Returns its lane. Without a number, a chunk is of the newest request. Recorded chunks hide their events. */
   add(at: number, event: StreamEvent, isChunk: boolean, number?: number): Lane {
     const known = asKnownEvent(event);
     if (number !== undefined) this.request = this.numbered.get(number) ?? this.request;
@@ -219,7 +215,7 @@ function turnOutcome(reason: FinishReason): Outcome {
 
 export const formatUsage = ({ input, output }: Usage): string => `${formatCount(input)} in, ${formatCount(output)} out`;
 
-/** A cost for people, in the currency of the prices; undefined if it is unknown. */
+/** In the currency of the prices; undefined if it is unknown. */
 export function formatCost(cost: unknown, before = ''): string | undefined {
   const known = finiteNumber(cost);
   return known === undefined ? undefined : before + known.toLocaleString('en-US', { maximumSignificantDigits: 4 });

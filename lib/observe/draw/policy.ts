@@ -1,7 +1,4 @@
-/**
- * The Content-Security-Policy of a page. The hashes are those of `pageScript` and `drawingStyle`: a spec compares them,
- * because the library has no synchronous hash in every environment. `style-src-attr` allows the places of spans.
- */
+/** The hashes of `pageScript` and `drawingStyle`: a spec compares them. `style-src-attr` is for spans. */
 export const pagePolicy = /* @__PURE__ */ [
   "default-src 'none'",
   "script-src 'sha256-zx2jUMKXnlel+e5KtpepzUFRCUqUFJ+Jzy7nx7n70oA='",

@@ -5,13 +5,10 @@ import { pageScript } from './script.js';
 import { drawingStyle, legend, markSigns } from './style.js';
 import type { WireOfRun } from './wire.js';
 
-/** How the pages begin, by which they are recognized. */
+/** By which pages are recognized. */
 export const pageHead = '<!doctype html>\n<html lang="en">\n<meta name="generator" content="rivulet">';
 
-/**
- * Renders a drawing as one HTML page, which loads nothing. Its policy allows the script and the style sheet of this
- * release, so that a crafted recording cannot run code, even if some of its text were taken for markup.
- */
+/** One page, which loads nothing. Its policy allows only this release's script, so no recording can run code. */
 export function renderPage(drawing: Drawing, wire: WireOfRun, startTime: number): string {
   const { html, data } = renderDrawing(drawing, wire, startTime);
   return `${pageHead}
@@ -134,13 +131,13 @@ function renderLane(lane: Lane, depth: number, duration: number): string {
   return `<li class="lane ${kind} ${outcome}" style="--depth:${depth}">${heading}${track}</li>`;
 }
 
-/** The spans that are visible, those in the background first. */
+/** Those in the background first. */
 const inOrder = (spans: readonly Span[]): readonly Span[] => [
   ...spans.filter(({ kind }) => kind === 'answer'),
   ...spans.filter(({ from, to, kind }) => kind !== 'answer' && (to > from || kind === 'running')),
 ];
 
-/** The spans that show their label, if it fits. The others are too flat, or are behind the deltas. */
+/** If it fits. The other spans are too flat, or are behind the deltas. */
 const labelled: ReadonlySet<Span['kind']> = new Set(['silence', 'retry', 'rateLimit', 'approval', 'running']);
 
 function renderSpan({ kind, from, to, label }: Span, duration: number): string {
@@ -157,7 +154,7 @@ function renderMark({ kind, at, label }: Mark, duration: number): string {
   return `<div class="mark ${kind}${edge}" style="${style}" title="${escape(label)}">${sign}</div>`;
 }
 
-/** The resolution of the deltas, so that 10,000 of them are one path of bounded length. */
+/** 10,000 deltas are one path of bounded length. */
 const COLUMNS = 4000;
 
 function renderTicks(ticks: readonly Tick[], duration: number): string {
@@ -189,7 +186,7 @@ function axisTicks(duration: number, step: number): string {
   }).join('');
 }
 
-/** A round time of which at most eight fit into the duration. */
+/** At most eight of them fit into the duration. */
 function niceStep(duration: number): number {
   const power = 10 ** Math.floor(Math.log10(duration / 8));
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => duration / step <= 8) ?? 10 * power;

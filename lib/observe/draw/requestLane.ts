@@ -1,10 +1,10 @@
 import { formatTime } from './drawnLane.js';
 import type { Lane, Outcome, Span, Tick } from './drawnLane.js';
 
-/** A pause between two deltas that is drawn as a silence, in milliseconds. */
+/** Milliseconds between two deltas that are drawn as a silence. */
 const SILENCE_TIME = 1000;
 
-/** A pause before an HTTP request that is drawn, in milliseconds. A shorter one is the work of encoding. */
+/** Milliseconds before an HTTP request. A shorter pause is the work of encoding. */
 const UNSENT_TIME = 50;
 
 const pauses: ReadonlySet<Span['kind']> = new Set(['retry', 'rateLimit', 'queued']);
@@ -36,7 +36,7 @@ export class RequestLane {
     lane.ticks.push(tick);
   }
 
-  /** Draws the time before the HTTP request was sent, in which a limiter of the application may have held it back. */
+  /** A limiter of the application may have held the request back. */
   send(at: number): void {
     const { lane } = this;
     const pause = at - lane.start;
@@ -64,7 +64,7 @@ export class RequestLane {
     lane.close(at, outcome);
   }
 
-  /** A wait begins with the attempt, or after the pause before its retry. */
+  /** With the attempt, or after the pause before its retry. */
   private waitStart(): number {
     const ends = this.lane.spans.filter(({ kind }) => pauses.has(kind)).map(({ to }) => to);
     return Math.max(this.attemptStart, ...ends);

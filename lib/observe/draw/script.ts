@@ -1,7 +1,4 @@
-/**
- * The script of a drawing: selects events by pointer and keyboard, shows their JSON and their wire frame, and zooms.
- * Without it, the page is still a complete picture. Plain JavaScript, since the page is one file.
- */
+/** Without it, the page is still a complete picture. Plain JavaScript, since the page is one file. */
 export const drawingScript = `
 function startDrawing(root, data) {
   const plane = root.querySelector('.plane'), chart = root.querySelector('.chart');

@@ -11,10 +11,7 @@ interface OpenRequest {
   readonly to: number;
 }
 
-/**
- * An exchange belongs to the request that was open when it began; if several were open, to the one whose prompt it
- * sent; if that is not clear, to none, so that a drawing shows no frame of another run.
- */
+/** Of several open requests, the one whose prompt it sent; else none, to show no frame of another run. */
 export function wireOfRun({ runs, wire }: RunRecording, run: RecordedRun): WireOfRun {
   const open = runs.flatMap(openRequests);
   const found = new Map<number, ExchangeEntry[]>();
@@ -45,7 +42,7 @@ function requestOf({ at, exchange }: ExchangeEntry, requests: readonly OpenReque
 
 const textOf = (body: JsonValue): string => (typeof body === 'string' ? body : JSON.stringify(body));
 
-/** The last text of a request, as it is written in JSON. */
+/** As it is written in JSON. */
 function promptOf({ messages }: RecordedRequest): string {
   const texts = messages.flatMap(({ parts }) => parts).map((part) => (part.type === 'text' ? part.text : ''));
   return JSON.stringify(texts.findLast((text) => text !== '') ?? '').slice(1, -1);

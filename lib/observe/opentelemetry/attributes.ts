@@ -6,7 +6,7 @@ import type { Model, ModelRequest } from '../../core/model.js';
 import type { Usage } from '../../core/usage.js';
 import type { Conventions } from './telemetry.js';
 
-/** The conventions' names of providers that have different names in Rivulet. */
+/** Where the conventions have other names than Rivulet. */
 const providers: Readonly<Record<string, string>> = {
   google: 'gcp.gemini',
   mistral: 'mistral_ai',
@@ -16,7 +16,7 @@ const providers: Readonly<Record<string, string>> = {
   xai: 'x_ai',
 };
 
-/** The finish reasons whose names are different in the conventions. */
+/** Where the conventions have other names. */
 const finishReasons: Partial<Record<FinishReason, string>> = {
   contentFilter: 'content_filter',
   maxTurns: 'max_turns',

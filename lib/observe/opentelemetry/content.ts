@@ -54,7 +54,7 @@ function toFile({ mediaType, url, data }: FilePart) {
 }
 
 export class OutputCollector {
-  /** The model's message; undefined before its `finish`, and if the model has not written anything. */
+  /** Undefined before the `finish`, and if the model has not written anything. */
   message: Message | undefined;
   private readonly chunks = new Subject<Chunk>();
 

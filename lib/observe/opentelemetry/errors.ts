@@ -1,9 +1,6 @@
 import { errorText } from '../../core/errors.js';
 
-/**
- * The codes of network and provider errors. Rivulet's messages of these contain no keys and nothing of the
- * conversation. Any other message may quote a user, a model or a tool.
- */
+/** Messages of these contain no keys and nothing of the conversation. Any other may quote a user or a tool. */
 const safeCodes: ReadonlySet<unknown> = new Set([
   'connection',
   'context_length',
@@ -17,7 +14,7 @@ const safeCodes: ReadonlySet<unknown> = new Set([
 
 type ErrorFields = Partial<Record<'providerCode' | 'status' | 'code' | 'name' | 'retryable', unknown>>;
 
-/** For `error.type`: the provider's code, the HTTP status, the code of the error, or its name. */
+/** The provider's code, the HTTP status, the code of the error, or its name. */
 export function errorType(thrown: unknown): string {
   const { providerCode, status, code, name } = readFields(thrown);
   const number = typeof status === 'number' ? String(status) : undefined;
@@ -30,10 +27,10 @@ export function errorMessage(thrown: unknown, content: boolean): string | undefi
   return content || isSafe ? errorText(thrown) : undefined;
 }
 
-/** Excludes numbers: the code of a DOMException is one, and says less than its name. */
+/** The code of a DOMException is a number, and says less than its name. */
 const isIdentifier = (value: unknown): value is string => typeof value === 'string' && /^[\w.:/-]{1,100}$/.test(value);
 
-/** Reads the fields of a thrown value, whose getters may throw. */
+/** The getters may throw. */
 function readFields(thrown: unknown): ErrorFields {
   if (typeof thrown !== 'object' || thrown === null) return {};
   try {

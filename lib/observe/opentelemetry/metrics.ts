@@ -2,7 +2,7 @@ import type { Attributes, Context, Counter, Histogram, Meter } from '@openteleme
 import type { Usage } from '../../core/usage.js';
 import type { Telemetry } from './telemetry.js';
 
-/** The bucket boundaries that the conventions recommend. */
+/** The conventions recommend these bucket boundaries. */
 const seconds = /* @__PURE__ */ Array.from({ length: 14 }, (_, power) => 2 ** power / 100); // 0.01 to 81.92
 const agentSeconds = /* @__PURE__ */ Array.from({ length: 13 }, (_, power) => 2 ** power / 10); // 0.1 to 409.6
 const tokens = /* @__PURE__ */ Array.from({ length: 14 }, (_, power) => 4 ** power); // 1 to 67108864
@@ -35,7 +35,7 @@ const counters = {
   'gen_ai.client.inference.usage.reasoning.output_tokens': 'reasoning',
 } as const satisfies Record<string, keyof Usage>;
 
-/** The instruments of each meter, by name: OpenTelemetry warns of an instrument that is created twice. */
+/** OpenTelemetry warns of an instrument that is created twice. */
 const instruments = /* @__PURE__ */ new WeakMap<Meter, Map<string, Histogram | Counter>>();
 
 function instrument<T extends Histogram | Counter>(meter: Meter, name: string, create: () => T): T {
@@ -62,7 +62,7 @@ export function recordHistogram(
   ).record(value, attributes, context);
 }
 
-/** Records the tokens of a model call. An unknown count is not recorded. */
+/** An unknown count is not recorded. */
 export function recordTokens(telemetry: Telemetry, usage: Usage, attributes: Attributes, context: Context): void {
   const { meter, conventions } = telemetry;
   for (const type of ['input', 'output'] as const) {

@@ -10,17 +10,15 @@ export interface OperationStart {
   readonly name: string;
   readonly kind: SpanKind;
   readonly attributes: Attributes;
-  /** The context whose span is the parent. */
   readonly parent: Context;
 }
 
-/** Called once, when an operation has ended: records its metrics. */
+/** Once, when an operation has ended. */
 export type OnEnd = (end: { readonly seconds: number; readonly error: Attributes; readonly context: Context }) => void;
 
-/** A span that ends once, with its context and its duration. */
 export class Operation {
   readonly span: Span;
-  /** The context in which the operation runs: its span is the parent of the spans that are started there. */
+  /** Its span is the parent of the spans that are started there. */
   readonly context: Context;
   private readonly startTime = asyncScheduler.now();
   private isEnded = false;
@@ -34,7 +32,7 @@ export class Operation {
     this.context = trace.setSpan(parent, this.span);
   }
 
-  /** The time since the start, in seconds of RxJS's clock. */
+  /** Of RxJS's clock. */
   get seconds(): number {
     return (asyncScheduler.now() - this.startTime) / 1000;
   }
@@ -48,10 +46,7 @@ export class Operation {
     this.finish({ 'error.type': type }, { code: SpanStatusCode.ERROR, ...(message === undefined ? {} : { message }) });
   }
 
-  /**
-   * Ends the operation because it was unsubscribed. That is not an error, so the status of the span remains unset;
-   * `error.type` marks it in the metrics.
-   */
+  /** Not an error, so the status of the span remains unset; `error.type` marks it in the metrics. */
   cancel(): void {
     this.finish({ 'error.type': 'cancelled' });
   }
@@ -75,14 +70,11 @@ export interface Observed<T> {
   readonly next?: (value: T) => void;
   readonly error?: (thrown: unknown) => void;
   readonly complete?: () => void;
-  /** Called last, when the source has been torn down. Only for `runOperation`. */
+  /** When the source has been torn down. Only for `runOperation`. */
   readonly teardown?: () => void;
 }
 
-/**
- * Subscribes the source in a context, and emits its notifications in the context of the subscriber, so that operations
- * of the subscriber (its own spans, the next run) are not children of the source's span.
- */
+/** Notifications are emitted in the subscriber's context: its operations are no children of the source's span. */
 export function inContext<T>(
   inner: Context,
   observed: Omit<Observed<T>, 'teardown'> = {},
@@ -114,9 +106,8 @@ export function inContext<T>(
 }
 
 /**
- * Runs the source as an operation, in its context. An error fails the operation. Unsubscribing cancels it, after the
- * source has been torn down. `observed` has to end it before it completes: an operation that is still open at the
- * teardown is cancelled.
+ * Unsubscribing cancels it, after the source has been torn down. `observed` has to end it before it completes: an
+ * operation that is still open at the teardown is cancelled.
  */
 export function runOperation<T>(operation: Operation, observed: Observed<T>): MonoTypeOperatorFunction<T> {
   const observedWithFailure: Observed<T> = {

@@ -35,7 +35,6 @@ export interface Telemetry {
   readonly meter: Meter;
 }
 
-/** Applies the defaults. */
 export const createTelemetry = ({ content = false, conventions = '1.41', tracer, meter }: TraceOptions): Telemetry => ({
   content,
   conventions,
@@ -47,7 +46,7 @@ export interface TracedRun {
   readonly telemetry: Telemetry;
   readonly context: Context;
   readonly agent: Attributes;
-  /** Traces an agent that a tool of this name runs, unless it is traced already. */
+  /** Unless the inner agent is traced already. */
   readonly traceInner: <A extends object>(agent: A, tool: string) => A;
   readonly onTurn: (...turn: Parameters<Orchestrator['turn']>) => void;
   readonly onUsage: (usage: Usage) => void;

@@ -13,10 +13,7 @@ interface RunningCall {
   thrown?: unknown;
 }
 
-/**
- * Traces the tool calls of a turn: each one is an operation. Events start and end it: only `toolResult` reports whether
- * a call was cancelled or timed out. The tools run in the context of their operation.
- */
+/** Events start and end the operations: only `toolResult` reports a cancellation or a timeout. */
 export class ToolCalls {
   readonly tools: readonly Tool[];
   private readonly running = new Map<string, RunningCall>();
@@ -44,7 +41,6 @@ export class ToolCalls {
     }
   }
 
-  /** Cancels the calls that still run. */
   cancelAll(): void {
     for (const { operation } of this.running.values()) operation.cancel();
     this.running.clear();

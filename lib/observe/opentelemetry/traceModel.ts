@@ -119,7 +119,7 @@ class ModelCall {
     this.usage = addUsage(this.usage, usageOfError(thrown));
   };
 
-  /** Fails the operation, unless `finish` has ended it: the response was cut off. */
+  /** Unless `finish` has ended the operation: the response was cut off. */
   readonly complete = (): void => {
     const provider = String(this.attributes['gen_ai.provider.name']);
     this.operation.fail(new StreamInterruptedError(provider, 'The stream completed without a `finish` chunk.'));

@@ -1,2 +1,2 @@
-/** The version of the package, which OpenTelemetry records as `instrumentationScope.version`. A spec compares it. */
+/** OpenTelemetry's `instrumentationScope.version`. A spec compares it. */
 export const version = '0.1.0';

@@ -13,60 +13,55 @@ import type { Plain } from '../../core/typesOf.js';
  */
 export const RECORDING_VERSION = 2;
 
-/** How a run or a request ended. An end that is missing means that the recording was cut off. */
+/** An end that is missing means that the recording was cut off. */
 export type RecordedOutcome = 'completed' | 'failed' | 'unsubscribed';
 
-/** The fields that most entries have. */
 interface At {
-  /** The time, in milliseconds of RxJS's clock: since 1970, or since the start of virtual time. */
+  /** Milliseconds of RxJS's clock: since 1970, or since the start of virtual time. */
   readonly at: number;
-  /** Whether parts of the entry were not recorded because its line was too long. */
+  /** Parts were not recorded because the line was too long. */
   readonly cut?: true;
 }
 
-/** A recorder numbers its runs from 1. Several recorders may write to one sink, and their entries may alternate. */
+/** Several recorders may write to one sink, and their entries may alternate. */
 interface ByRecorder {
-  /** The id of the recorder. Absent in version 1. */
+  /** Absent in version 1. */
   readonly recorder?: string;
 }
 
 interface OfRun extends At, ByRecorder {
-  /** The number of the run, from 1 for each recorder. */
+  /** From 1 for each recorder. */
   readonly run: number;
 }
 
 interface OfRequest extends OfRun {
-  /** The number of the request within its run, from 1. */
+  /** Within its run, from 1. */
   readonly request: number;
 }
 
-/** The first entry of a recorder. */
 interface HeaderEntry extends At, ByRecorder {
   readonly type: 'recording';
   readonly version: number;
-  /** Whether texts, arguments and results were recorded. Without them, they are masked by dots. */
+  /** Without content, texts, arguments and results are masked by dots. */
   readonly content: boolean;
 }
 
-/** A run was subscribed, or a model was recorded. */
+/** Or a model was recorded. */
 export interface StartEntry extends OfRun {
   readonly type: 'start';
   readonly kind: 'run' | 'model';
-  /** The name that `recordRun` received, if any. */
+  /** As `recordRun` received it. */
   readonly name?: string;
-  /** The messages of the input. */
   readonly input?: readonly Message[];
-  /** The conversation before the input. */
   readonly history?: readonly Message[];
-  /** Whether the run was resumed from a checkpoint. */
+  /** From a checkpoint. */
   readonly resumed?: true;
-  /** The checkpoint of a run that was resumed, without the id of the run. */
+  /** Without the id of the run. */
   readonly checkpoint?: Checkpoint;
-  /** The answers to the calls that waited in the checkpoint. */
   readonly answers?: CallAnswers;
 }
 
-/** The settings of the agent that a run used in its first turn: those that JSON can represent. */
+/** In the first turn: those that JSON can represent. */
 export interface AgentEntry extends OfRun {
   readonly type: 'agent';
   readonly orchestrator?: string;
@@ -78,31 +73,26 @@ export interface AgentEntry extends OfRun {
   readonly maxTurns?: number;
 }
 
-/** A request was sent to the model. */
 export interface RequestEntry extends OfRequest {
   readonly type: 'request';
   readonly model: { readonly provider: string; readonly name: string };
-  /** How many messages of the request were in the previous request of the run too. */
+  /** So many messages were in the previous request of the run too. */
   readonly earlier: number;
-  /** The other messages of the request, which follow those. */
+  /** They follow those. */
   readonly messages: readonly Message[];
-  /** The tools of the request. Absent if they are those of the previous request. */
+  /** Absent if they are those of the previous request. */
   readonly tools?: readonly ToolDefinition[];
-  /** The other fields of the request. */
   readonly settings?: JsonObject;
 }
 
-/**
- * A value: a chunk that only the model emitted, an event that only the run emitted, or one object that both emitted.
- */
+/** A chunk that only the model emitted, an event that only the run emitted, or one object of both. */
 export interface ValueEntry extends OfRun {
   readonly type: 'chunk' | 'event' | 'both';
-  /** The request of a chunk. */
   readonly request?: number;
   readonly value: StreamEvent;
 }
 
-/** Consecutive deltas, as one entry: value number n is `value` with `texts[n]` as its `field`. */
+/** Consecutive deltas: value number n is `value` with `texts[n]` as its `field`. */
 export interface DeltasEntry extends OfRun {
   readonly type: 'deltas';
   readonly of: ValueEntry['type'];
@@ -110,44 +100,40 @@ export interface DeltasEntry extends OfRun {
   readonly value: StreamEvent;
   readonly field: 'text' | 'arguments';
   readonly texts: readonly string[];
-  /** The time of each delta, in milliseconds since `at`. */
+  /** Milliseconds since `at`, of each delta. */
   readonly after: readonly number[];
 }
 
-/** The stream of a request ended. */
 export interface RequestEndEntry extends OfRequest {
   readonly type: 'requestEnd';
   readonly outcome: RecordedOutcome;
   readonly error?: JsonObject;
-  /** How many entries were not recorded because the recording had reached its limit. */
+  /** Entries beyond the limit of the recording. */
   readonly dropped?: number;
 }
 
-/** The application stopped the run. */
 interface StopEntry extends OfRun {
   readonly type: 'stop';
 }
 
-/** A prompt arrived during the run. */
 interface PromptEntry extends OfRun {
   readonly type: 'prompt';
   readonly messages: readonly Message[];
 }
 
-/** The run ended. */
 export interface EndEntry extends OfRun {
   readonly type: 'end';
   readonly outcome: RecordedOutcome;
   readonly error?: JsonObject;
-  /** How many entries were not recorded because the recording had reached its limit. */
+  /** Entries beyond the limit of the recording. */
   readonly dropped?: number;
 }
 
-/** An HTTP request and its response, with the time of the request. */
+/** With the time of the request. */
 export interface ExchangeEntry extends At, ByRecorder {
   readonly type: 'exchange';
   readonly exchange: RecordedExchange;
-  /** The time of each frame, in milliseconds since `at`. */
+  /** Milliseconds since `at`, of each frame. */
   readonly after: readonly number[];
 }
 
@@ -166,8 +152,7 @@ export type RecordingEntry = Plain<
   | ExchangeEntry
 >;
 
-/** An entry of a run. */
 export type RunEntry = Exclude<RecordingEntry, HeaderEntry | ExchangeEntry>;
 
-/** Identifies a run among those of all recorders that write to one sink. */
+/** Among those of all recorders that write to one sink. */
 export const runKey = ({ recorder = '', run }: OfRun): string => `${run}/${recorder}`;

@@ -4,14 +4,14 @@ import type { RecordingEntry } from './entries.js';
 import { openTail, redactTexts, secretsIn } from './redactTexts.js';
 
 export interface QueuedEntry {
-  /** The texts of the streams to which the entry belongs: one for each delta. No texts are added once it waits. */
+  /** One text for each delta. No texts are added once the entry waits. */
   readonly texts: readonly string[];
-  /** The names of these streams: those of its request and of the run for a chunk that is also an event. */
+  /** Those of the request, and of the run for a chunk that is also an event. */
   readonly streams: readonly string[];
   readonly entryOf: (texts: readonly string[], from: number) => RecordingEntry;
 }
 
-/** A queued entry, how much of it was written, and where its secrets are: positions in its joined texts. */
+/** How much was written, and where the secrets are: positions in the joined texts. */
 class Waiting {
   private joined: string | undefined;
   private written = 0;
@@ -28,7 +28,7 @@ class Waiting {
     this.found.push(range);
   }
 
-  /** The entry with the texts that were not written yet and end before a position, or undefined if there are none. */
+  /** The texts that end before a position; undefined if there are none. */
   take(limit: number): RecordingEntry | undefined {
     const { queued, base, written } = this;
     const rest = written > 0 ? queued.texts.slice(written) : queued.texts;
@@ -52,30 +52,28 @@ interface Piece {
   readonly from: number;
 }
 
-/** A text that arrives in pieces, between which other entries may be: the end of it in which a secret may begin. */
+/** Its end, in which a secret may begin. Other entries may be between the pieces. */
 interface TextStream {
   pieces: Piece[];
-  /** What was before the pieces: whether a word begins there. */
+  /** Before the pieces: whether a word begins there. */
   context: string;
-  /** How many pieces are counted, and how many characters were added since the search. */
+  /** `counted` pieces; `added` characters since the search. */
   counted: number;
   added: number;
-  /** How many characters stayed open at the search. */
+  /** Characters that stayed open. */
   searched: number;
 }
 
-/** The length of the context: longer than the beginnings and names by which keys are found. */
+/** Longer than the beginnings and names by which keys are found. */
 const CONTEXT_LENGTH = 32;
 
-/** By which part of its open text a stream grows before it is searched again. */
+/** By this part of its open text a stream grows before it is searched again. */
 const SEARCH_PART = 8;
 
-/** The number of texts and entries that wait at most, should a stream stay open. */
+/** At most, should a stream stay open. */
 const MAX_WAITING = 16_384;
 
-/**
- * Entries wait, in order, as long as a secret may begin at the end of a text: what follows decides whether it is one.
- */
+/** As long as a secret may begin at the end of a text: what follows decides. */
 export class EntryQueue {
   private items: Waiting[] = [];
   private size = 0;
@@ -100,7 +98,7 @@ export class EntryQueue {
     }
   }
 
-  /** Writes the entries that need not wait. The sink may add entries and end the run: they are written after those. */
+  /** The sink may add entries and end the run: they are written after those. */
   flush(ended: readonly string[] = []): void {
     this.ended.push(...ended);
     if (this.isWriting) return;

@@ -49,8 +49,8 @@ export function inspectRuns<T extends readonly Tool[], O, C>(
   const link = new InspectorLink(address, options);
   const untyped = agent as unknown as Agent;
   const recorded = recordRun(untyped, (line) => link.send(line), options);
-  // `defer` subscribes the chosen Observable with the subscriber itself, so that events cost nothing more. `observeRun`
-  // costs 3 to 8 % of a run of 20,000 deltas (npm run bench), which would not be free while nobody looks.
+  // `defer` subscribes with the subscriber itself: events cost nothing more, while `observeRun` costs 3 to 8 % (npm
+  // run bench).
   const chosen = () => (link.isWanted() ? recorded : untyped);
   return agentOf(
     (input: Input, runOptions?: RunOptions) => defer(() => chosen().stream(input, runOptions)),

@@ -6,18 +6,18 @@ import type { EndEntry } from './entries.js';
 
 const RETRY_TIME = 2000;
 
-/** The longest text that waits to be sent, in characters. What exceeds it is not sent. */
+/** In characters. What exceeds it is not sent. */
 const LONGEST_QUEUE = 8_388_608;
 
-/** The longest body of a request, in characters. The inspector accepts twice as much. */
+/** In characters. The inspector accepts twice as much. */
 const LONGEST_BODY = 2_097_152;
 
 const loopback: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
-/** Whether an inspector listens: not known yet, or the answer to the last request. */
+/** Not known yet, or the answer to the last request. */
 type State = 'unknown' | 'absent' | 'present';
 
-/** The time after which a request that has no answer is aborted, in milliseconds. */
+/** Milliseconds until a request without an answer is aborted. */
 const ANSWER_TIME = 5000;
 
 export class InspectorLink {
@@ -40,7 +40,7 @@ export class InspectorLink {
     this.request = request;
   }
 
-  /** Whether a run that starts now should be recorded. It asks for the inspector if that is not known. */
+  /** It asks for the inspector if that is not known. */
   isWanted(): boolean {
     if (this.state === 'present' || this.isRejected) return !this.isRejected;
     const isFirst = this.state === 'unknown';
@@ -52,7 +52,7 @@ export class InspectorLink {
     return isFirst;
   }
 
-  /** Sends a line: at once if no other request is open, else with the next request. */
+  /** At once if no other request is open, else with the next request. */
   send(line: string): void {
     if (this.state === 'absent' || this.isRejected) return;
     // The ends of a run are short and few: with them, the inspector does not show it as running.
@@ -68,7 +68,7 @@ export class InspectorLink {
     if (!this.isSending) this.post();
   }
 
-  /** The end of a run says how many entries are missing. */
+  /** It says how many entries are missing. */
   private noteDropped(run: number, line: string): string {
     const count = this.dropped.get(run);
     if (count === undefined || !line.startsWith('{"type":"end"')) return line;
@@ -140,7 +140,7 @@ export class InspectorLink {
   }
 }
 
-/** The number of the run of a line. It is written before the values. */
+/** Written before the values. */
 const runOf = (line: string): number => Number(/"run":(\d+)/.exec(line)?.[1] ?? 0);
 
 const invalidAddress = (

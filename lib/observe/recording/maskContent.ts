@@ -4,14 +4,14 @@ import type { RecordingEntry } from './entries.js';
 
 type Mask = (value: unknown) => unknown;
 
-/** What becomes of the fields of an object. Fields without a mask are content: everything in them is masked. */
+/** Fields without a mask are content: everything in them is masked. */
 type Masks = Readonly<Record<string, Mask>>;
 
 const keep: Mask = (value) => value;
 
 const keeping = (...fields: readonly string[]): Masks => Object.fromEntries(fields.map((field) => [field, keep]));
 
-/** Masks everything: what people, models and tools wrote. The structure and the names of fields are kept. */
+/** The structure and the names of fields are kept. */
 function maskAll(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(maskAll);
   return isRecord(value) ? maskFields(value, {}) : maskLeaf(value);
@@ -25,7 +25,7 @@ function maskLeaf(value: unknown): unknown {
 
 export const maskedText = (text: string): string => '·'.repeat(text.length);
 
-/** Errors that the library itself writes, or their beginning: they say what happened to a call, not its content. */
+/** The library itself writes them: they say what happened to a call, not its content. */
 const errorBeginnings = () => [
   `${toolErrorTexts.denied} Reason: `,
   'Invalid arguments: ',
@@ -38,7 +38,7 @@ function maskToolError(error: unknown): unknown {
   return beginning + maskedText(error.slice(beginning.length));
 }
 
-/** The address, and what is an ordinary name in its path: `chat`, `gpt-6.1-terra:stream`. */
+/** Ordinary names in the path are kept: `chat`, `gpt-6.1-terra:stream`. */
 const maskUrl = (url: string): string =>
   url
     .replace(/[?#].*/s, '')
@@ -99,7 +99,7 @@ function checkpointMask(part: Mask): Mask {
   return checkpoint;
 }
 
-/** The masks of all entries. A function, so that a bundler can leave them out. */
+/** A function, so that a bundler can leave them out. */
 function createMasks(): Mask {
   const call = keeping('id', 'name');
   const toolResult: Masks = { ...keeping('id', 'name', 'code'), error: maskToolError };
@@ -182,8 +182,7 @@ function createMasks(): Mask {
 const maskEntry = /* @__PURE__ */ createMasks();
 
 /**
- * Replaces the content of an entry by dots of the same length: what people, models and tools wrote. The structure, the
- * types, the ids of calls, the names and the definitions of tools, the reasons and the usage are kept, each where it
- * has this meaning: the `name` of a tool, and not that in its arguments.
+ * What people, models and tools wrote becomes dots of the same length. Fields are kept where they have their meaning:
+ * the `name` of a tool, and not that in its arguments.
  */
 export const maskContent = (unmasked: RecordingEntry): RecordingEntry => maskEntry(unmasked) as RecordingEntry;

@@ -3,17 +3,13 @@ import { isToolCall, isToolCallFragment } from '../../core/eventGuards.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { RecordedRun, RecordedStep } from './readRecording.js';
 
-/** A call whose arguments the model sent as text. */
+/** As text. */
 interface SentCall {
   readonly id: string | undefined;
   last: RecordedStep;
 }
 
-/**
- * Gives the fragments of a masked run arguments again: without content, a recording has the masked arguments of a call,
- * but only dots of its fragments. The last fragment of each call gets all of them, so that the call is complete when it
- * was.
- */
+/** Without content, fragments have only dots: the last fragment of each call gets all its masked arguments. */
 export function withArguments(run: RecordedRun): RecordedRun {
   if (run.hasContent) return run;
   const complete = completeCalls(run);
@@ -47,7 +43,7 @@ function fragmentOf({ entry }: RecordedStep): ToolCallFragment | undefined {
   return 'value' in entry && isToolCallFragment(entry.value) ? entry.value : undefined;
 }
 
-/** The calls of which a model or a run emitted fragments, in the order of their first ones. */
+/** In the order of the first fragments, of a model or a run. */
 function sentCalls(run: RecordedRun, types: readonly RecordedStep['entry']['type'][]): readonly SentCall[] {
   const calls: SentCall[] = [];
   const current = new Map<string, SentCall>();

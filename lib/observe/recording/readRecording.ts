@@ -45,7 +45,7 @@ export interface RecordedRun {
   readonly end?: EndEntry;
 }
 
-/** A request, with its complete messages and tools. */
+/** With its complete messages and tools. */
 export interface RecordedRequest {
   readonly entry: RequestEntry;
   readonly messages: readonly Message[];
@@ -55,7 +55,7 @@ export interface RecordedRequest {
   readonly end?: RequestEndEntry;
 }
 
-/** An entry of a run, with its position in the recording, which orders what happened at the same time. */
+/** The position in the recording orders what happened at the same time. */
 export interface RecordedStep {
   readonly at: number;
   readonly position: number;
@@ -99,10 +99,10 @@ export function readRecording(text: string | Iterable<string>): RunRecording {
   return reader.recording();
 }
 
-/** What a new process writes first. Within the text of an entry, its quotes would be escaped. */
+/** A new process writes it first. Within the text of an entry, its quotes would be escaped. */
 const headerStart = '{"type":"recording"';
 
-/** The document that `recorder.recording()` returns: the format before there were lines. */
+/** What `recorder.recording()` returns: the format before there were lines. */
 function exchangesOnly(text: string): RunRecording | undefined {
   const document = text.includes('"exchanges"') ? tryParseJson(text) : undefined;
   if (!isRecord(document) || !Array.isArray(document['exchanges'])) return undefined;

@@ -169,7 +169,7 @@ export function recordFetch(options: RecordOptions = {}): Recorder {
   };
 }
 
-/** The body of a request as text. A stream can be read only once, by the request: it is not recorded. */
+/** A stream can be read only once, by the request: it is not recorded. */
 async function bodyText(body: BodyInit | null | undefined): Promise<string> {
   if (!body) return '';
   if (typeof body === 'string') return body;

@@ -40,11 +40,11 @@ function stepsOf<T extends KnownEvent['type']>(run: RecordedRun, type: T): reado
   );
 }
 
-/** One execution of a call: an attempt that was retracted may have executed a call with the same id. */
+/** An attempt that was retracted may have executed a call with the same id. */
 export interface RecordedCall {
   readonly id: string;
   readonly start: RecordedStep;
-  /** What the tool emitted. Without a result, the call stays open until the run ends it. */
+  /** Without a result, the call stays open until the run ends it. */
   readonly outputs: readonly { readonly step: RecordedStep; readonly output: CallOutput }[];
   readonly isOpen: boolean;
 }
@@ -98,7 +98,7 @@ function outputOf(event: KnownEvent): CallOutput | undefined {
   }
 }
 
-/** A call whose agent has calls that wait ends without a result, after the last event of the agent. */
+/** After the last event of the agent, whose calls wait. */
 function suspend(run: RecordedRun, open: ReadonlyMap<string, OpenCall>): void {
   const waiting = waitingAtEnd(run);
   for (const call of open.values()) {
@@ -118,10 +118,10 @@ function asInnerCall({ path = [], ...call }: WaitingCall): WaitingCall {
   return deeper.length > 0 ? { ...call, id: [id, ...deeper].join('/'), path: [id, ...deeper] } : { ...call, id };
 }
 
-/** The finish reasons that end a turn without executing its calls. */
+/** They end a turn without executing its calls. */
 const vetoes: readonly unknown[] = ['length', 'contentFilter', 'error', 'stopped'];
 
-/** The results of the calls that were cancelled one by one: not by the stop of the run, or by the end of the answer. */
+/** One by one: not by the stop of the run, or by the end of the answer. */
 export function cancelledCalls(run: RecordedRun): readonly EventStep<ToolResultEvent>[] {
   const cancelled: EventStep<ToolResultEvent>[] = [];
   let isVetoed = false;
@@ -182,7 +182,7 @@ export function waitingCalls(run: RecordedRun): readonly WaitingStep[] {
 
 type Mutable<T> = { -readonly [Field in keyof T]: T[Field] };
 
-/** A decision is known by what follows it: the start of the tool, or a denial. A cancellation is none. */
+/** The start of the tool, or a denial. A cancellation is none. */
 function decisionOf(answer: KnownEvent, sent: JsonObject): Decision | undefined {
   if (answer.type === 'toolResult')
     return answer.code === 'denied' ? { approve: false, ...reasonOf(answer.error) } : undefined;
@@ -196,7 +196,7 @@ function reasonOf(error = ''): { readonly reason?: string } {
   return error.startsWith(prefix) ? { reason: error.slice(prefix.length) } : {};
 }
 
-/** Whether somebody decided about calls during the run: without `approve`, a run ends with the calls that wait. */
+/** Without `approve`, a run ends with the calls that wait. */
 export function hasApprovals(run: RecordedRun): boolean {
   const waiting = waitingCalls(run);
   return waiting.some(({ decided }) => decided) || (waiting.length > 0 && waitingAtEnd(run).length === 0);
@@ -204,7 +204,7 @@ export function hasApprovals(run: RecordedRun): boolean {
 
 export interface RecordedTool {
   readonly definition: ToolDefinition;
-  /** Whether its calls were answered from outside of the run: it had no `execute`. */
+  /** From outside of the run: the tool had no `execute`. */
   readonly isExternal: boolean;
   readonly hasWaited: boolean;
   readonly rejected: ReadonlyMap<string, string>;
@@ -262,7 +262,7 @@ export function generatedIdsOf(run: RecordedRun): readonly string[] {
     .filter((id) => !sent.has(id));
 }
 
-/** How many events a run had emitted when it was left in the handler of the last one. Undefined for other runs. */
+/** Of a run that was left in the handler of its last event. */
 export function eventsUntilLeft(run: RecordedRun): number | undefined {
   const events = eventsOf(run);
   const last = events.at(-1);

@@ -1,7 +1,7 @@
 import { isRecord } from '../../core/json/json.js';
 import type { DeltasEntry, RecordingEntry } from './entries.js';
 
-/** The JSON of an entry, also if it has values that JSON cannot represent: a bigint, a cycle. */
+/** Also of values that JSON cannot represent: a bigint, a cycle. */
 export function stringifyEntry(entry: RecordingEntry): string {
   try {
     return JSON.stringify(entry);
@@ -40,7 +40,7 @@ const cuts: readonly Cut[] = [
   { text: 100, items: 20 },
 ];
 
-/** The longest texts are cut, then lists and objects, until the line is short enough. */
+/** The longest texts first, then lists and objects. */
 export function cutEntry(entry: RecordingEntry, limit: number): string {
   for (const cut of cuts) {
     const line = JSON.stringify({ ...(cutValue(entry, cut) as object), cut: true });

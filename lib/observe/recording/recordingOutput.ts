@@ -70,7 +70,7 @@ export class RecordingOutput {
     return ++this.runs;
   }
 
-  /** Returns the length, or undefined if it exceeds `room`. An error of the sink ends the recording, not the run. */
+  /** Undefined if the length exceeds `room`. An error of the sink ends the recording, not the run. */
   write(entry: RecordingEntry, room = Infinity): number | undefined {
     if (this.isBroken) return 0;
     try {

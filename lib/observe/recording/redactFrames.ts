@@ -2,7 +2,7 @@ import { replacement } from '../../protocol/secrets.js';
 import type { Range } from '../../protocol/secrets.js';
 import { secretsIn } from './redactTexts.js';
 
-/** Also what spans several frames or several deltas: the replacement is where the secret begins. */
+/** Also across frames or deltas: the replacement is where the secret begins. */
 export function redactFrames(frames: readonly string[], secrets: readonly string[]): readonly string[] {
   const text = frames.join('');
   const inText = secretsIn(text, secrets).map((range): Redacted => ({ range, text: replacement }));
@@ -30,17 +30,14 @@ interface Redacted {
   readonly text: string;
 }
 
-/** A field of a JSON document that is a text, as it is written there. */
+/** As it is written in the JSON document. */
 interface TextField {
   readonly name: string;
   readonly start: number;
   readonly text: string;
 }
 
-/**
- * The fields of JSON documents that are texts. Each quote may begin a string, since a text may begin in the middle of
- * one; each character is read at most twice.
- */
+/** Each quote may begin a string, since a text may begin inside one; a character is read at most twice. */
 function* textFields(text: string): Iterable<TextField> {
   const string = /[^"\\]*(?:\\.[^"\\]*)*"/sy;
   const colon = /\s*:\s*/y;
@@ -61,10 +58,10 @@ function* textFields(text: string): Iterable<TextField> {
   }
 }
 
-/** The numbers by which a line names the choice, the block or the call of its deltas. */
+/** Of the choice, the block or the call of a line's deltas. */
 const lineIndexes = /index"\s*:\s*(\d+)/g;
 
-/** The texts under one name are one text, and so are those of one choice: others may be in between. */
+/** By name and by choice: other texts may be in between. */
 function groupDeltas(text: string): readonly (readonly TextField[])[] {
   const byName = new Map<string, TextField[]>();
   const byIndex = new Map<string, TextField[]>();
@@ -90,7 +87,7 @@ function groupDeltas(text: string): readonly (readonly TextField[])[] {
   return [...byName.values(), ...(seen.size > 1 ? byIndex.values() : [])];
 }
 
-/** The secrets that a model has written over several deltas: `{"text":"sk-li"}`, `{"text":"ve-51"}`. */
+/** A secret over several deltas: `{"text":"sk-li"}`, `{"text":"ve-51"}`. */
 function findInDeltas(text: string, secrets: readonly string[]): readonly Redacted[] {
   return groupDeltas(text).flatMap((deltas) => {
     const joined = deltas.map((delta) => delta.text).join('');

@@ -6,7 +6,7 @@ import { findSecrets, mergeRanges, replaceRanges, replacement } from '../../prot
 import type { Range } from '../../protocol/secrets.js';
 import type { RecordingEntry } from './entries.js';
 
-/** The known secrets, and what has the shape of a key, also where JSON has escaped some of its characters. */
+/** Also what has the shape of a key, and what JSON has escaped. */
 export function secretsIn(text: string, secrets: readonly string[]): readonly Range[] {
   const hasEscape = text.includes('\\') && escapedCharacter.test(text);
   if (secrets.length === 0 && !hasEscape && !mayHaveKey(text)) return [];
@@ -24,7 +24,7 @@ function unescape(text: string): string | undefined {
   return text.replace(allEscapes, unescapedCharacter);
 }
 
-/** Where positions in the text without escapes, in their order, are in the text with them. */
+/** In the order of the positions in the text without escapes. */
 function escapedPositions(text: string, positions: readonly number[]): ReadonlyMap<number, number> {
   const found = new Map<number, number>();
   let excess = 0;
@@ -57,7 +57,7 @@ function escapedSecrets(text: string, secrets: readonly string[]): readonly Rang
   return found.map(([from, to]) => [positions.get(from) ?? from, positions.get(to) ?? to]);
 }
 
-/** Copies an entry, and replaces the secrets in it. The numbers of the entry itself are not secret. */
+/** The numbers of the entry itself are not secret. */
 export function redactEntry(entry: RecordingEntry, secrets: readonly string[]): RecordingEntry {
   const fields = Object.entries(entry).map(([field, value]: [string, unknown]) => [
     field,
@@ -66,7 +66,7 @@ export function redactEntry(entry: RecordingEntry, secrets: readonly string[]): 
   return Object.fromEntries(fields) as RecordingEntry;
 }
 
-/** A number that has at least as many digits may be a known secret, such as a PIN. */
+/** A number with as many digits may be a known secret, such as a PIN. */
 const MIN_NUMBER_LENGTH = 4;
 
 function redactValue(value: unknown, secrets: readonly string[]): unknown {
@@ -88,7 +88,7 @@ function redactValue(value: unknown, secrets: readonly string[]): unknown {
   );
 }
 
-/** Whether a message of an entry has several text parts: a secret may begin in one and end in another. */
+/** A secret may begin in one text part and end in another. */
 export function hasSplitText(entry: RecordingEntry): boolean {
   switch (entry.type) {
     case 'start':
@@ -130,7 +130,7 @@ function redactParts(parts: readonly unknown[], secrets: readonly string[]): rea
 const isTextPart = (part: unknown): part is { readonly type: 'text'; readonly text: string } =>
   isRecord(part) && part['type'] === 'text' && typeof part['text'] === 'string';
 
-/** Also secrets that span several of the texts: the replacement is where the secret begins. */
+/** Also secrets that span several texts: the replacement is where the secret begins. */
 export function redactTexts(texts: readonly string[], ranges: readonly Range[]): readonly string[] {
   if (ranges.length === 0) return texts;
   let offset = 0;
@@ -148,15 +148,12 @@ export function redactTexts(texts: readonly string[], ranges: readonly Range[]):
   });
 }
 
-/** The longest end of a text that is kept back because a secret may begin there, in characters. */
+/** In characters: the end of a text that is kept back because a secret may begin there. */
 const MAX_TAIL_LENGTH = 16_384;
 
 const openEscape = /\\(?:u(?:0(?:0(?:[2-7])?)?)?)?$/i;
 
-/**
- * Where the end of a text begins that may be the beginning of a secret: of a key, or of a known secret, which may be
- * longer than a word (a password with blanks).
- */
+/** A known secret may be longer than a word (a password with blanks). */
 export function openTail(text: string, secrets: readonly string[]): number {
   const first = Math.max(0, text.length - MAX_TAIL_LENGTH);
   const end = text.slice(first);

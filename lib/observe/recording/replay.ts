@@ -85,7 +85,6 @@ export function runOf({ runs }: RunRecording, { run: number = 1 }: Pick<ReplayOp
   );
 }
 
-/** The start of a run, as a step. */
 export const originOf = ({ start, steps }: RecordedRun) => ({
   at: start.at,
   position: (steps[0]?.position ?? 1) - 1,
@@ -134,7 +133,7 @@ function endOf(provider: string, end: Pick<RequestEndEntry, 'outcome' | 'error'>
   }
 }
 
-/** A step of the user or of a tool: a chunk that was recorded after it is not emitted before it. */
+/** Of the user or of a tool: later chunks are not emitted before it. */
 function isOutsideStep({ entry }: RecordedStep): boolean {
   switch (entry.type) {
     case 'stop':
@@ -147,7 +146,7 @@ function isOutsideStep({ entry }: RecordedStep): boolean {
   }
 }
 
-/** The steps of a request: its start, and its chunks; `undefined` is its end. */
+/** `undefined` is the end of the request. */
 interface PlayedRequest {
   readonly origin: RecordedStep;
   readonly moments: readonly Moment<Chunk | undefined>[];
@@ -159,10 +158,7 @@ interface OpenRequest extends PlayedRequest {
   outside: number;
 }
 
-/**
- * The requests by their numbers. The agent's events were recorded between the chunks. Chunks of the same time with
- * nothing else in between receive consecutive positions, so that `playMoments` emits them together, as the model did.
- */
+/** Chunks of one time with nothing in between get consecutive positions, and are emitted together. */
 function playedRequests({ steps }: RecordedRun): ReadonlyMap<number, PlayedRequest> {
   const requests = new Map<number, OpenRequest>();
   let outside = 0;

@@ -57,7 +57,7 @@ export interface RunReplay {
   readonly events: readonly TimedEvent[];
 }
 
-/** Any agent, whatever its tools, its output and its context are. */
+/** Whatever its tools, its output and its context are. */
 interface PlayedAgent {
   stream(input: readonly Message[], ...options: never): Observable<StreamEvent>;
   resume(checkpoint: Checkpoint, ...options: never): Observable<StreamEvent>;
@@ -120,7 +120,7 @@ export function replayRun(recording: RunRecording, options: ReplayOptions = {}):
   };
 }
 
-/** Whether a run can be repeated: a model that was recorded has no run, and older recordings have no checkpoints. */
+/** A recorded model has no run, and older recordings have no checkpoints. */
 export const canRepeat = ({ start }: RecordedRun): boolean =>
   start.kind === 'run' && (!start.resumed || start.checkpoint !== undefined);
 
@@ -140,7 +140,7 @@ export function requireRepeatable(run: RecordedRun): void {
   );
 }
 
-/** The recorded settings of the agent. Its orchestrator is a function, of which only the name is recorded. */
+/** Only the name of the orchestrator is recorded. */
 function agentSettings({ agent, hasContent }: RecordedRun) {
   const prefix = hasContent ? {} : { prefix: maskedText('\n') }; // what the run inserted was masked too
   if (!agent) return prefix;
@@ -215,7 +215,7 @@ function playRecorded(call: RecordedCall | undefined, context: ToolContext, cloc
   return playCall(call.isOpen ? concat(outputs, NEVER) : outputs, context);
 }
 
-/** The decisions about the calls that waited. A run that ended with open calls had nobody to ask. */
+/** A run that ended with open calls had nobody to ask. */
 function replayApprovals(run: RecordedRun, clock: ReplayClock): Pick<AgentOptions, 'approve'> {
   if (!hasApprovals(run)) return {};
   const next = inOrder(waitingCalls(run), ({ call }) => call.id);

@@ -20,16 +20,13 @@ interface Batch {
   readonly at: number;
 }
 
-/** The largest number of deltas in an entry, and of texts that wait for others. */
+/** Deltas in an entry, and texts that wait for others. */
 const BATCH_SIZE = 1024;
 
-/** The longest time that a delta waits for others, in milliseconds. */
+/** Milliseconds for which a delta waits for others. */
 const BATCH_TIME = 1000;
 
-/**
- * Writes what happens in one run, or in one request of a model. Chunks and events of one run are mostly the same
- * objects: an event that is the chunk that is being emitted is written once, for both.
- */
+/** An event that is the chunk that is being emitted is written once, for both. */
 export class RunRecorder {
   private readonly queue: EntryQueue;
   private latest = -Infinity;
@@ -44,7 +41,7 @@ export class RunRecorder {
   private dropped = 0;
   private isClosed = false;
 
-  /** After `lastEntry`, nothing is written: it is the end of the run, or of the only request. */
+  /** `lastEntry` is the end of the run, or of the only request: nothing is written after it. */
   constructor(
     private readonly output: RecordingOutput,
     readonly run: number,
@@ -53,7 +50,7 @@ export class RunRecorder {
     this.queue = new EntryQueue(output.secrets, (entry) => this.append(entry));
   }
 
-  /** The time at this moment. It stands still while the clock of the machine is set back. */
+  /** It stands still while the clock of the machine is set back. */
   now(): number {
     return (this.latest = Math.max(this.latest, wholeTime()));
   }
@@ -82,7 +79,7 @@ export class RunRecorder {
     this.add('event', undefined, event, this.now());
   }
 
-  /** Writes the end of the run or, with its number, of a request. It is written even beyond the limit. */
+  /** With its number, of a request. It is written even beyond the limit. */
   end(outcome: RecordedOutcome, error?: unknown, request?: number): void {
     const details = error === undefined ? {} : { error: errorToJson(error) };
     this.settle();

@@ -8,7 +8,7 @@ export interface TextSlot {
   readonly replace: (text: string) => StreamEvent;
 }
 
-/** A secret may begin in one value and end in another: of an answer, thinking, arguments, progress, or a sub-agent. */
+/** A secret may span values of one slot: an answer, thinking, arguments, progress, or a sub-agent. */
 export function textSlotOf(value: StreamEvent): TextSlot | undefined {
   const known = asKnownEvent(value);
   switch (known.type) {
@@ -52,7 +52,7 @@ export function endedStreams(entry: RecordingEntry): readonly string[] {
   }
 }
 
-/** A message, a turn and a result end the texts of their agent; a result of a tool ends what the tool emits. */
+/** A message, a turn and a result end the texts of their agent; a tool's result those of the tool. */
 function endedByEvent(path: string, value: StreamEvent): readonly string[] {
   const known = asKnownEvent(value);
   switch (known.type) {

@@ -20,25 +20,20 @@ export interface Moment<T> {
 
 type Step = Pick<RecordedStep, 'at' | 'position'>;
 
-/**
- * How much later a step is than its predecessor of the same millisecond. It keeps the order of what was recorded, and a
- * recording of 100,000 steps within one millisecond still fits into it.
- */
+/** Between steps of one millisecond: 100,000 of them still fit into it. */
 const tick = 1e-6;
 
 const distance = (from: Step, to: Step): number => to.at - from.at + (to.position - from.position) * tick;
 
 /**
- * The longest times by which a replay may be early or late, and still follow the recording, in
- * milliseconds of the recording. In virtual time, what took computing time happens earlier; on a busy machine, by more
- * than a moment.
+ * Milliseconds of the recording by which a replay may be early or late. In virtual time, what took computing time
+ * happens earlier; on a busy machine, by more than a moment.
  */
 const TOLERANCE = { ahead: 1000, behind: 100 };
 
 /**
- * Converts the times of a recording into those of its replay. As long as the replay is in step with the recording, the
- * times are those of the recording, so that the order of everything stays the same. Otherwise they are counted from
- * what caused the step.
+ * In step with the recording, the times are those of the recording, which keeps the order. Otherwise they are counted
+ * from what caused the step.
  */
 export class ReplayClock {
   readonly speed: number;
@@ -54,7 +49,7 @@ export class ReplayClock {
     this.scheduler = scheduler;
   }
 
-  /** How long to wait for a step, after its `cause`, which happens at this moment. */
+  /** After its `cause`, which happens at this moment. */
   waitFrom(cause: Step): (step: Step) => number {
     const { scheduler, speed, origin } = this;
     const now = scheduler.now();
@@ -67,7 +62,7 @@ export class ReplayClock {
   }
 }
 
-/** Emits values at the times at which they were recorded. Consecutive values of the same time are emitted together. */
+/** Consecutive values of the same time are emitted together. */
 export function playMoments<T>(cause: Step, moments: readonly Moment<T>[], clock: ReplayClock): Observable<T> {
   return defer(() => {
     const { speed, scheduler } = clock;

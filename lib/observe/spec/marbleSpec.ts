@@ -49,7 +49,7 @@ ${body}
 `;
 }
 
-/** What a spec may import, by module. Types have a `type` before them. */
+/** By module. Types have a `type` before them. */
 const importable = {
   rxjs: ['EMPTY', 'NEVER', 'map', 'take', 'takeUntil', 'type Observable'],
   rivulet: ['createAgent', 'tool', 'type Checkpoint', 'type Chunk', 'type Decision', 'type JsonObject', 'type Message'],
@@ -107,7 +107,7 @@ function constants(run: RecordedRun): string {
   ].join('');
 }
 
-/** A Map of lists, since an attempt that was retracted may have had a call with the same id. */
+/** An attempt that was retracted may have had a call with the same id. */
 function listsById<T>(
   name: string,
   type: string,
@@ -196,14 +196,14 @@ function runExpression(run: RecordedRun): string {
   return checkpoint ? `agent.resume(checkpoint, ${options})` : `agent.stream(${toSource(input)}, ${options})`;
 }
 
-/** Whoever left in the handler of an event left before anything else could happen in that millisecond. */
+/** Whoever left in a handler left before anything else could happen in that millisecond. */
 function leaving({ end }: RecordedRun, count: number | undefined, at: number): string {
   if (end?.outcome !== 'unsubscribed') return '';
   if (count !== undefined) return `take(${count}), `;
   return `takeUntil(${playing([{ at, value: toSource('left') }], { at, mark: '' }, '')}), `;
 }
 
-/** The names in the code of a spec are never those of the recording. */
+/** In the code of a spec, never those of the recording. */
 const answerNames = ['decisions', 'results', 'errors'] as const;
 
 function optionLines(run: RecordedRun): readonly string[] {

@@ -9,9 +9,8 @@ import { canRepeat, replayRun } from '../recording/replayRun.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 
 /**
- * Repeats a run in virtual time and records it again: computing then takes no time, so that all times follow from those
- * of the model, the tools and the decisions, which get milliseconds of their own. A run that does not emit the recorded
- * events again is returned as it is.
+ * Computing then takes no time: times follow from the model, the tools and the decisions. A run that does not emit
+ * the recorded events again is returned as it is.
  */
 export function repeatVirtually(recording: RunRecording, run: number): RecordedRun {
   const recorded = runOf(recording, { run });
@@ -42,10 +41,7 @@ export function firstDifference(a: RecordedRun, b: RecordedRun): number | undefi
   return index < 0 ? undefined : index + 1;
 }
 
-/**
- * Delays a run where different sources (the model, the calls, the user) emitted in the same millisecond, so that each
- * source has a millisecond of its own: diagrams of different sources say nothing about the order within one.
- */
+/** Sources get milliseconds of their own: diagrams say nothing about the order of sources within one. */
 function separateSources(run: RecordedRun): RecordedRun {
   let delay = 0;
   let previous: { readonly at: number; readonly source: string } | undefined;
@@ -60,7 +56,7 @@ function separateSources(run: RecordedRun): RecordedRun {
   return { ...run, steps };
 }
 
-/** Who has caused a step. Undefined for what follows from other steps. */
+/** Undefined for what follows from other steps. */
 function sourceOf({ entry }: RecordedStep): string | undefined {
   switch (entry.type) {
     case 'chunk':

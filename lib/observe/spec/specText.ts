@@ -30,10 +30,7 @@ export function titleOf({ start }: RecordedRun): string {
   return `the run ${input === '' ? '' : `"${input}" `}emits the recorded events`;
 }
 
-/**
- * A JSON value as an expression. `__proto__` is a computed key, which does not set the prototype. It follows a brace or
- * a comma, and no text does: the quotes in a text have a backslash before them.
- */
+/** `__proto__` is a computed key, which does not set the prototype. It follows a brace or comma; no text does. */
 export const toSource = (value: unknown): string =>
   JSON.stringify(value).replaceAll(/(?<=[{,])"__proto__":/g, '["__proto__"]:');
 

@@ -19,7 +19,7 @@ export interface WriteSpecOptions {
   readonly fixture?: string | undefined;
 }
 
-/** Characters by which code looks like other code (https://trojansource.codes). All texts are literals: escapes fit. */
+/** Code that looks like other code (https://trojansource.codes). All texts are literals: escapes fit. */
 const hiddenCharacters = /[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 /**

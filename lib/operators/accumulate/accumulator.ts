@@ -7,25 +7,22 @@ import { isEmptyFragment, PendingToolCall } from './pendingToolCall.js';
 import * as rules from './fragmentRules.js';
 
 export interface AccumulateOptions {
-  /** Ids that a new call must not reuse, or a function that returns them, called at the first call. Default: none. */
+  /** Ids that a new call must not reuse; a function is called at the first call. Default: none. */
   readonly usedIds?: Iterable<string> | UsedIds | (() => Iterable<string> | UsedIds);
-  /**
-   * Generates an id for each call without one; `nanoid` if it only returns used ids. Default: `nanoid`.
-   */
+  /** For each call without an id; `nanoid` if it only returns used ids. Default: `nanoid`. */
   readonly newId?: () => string;
 }
 
 const none: readonly ToolCallEvent[] = [];
 
-/** How many ids `newId` may return that were used before. Then `nanoid` generates one: a constant id must not hang. */
+/** Then `nanoid` generates an id: a constant one must not hang. */
 const MAX_ATTEMPTS = 100;
 
-/** The calls of a turn. Most turns have none, so this is created with the first fragment. */
+/** Most turns have no calls: created with the first fragment. */
 class TurnCalls {
   readonly all: PendingToolCall[] = [];
   readonly byId = new Map<string, PendingToolCall>();
   readonly byIndex = new Map<ToolCallFragment['index'], PendingToolCall>();
-  /** The ids under which calls were emitted or labelled. */
   readonly usedIds = new Set<string>();
   takenCount = 0;
 
@@ -37,7 +34,7 @@ class TurnCalls {
     return call;
   }
 
-  /** The call that a fragment continues; undefined if it opens one: see the top of `fragmentRules.ts`. */
+  /** Undefined if the fragment opens a call: see the top of `fragmentRules.ts`. */
   continuedCall(fragment: ToolCallFragment, id: string): PendingToolCall | undefined {
     const { index } = fragment;
     const withId = this.byId.get(id);
@@ -55,16 +52,13 @@ class TurnCalls {
     return decide(current.id === '' ? rules.noIdOrIndex : rules.sameCall, current, fragment);
   }
 
-  /**
-   * Whether arguments may follow a call that is marked as done: it was announced at several indexes, or has no id, so
-   * that a fragment without a name may follow (smallmain/vscode-unify-chat-provider#49).
-   */
+  /** Arguments may follow although it is marked as done (smallmain/vscode-unify-chat-provider#49). */
   isProvisional(call: PendingToolCall): boolean {
     return call.isPlaceholder() && (call.announcedAt !== undefined || (call.id === '' && call === this.all.at(-1)));
   }
 }
 
-/** Joins fragments into calls, turn by turn. `fragmentRules.ts` decides to which call a fragment belongs. */
+/** `fragmentRules.ts` decides to which call a fragment belongs. */
 export class ToolCallAccumulator {
   private readonly usedIds: NonNullable<AccumulateOptions['usedIds']>;
   private readonly newId: () => string;
@@ -77,7 +71,7 @@ export class ToolCallAccumulator {
     this.newId = newId;
   }
 
-  /** Returns the call to which the fragment belongs, or undefined if it adds nothing to any. */
+  /** Undefined if the fragment adds nothing to any call. */
   addFragment(fragment: ToolCallFragment): PendingToolCall | undefined {
     const turn = (this.turn ??= new TurnCalls());
     const id = readId(fragment);
@@ -119,7 +113,6 @@ export class ToolCallAccumulator {
     return done;
   }
 
-  /** Returns the remaining calls, and starts the next turn. */
   finish(reason: FinishReason): readonly ToolCallEvent[] {
     const { turn } = this;
     if (!turn) return none; // the case for nearly every turn without tools

@@ -10,9 +10,8 @@ export const isBlank = (text: string): boolean => {
 };
 
 /**
- * Blank text is `{}`; a JSON string of an object is unwrapped once; repeated equal objects count once, since servers
- * repeat the arguments after their deltas. Any other text is never repaired, but marked `invalid_json`, `too_deep` or,
- * for an integer that a number cannot hold, `inexact_integer`.
+ * Repeated equal objects count once: servers repeat the arguments after their deltas. Any other text is never
+ * repaired, but marked `invalid_json`, `too_deep` or, if a number cannot hold it, `inexact_integer`.
  */
 export function parseToolCallArguments(text: string): JsonObject {
   let single = text;
@@ -28,7 +27,7 @@ export function parseToolCallArguments(text: string): JsonObject {
 /** Strings, which may contain any digits, and numbers. */
 const scalars = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/gs;
 
-/** Whether a JSON text contains an integer that would be written with other digits after it was parsed. */
+/** It would be written with other digits after it was parsed. */
 function hasInexactInteger(text: string): boolean {
   if (!/\d{16}/.test(text)) return false; // nearly every text
   const inner = text.trimStart().startsWith('"') ? tryParseJson(text) : text;
@@ -61,7 +60,7 @@ function parseObject(text: string, unwrap = true): JsonObject | undefined {
   return unwrap && typeof value === 'string' ? parseObject(value, false) : undefined;
 }
 
-/** The first of several equal values in a row, without placeholders. If the values differ, the unchanged text. */
+/** Placeholders do not count. If the values differ, the unchanged text. */
 function withoutRepeats(text: string): string {
   const [first, ...others] = topLevelValues(text).filter((value) => !isBlank(value));
   if (first === undefined) return '';

@@ -28,7 +28,7 @@ import { isEmptyFragment } from './pendingToolCall.js';
 import type { PendingToolCall } from './pendingToolCall.js';
 
 type Condition = (call: PendingToolCall, fragment: ToolCallFragment) => boolean;
-/** A condition, and whether the fragment then continues the candidate. */
+/** If the condition is true, whether the fragment continues the candidate. */
 export type Rule = readonly [condition: Condition, continues: boolean];
 
 const CONTINUES = true;
@@ -100,10 +100,7 @@ export const unusedIndex: readonly Rule[] = [
   [always, CONTINUES],
 ];
 
-/**
- * Neither id nor index, and the current call has no id either: Google, Ollama, or a server that omits `index`
- * (openai/openai-python#3246).
- */
+/** The current call has no id either: Google, Ollama, or a server without `index` (openai/openai-python#3246). */
 export const noIdOrIndex: readonly Rule[] = [
   // Arguments follow without a name (smallmain/vscode-unify-chat-provider#49).
   [isNameless, CONTINUES],
@@ -117,21 +114,18 @@ export const noIdOrIndex: readonly Rule[] = [
   [always, CONTINUES],
 ];
 
-/** Whether the fragment continues the call: the first rule that applies decides. */
+/** The first rule that applies decides. */
 export function continuesCall(rules: readonly Rule[], call: PendingToolCall, fragment: ToolCallFragment): boolean {
   for (const rule of rules) if (rule[0](call, fragment)) return rule[1];
   return CONTINUES; // not reached: each list ends with `always`
 }
 
-/**
- * Whether the fragment opens another call with the same id and name. An announcement is provisional: equal arguments
- * make the twin a repeat, others a second call.
- */
+/** Under the same id and name. Provisional: equal arguments make the twin a repeat. */
 export function opensTwin(call: PendingToolCall, fragment: ToolCallFragment): boolean {
   return (isAfterRepeatedName(call, fragment) || isAtOtherAnnouncement(call, fragment)) && opensObject(call, fragment);
 }
 
-/** Whether a nameless fragment follows a second announcement of a call whose arguments had closed. */
+/** The call was announced a second time after its arguments had closed. */
 function isAfterRepeatedName(call: PendingToolCall, { name }: ToolCallFragment): boolean {
   return call.isAnnouncedAgain && !name;
 }
@@ -193,7 +187,7 @@ function isUnemittedPlaceholder(call: PendingToolCall): boolean {
   return call.isPlaceholder() && !call.isEmitted;
 }
 
-/** Whether the fragment's arguments begin an object rather than continue one. */
+/** Rather than continue one. */
 function opensObject(_: PendingToolCall, { arguments: args }: ToolCallFragment): boolean {
   return typeof args === 'string' ? args.trimStart().startsWith('{') : !!args;
 }

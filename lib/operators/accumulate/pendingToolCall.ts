@@ -17,34 +17,34 @@ const HEAD_LENGTH = 8;
 const HEAD_SOURCE_LENGTH = 1000;
 
 export class PendingToolCall {
-  /** The provider's id; `''` until it is known. */
+  /** The provider's; `''` until it is known. */
   id = '';
-  /** The id under which the call is emitted, unique in the conversation; `''` until it is assigned. */
+  /** The emitted id, unique in the conversation; `''` until it is assigned. */
   uniqueId = '';
   name = '';
-  /** Whether the end of the call is known: the provider has marked it, or another call has begun. */
+  /** The provider has marked the end of the call, or another call has begun. */
   isDone = false;
-  /** Whether the call has been emitted. A later fragment of it is a repeat. */
+  /** A later fragment of an emitted call is a repeat. */
   isEmitted = false;
-  /** The indexes at which the call was announced by name; undefined unless there is more than one index. */
+  /** By name; undefined unless there is more than one index. */
   announcedAt: Set<Index> | undefined;
-  /** The index at which the arguments began, after any placeholder. */
+  /** Where the arguments began, after any placeholder. */
   argumentsIndex: Index;
   /** An object that follows a repeated name belongs to a different call. */
   isAnnouncedAgain = false;
   private readonly text = new StringBuilder();
   private object: Record<string, JsonValue> | undefined;
-  /** The parsed `text`, as long as nothing is appended. */
+  /** As long as nothing is appended to `text`. */
   private parsed: { readonly length: number; readonly value: JsonObject } | undefined;
   private providerData: ProviderData | undefined;
-  /** Has read all of `text`. Created when it is asked for, which is not necessary for most calls. */
+  /** Has read all of `text`. Most calls do not need it. */
   private scanner: BracketScanner | undefined;
   /** Some servers repeat all arguments so far in each fragment: the last one, while all fit that pattern. */
   private cumulative: string | undefined = '';
-  /** The first characters without white space, to recognise a placeholder (`""`, `null`, `{}`) before the arguments. */
+  /** Without white space, to recognise a placeholder (`""`, `null`, `{}`) before the arguments. */
   private head = '';
 
-  /** `original` is the call that this one repeats if its arguments turn out to be equal. */
+  /** This call repeats `original` if its arguments turn out to be equal. */
   constructor(
     readonly index: Index,
     readonly position: number,
@@ -64,7 +64,6 @@ export class PendingToolCall {
     if (done) this.isDone = true;
   }
 
-  /** Records the indexes at which the call was announced, and whether this was after its arguments had closed. */
   noteAnnouncement(fragment: ToolCallFragment): void {
     const { index } = fragment;
     if (!fragment.name) {
@@ -77,25 +76,22 @@ export class PendingToolCall {
     this.announcedAt.add(index);
   }
 
-  /** Whether no arguments have arrived, not even a blank text. */
+  /** Not even a blank text. */
   hasNoArguments(): boolean {
     return this.text.length === 0 && this.object === undefined;
   }
 
-  /** Whether the call is only announced so far: it has no arguments, or a placeholder `""` or `null`. */
+  /** It has no arguments, or a placeholder `""` or `null`. */
   isOnlyAnnounced(): boolean {
     return !this.isDone && this.object === undefined && (this.head === '' || this.head === 'null');
   }
 
-  /** Whether the arguments are blank or a placeholder, which is replaced by any arguments that follow. */
+  /** Blank or a placeholder, which any arguments that follow replace. */
   isPlaceholder(): boolean {
     return isBlank(this.head) && (this.object === undefined || Object.keys(this.object).length === 0);
   }
 
-  /**
-   * Marked as done, an object, or closed JSON. Each character is scanned once: with a `JSON.parse` per fragment, 64 KB
-   * in 4-character fragments took seconds.
-   */
+  /** Each character is scanned once: with `JSON.parse` per fragment, 64 KB in 4 characters took seconds. */
   isComplete(): boolean {
     if (this.isDone || this.object) return true;
     if (!this.scanner) {
@@ -105,23 +101,20 @@ export class PendingToolCall {
     return this.scanner.isClosed || this.head === 'null';
   }
 
-  /**
-   * Whether a call that opens at another index shows that this one is complete. Not a placeholder, which arguments may
-   * follow, and not a call whose id may arrive late.
-   */
+  /** Another call shows it, except for placeholders, which arguments may follow, and ids that may be late. */
   isClosedBefore(index: Index): boolean {
     if (index === undefined || this.index === undefined || index === this.index) return false;
     return this.id !== '' && this.name !== '' && !this.announcedAt && !this.isPlaceholder() && this.isComplete();
   }
 
-  /** Whether the fragment's arguments are absent or empty, or repeat the call's complete arguments. */
+  /** Absent, empty, or a repeat of the complete arguments. */
   isUnchangedBy({ arguments: args }: ToolCallFragment): boolean {
     if (args === undefined || args === null) return true;
     const added = typeof args === 'string' ? parseToolCallArguments(args) : args;
     return Object.keys(added).length === 0 || (this.isComplete() && isSameJson(added, this.parseArguments()));
   }
 
-  /** Whether the call is a repeat of its original: it has equal arguments, or no arguments at another index. */
+  /** Equal arguments, or none at another index. */
   isRepeat(): boolean {
     const { original } = this;
     if (original === undefined) return false;
@@ -129,7 +122,7 @@ export class PendingToolCall {
     return isSameJson(this.parseArguments(), original.parseArguments());
   }
 
-  /** The complete call. Arguments that arrived as an object are checked: the event's parser may have changed them. */
+  /** Arguments that arrived as an object are checked: the event's parser may have changed them. */
   toEvent(): ToolCallEvent {
     const { uniqueId: id, name, providerData } = this;
     const args = this.object ? checkObject(this.parseArguments()) : this.parseArguments();
@@ -167,14 +160,14 @@ export class PendingToolCall {
       this.cumulative = text.startsWith(this.cumulative) ? text : undefined;
   }
 
-  /** A repeat of the arguments just parsed is not appended: all of them would be parsed again with each repeat. */
+  /** A repeat is not appended: all arguments would be parsed again each time. */
   private isParsedAs(text: string): boolean {
     const { parsed } = this;
     if (parsed?.length !== this.text.length || isBlank(text)) return false;
     return isSameJson(parseToolCallArguments(text), parsed.value);
   }
 
-  /** The parsed arguments: those of the joined text, or, if that is not JSON, those of the last cumulative fragment. */
+  /** Those of the joined text, or, if that is not JSON, those of the last cumulative fragment. */
   private parseArguments(): JsonObject {
     const { object, cumulative } = this;
     if (object) return isBlank(this.text.toString()) ? object : { ...object, ...this.parseText() };

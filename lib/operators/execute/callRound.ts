@@ -14,30 +14,29 @@ export interface RoundSettings extends CallSettings {
   readonly concurrency: number;
 }
 
-/** Receives the events of a round. */
 export interface RoundObserver {
   emit(event: RunningCallEvent | ToolWaitingEvent): void;
-  /** Called after each `toolWaiting`, each `toolResult` and each checkpoint of an inner run. */
+  /** After each `toolWaiting`, each `toolResult` and each checkpoint of an inner run. */
   roundChanged(round: CallRound): void;
-  /** Called when all calls have ended, except those that wait for an answer from outside the run. */
+  /** All calls have ended, except those that wait for an answer from outside the run. */
   roundEnded(round: CallRound): void;
 }
 
 export class CallRound implements CallObserver, DecisionObserver {
   readonly results: Map<string, ToolResultPart>;
-  /** The waiting calls by id. Empty if the round was vetoed. */
+  /** Empty if the round was vetoed. */
   readonly waiting: Map<string, WaitingCall>;
-  /** The inner runs of the calls without a result, by the ids of the calls. */
+  /** Of the calls without a result, by the ids of the calls. */
   readonly nested: Map<string, Checkpoint>;
-  /** The calls whose inner run waits, by id. */
+  /** Calls whose inner run waits. */
   private readonly suspended = new Map<string, ToolCallPart>();
   private readonly begun: Set<string>;
   private readonly queue: ToolCallPart[] = [];
-  /** The ids that were cancelled before `begin` was called for them. */
+  /** Before `begin` was called for them. */
   private readonly cancelled = new Set<string>();
-  /** The arguments that a person has given to calls without a result, by the ids of the calls. */
+  /** A person has given these arguments to calls without a result. */
   readonly edited: Map<string, JsonObject>;
-  /** The running calls that wait for a person. They do not count for `concurrency`. */
+  /** Running calls that wait for a person. They do not count for `concurrency`. */
   private readonly paused = new Set<string>();
   /** What such calls do next, when they have their answers. */
   private readonly ready: { readonly id: string; readonly work: () => void }[] = [];
@@ -79,14 +78,14 @@ export class CallRound implements CallObserver, DecisionObserver {
     }
   }
 
-  /** Answers a call as not executed, unless `begin` was called for it. */
+  /** As not executed, unless `begin` was called for the call. */
   reject(call: ToolCallPart): void {
     if (this.isClosed || this.begun.has(call.id)) return;
     this.begun.add(call.id);
     this.emit(unfinishedResult(call, 'not_executed'));
   }
 
-  /** Whether the call runs, waits, or has not begun. The id of an inner call is passed on to its run. */
+  /** The id of an inner call is passed on to its run. */
   cancel(id: string): void {
     if (!this.begun.has(id)) {
       this.cancelled.add(id);
@@ -118,7 +117,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     for (const open of this.openCalls()) open.unsubscribe();
   }
 
-  /** No further call begins: the round ends when all calls have ended. */
+  /** The round ends when all calls have ended. */
   complete(): void {
     this.isComplete = true;
     this.startQueued();
@@ -147,7 +146,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     this.observer.roundChanged(this);
   }
 
-  /** The call may run, with these arguments. It starts when its decision has ended. */
+  /** The call starts when its decision has ended. */
   approved(call: ToolCallPart, isEdited: boolean): void {
     this.waiting.delete(call.id);
     if (isEdited) this.edited.set(call.id, call.arguments);
@@ -166,7 +165,6 @@ export class CallRound implements CallObserver, DecisionObserver {
     this.innerRunChanged(call.id, checkpoint);
   }
 
-  /** Whether the round has ended with calls that wait. */
   get waits(): boolean {
     return this.waiting.size > 0 || this.suspended.size > 0;
   }
@@ -205,7 +203,6 @@ export class CallRound implements CallObserver, DecisionObserver {
     return index < 0 ? undefined : this.queue.splice(index, 1)[0];
   }
 
-  /** A call that waits for an answer from outside the run. */
   private undecided(id: string): WaitingCall | undefined {
     return this.decisions.has(id) ? undefined : this.waiting.get(id);
   }
@@ -229,10 +226,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     running.start();
   }
 
-  /**
-   * A loop: `mergeMap(run, concurrency)` starts a call inside the completion of the previous one. 160 synchronous calls
-   * after an asynchronous one overflowed the stack, and RxJS dropped the error.
-   */
+  /** A loop: with `mergeMap`, 160 synchronous calls overflowed the stack, and RxJS dropped the error. */
   private startQueued(): void {
     if (this.isStarting) return;
     this.isStarting = true;

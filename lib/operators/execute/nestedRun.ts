@@ -6,20 +6,17 @@ import type { ToolCallPart } from '../../core/message.js';
 import type { Clock, InnerRunControl, OuterRun } from '../../core/nested.js';
 import type { ToolExecution } from './toolExecution.js';
 
-/** The settings that an inner run takes from the run of its call. */
 export interface NestedSettings {
   readonly approve: Approve | undefined;
   readonly checkpoints: boolean;
-  /** How long a call waits in memory for an answer, in milliseconds. 0: nobody answers. */
+  /** Milliseconds in memory. 0: nobody answers. */
   readonly patience: number;
   /** Completes when everything that the run has emitted is stored. */
   readonly written: Observable<never>;
 }
 
-/** Receives what an inner run reports. */
 export interface NestedObserver {
   emit(event: NestedEvent): void;
-  /** The inner run of a call has reached a checkpoint. */
   innerRunChanged(id: string, checkpoint: Checkpoint): void;
   innerRunWaits(call: ToolCallPart, checkpoint: Checkpoint): void;
   /** A call waits in memory: another one may begin. */

@@ -29,18 +29,15 @@ import type { ApprovalContext, Tool } from '../../core/tool.js';
 import { cancellation, failedResult, ToolFailure } from './toolFailure.js';
 import { validateArguments, validValue } from './validArguments.js';
 
-/** The settings of the decision about one call. */
 export interface ApprovalOptions {
   readonly messages: readonly Message[];
   readonly context?: unknown;
   readonly approve?: Approve | undefined;
-  /** How long the call waits in memory for a decision, if there is no `approve`. */
+  /** In memory, if there is no `approve`. */
   readonly patience: number;
-  /** The answers for a turn that is resumed. */
   readonly resumed?: ResumedTurn | undefined;
 }
 
-/** A call that may run, with the approved arguments. */
 interface ApprovedCall {
   readonly type: 'approvedCall';
   readonly call: ToolCallPart;
@@ -48,25 +45,21 @@ interface ApprovedCall {
 
 export interface DecisionObserver {
   emit(event: ToolWaitingEvent | ToolResultEvent): void;
-  /** Called if the call may run, with the approved arguments. */
   approved(call: ToolCallPart, isEdited: boolean): void;
-  /** Called when the decision has ended, and its resources have been released. */
+  /** The resources of the decision have been released. */
   decisionEnded(id: string): void;
 }
 
 type DecisionEvent = ToolWaitingEvent | ToolResultEvent | ApprovedCall;
 
-/** Whether a call may have to wait. Other calls need no decision. */
+/** Other calls need no decision. */
 export const mayWait = (tool: Tool, { id }: ToolCallPart, resumed: ResumedTurn | undefined): boolean =>
   !tool.execute || Boolean(tool.needsApproval) || announced(id, resumed) !== undefined;
 
 const announced = (id: string, resumed: ResumedTurn | undefined): WaitingCall | undefined =>
   resumed?.open.waiting.find((waiting) => waiting.id === id);
 
-/**
- * Emits `toolWaiting` if the call waits, then `approvedCall` or the result of a call that does not run; without these,
- * it waits for an answer from outside. In a resumed run, a call is neither announced again nor its tool asked again.
- */
+/** Emits `toolWaiting`, then `approvedCall` or a result; without these, it waits for an answer from outside. */
 export class OpenDecision implements Observer<DecisionEvent> {
   private subscriber: Subscriber<DecisionEvent> | undefined;
   /** Remembered: a call may be answered while it is announced. */
@@ -93,7 +86,7 @@ export class OpenDecision implements Observer<DecisionEvent> {
     this.answers.next(answers);
   }
 
-  /** Unsubscribes `approve`; nothing more is emitted. */
+  /** Nothing more is emitted, not even by `approve`. */
   unsubscribe(): void {
     ignoreTeardownErrors(() => this.subscriber?.unsubscribe());
   }
@@ -114,7 +107,6 @@ export class OpenDecision implements Observer<DecisionEvent> {
 }
 
 interface DecisionOptions extends ApprovalOptions {
-  /** The answers that arrive while the call waits in memory. */
   readonly answers: Observable<CallAnswers>;
 }
 
@@ -148,7 +140,7 @@ function validArguments(tool: Tool, call: ToolCallPart): Observable<unknown> {
   return (validation instanceof Promise ? from(validation) : of(validation)).pipe(map(validValue));
 }
 
-/** Whether the call waits, or the details of the approval. Synchronous if `needsApproval` is. */
+/** True, or the details of the approval. Synchronous if `needsApproval` is. */
 function waits(tool: Tool, args: unknown, context: ApprovalContext): Observable<boolean | JsonObject> {
   if (!tool.execute) return of(true);
   const { needsApproval = false } = tool;
@@ -158,7 +150,6 @@ function waits(tool: Tool, args: unknown, context: ApprovalContext): Observable<
   return typeof needed === 'boolean' ? of(needed) : isolateTeardown(() => needed).pipe(take(1), defaultIfEmpty(true));
 }
 
-/** The answer to a waiting call: nothing if there is none. */
 function answer(
   call: ToolCallPart,
   waiting: WaitingCall,

@@ -8,7 +8,7 @@ import type { Usage } from '../../core/usage.js';
 import { createToolContext, ToolExecution } from './toolExecution.js';
 import type { ExecutionObserver } from './toolExecution.js';
 
-/** A value of a running tool: marked progress, or, last, the result. */
+/** Marked progress, or, last, the result. */
 export type ToolValue = Progress<JsonValue> | JsonValue;
 
 /** At the deadline, a held value is emitted as progress, and a TimeoutError follows. */

@@ -24,7 +24,7 @@ export interface CallSettings extends NestedSettings {
   readonly context: unknown;
   /** What the idempotency key of the call begins with. */
   readonly idempotencyPrefix: string;
-  /** The maximum total time of the call, in milliseconds. Infinity: no deadline. */
+  /** Milliseconds in total. Infinity: no deadline. */
   readonly deadline: number;
   readonly onToolError: ((thrown: unknown, call: ToolCallPart) => void) | undefined;
 }
@@ -33,14 +33,11 @@ export type RunningCallEvent = ToolStartEvent | ToolProgressEvent | ToolUsageEve
 
 export interface CallObserver extends NestedObserver {
   emit(event: RunningCallEvent): void;
-  /** Called when the call has ended, and its resources have been released. */
+  /** The resources of the call have been released. */
   callEnded(id: string): void;
 }
 
-/**
- * Emits exactly one result, even if the tool fails; none if an agent in it waits. A resumed inner run does not start
- * again.
- */
+/** Emits exactly one result, or none if an agent in the tool waits. A resumed inner run does not start again. */
 export class RunningCall implements ExecutionObserver {
   private readonly execution = new ToolExecution(this);
   private readonly nested: NestedRun;
@@ -60,16 +57,13 @@ export class RunningCall implements ExecutionObserver {
     this.execution.start(() => this.execute());
   }
 
-  /**
-   * Stops an agent in the tool, so that the result has what it wrote; unsubscribes any other tool. The result is an
-   * error.
-   */
+  /** Stops an agent in the tool, so that the result has what it wrote; unsubscribes any other tool. */
   cancel(): void {
     this.nested.inner?.stop();
     this.execution.cancel(cancellation());
   }
 
-  /** Cancels a call of the agent that the tool runs. `id` is its id in the outer run. */
+  /** `id` is the id of the inner call in the outer run. */
   cancelInner(id: string): void {
     this.nested.inner?.cancel(id);
   }
@@ -78,7 +72,7 @@ export class RunningCall implements ExecutionObserver {
     this.nested.inner?.answer(answers);
   }
 
-  /** Unsubscribes the tool and aborts its signal; nothing more is emitted. */
+  /** Aborts the signal of the tool; nothing more is emitted. */
   unsubscribe(): void {
     this.execution.unsubscribe();
   }
@@ -127,10 +121,7 @@ export class RunningCall implements ExecutionObserver {
   }
 }
 
-/**
- * Models put the namespace of their own format before the name (OpenAI's `functions.`, Google's `default_api.`), or a
- * token of it after (gpt-oss: `weather<|channel|>commentary`).
- */
+/** Models add a namespace (`functions.`, `default_api.`) or a token (gpt-oss: `weather<|channel|>commentary`). */
 export const findTool = (tools: ReadonlyMap<string, Tool>, name: string): Tool | undefined =>
   tools.get(name) ??
   tools.get(

@@ -10,13 +10,13 @@ import type { Usage } from '../../core/usage.js';
 import { ToolHandle } from './toolHandle.js';
 import { busy, isPromise, toOutputStream } from './toolOutput.js';
 
-/** Receives what an execution emits: any number of `progress` and `usage`, and then one `result` or one `error`. */
+/** Any number of `progress` and `usage`, and then one `result` or one `error`. */
 export interface ExecutionObserver {
   progress(value: JsonValue): void;
   usage(usage: Usage): void;
   /** The tool has ended and its resources are gone. */
   result(value: JsonValue): void;
-  /** The tool has failed, or was cancelled. Its resources may still exist: see `afterFailure`. */
+  /** Also when cancelled. The resources may still exist: see `afterFailure`. */
   error(thrown: unknown): void;
   /** The resources of a tool without a `result` are gone: after an `error`, or after `unsubscribe`. */
   afterFailure?(): void;
@@ -24,23 +24,16 @@ export interface ExecutionObserver {
 
 type GivenContext = Omit<ToolContext, 'signal' | 'progress' | 'usage'>;
 
-/**
- * Decides which values are progress: one is held until another follows, the tool continues after it, or the execution
- * fails. The state changes before an event, whose handler may make the tool emit again.
- */
+/** A value is held until it is known to be progress. State changes first: a handler may make the tool emit again. */
 export class ToolExecution {
   private isClosed = false;
-  /** Whether the tool has ended by itself. If it has not, its signal is aborted at the end. */
+  /** Of its own accord. If it has not, its signal is aborted at the end. */
   private hasEnded = false;
-  /**
-   * The calls of `start` that have not returned: only then are the resources known. After an asynchronous validation,
-   * the tool is executed before `start` is called with its output.
-   */
+  /** Calls of `start` that have not returned: only then are the resources known. */
   private starting = 0;
-  /** The last unmarked value. It is the result, unless another value follows. */
+  /** Unmarked: the result, unless another value follows. */
   private value: JsonValue = null;
   private isHeld = false;
-  /** Releases the tool, and aborts its signal. */
   private readonly handle = new ToolHandle();
 
   constructor(private readonly observer: ExecutionObserver) {}
@@ -62,7 +55,7 @@ export class ToolExecution {
     return !this.isClosed;
   }
 
-  /** Calls a function and follows its output; see `ToolOutput` for the supported types. Anything else is a value. */
+  /** See `ToolOutput` for the supported types. Anything else is a value. */
   start(call: () => unknown): void {
     if (this.isClosed) return;
     this.starting++;
@@ -84,7 +77,7 @@ export class ToolExecution {
     }
   }
 
-  /** Receives an error of the tool, which has then ended by itself: its signal is not aborted. */
+  /** The tool has then ended by itself: its signal is not aborted. */
   error(thrown: unknown): void {
     if (this.hasEnded) return;
     this.hasEnded = true;
@@ -98,7 +91,7 @@ export class ToolExecution {
     this.settle();
   }
 
-  /** Ends the execution with an error, and releases the tool. A tool that has not ended by itself is aborted. */
+  /** A tool that has not ended by itself is aborted. */
   cancel(thrown: unknown): void {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -108,13 +101,13 @@ export class ToolExecution {
     this.settle();
   }
 
-  /** Ends without a result and without an error: the call waits. */
+  /** Without a result and without an error: the call waits. */
   suspend(): void {
     this.unsubscribe();
     this.settle();
   }
 
-  /** Unsubscribes the tool and, if it has not ended, aborts its signal. */
+  /** Aborts the signal of a tool that has not ended. */
   unsubscribe(): void {
     this.isClosed = true;
     this.handle.release();
@@ -134,7 +127,7 @@ export class ToolExecution {
     return this.handle.signal(this.isClosed && !this.hasEnded);
   }
 
-  /** Reports the end of a tool whose resources are gone. Within `start`, the tool may not have returned them yet. */
+  /** Within `start`, the tool may not have returned its resources yet. */
   private settle(): void {
     if (this.starting > 0) return;
     if (this.isClosed) {
@@ -187,7 +180,7 @@ export class ToolExecution {
   }
 }
 
-/** The context of a tool. The getter comes first: after `...context` it would take 1.5 us longer (measured). */
+/** The getter comes first: after `...context` it would take 1.5 us longer (measured). */
 export function createToolContext(execution: ToolExecution, context: GivenContext): ToolContext {
   return {
     get signal() {

@@ -7,9 +7,9 @@ import { toolErrorTexts } from '../../core/message.js';
 import type { ToolCallPart, ToolErrorCode } from '../../core/message.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 
-/** A failure of a call with a specific code. Any other exception has the code `failed`. */
+/** Any other exception has the code `failed`. */
 export class ToolFailure extends Error {
-  /** `data` is what the tool had done, and `reason` why the call was denied, for readers of the result. */
+  /** `data` is what the tool had done, and `reason` why the call was denied. */
   constructor(
     readonly code: ToolErrorCode,
     message: string,
@@ -20,7 +20,6 @@ export class ToolFailure extends Error {
   }
 }
 
-/** The failure of a call that is cancelled. */
 export const cancellation = () => new ToolFailure('cancelled', toolErrorTexts.cancelled);
 
 interface FailureFields {
@@ -29,7 +28,7 @@ interface FailureFields {
   readonly reason?: string;
 }
 
-/** The code and the data of an error. A tool may throw anything, also a Proxy whose traps throw. */
+/** A tool may throw anything, also a Proxy whose traps throw. */
 function describeFailure(thrown: unknown): FailureFields {
   try {
     if (thrown instanceof TimeoutError && thrown.phase === 'tool') return { code: 'timeout' };
@@ -41,7 +40,6 @@ function describeFailure(thrown: unknown): FailureFields {
   }
 }
 
-/** The arguments of a result, if a person has changed them. */
 export const editedArguments = ({ arguments: args }: ToolCallPart, isEdited: boolean) =>
   isEdited ? { arguments: args } : {};
 

@@ -3,7 +3,6 @@ import type { Subscription } from 'rxjs';
 import { ignoreTeardownErrors } from '../../core/ignoreTeardownErrors.js';
 import { MAX_TIMER_DELAY } from '../../core/options.js';
 
-/** Ends a running tool: its output, its deadline and its signal. */
 export class ToolHandle {
   output: Subscription | undefined;
   private timer: Subscription | undefined;
@@ -12,7 +11,7 @@ export class ToolHandle {
   private onTimeout: () => void = () => undefined;
   private controller: AbortController | undefined; // created only if the tool reads its signal
 
-  /** Calls `onTimeout` when the time has passed, unless the tool is released before. */
+  /** Unless the tool is released before. */
   limit(deadline: number, onTimeout: () => void): void {
     this.remaining = deadline;
     this.onTimeout = onTimeout;
@@ -33,7 +32,7 @@ export class ToolHandle {
     this.timer = asyncScheduler.schedule(this.onTimeout, Math.min(this.remaining, MAX_TIMER_DELAY));
   }
 
-  /** Ends the deadline and unsubscribes the output. An error of the tool's own cleanup does not end the run. */
+  /** An error of the tool's own cleanup does not end the run. */
   release(): void {
     this.timer?.unsubscribe();
     ignoreTeardownErrors(() => this.output?.unsubscribe());

@@ -2,10 +2,10 @@ import { defer, from, isObservable, Observable } from 'rxjs';
 import type { Observer, Unsubscribable } from 'rxjs';
 import { isMarkedProgress } from '../../core/progress.js';
 
-/** Emitted by a stream whose tool still runs after its last value, which is therefore progress. */
+/** The tool still runs after its last value, which is therefore progress. */
 export const busy = Symbol('busy');
 
-/** Undefined for a value; strings, arrays and buffers are values, which `from` would split into elements. */
+/** Undefined for a value; strings, arrays and buffers are values, which `from` would split. */
 export function toOutputStream(output: unknown): Observable<unknown> | undefined {
   if (typeof output !== 'object' || output === null) return undefined;
   if (isObservable(output)) return output;
@@ -24,7 +24,7 @@ export const isPromise = (output: unknown): output is PromiseLike<unknown> =>
   !isObservable(output) &&
   interopKey(output) === undefined;
 
-/** A marked yield shows that the generator still ran after its last unmarked yield, which is therefore progress. */
+/** A marked yield shows that the last unmarked one before it is progress. */
 function* withReturnValue(generator: Generator): Generator {
   let returned: unknown;
   const yields = (function* () {
@@ -38,9 +38,8 @@ function* withReturnValue(generator: Generator): Generator {
 }
 
 /**
- * With the return value, which `from` drops; unsubscribing closes it at once, whereas `from` waits for the next value.
- * `busy` follows a yield one microtask after the next request: a generator that ends right after the yield has ended by
- * then, so that the yield is the result only.
+ * With the return value, which `from` drops; unsubscribing closes it at once. `busy` follows a yield one microtask
+ * after the next request: a generator that ends right after the yield has ended by then.
  */
 function fromAsyncIterable(iterable: AsyncIterable<unknown>): Observable<unknown> {
   return new Observable<unknown>((out) => {
@@ -65,12 +64,12 @@ function fromAsyncIterable(iterable: AsyncIterable<unknown>): Observable<unknown
   });
 }
 
-/** Closes an iterator, so that a generator runs its `finally` blocks. RxJS reports their errors as unhandled. */
+/** A generator runs its `finally` blocks. RxJS reports their errors as unhandled. */
 function closeIterator(iterator: AsyncIterator<unknown>): void {
   defer(() => Promise.resolve(iterator.return?.())).subscribe();
 }
 
-/** An Observable of another library. The interop method has two names, and RxJS looks for only one of them. */
+/** The interop method has two names, and RxJS looks for only one of them. */
 type Interop = Readonly<Record<PropertyKey, () => { subscribe(observer: Observer<unknown>): Unsubscribable }>>;
 
 const hasMethod = (value: object, key: PropertyKey): boolean => typeof (value as Interop)[key] === 'function';

@@ -5,10 +5,7 @@ import type { Validation } from '../../core/schema.js';
 import type { Tool } from '../../core/tool.js';
 import { ToolFailure } from './toolFailure.js';
 
-/**
- * Synchronous with a synchronous schema: virtual time does not control Promises. Throws ToolFailure
- * `invalid_arguments`.
- */
+/** Synchronous with a synchronous schema: virtual time does not control Promises. @throws ToolFailure */
 export function validateArguments(tool: Tool, call: ToolCallPart): Validation<unknown> | Promise<Validation<unknown>> {
   if (isInvalidArguments(call.arguments)) {
     throw new ToolFailure('invalid_arguments', invalidArgumentsTexts[call.arguments._error]);
@@ -16,7 +13,7 @@ export function validateArguments(tool: Tool, call: ToolCallPart): Validation<un
   return validate(tool.parameters, call.arguments);
 }
 
-/** Throws ToolFailure `invalid_arguments`. */
+/** @throws ToolFailure `invalid_arguments` */
 export function validValue(validation: Validation<unknown>): unknown {
   if ('invalid' in validation) throw new ToolFailure('invalid_arguments', `Invalid arguments: ${validation.invalid}`);
   return validation.value;

@@ -5,17 +5,16 @@ import type { PartView, View, ViewStatus } from './view.js';
 
 export type Answer = ReturnType<typeof createAnswer>;
 
-/** The view of a run that is executed, and in it the answer: the model's message that the run adds or continues. */
+/** The model's message that the run adds or continues. */
 export function createAnswer(earlier: View) {
   const { error: _, finishReason: _reason, ...initial } = withoutNotices(earlier); // without the end of the last run
   let view: View = { ...initial, status: 'sending' };
-  /** Whether the run has a model message; before that, the last message is the user's. */
+  /** Before the run has one, the last message is the user's. */
   let hasMessage = initial.status === 'waiting' && initial.messages.at(-1)?.role === 'model';
   const message = () => (hasMessage ? view.messages.at(-1) : undefined);
   const parts = () => message()?.parts ?? [];
-  /** The number of parts before the current turn. */
   let turnStart = parts().length;
-  /** What there was before the current turn, in which a prompt may have joined: `retract` returns to it. */
+  /** Before the turn, in which a prompt may have joined: `retract` returns to it. */
   let before = { messages: initial.messages, hasMessage };
 
   function patch(fields: Partial<View>): void {

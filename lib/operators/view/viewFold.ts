@@ -29,12 +29,11 @@ import type { ToolCallView, View } from './view.js';
 
 export interface ViewFold {
   readonly start: View;
-  /** Adds an event, and returns the view: the same one if nothing has changed. */
+  /** The same view if nothing has changed. */
   add(event: StreamEvent): View;
   fail(thrown: unknown): View;
 }
 
-/** What an event or a result says of its call. */
 type CallEvent = Pick<ToolCallPart, 'id' | 'name'> & Partial<Pick<ToolCallPart, 'arguments'>>;
 
 interface StreamedCall {
@@ -42,15 +41,12 @@ interface StreamedCall {
   readonly json: PartialJson;
 }
 
-/** What each event changes. Any other event changes nothing. */
+/** Any other event changes nothing. */
 type EventHandlers = {
   readonly [T in KnownEvent['type']]?: (event: Extract<KnownEvent, { readonly type: T }>) => void;
 } & { readonly reconnecting: (event: ReconnectingEvent) => void; readonly [HISTORY_LOST_EVENT]: () => void };
 
-/**
- * Creates the view of one run. If the view before it waits, the run continues its last answer. An inner run has the id
- * of the call whose tool runs the agent.
- */
+/** If the view before it waits, the run continues its last answer. `outerCall` runs an inner run. */
 export function createViewFold(before: View, outerCall?: string): ViewFold {
   const answer = createAnswer(before);
   const { view, patch, addDelta, addPart } = answer;
@@ -135,13 +131,13 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
   };
 }
 
-/** The calls of an answer: those whose arguments arrive, and those that run or wait. */
+/** Those whose arguments arrive, and those that run or wait. */
 function createCalls({ view, parts, addPart, replacePart, setParts, patch, change: changeView }: Answer) {
-  /** The calls whose arguments arrive, by their index in the turn. */
+  /** Calls whose arguments arrive, by their index in the turn. */
   let streamed = new Map<number | string, StreamedCall>();
   const running = new Set<string>();
   const waiting = new Set<string>();
-  /** Where the calls are in the model's message, by id. With searches, 3,000 calls took 15 times as long. */
+  /** By id in the model's message. With searches, 3,000 calls took 15 times as long. */
   let positions = callPositions();
 
   function callPositions(): Map<string, number> {
@@ -174,7 +170,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
     else replacePart(position, () => call);
   }
 
-  /** The position of the call whose arguments have arrived, if it was streamed. It is then no longer incomplete. */
+  /** A call whose arguments have arrived is no longer incomplete. */
   function claimStreamed({ id, name }: ToolCallView): number | undefined {
     for (const [index, { position }] of streamed) {
       const part = parts()[position];
@@ -216,7 +212,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
     changeCall(result, (call) => answeredCall(call, result));
   }
 
-  /** Removes the calls whose arguments did not arrive: the history does not have them. */
+  /** Their arguments did not arrive: the history does not have them. */
   function dropStreamed(): void {
     if (streamed.size === 0) return;
     streamed = new Map();
@@ -233,7 +229,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
   return { addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls };
 }
 
-/** An event or a part of an inner run, with the id that its call has in the outer run. */
+/** The id of an inner call in the outer run. */
 const withOuterId = <E extends object>(event: E, outerCall: string | undefined): E =>
   outerCall !== undefined && 'id' in event && typeof event.id === 'string' && event.id !== ''
     ? { ...event, id: nestedId(outerCall, event.id) }

@@ -13,14 +13,10 @@ export interface ContentDecoder {
   add(part: SdkPart): void;
   readonly hasOpenCall: boolean;
   readonly end: () => void;
-  /** Ends an interrupted response: emits the sources that are held until the end of a text. */
   readonly interrupt: () => void;
 }
 
-/**
- * Reasoning and calls of the provider with their results are provider parts, and so is the metadata of a text, after
- * it: such a part also separates two texts. Sources inside a text come after it, so that the text stays one part.
- */
+/** Provider parts separate texts. Sources inside a text come after it, so that the text stays one part. */
 export function createContentDecoder(
   provider: string,
   offered: ReadonlySet<string>,
@@ -106,7 +102,7 @@ export function createContentDecoder(
 
 type Citations = readonly LanguageModelV4Citation[];
 
-/** Converts the parts of texts. `begin` is called before what a text emits first, `end` after its last chunk. */
+/** `begin` is called before what a text emits first, `end` after its last chunk. */
 function createTextDecoder(
   provider: string,
   { emit, separateText }: TextSeparator,
@@ -149,7 +145,7 @@ function toReplayChunk(provider: string, part: ReplayPart): ProviderChunk {
   return { type: 'provider', provider, data: toJson(part) as JsonObject, ...standsAlone };
 }
 
-/** The parts that contain nothing new: the end of an input that its call repeats, and the provider's own frames. */
+/** They contain nothing new: the end of an input that its call repeats, and the provider's own frames. */
 const silentParts: ReadonlySet<string> = new Set(['tool-input-end', 'raw', 'ping']);
 
 /** A part of a later version as JSON; only its type if JSON cannot represent it. */
@@ -161,10 +157,8 @@ function unknownPart(part: SdkPart): JsonValue {
   }
 }
 
-/** Emits chunks, and can separate two texts that `consolidate` would join. */
 interface TextSeparator {
   readonly emit: (chunk: Chunk) => void;
-  /** Ends the current text, so that the next text is not joined with it. */
   readonly separateText: () => void;
 }
 
@@ -174,7 +168,7 @@ const textEnd = (provider: string, metadata?: unknown): ProviderChunk => ({
   data: { type: 'text', ...metadataField('providerOptions', metadata) },
 });
 
-/** Creates the separator of texts. `consolidate` joins a text with the text before it, unless a part separates them. */
+/** `consolidate` joins a text with the text before it, unless a part separates them. */
 function createTextSeparator(provider: string, out: (chunk: Chunk) => void): TextSeparator {
   let wouldJoin = false;
   const emit = (chunk: Chunk) => {

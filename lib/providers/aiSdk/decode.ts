@@ -14,11 +14,7 @@ import type { SdkPart } from './openStream.js';
 import { checkPart, unreadablePart } from './parts.js';
 import { hasMetadata } from './providerData.js';
 
-/**
- * Decodes the parts of a stream. After the `finish`, the stream is read to its end: a middleware that stores or counts
- * responses does so in its `flush`, which a cancelled stream never calls. Everything after the `finish` is ignored,
- * including errors.
- */
+/** Reads to the end: middleware stores or counts responses in its `flush`, which a cancelled stream never calls. */
 export function decodeParts(
   provider: string,
   { tools = [], stop }: ModelRequest,

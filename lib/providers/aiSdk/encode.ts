@@ -24,16 +24,12 @@ export interface CallTarget {
 
 type PromptEncoder = (messages: readonly Message[]) => readonly (LanguageModelV4Message | LanguageModelV3Message)[];
 
-/** Created once for a model. `provider` is the key of the model's provider data in the messages. */
 export function createPromptEncoder(provider: string, version: CallTarget['version']): PromptEncoder {
   if (version === 'v4') return growingList((message) => encodeMessage(message, provider));
   return growingList((message) => encodeMessage(message, provider).map(toV3Message));
 }
 
-/**
- * Encodes a request as the options of a call of the AI SDK (`LanguageModelV4CallOptions`,
- * `LanguageModelV3CallOptions`). The model's defaults apply to settings that the request omits.
- */
+/** The options are `LanguageModelV4CallOptions` or `LanguageModelV3CallOptions`. */
 export function encodeCall(request: ModelRequest, { version, headers, encodePrompt }: CallTarget): SdkCall {
   if (request.parallelToolCalls === false)
     throw noFieldError(
@@ -91,9 +87,7 @@ const encodeTool = ({
 const encodeToolChoice = (choice: ToolChoice): LanguageModelV4ToolChoice =>
   typeof choice === 'object' ? { type: 'tool', toolName: choice.name } : { type: choice };
 
-/**
- * V4 has a field for an effort; V3 has no field for thinking. `true` keeps the provider's default and needs no field.
- */
+/** V4 has a field for an effort; V3 has no field for thinking. `true` needs no field. */
 function encodeThinking(
   thinking: Thinking | undefined,
   version: CallTarget['version'],
@@ -116,7 +110,7 @@ const noFieldError = (field: string, alternative: string): ConfigurationError =>
     `Omit it, or use ${alternative}.`,
   );
 
-/** Converts a message to V3, in which the data of a file is `string | URL`. Everything else is the same as in V4. */
+/** The data of a V3 file is `string | URL`. Everything else is the same as in V4. */
 function toV3Message(message: LanguageModelV4Message): LanguageModelV3Message {
   switch (message.role) {
     case 'user':
@@ -146,7 +140,7 @@ function toV3Data(data: LanguageModelV4FilePart['data']): unknown {
 
 type SdkResult = Extract<LanguageModelV4Message, { role: 'tool' }>['content'][number];
 
-/** The content of a result has other names for files in V3: `image-data`, `image-url`, `file-data`, `file-url`. */
+/** V3 has other names for files in results: `image-data`, `image-url`, `file-data`, `file-url`. */
 function toV3Result(part: SdkResult): unknown {
   if (part.type !== 'tool-result' || part.output.type !== 'content') return part;
   const value = part.output.value.map((content) => {

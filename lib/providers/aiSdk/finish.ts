@@ -5,7 +5,7 @@ import type { Usage } from '../../core/usage.js';
 import { interrupted } from '../../protocol/untilFinish.js';
 import type { SdkPartOf } from './openStream.js';
 
-/** The AI SDK's unified finish reasons. `other` without a raw reason is `unspecified`. */
+/** `other` without a raw reason is `unspecified`. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['stop', 'stop'],
   ['length', 'length'],
@@ -14,17 +14,10 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['error', 'error'],
 ] as const);
 
-/**
- * Anthropic's raw reasons for a response that continues when the conversation is sent again. The AI SDK has no unified
- * reason for such a response, and sends `stop` or `other`.
- */
+/** Anthropic's raw reasons, for which the AI SDK sends `stop` or `other`: the conversation is to be sent again. */
 const pauseReasons: ReadonlySet<string | undefined> = new Set(['pause_turn', 'compaction']);
 
-/**
- * Converts the `finish` part of a response. An interrupted stream also has a `finish`: in V4 its reason is
- * `interrupted`; in V3 its reason is `other` without a raw reason, and either there is no usage, or a call has started
- * and is not complete.
- */
+/** An interrupted V3 stream ends with `other`, no raw reason, and no usage or an incomplete call. */
 export function toFinish(
   provider: string,
   { finishReason: { unified, raw }, usage: counts }: SdkPartOf<'finish'>,
@@ -46,7 +39,6 @@ export function toFinish(
 const toFinishReason = (unified: string, raw: string | undefined): FinishReason =>
   pauseReasons.has(raw) ? 'paused' : (finishReasons.get(unified) ?? 'other');
 
-/** Middleware that writes its own `finish` may omit the usage. */
 function readUsage(usage: unknown): Usage {
   const input = objectOrEmpty(objectOrEmpty(usage)['inputTokens']);
   const output = objectOrEmpty(objectOrEmpty(usage)['outputTokens']);

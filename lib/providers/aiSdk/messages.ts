@@ -13,10 +13,7 @@ import { optionsField, readOptions, readReplayPart, readTextEnd } from './provid
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number];
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 
-/**
- * Tool results become a message with the role `tool`, before the other parts of the same message. What only the AI
- * SDK's prompt has (reasoning, calls that the provider ran) are provider parts.
- */
+/** Results come first, as a message of the role `tool`. What only this prompt has is provider parts. */
 export function encodeMessage(message: Message, provider: string): readonly LanguageModelV4Message[] {
   switch (message.role) {
     case 'system':
@@ -51,7 +48,7 @@ function encodeUserPart(part: Part, provider: string): readonly UserContent[] {
   return part.type === 'text' && part.text !== '' ? [encodeText(part)] : [];
 }
 
-/** Omits sources: a prompt cannot contain them. The data of a text follows it, and is sent as its options. */
+/** A prompt cannot contain sources. The data of a text follows it, and is sent as its options. */
 function encodeAssistant({ parts, providerOptions }: Message, provider: string): LanguageModelV4Message[] {
   const content: AssistantContent[] = [];
   let openText: TextPart | undefined;

@@ -23,10 +23,7 @@ interface StreamingModel {
   doStream(call: SdkCall): PromiseLike<unknown>;
 }
 
-/**
- * Calls a model and emits its parts. Each part is emitted before the next part is read. Unsubscribing cancels the
- * stream and aborts its signal.
- */
+/** Reads the next part only after the last one is emitted. Unsubscribing cancels the stream and aborts its signal. */
 export function openStream(provider: string, model: SdkModel, call: SdkCall): Observable<SdkPart> {
   return new Observable<SdkPart>((out) => {
     if (out.closed) return; // RxJS calls this function even if the subscriber is closed, and a request is billed.
@@ -51,7 +48,6 @@ export function openStream(provider: string, model: SdkModel, call: SdkCall): Ob
   });
 }
 
-/** The stream in what `doStream` has returned; undefined if there is none that can be read. */
 function readableStream(response: unknown): ReadableStream<SdkPart> | undefined {
   const { stream } = isRecord(response) ? response : {};
   const { locked, getReader, cancel } = isRecord(stream) ? (stream as Partial<ReadableStream<SdkPart>>) : {};

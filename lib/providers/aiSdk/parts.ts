@@ -3,10 +3,7 @@ import type { RivuletError } from '../../core/errors.js';
 import { isRecord } from '../../core/json/json.js';
 import type { SdkPart } from './openStream.js';
 
-/**
- * The fields that must be strings, by the type of the part: they become texts of chunks. A provider of the AI SDK
- * passes on what a server sends, and not each of them checks it.
- */
+/** Fields that become texts of chunks: not each provider of the AI SDK checks what its server sends. */
 const textFields: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['text-delta', ['delta']],
   ['reasoning-delta', ['delta']],
@@ -18,14 +15,10 @@ const textFields: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['source', ['id']],
 ] as const);
 
-/** The fields of a source that must be strings where they are present. */
+/** Strings, where they are present. */
 const sourceFields = ['title', 'url', 'mediaType', 'filename'] as const;
 
-/**
- * Checks the fields of a part that the decoder relies on.
- *
- * @throws TypeError for a value that is not a part, and for a field of another type.
- */
+/** @throws TypeError for a value that is not a part, and for a field of another type. */
 export function checkPart(part: unknown): asserts part is SdkPart {
   if (!isRecord(part)) throw new TypeError('it is not an object');
   const { type } = part;

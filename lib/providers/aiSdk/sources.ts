@@ -9,22 +9,18 @@ import { metadataField } from './providerData.js';
 type SdkSource = SdkPartOf<'source'>;
 
 export interface SourceDecoder {
-  /** Adds a source. A source inside a text is held until the end of the text, so that the text stays one part. */
+  /** A source inside a text is held until the end of the text, so that the text stays one part. */
   add(source: SdkSource, isInsideText: boolean): void;
-  /** Adds the citations of a text: emits each source with the cited passage, unless it was emitted already. */
+  /** Emits each source with the cited passage, unless it was emitted already. */
   addCitations(citations: readonly LanguageModelV4Citation[]): void;
-  /** Emits the held sources, because the text has ended or the response was interrupted. */
+  /** Call it at the end of a text or of the response. */
   readonly endText: () => void;
 }
 
-/**
- * A citation may refer to a source that also arrives as a separate part, with another id (`@ai-sdk/anthropic` generates
- * one of the two ids and uses the document's number as the other). So web pages are identified by their URL, and
- * documents by their title and file name. A held source is emitted with the passage of its citation.
- */
+/** Sources by URL or by title and file name: a citation and its part may differ in their ids (`@ai-sdk/anthropic`). */
 export function createSourceDecoder(provider: string, emit: (source: SourcePart) => void): SourceDecoder {
   const emittedKeys = new Set<string>();
-  const heldSources = new Set<SdkSource>(); // in order of arrival
+  const heldSources = new Set<SdkSource>();
   const heldByKey = new Map<string, Set<SdkSource>>();
   const emitSource = (source: SdkSource) => {
     emittedKeys.add(getSourceKey(source));
@@ -75,10 +71,7 @@ const getSourceKey = (source: SdkSource): string =>
     source.sourceType === 'url' ? { url: source.url } : { title: source.title, filename: source.filename },
   );
 
-/**
- * Converts a source to a source part, with the cited passage. Fields that a source part does not have are stored as
- * provider data.
- */
+/** Fields that a source part does not have are stored as provider data. */
 function toSource(
   source: SdkSource,
   provider: string,
@@ -100,7 +93,7 @@ function toSource(
   };
 }
 
-/** Converts a file that the model generated. V4 tags the data with its type, V3 does not. */
+/** V4 tags the data with its type, V3 does not. */
 export function toFile({ mediaType, data }: SdkPartOf<'file'>, providerData: Pick<FilePart, 'providerData'>): FilePart {
   const tagged = typeof data === 'object' && 'type' in data ? data : { type: 'data' as const, data };
   if (tagged.type === 'url') return { type: 'file', mediaType, url: new URL(tagged.url).href, ...providerData };

@@ -13,10 +13,7 @@ import type { AnthropicTool } from './serverTools.js';
 
 /** The options of an Anthropic model, in addition to the transport's options. */
 export interface AnthropicOptions extends ModelOptions {
-  /**
-   * The tools that Anthropic runs, created by `anthropicTools`. If two tools have the same name, the later tool is
-   * used. Default: none.
-   */
+  /** The tools that Anthropic runs (`anthropicTools`). Of two with one name, the later is used. Default: none. */
   readonly serverTools?: readonly AnthropicTool[] | undefined;
 }
 

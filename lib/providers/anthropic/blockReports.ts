@@ -5,7 +5,7 @@ import type { ServerTool } from '../../core/metadata.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 
-/** The types of block that become metadata, with the names of the metadata (SDK 1.12, `BetaContentBlock`). */
+/** Types of block and the names of their metadata (SDK 1.12, `BetaContentBlock`). */
 const metadataNames: ReadonlyMap<string, string> = new Map([
   ['compaction', 'compaction'],
   ['fallback', 'fallback'],
@@ -22,11 +22,7 @@ export const isServerResult = (type: unknown): boolean => typeof type === 'strin
 
 const resultSuffix = '_tool_result';
 
-/**
- * Reports, as metadata, the content blocks of one response that are neither text, thinking nor calls of the user. The
- * calls and results of tools that Anthropic runs become `serverTools`. A block of an unknown type becomes `unknown`; if
- * it looks like a call, and no result follows, the response must not end as if it were complete.
- */
+/** Reports other blocks as metadata. An unknown call without a result must not end as a complete response. */
 export class BlockReports {
   private readonly serverTools = new Map<string, Pick<ServerTool, 'name' | 'input'>>();
   private readonly unknownCalls = new Set<string>();
@@ -66,7 +62,7 @@ export class BlockReports {
   }
 }
 
-/** Whether the tool failed: the content of the result is an error (`web_search_tool_result_error`). */
+/** The content of such a result is an error (`web_search_tool_result_error`). */
 function isFailure({ content, is_error: isError }: JsonObject): boolean {
   const hasErrorCode = (value: JsonValue | undefined) => isJsonObject(value) && value['error_code'] !== undefined;
   return isError === true || hasErrorCode(content);

@@ -9,7 +9,7 @@ import { isThinkingBlock } from './models.js';
 import { OpenBlock } from './openBlock.js';
 import { readCitedSource, readResultChunks } from './sources.js';
 
-/** The type of block to open for each type of delta, if the block has not been started. */
+/** For servers that omit `content_block_start`. */
 const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
   ['text_delta', 'text'],
   ['citations_delta', 'text'],
@@ -18,33 +18,26 @@ const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
   ['input_json_delta', 'tool_use'],
 ]);
 
-/**
- * Blocks other than texts and `tool_use` have to be sent back unchanged and in their position: each is a provider part.
- * So is the end of a text (`{ type: 'text' }`) with citations, or which must not be joined with the next one.
- */
+/** All but texts and `tool_use` go back unchanged and in place, as provider parts. So does the end of a cited text. */
 export class BlockDecoder {
   private readonly calls: CallFragments;
-  /** The block that was opened last, while it is open. The start of another block closes it, unless it is a call. */
+  /** The start of another block closes it, unless it is a call. */
   private current: OpenBlock | undefined;
   private openCalls: Map<unknown, OpenBlock> | undefined;
   private reports: BlockReports | undefined;
   private emittedOnce: Set<string> | undefined;
-  /** Whether a text was emitted that the next one would be joined with. */
+  /** Whether the next text would be joined with the one before it. */
   private hasOpenText = false;
 
   constructor(private readonly out: ChunkReceiver) {
     this.calls = new CallFragments(out);
   }
 
-  /** Handles `content_block_start`. */
   start(index: unknown, block: unknown): void {
     if (isJsonObject(block)) this.open(index, block);
   }
 
-  /**
-   * Handles `content_block_delta`. If the block has not been started, the delta opens it: some compatible servers omit
-   * starts.
-   */
+  /** If the block has not been started, the delta opens it: some compatible servers omit starts. */
   delta(index: unknown, delta: unknown): void {
     if (!isJsonObject(delta)) return;
     const block = this.find(index) ?? this.openForDelta(index, delta['type']);
@@ -61,7 +54,6 @@ export class BlockDecoder {
     else this.appendToOther(block, delta);
   }
 
-  /** Handles `content_block_stop`. */
   stop(index: unknown): void {
     const block = this.find(index);
     if (block) this.close(block);
@@ -168,7 +160,7 @@ export class BlockDecoder {
   }
 
   private addCitation({ type, fields }: OpenBlock, citation: JsonObject): void {
-    // The API accepts thinking only unchanged.
+    // The API accepts only unchanged thinking.
     if (type !== 'thinking') ((fields['citations'] ??= []) as JsonObject[]).push(citation);
     this.emitOnce({ type: 'source', source: readCitedSource(citation) });
   }
@@ -198,11 +190,7 @@ export class BlockDecoder {
   }
 }
 
-/**
- * Reads the fields that arrive at the start of a tool call. Some compatible servers send the complete arguments here.
- * Two fields have to be sent back: the `caller` of a call that code in Anthropic's container made, and the
- * `toolset_name` of a call of a client toolset.
- */
+/** Compatible servers send arguments here. `caller` and `toolset_name` have to be sent back. */
 function readCallFields({ id, name, input, caller, toolset_name }: JsonObject): Parameters<CallFragments['start']>[1] {
   const args = isJsonObject(input) && Object.keys(input).length > 0 ? input : nonEmptyString(input);
   const data = omitUndefined({

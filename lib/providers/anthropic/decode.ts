@@ -10,10 +10,7 @@ import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { BlockDecoder } from './blocks.js';
 import { toFinishReason, UsageCounter } from './finish.js';
 
-/**
- * Decodes one response of the Messages API (platform.claude.com, "Streaming messages"). Unknown events and blocks are
- * not errors: the API's versioning policy says that new types may be added.
- */
+/** platform.claude.com, "Streaming messages". Unknown events and blocks are no errors: the API may add types. */
 export const decodeAnthropic = (emit: (chunk: Chunk) => void): Decoder => new AnthropicDecoder(emit);
 
 class AnthropicDecoder implements Decoder {
@@ -105,11 +102,7 @@ class AnthropicDecoder implements Decoder {
   }
 }
 
-/**
- * The fields of `message_start` and `message_delta` that become metadata, with the names of their metadata: the stop
- * sequence that ended the response, the reason for a refusal, the container that code ran in, which the next request
- * needs, and what the API did to the request (removed tool results, dropped thinking, a missed cache).
- */
+/** Fields of `message_start` and `message_delta`, with the names of their metadata. A request needs the container. */
 const endFields = [
   ['stop_sequence', 'stopSequence'],
   ['stop_details', 'stopDetails'],

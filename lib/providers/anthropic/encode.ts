@@ -13,10 +13,7 @@ import { outputSchema } from './schema.js';
 import { isContainerNotFound, findLastContainer, runsCode, uniqueTools } from './serverTools.js';
 import type { AnthropicTool } from './serverTools.js';
 
-/**
- * Encodes a streaming request of the Messages API (its reference, "Create a Message"). Settings that the request omits
- * keep the API's defaults, except for `max_tokens`, which the API requires.
- */
+/** The API's reference, "Create a Message". The API requires only `max_tokens`. */
 export function encodeAnthropic(
   model: string,
   request: ModelRequest,
@@ -59,7 +56,7 @@ function encodeOutputConfig({ output }: ModelRequest, effort: string | undefined
   return omitUndefined({ format, effort });
 }
 
-/** Without tools, the tool choice is omitted, because the API rejects it. */
+/** Without tools, the API rejects a tool choice. */
 function encodeTools(
   { tools = [], toolChoice, parallelToolCalls }: ModelRequest,
   serverTools: readonly AnthropicTool[],
@@ -85,7 +82,7 @@ function rejectDuplicateName(tools: readonly ToolDefinition[], definitions: read
   );
 }
 
-/** Encodes the request's own tools. The members of a toolset are one entry, at the place of the first one. */
+/** The members of a toolset are one entry, at the place of the first one. */
 function encodeOwnTools(tools: readonly ToolDefinition[]): readonly JsonObject[] {
   const encoded = new Map<unknown, JsonObject>();
   for (const tool of tools) {
@@ -101,16 +98,12 @@ function encodeOwnTools(tools: readonly ToolDefinition[]): readonly JsonObject[]
   return [...encoded.values()];
 }
 
-/** The definition of the toolset of a tool that `anthropicTools.computer` created; undefined for any other tool. */
 function readToolset({ providerOptions }: ToolDefinition): JsonObject | undefined {
   const toolset = providerOptions?.['anthropic']?.['toolset'];
   return isJsonObject(toolset) ? toolset : undefined;
 }
 
-/**
- * Encodes a tool. The API requires a schema whose type is `object`, but refuses a schema and a description for the
- * tools that Anthropic defines, which have a type of their own (`bash_20250124`).
- */
+/** The API requires an object schema, but refuses schemas of tools that Anthropic defines (`bash_20250124`). */
 const encodeTool = /* @__PURE__ */ memoizePerTool((tool) => {
   const { name, description, parameters, providerOptions } = tool;
   const type = providerOptions?.['anthropic']?.['type'] ?? 'custom';

@@ -5,11 +5,7 @@ import type { FilePart } from '../../core/message.js';
 import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 
-/**
- * Encodes a file (Messages API reference, `ImageBlockParam` and `DocumentBlockParam`): images and PDFs by URL or as
- * bytes, text files as text. The fields of the part's `providerData.anthropic` and `providerOptions.anthropic` are
- * copied to the block, for example `{ context: '...' }`.
- */
+/** `ImageBlockParam` and `DocumentBlockParam`; provider data and options become fields of the block. */
 export function encodeFile(part: FilePart): JsonObject {
   const file = inlineDataUrl(part);
   const source = encodeSource(file);

@@ -5,10 +5,7 @@ import type { Usage } from '../../core/usage.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 import { sumOfCounts, UsageReports } from '../shared/usageReports.js';
 
-/**
- * The finish reasons for the stop reasons of the Messages API (platform.claude.com, "Handling stop reasons"). After
- * `pause_turn` and `compaction`, the API expects the same conversation again.
- */
+/** platform.claude.com, "Handling stop reasons". After the pauses, the API expects the conversation again. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['end_turn', 'stop'],
   ['stop_sequence', 'stop'],
@@ -20,18 +17,14 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['compaction', 'paused'],
 ] as const);
 
-/** Returns the finish reason for a stop reason. Compatible servers also send the stop reasons of other APIs. */
+/** Compatible servers also send the stop reasons of other APIs. */
 export const toFinishReason = (stopReason: string): FinishReason =>
   finishReasons.get(stopReason) ?? commonFinishReason(stopReason);
 
-/**
- * Collects the token counts of one response. The API's counts are cumulative; the input grows when server tools run.
- * `input_tokens` does not include cached tokens; `output_tokens` includes thinking.
- */
+/** The counts are cumulative. `input_tokens` excludes cached tokens; `output_tokens` includes thinking. */
 export class UsageCounter {
   private readonly reports = new UsageReports(inputCounts, outputCounts);
 
-  /** Adds the `usage` of `message_start` or `message_delta`. */
   add(usage: unknown): void {
     if (isRecord(usage)) this.reports.add(usage);
   }
@@ -64,11 +57,7 @@ const countAboveZero = (value: unknown): number | undefined => {
   return count === 0 ? undefined : count;
 };
 
-/**
- * The tokens of the summaries that the API has written within the request: they are billed at the rates of the model,
- * and the totals do not include them ("Compaction", on usage). Other iterations are in the totals, or are those of
- * another model.
- */
+/** Summaries are billed in addition to the totals ("Compaction", on usage). Other iterations are in the totals. */
 const compactionUsage = (report: Readonly<Record<string, unknown>>): Usage | undefined =>
   sumUsages(
     asArray(report['iterations'])

@@ -1,5 +1,4 @@
-// The entry point `rivulet/anthropic`: Anthropic's model (which `rivulet` exports too), and the tools that Anthropic
-// runs on its servers or defines for yours, with the types of their options.
+// The entry point `rivulet/anthropic`.
 export { anthropic } from './anthropic.js';
 export { anthropicTools } from './serverTools.js';
 export type { AnthropicTool } from './serverTools.js';

@@ -8,10 +8,7 @@ export interface WireMessage extends JsonObject {
   readonly content: readonly JsonObject[];
 }
 
-/**
- * Each of these blocks, which stopped runs and shortened histories leave, would make all later requests fail: a call or
- * a result of Anthropic's tools without the other one, and thinking at the end of a message.
- */
+/** Unpaired calls or results of Anthropic's tools, and thinking at the end, would make all later requests fail. */
 export function removeRefusedBlocks(messages: readonly WireMessage[]): readonly WireMessage[] {
   const unpaired = findUnpaired(messages);
   if (unpaired.size === 0 && !messages.some(endsWithThinking)) return messages;
@@ -30,10 +27,7 @@ export const mayHaveRefusedBlocks = (message: WireMessage): boolean =>
 const endsWithThinking = ({ role, content }: WireMessage): boolean =>
   role !== 'user' && isThinkingBlock(content.at(-1)?.['type']);
 
-/**
- * The result of a call of Anthropic's tools may be in a later message of the same turn: the response after the client's
- * results starts with it. Until the turn ends, a call may stay open ("Handling stop reasons").
- */
+/** A result may be in a later message of the turn, and a call open until its end ("Handling stop reasons"). */
 function findUnpaired(messages: readonly WireMessage[]): ReadonlySet<JsonObject> {
   const unpaired = new Set<JsonObject>();
   const open = new Map<JsonValue | undefined, JsonObject>();
@@ -66,7 +60,7 @@ function repairContent(
   return kept.slice(0, end).map((block) => withoutCaller(block, removedIds));
 }
 
-/** Omits the `caller` of a call that code made, if the call that ran the code was removed. */
+/** Of a call that code made, if the call that ran the code was removed. */
 function withoutCaller(block: JsonObject, removedIds: ReadonlySet<JsonValue | undefined>): JsonObject {
   const caller = nonEmptyString(objectOrEmpty(block['caller'])['tool_id']);
   return caller !== undefined && removedIds.has(caller) ? omit(block, 'caller') : block;

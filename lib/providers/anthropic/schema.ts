@@ -2,7 +2,6 @@ import type { JsonSchema, JsonValue } from '../../core/json/json.js';
 import { adaptSchema } from '../shared/adaptSchema.js';
 import type { SchemaRules } from '../shared/adaptSchema.js';
 
-/** Keywords that the API rejects, in a schema of any type. */
 const rejectedKeywords: ReadonlySet<string> = new Set([
   'minimum',
   'maximum',
@@ -43,17 +42,10 @@ const supportedFormats: ReadonlySet<unknown> = new Set([
   'uuid',
 ]);
 
-/**
- * What `output_config.format` and strict tools accept (platform.claude.com, "Structured outputs", on the limits of JSON
- * Schema; Anthropic's own SDKs do the same): no recursion, no open objects, and an `enum` beside a list of types is
- * status 400 (vercel/ai#12876).
- */
+/** platform.claude.com, "Structured outputs"; an `enum` beside a list of types is status 400 (vercel/ai#12876). */
 const rules: SchemaRules = { api: 'anthropic', accepts: isAccepted, constants: true, closed: true };
 
-/**
- * Converts a JSON Schema to a schema that the API accepts. Objects accept no other properties. Constraints that the API
- * rejects with status 400 move to the description, so that the model still reads them.
- */
+/** Constraints that the API rejects with status 400 move to the description, so that the model still reads them. */
 export const outputSchema = (schema: JsonSchema, subject = 'The output'): JsonSchema =>
   adaptSchema(schema, rules, subject);
 

@@ -17,7 +17,7 @@ export interface AnthropicTool {
   readonly betas?: readonly string[];
 }
 
-/** The limits of a tool that searches or reads the web. The API accepts only one of the two lists of domains. */
+/** The API accepts only one of the two lists of domains. */
 interface WebLimits {
   /** The maximum number of uses of the tool in one request. Default: no limit. */
   readonly maxUses?: number | undefined;
@@ -33,10 +33,7 @@ export interface WebSearchOptions extends WebLimits {
   readonly userLocation?:
     | { readonly city?: string; readonly region?: string; readonly country?: string; readonly timezone?: string }
     | undefined;
-  /**
-   * The tool's version. Since `20260209`, the model filters the results with code, which models before the 4.6 family
-   * cannot do. Default: `20250305`.
-   */
+  /** Since `20260209`, the model filters results with code, from the 4.6 family on. Default: `20250305`. */
   readonly version?: string | undefined;
 }
 
@@ -44,23 +41,15 @@ export interface WebSearchOptions extends WebLimits {
 export interface WebFetchOptions extends WebLimits {
   /** Whether responses cite passages of the fetched pages. Default: false. */
   readonly citations?: boolean | undefined;
-  /**
-   * The maximum length of the content that the model reads, in tokens; longer content is truncated. Default: no limit.
-   */
+  /** The maximum length of the content, in tokens; longer content is truncated. Default: no limit. */
   readonly maxContentTokens?: number | undefined;
-  /**
-   * The tool's version. Since `20260209`, the model filters the pages with code, which models before the 4.6 family
-   * cannot do. Default: `20250910`.
-   */
+  /** Since `20260209`, the model filters pages with code, from the 4.6 family on. Default: `20250910`. */
   readonly version?: string | undefined;
 }
 
 /** The options of code execution. */
 export interface CodeExecutionOptions {
-  /**
-   * The tool's version. Since `20260120`, variables persist between executions, and code can call tools. Default:
-   * `20250825`.
-   */
+  /** Since `20260120`, variables persist, and code can call tools. Default: `20250825`. */
   readonly version?: string | undefined;
 }
 
@@ -86,9 +75,7 @@ export interface CodeExecutionOptions {
  * ```
  */
 export const anthropicTools = {
-  /**
-   * Searches the web. The passages that the response cites are emitted as sources; the metadata contains all results.
-   */
+  /** Searches the web. Cited passages are emitted as sources; the metadata contains all results. */
   webSearch({ userLocation, version = '20250305', ...limits }: WebSearchOptions = {}): AnthropicTool {
     return createTool(`web_search_${version}`, 'web_search', {
       ...encodeLimits(limits),
@@ -96,10 +83,7 @@ export const anthropicTools = {
     });
   },
 
-  /**
-   * Fetches pages and PDFs whose URLs are in the conversation. Each page is emitted as a source, and its content as a
-   * file.
-   */
+  /** Fetches pages and PDFs whose URLs are in the conversation; emits each as a source and a file. */
   webFetch(options: WebFetchOptions = {}): AnthropicTool {
     const { citations, maxContentTokens, version = '20250910', ...limits } = options;
     requireNumber('maxContentTokens', maxContentTokens, 1, Number.MAX_SAFE_INTEGER);
@@ -110,19 +94,12 @@ export const anthropicTools = {
     });
   },
 
-  /**
-   * Runs commands and edits files in a container. A conversation continues in the container of its last response, or in
-   * a new container if that one has expired. A file that the code creates is emitted as a source; its `id` is the
-   * file's id in the Files API (`GET /v1/files/{id}/content`).
-   */
+  /** Runs commands and edits files in the conversation's container. Created files are sources, with Files API ids. */
   codeExecution({ version = '20250825' }: CodeExecutionOptions = {}): AnthropicTool {
     return createTool(`code_execution_${version}`, 'code_execution', {});
   },
 
-  /**
-   * Searches the request's own tools that have `providerOptions: { anthropic: { defer_loading: true } }`: the model
-   * sees these only after it has found them. At least one tool must not be deferred: the search tool itself is enough.
-   */
+  /** Searches tools with `providerOptions: { anthropic: { defer_loading: true } }`, unseen until they are found. */
   toolSearch(by: 'regex' | 'bm25' = 'regex'): AnthropicTool {
     return createTool(`tool_search_tool_${by}_20251119`, `tool_search_tool_${by}`, {});
   },
@@ -142,11 +119,7 @@ function encodeLimits({ maxUses, allowedDomains, blockedDomains }: WebLimits) {
   };
 }
 
-/**
- * The beta name of each tool version that started as a beta (from the tools' documentation). Anthropic no longer
- * requires the header, but it is still sent, because some compatible servers implement an older version of the API.
- * Later versions need no beta.
- */
+/** From the tools' documentation. No longer required, but some compatible servers implement an older API. */
 const betaNames: ReadonlyMap<string, string> = new Map([
   ['web_fetch_20250910', 'web-fetch-2025-09-10'],
   ['code_execution_20250522', 'code-execution-2025-05-22'],
@@ -161,12 +134,11 @@ function createTool(type: string, name: string, fields: Fields): AnthropicTool {
   });
 }
 
-/** Removes a tool if a later tool has the same name: the API requires unique names. */
+/** The API requires unique names; the later tool stays. */
 export function uniqueTools(tools: readonly AnthropicTool[]): readonly AnthropicTool[] {
   return [...new Map(tools.map((tool) => [nonEmptyString(tool.definition['name']) ?? tool, tool])).values()];
 }
 
-/** Adds the betas of the tools to the user's `anthropic-beta` header, without duplicates. */
 export function withBetas(
   headers: Readonly<Record<string, string>> | undefined,
   tools: readonly AnthropicTool[],
@@ -179,9 +151,7 @@ export function withBetas(
   return { ...merged, 'anthropic-beta': [...new Set(betas)].join(',') };
 }
 
-/**
- * Whether one of the tools runs code, either to execute the model's code or to filter the results of a search or fetch.
- */
+/** To execute the model's code, or to filter the results of a search or fetch. */
 export function runsCode(tools: readonly AnthropicTool[]): boolean {
   return tools.some(({ definition }) => {
     const [, kind, version = ''] = codeToolType.exec(nonEmptyString(definition['type']) ?? '') ?? [];
@@ -189,26 +159,18 @@ export function runsCode(tools: readonly AnthropicTool[]): boolean {
   });
 }
 
-/** Since this version, a search and a fetch filter their results with code. */
+/** A search and a fetch filter their results with code. */
 const FIRST_FILTERING_VERSION = '20260209';
 
 const codeToolType = /^(code_execution|web_search|web_fetch)_(\d{8})$/;
 
-/**
- * Returns the id of the container that the conversation's code last ran in; undefined if no code has run. The code's
- * files are in that container. The API requires the id while code waits for a tool result ("container_id is required
- * when there are pending tool uses generated by code execution with tools").
- */
+/** The API requires it "when there are pending tool uses generated by code execution with tools". */
 export const findLastContainer = /* @__PURE__ */ growing<Message, string | undefined>(undefined, (last, message) => {
   const data = providerDataOf(message, 'anthropic').findLast(({ container }) => isJsonObject(container));
   return data ? nonEmptyString(objectOrEmpty(data['container'])['id']) : last;
 });
 
-/**
- * Whether a request probably failed because its container no longer exists: any status 4xx, except 429, with a message
- * about a container. The API's documentation names neither a status nor a code, and says to send the request again
- * without a container.
- */
+/** By status 4xx (not 429) and message: the documentation names no status or code, only the new request. */
 export function isContainerNotFound(error: unknown): boolean {
   if (!(error instanceof HttpError)) return false;
   const isClientError = error.status >= 400 && error.status < 500 && error.status !== 429;

@@ -4,7 +4,6 @@ import type { JsonObject } from '../../core/json/json.js';
 import { base64 } from '../../core/message.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 
-/** Returns the source that a citation names: a page, a search result, or a passage in a document of the request. */
 export function readCitedSource(citation: JsonObject): SourcePart {
   const url = nonEmptyString(citation['url']) ?? nonEmptyString(citation['source']);
   const title = nonEmptyString(citation['title']) ?? nonEmptyString(citation['document_title']);
@@ -12,11 +11,7 @@ export function readCitedSource(citation: JsonObject): SourcePart {
   return { type: 'source', ...omitUndefined({ url, title, text }) };
 }
 
-/**
- * Returns the sources and files in a result of a tool that Anthropic runs: a fetched page and its content
- * (`web_fetch_result`), and the ids of files that code created. The stream does not contain the bytes of such files.
- * The results of a search become sources only when the response cites them.
- */
+/** Search results become sources only where they are cited. The stream has no bytes of created files. */
 export function readResultChunks({ type, content }: JsonObject): readonly (SourceChunk | FileChunk)[] {
   if (!isJsonObject(content)) return [];
   if (type === 'web_fetch_tool_result') return fetchedPage(content);
@@ -35,7 +30,6 @@ function fetchedPage({ url: pageUrl, content: document }: JsonObject): readonly 
   return chunks;
 }
 
-/** Returns the file for the `source` of a document block, which contains bytes or text. */
 function documentFile(source: JsonObject, documentName: string | undefined): FilePart | undefined {
   const data = nonEmptyString(source['data']);
   if (data === undefined) return undefined;

@@ -2,10 +2,7 @@ import { nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
 
-/**
- * Joins the audio of one response to a file (`ChatCompletionChunk.Choice.Delta.Audio` in the SDK openai 7.57: an id,
- * base64 bytes and a transcript, in fragments). Each fragment is encoded by itself, so their bytes are joined.
- */
+/** `ChatCompletionChunk.Choice.Delta.Audio` (SDK openai 7.57). Each fragment is encoded by itself: bytes are joined. */
 export class AudioCollector {
   private readonly fragments: string[] = [];
 
@@ -32,10 +29,7 @@ function joinBase64(fragments: readonly string[]): string {
   return isAligned ? fragments.join('') : btoa(fragments.map((fragment) => atob(fragment)).join(''));
 }
 
-/**
- * The media types by the first bytes, in base64 (`RIFF`, `ID3`, `fLaC`, `OggS`), because a response does not name its
- * format. OpenAI streams only samples without a header (`pcm16`: 24 kHz, mono, little-endian).
- */
+/** By the first bytes, in base64 (`RIFF`, `ID3` ...). OpenAI streams `pcm16` (24 kHz, mono, little-endian). */
 const signatures: readonly (readonly [signature: string, mediaType: string])[] = [
   ['UklGR', 'audio/wav'],
   ['SUQz', 'audio/mpeg'],

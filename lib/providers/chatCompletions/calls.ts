@@ -10,13 +10,10 @@ import {
 import type { JsonObject } from '../../core/json/json.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 
-/**
- * Reads the tool calls of one response: one fragment per entry of `tool_calls`, or one for the older `function_call`.
- * Fragments are not joined here. Empty entries are skipped. Calls of an unknown type become metadata.
- */
+/** From `tool_calls` or the older `function_call`. Fragments are not joined here. Unknown types become metadata. */
 export class CallReader {
   hasCalls = false;
-  /** Whether a call had an unknown type, so that the client cannot answer it. */
+  /** Calls that the client cannot answer. */
   hasUnknownCalls = false;
   private customCalls: CustomCallReader | undefined;
 
@@ -34,7 +31,7 @@ export class CallReader {
     for (const call of calls) if (isJsonObject(call)) this.readCall(call);
   }
 
-  /** Emits the last fragments of the free-form calls. Call it at the end of a response that is not truncated. */
+  /** Not for a truncated response. */
   end(): void {
     this.customCalls?.end();
   }
@@ -57,17 +54,14 @@ export class CallReader {
   }
 }
 
-/** Whether a fragment is a complete call. One with `{}`, a placeholder of some servers, may go on. */
+/** `{}` may go on: it is a placeholder of some servers. */
 const isWhole = ({ id, name, arguments: args }: ToolCallFragment): boolean =>
   id !== undefined &&
   name !== undefined &&
   typeof args === 'string' &&
   Object.keys(objectOrEmpty(tryParseJson(args))).length > 0;
 
-/**
- * Reads calls with a free-form input (`type: 'custom'`), whose arguments are `{ input }`. The input is text, so each
- * fragment becomes a fragment of the JSON text of the arguments.
- */
+/** The arguments of `type: 'custom'` are `{ input }`: each text fragment becomes one of their JSON text. */
 class CustomCallReader {
   private readonly open = new Map<string, Pick<ToolCallFragment, 'index' | 'id'>>();
 
@@ -98,7 +92,7 @@ class CustomCallReader {
   }
 }
 
-/** Whether a call is of an unknown type: it has neither a function nor a name, but other fields. */
+/** It has neither a function nor a name, but other fields. */
 function isUnknownCall(call: JsonObject): boolean {
   const type = nonEmptyString(call['type']);
   if (type === undefined || type === 'function' || 'function' in call || 'extra_content' in call) return false;
@@ -122,16 +116,12 @@ function readFragment(call: JsonObject, provider: string): ToolCallFragment | un
   if (id !== undefined) fragment.id = id;
   if (name !== undefined) fragment.name = name;
   if (args !== undefined) fragment.arguments = args;
-  // Gemini's OpenAI-compatible endpoint sends the signature of a call here, and rejects the next request if it is
-  // missing.
+  // Gemini's compatible endpoint rejects the next request without the signature here.
   if (isJsonObject(extra)) fragment.providerData = { [provider]: { extra_content: extra } };
   return fragment;
 }
 
-/**
- * Reads the arguments of a call: a fragment of their JSON text, or a complete object. Any other value is converted to
- * its JSON text, which is reported as invalid when the fragments are joined.
- */
+/** Another value than text or an object becomes JSON text, which is reported as invalid when joined. */
 function readArguments(value: unknown): string | JsonObject | null | undefined {
   if (value === undefined || value === null || typeof value === 'string' || isJsonObject(value)) return value;
   return JSON.stringify(value);

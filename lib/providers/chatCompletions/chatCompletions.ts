@@ -5,7 +5,6 @@ import type { Dialect } from './dialect.js';
 import { createEncoders, encodeChatCompletions } from './encode.js';
 import { placeResultFile } from './messages.js';
 
-/** The wire of the Chat Completions API, which OpenAI defined and most servers implement. */
 export function chatCompletions(model: string, dialect: Dialect): Wire {
   const encoders = createEncoders(dialect);
   return {

@@ -11,15 +11,10 @@ import { DeltaDecoder } from './delta.js';
 import type { Dialect } from './dialect.js';
 import { readError, toFinishReason, readRawReason, readUsage } from './finish.js';
 
-/**
- * The `finish` is emitted when the response ends, because usage (OpenAI) and even deltas (several gateways) may arrive
- * after the finish reason. The cost of the response, which OpenRouter reports with the usage, is emitted as the
- * metadata field `cost`, before the `finish`.
- */
+/** The `finish` waits for the end: usage (OpenAI) and deltas (gateways) may follow the finish reason. */
 export const decodeChatCompletions = (dialect: ResponseDialect, emit: (chunk: Chunk) => void): Decoder =>
   new ChatCompletionsDecoder(dialect, emit);
 
-/** The parts of a dialect that concern responses. */
 type ResponseDialect = Pick<Dialect, 'provider' | 'otherContent' | 'replay' | 'wholeCalls' | 'contextLengthPatterns'>;
 
 class ChatCompletionsDecoder implements Decoder {
@@ -81,10 +76,7 @@ class ChatCompletionsDecoder implements Decoder {
   }
 }
 
-/**
- * Adds the fields of a frame that are metadata. `provider` is the provider to which OpenRouter sent the request. Skips
- * empty values: the first frame of Azure has an empty id and model.
- */
+/** `provider` is the one that OpenRouter chose. The first frame of Azure has an empty id and model. */
 function addMetadata(emitter: ChunkEmitter, frame: JsonObject): void {
   emitter.addMetadata('responseId', readName(frame['id']));
   emitter.addMetadata('model', readName(frame['model']));

@@ -12,11 +12,7 @@ import type { Dialect, ReplayCollector } from './dialect.js';
 import { readAnnotations } from './sources.js';
 import { isEmpty, UnknownCollector } from './unknown.js';
 
-/**
- * Converts the deltas and messages of one response to chunks. Content that arrives twice is emitted once.
- *
- * If a response contains only text, the optional fields stay undefined.
- */
+/** Content that arrives twice is emitted once. In a response of only text, optional fields stay undefined. */
 export class DeltaDecoder {
   private readonly texts: Partial<Record<TextKind, StringBuilder>> = {};
   private readonly calls: CallReader;
@@ -44,7 +40,7 @@ export class DeltaDecoder {
   delta(delta: JsonObject): void {
     const { content } = delta;
     const field = onlyField(delta);
-    if (field === null) return; // the delta is empty
+    if (field === null) return;
     if (field === 'tool_calls') {
       this.replay?.addPart();
       this.calls.read(delta);
@@ -54,10 +50,7 @@ export class DeltaDecoder {
     } else this.readDelta(delta);
   }
 
-  /**
-   * Emits the new content of a message. A message repeats the complete response so far; what the deltas contained is
-   * not emitted again.
-   */
+  /** A message repeats the response so far; what the deltas contained is not emitted again. */
   message(message: JsonObject): void {
     const replay = this.collector();
     // The deltas had no reasoning: take it from the message.
@@ -102,10 +95,7 @@ export class DeltaDecoder {
     this.emittedKeys?.add(key); // the same source without its passage would add nothing
   }
 
-  /**
-   * Emits what completes only at the end: the audio, the ends of free-form calls, unknown fields as metadata, and what
-   * is to be sent back with the message in the next request.
-   */
+  /** Emits what completes only at the end: audio, free-form calls, unknown fields, and what goes back. */
   end(isTruncated: boolean): void {
     if (!isTruncated) this.calls.end();
     const file = this.audio?.file();
@@ -132,10 +122,7 @@ export class DeltaDecoder {
     this.calls.read(delta);
   }
 
-  /**
-   * Reads the texts of a delta or message, in order. Thinking parts are skipped if a reasoning field contains their
-   * text.
-   */
+  /** Thinking parts are skipped if a reasoning field contains their text. */
   private readTexts(delta: JsonObject): readonly TextSegment[] {
     const { content } = delta;
     const reasoning = this.readReasoning(delta);
@@ -148,7 +135,7 @@ export class DeltaDecoder {
     return segments;
   }
 
-  /** Reads `reasoning_details` only if there is no plain reasoning: they repeat it, with signatures. */
+  /** `reasoning_details` repeat the plain reasoning, with signatures. */
   private readReasoning(delta: JsonObject): string {
     const text = readPlainReasoning(delta);
     this.hasPlainReasoning ||= text !== '';
@@ -186,11 +173,7 @@ export class DeltaDecoder {
   }
 }
 
-/**
- * The only field of a delta, besides `role`, that is not empty: undefined if there are several, null if there is none,
- * as in the first and in the last delta of a response. Nearly every delta has at most one: checking this first saves a
- * third of the time to decode a delta (measured).
- */
+/** Null if none, undefined if several. Nearly every delta has at most one: saves a third of the decoding (measured). */
 function onlyField(delta: JsonObject): string | null | undefined {
   let onlyName: string | null = null;
   for (const field in delta) {

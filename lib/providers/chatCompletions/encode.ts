@@ -11,10 +11,6 @@ import { strictSchema } from '../shared/strictSchema.js';
 import type { Dialect } from './dialect.js';
 import { encodeMessage } from './messages.js';
 
-/**
- * Encodes a request for the Chat Completions API. The request asks for a streamed response with usage. The server's
- * defaults apply to settings that the request omits.
- */
 export function encodeChatCompletions(
   model: string,
   request: ModelRequest,
@@ -52,7 +48,7 @@ function withoutNamedChoice(path: string, body: JsonObject, error: unknown): Wir
   return { path, body: { ...body, tools: named as readonly JsonObject[], tool_choice: 'required' } };
 }
 
-/** Results and calls do not count for the templates, so a user's message after results follows the one before them. */
+/** Templates do not count results and calls, so a user's message after results follows the one before them. */
 function alternate(messages: readonly JsonObject[], { alternateRoles }: Dialect): readonly JsonObject[] {
   if (!alternateRoles) return messages;
   const alternating: JsonObject[] = [];
@@ -100,11 +96,7 @@ function encodeTools({ tools = [], toolChoice, parallelToolCalls }: ModelRequest
   };
 }
 
-/**
- * Encodes the definition of a tool. Its provider options are fields of `function` (`strict`), except for
- * `cache_control`, which is a field of the tool (OpenRouter). With the option `type: 'custom'`, the tool is a free-form
- * tool, and the options are fields of the tool.
- */
+/** Options are fields of `function`; `cache_control` (OpenRouter) and those of `type: 'custom'`, of the tool. */
 function encodeTool({ name, description, parameters, providerOptions }: ToolDefinition, provider: string): JsonObject {
   const options = providerOptions?.[provider] ?? {};
   if (options['type'] === 'custom') return mergeJson({ type: 'custom', custom: { name, description } }, options);
@@ -113,7 +105,6 @@ function encodeTool({ name, description, parameters, providerOptions }: ToolDefi
   return omitUndefined({ type: 'function', function: definition, cache_control });
 }
 
-/** A name refers to a function or to a free-form tool. */
 function encodeToolChoice(choice: ToolChoice, definitions: readonly JsonObject[]): JsonValue {
   if (typeof choice === 'string') return choice;
   const { name } = choice;
@@ -121,10 +112,7 @@ function encodeToolChoice(choice: ToolChoice, definitions: readonly JsonObject[]
   return isCustom ? { type: 'custom', custom: { name } } : { type: 'function', function: { name } };
 }
 
-/**
- * Requests strict mode if the schema allows it. Strict mode makes the output match the schema exactly, but rejects most
- * of JSON Schema.
- */
+/** Strict mode makes the output match the schema exactly, but rejects most of JSON Schema. */
 function encodeSchema(output: JsonObject): JsonObject {
   const { strict, schema } = strictSchema(output);
   return omitUndefined({ name: 'output', strict: strict || undefined, schema });
@@ -136,11 +124,7 @@ function encodeThinking(thinking: Thinking | undefined, dialect: Dialect): JsonO
   return encode(thinking);
 }
 
-/**
- * Creates an encoder of `thinking` as `reasoning_effort`, as OpenAI documents it. `true` keeps the model's default.
- * `false` becomes `none`, which disables thinking (models before gpt-5.1 reject it). The API has no field for a budget:
- * if there is also an effort, the budget is ignored.
- */
+/** As `reasoning_effort`. Models before gpt-5.1 reject `none`. There is no field for a budget. */
 export function reasoningEffort(provider: string): (thinking: Thinking) => JsonObject {
   return (thinking) => {
     if (typeof thinking === 'boolean') return thinking ? {} : { reasoning_effort: 'none' };

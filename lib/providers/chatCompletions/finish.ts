@@ -34,9 +34,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 
-/**
- * Reads the raw finish reason of a choice. Undefined if there is none, which some servers write as `""` or `"null"`.
- */
+/** Some servers write `""` or `"null"` for none. */
 export function readRawReason(choice: JsonObject): string | undefined {
   const value = choice['finish_reason'];
   if (typeof value !== 'string') return undefined;
@@ -44,11 +42,7 @@ export function readRawReason(choice: JsonObject): string | undefined {
   return rawReason === '' || rawReason.toLowerCase() === 'null' ? undefined : rawReason;
 }
 
-/**
- * Reads the usage in a frame: at its top level, in `x_groq` (Groq), or in the choice (Moonshot). Undefined if there are
- * no counts or all counts are 0. A prompt has at least one token, so zeros are placeholders (LocalAI sends them with
- * every chunk).
- */
+/** Also in `x_groq` (Groq) or the choice (Moonshot). Zeros are placeholders (LocalAI): a prompt has a token. */
 export function readUsage(frame: JsonObject, choice: JsonObject | undefined): Usage | undefined {
   const groq = frame['x_groq'];
   if (!frame['usage'] && !groq && !choice?.['usage']) return undefined; // nearly every frame
@@ -62,10 +56,7 @@ const hasTokens = (usage: Usage): boolean => Object.values(usage).some(isPositiv
 
 const isPositive = (count: number): boolean => count > 0;
 
-/**
- * Servers report the number of cached tokens in four different fields: the field of OpenAI, the field of DeepSeek, the
- * field of Moonshot and Together, and the field of gateways to Anthropic.
- */
+/** Cached tokens: the fields of OpenAI, DeepSeek, Moonshot and Together, and gateways to Anthropic. */
 function toUsage(usage: JsonObject): Usage {
   const promptDetails = objectOrEmpty(usage['prompt_tokens_details']);
   const completionDetails = objectOrEmpty(usage['completion_tokens_details']);
@@ -97,20 +88,13 @@ function firstCount(...values: readonly unknown[]): number | undefined {
   return undefined;
 }
 
-/**
- * Whether the reasoning tokens are not included in the completion tokens. xAI does not include them, OpenAI does. The
- * total shows which is the case; without a total, more reasoning tokens than completion tokens show it.
- */
+/** xAI excludes reasoning from completion tokens, OpenAI does not: the total or more reasoning shows it. */
 function isReasoningSeparate(input = 0, completion = 0, reasoning = 0, total?: number): boolean {
   if (reasoning === 0) return false;
   return total === undefined ? reasoning > completion : total === input + completion + reasoning;
 }
 
-/**
- * Reads the error that a frame reports, if any. After status 200, servers report errors in many ways: `error` as an
- * object or a string at the top level (OpenAI, OpenRouter), in the choice (OpenRouter) or in `x_groq` (Groq), `event:
- * error`, `"object": "error"` (vLLM), or a bare `{ "detail" }` or `{ "message", "code" }` (FastAPI, gateways).
- */
+/** After status 200, `error` may also be in the choice (OpenRouter) or `x_groq`, or a bare `{ detail }` (FastAPI). */
 export function readError(
   {
     provider,
@@ -147,22 +131,16 @@ function reportedError(frame: JsonObject, choice: JsonObject | undefined): unkno
 
 const MAX_QUOTE = 500;
 
-/** No empty value has more levels. */
 const MAX_EMPTY_DEPTH = 8;
 
-/**
- * An `error` of null, `""`, `{}` or `{ "code": 0, "message": "" }` is not an error. One of many levels is: its content
- * may have been cut off (`MAX_FRAME_DEPTH`).
- */
+/** `{ "code": 0, "message": "" }` is none. Many levels are one: content may be cut off (`MAX_FRAME_DEPTH`). */
 function hasContent(value: unknown, depth = 0): boolean {
   if (depth > MAX_EMPTY_DEPTH) return true;
   if (isRecord(value)) return Object.values(value).some((inner) => hasContent(inner, depth + 1));
   return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }
 
-/**
- * Whether the frame itself is an error: it is marked as an error, or it has an error text and no part of a response.
- */
+/** Marked as an error, or with an error text and no part of a response. */
 function isErrorFrame(frame: JsonObject): boolean {
   if (asArray(frame['choices']).length > 0 || isRecord(frame['usage'])) return false;
   const { object } = frame;

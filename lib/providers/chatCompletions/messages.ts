@@ -11,11 +11,7 @@ import { toolResultContent, unsupportedResultFileError } from '../shared/toolRes
 import type { ToolResultContent } from '../shared/toolResultContent.js';
 import type { Dialect } from './dialect.js';
 
-/**
- * Encodes a message as zero or more messages of the API. Parts that the API does not support are omitted.
- *
- * @throws ConfigurationError `options` for a file that the API does not accept.
- */
+/** @throws ConfigurationError `options` for a file that the API does not accept. */
 export function encodeMessage(message: Message, dialect: Dialect): readonly JsonObject[] {
   return withMessageOptions(encodeRole(message, dialect), dialect.provider, message);
 }
@@ -31,7 +27,7 @@ function encodeRole(message: Message, dialect: Dialect): readonly JsonObject[] {
   }
 }
 
-/** Puts tool results first: the API requires them right after the calls. */
+/** The API requires tool results right after the calls. */
 function encodeUser({ parts }: Message, dialect: Dialect): readonly JsonObject[] {
   const results: JsonObject[] = [];
   const content: JsonObject[] = [];
@@ -51,10 +47,7 @@ function encodeResult(part: ToolResultPart, dialect: Dialect): JsonObject {
   return { role: 'tool', tool_call_id: callId(part.id), content };
 }
 
-/**
- * Where a file of a result is sent. Servers with files in results accept them as in messages of the user. On all
- * others, images and documents follow in such a message; audio only where the model's name says that it hears.
- */
+/** Only some servers accept files in results. Audio follows where the model's name says that it hears. */
 export function placeResultFile(model: string, file: FilePart, dialect: Dialect): ResultFilePlacement {
   if (textOfFile(file) !== undefined) return 'result';
   const { url, mediaType } = file;
@@ -74,7 +67,7 @@ function encodeResultItem(item: ToolResultContent, tool: string, dialect: Dialec
   return withProviderOptions(encoded, dialect.provider, item);
 }
 
-/** Omits sources and files that the model generated: the API's history has no fields for them. */
+/** The API's history has no fields for sources and for files that the model generated. */
 function encodeModel(message: Message, dialect: Dialect): readonly JsonObject[] {
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => encodeCall(call, dialect));
@@ -90,7 +83,7 @@ function encodeModel(message: Message, dialect: Dialect): readonly JsonObject[] 
   ];
 }
 
-/** The texts as parts, if one of them has provider options (OpenRouter's `cache_control`); otherwise no field. */
+/** As parts, if one of the texts has provider options (OpenRouter's `cache_control`). */
 function contentWithOptions({ parts }: Message, provider: string): JsonObject {
   const texts = parts.filter((part) => part.type === 'text').filter(({ text }) => text !== '');
   const hasOptions = texts.some(({ providerOptions }) => providerOptions?.[provider]);
@@ -104,14 +97,14 @@ function encodeCall(call: ToolCallPart, { provider, callId = unchanged }: Dialec
   return extra_content === undefined ? encoded : { ...encoded, extra_content };
 }
 
-/** A call with a free-form input (`ChatCompletionMessageCustomToolCall` in the SDK openai 7.57). */
+/** `ChatCompletionMessageCustomToolCall` (SDK openai 7.57). */
 function encodeCustomCall({ name, arguments: args }: ToolCallPart, id: string): JsonObject {
   return { id, type: 'custom', custom: { name, input: nonEmptyString(args['input']) ?? '' } };
 }
 
 const unchanged = (id: string): string => id;
 
-/** The API accepts no text files: OpenAI's guide to file inputs says to send their contents as text. */
+/** OpenAI's guide to file inputs says to send the contents of text files as text. */
 function encodeFile(part: FilePart, dialect: Dialect): JsonObject {
   const file = inlineDataUrl(part);
   const encoded = dialect.file?.(file);
@@ -139,7 +132,7 @@ const documentPart = (file: FilePart, file_data: string): JsonObject => ({
   file: { filename: fileName(file), file_data },
 });
 
-/** Audio formats by media type. The API documents WAV and MP3. */
+/** The API documents WAV and MP3. */
 const audioFormats: ReadonlyMap<string, 'wav' | 'mp3'> = new Map([
   ['audio/wav', 'wav'],
   ['audio/wave', 'wav'],

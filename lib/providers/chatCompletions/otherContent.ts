@@ -15,10 +15,7 @@ export const otherContent: OtherContent = {
   readFailure,
 };
 
-/**
- * Reads the files of a delta or a message: OpenRouter's `images`, and the parts of `content` that are files (Mistral's
- * `ContentChunk`).
- */
+/** OpenRouter's `images`, and Mistral's `ContentChunk`. */
 function readFiles(delta: JsonObject): readonly FilePart[] {
   const images = asArray(delta['images']);
   const parts = contentParts(delta['content']);
@@ -64,7 +61,7 @@ function readReferences(delta: JsonObject): readonly SourcePart[] {
   return contentParts(delta['content']).flatMap(readReference);
 }
 
-/** `reference_ids` refer to the documents by their numbers in a tool's result (Mistral, "Citations and references"). */
+/** Numbers of the documents in a tool's result (Mistral, "Citations and references"). */
 function readReference(part: unknown): SourcePart[] {
   if (!isRecord(part)) return [];
   switch (part['type']) {
@@ -83,7 +80,7 @@ function readReference(part: unknown): SourcePart[] {
 
 const noSources: readonly SourcePart[] = [];
 
-/** Reads the sources of a frame: `search_results`, and the URLs in `citations` (documented by Perplexity and xAI). */
+/** `search_results`, and the URLs in `citations` (documented by Perplexity and xAI). */
 function readFrameSources(frame: JsonObject): readonly SourcePart[] {
   if (!frame['search_results'] && !frame['citations']) return noSources; // nearly every frame
   return [
@@ -94,7 +91,7 @@ function readFrameSources(frame: JsonObject): readonly SourcePart[] {
   ];
 }
 
-/** Reads the text of `reasoning_details` (OpenRouter): texts and summaries. Encrypted details have no readable text. */
+/** Texts and summaries (OpenRouter). Encrypted details have no readable text. */
 function readReasoningDetails(delta: JsonObject): string {
   const details = delta['reasoning_details'];
   if (details === undefined) return '';
@@ -109,13 +106,13 @@ function readCost(frame: JsonObject): number | undefined {
   return finiteNumber(objectOrEmpty(frame['usage'])['cost']);
 }
 
-/** llama.cpp sends `timings` of each token, and the `prompt_progress` before the first one, beside an empty delta. */
+/** llama.cpp sends `timings` of each token, and the `prompt_progress`, beside an empty delta. */
 function addMeasures({ timings, prompt_progress }: JsonObject, report: MeasureReceiver): void {
   if (timings !== undefined) report.addUnknown({ timings });
   if (prompt_progress !== undefined) report.emitProgress({ prompt_progress });
 }
 
-/** MiniMax ends every response with `base_resp: { status_code, status_msg }`, where 0 is success. */
+/** MiniMax ends every response with a `base_resp`, in which 0 is success. */
 function readFailure({ base_resp: status }: JsonObject): JsonObject | undefined {
   const code = objectOrEmpty(status)['status_code'];
   return typeof code === 'number' && code !== 0 ? objectOrEmpty(status) : undefined;

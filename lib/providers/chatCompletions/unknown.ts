@@ -2,7 +2,7 @@ import { contentParts, isJsonObject } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { setField } from '../../core/json/merge.js';
 
-/** The fields of a delta or a message that are read, and `obfuscation`, which is padding. */
+/** Those that are read, and `obfuscation`, which is padding. */
 const knownFields: ReadonlySet<string> = new Set([
   'role',
   'name',
@@ -20,7 +20,6 @@ const knownFields: ReadonlySet<string> = new Set([
   'obfuscation',
 ]);
 
-/** The types of the parts of `content` that are read. */
 const knownParts: ReadonlySet<unknown> = new Set([
   undefined,
   'text',
@@ -36,7 +35,7 @@ const knownParts: ReadonlySet<unknown> = new Set([
   'tool_reference',
 ]);
 
-/** The fields of a frame that are read, or that say nothing about the response. */
+/** Those that are read, or that say nothing about the response. */
 const knownFrameFields: ReadonlySet<string> = new Set([
   'id',
   'object',
@@ -54,7 +53,7 @@ const knownFrameFields: ReadonlySet<string> = new Set([
 ]);
 
 export class UnknownCollector {
-  /** The collected data: `{ delta, frame, content, logprobs }`; undefined if there is none. */
+  /** `{ delta, frame, content, logprobs }`. */
   data: Record<string, JsonValue> | undefined;
 
   addDelta(delta: JsonObject): void {
@@ -70,7 +69,6 @@ export class UnknownCollector {
     this.addFields('frame', frame, knownFrameFields);
   }
 
-  /** Adds the log probabilities of a frame: lists of tokens are joined. */
   addLogprobs(logprobs: JsonValue): void {
     if (!isJsonObject(logprobs)) return;
     const all = ((this.data ??= {})['logprobs'] ??= {}) as Record<string, JsonValue>;
@@ -91,6 +89,6 @@ export class UnknownCollector {
   }
 }
 
-/** Whether a field contains nothing: servers send all fields of a delta, also those that it does not need. */
+/** Servers send all fields of a delta, also those that it does not need. */
 export const isEmpty = (value: JsonValue | undefined): value is undefined | null | '' | readonly never[] =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);

@@ -10,16 +10,13 @@ import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { readError, toFinishReason, readUsage } from './finish.js';
 import { readSources } from './sources.js';
 
-/**
- * Decodes one response of the Chat API (docs.cohere.com, "A Guide to Streaming Responses" and "Streaming for tool
- * use"). The event `message-end` is the terminal marker. Unknown events and contents become metadata.
- */
+/** docs.cohere.com, "A Guide to Streaming Responses" and "Streaming for tool use". Others become metadata. */
 export const decodeCohere = (emit: (chunk: Chunk) => void): Decoder => new CohereDecoder(emit);
 
 class CohereDecoder implements Decoder {
   private readonly emitter: ChunkEmitter;
   private readonly calls: CallFragments;
-  private readonly textStarts = new Map<unknown, number>(); // by the index of the content block
+  private readonly textStarts = new Map<unknown, number>(); // By the index of the content block.
   private sourceKeys: Set<string> | undefined;
   private textLength = 0;
   private toolPlan = '';
@@ -163,7 +160,7 @@ class CohereDecoder implements Decoder {
 const isKnownContent = ({ type, text, thinking }: JsonObject): boolean =>
   type === 'text' || type === 'thinking' || text !== undefined || thinking !== undefined;
 
-/** Whether a call is one of a function (`ToolCallV2`). Gateways omit the type. */
+/** Gateways omit the type (`ToolCallV2`). */
 const isFunctionCall = ({ type, function: functionFields }: JsonObject): boolean =>
   type === undefined || type === 'function' || isJsonObject(functionFields);
 

@@ -8,10 +8,7 @@ import { functionTool } from '../shared/encode.js';
 import { lookUpEffort } from '../shared/thinkingEffort.js';
 import { encodeMessages } from './messages.js';
 
-/**
- * Encodes a request for the Chat API (docs.cohere.com, "Chat with Streaming", v2). The API's defaults apply to settings
- * that the request omits.
- */
+/** docs.cohere.com, "Chat with Streaming", v2. */
 export function encodeCohere(model: string, request: ModelRequest): WireRequest {
   const { tools = [], output, thinking } = request;
   if (output !== undefined && tools.length > 0) {
@@ -37,7 +34,7 @@ export function encodeCohere(model: string, request: ModelRequest): WireRequest 
   return { path: '/chat', body };
 }
 
-/** `tool_choice` cannot name a tool. To force a call of one tool, only that tool is sent, and a call is required. */
+/** `tool_choice` cannot name a tool: to force one, only that tool is sent, and a call is required. */
 function encodeTools({ tools = [], toolChoice, parallelToolCalls }: ModelRequest): Fields {
   if (tools.length === 0) return {};
   if (parallelToolCalls === false) throw unsupported('cannot disable parallel tool calls', 'Omit parallelToolCalls.');
@@ -62,7 +59,7 @@ function encodeThinking(thinking: Thinking): JsonObject {
   return omitUndefined({ type: 'enabled', token_budget: budget });
 }
 
-/** Token budgets by effort, because the API does not support efforts. `high` has no limit. */
+/** Tokens: the API does not support efforts. `high` has no limit. */
 const budgets = { minimal: 512, low: 2048, medium: 8192, high: undefined } as const;
 
 const unsupported = (problem: string, nextStep: string) =>

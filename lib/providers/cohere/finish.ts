@@ -21,10 +21,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason.toUpperCase()) ?? commonFinishReason(rawReason);
 
-/**
- * Reads the error that the end of a response reports, if any. According to the reference, `ERROR` is "an internal
- * error", so a retry may succeed, as after `TIMEOUT`.
- */
+/** `ERROR` is "an internal error" (reference), so a retry may succeed, as after `TIMEOUT`. */
 export function readError(delta: JsonObject): RivuletError | undefined {
   const rawReason = nonEmptyString(delta['finish_reason']);
   const failed = rawReason !== undefined && /^(ERROR|TIMEOUT)$/i.test(rawReason);
@@ -39,10 +36,7 @@ export function readError(delta: JsonObject): RivuletError | undefined {
   );
 }
 
-/**
- * Reads the usage at the end of a response. `tokens` counts everything that the model read and wrote; `billed_units`
- * excludes what Cohere adds to a prompt.
- */
+/** `tokens` counts all that the model read and wrote; `billed_units` excludes what Cohere adds. */
 export function readUsage(delta: JsonObject): Usage {
   const usage = objectOrEmpty(delta['usage']);
   const { tokens } = usage;

@@ -1,10 +1,7 @@
 import { asArray, finiteNumber, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
 
-/**
- * Reads the sources of a citation (docs.cohere.com, "Citations"): documents of the request, or outputs of tools. The
- * position of a citation in a plan or in thinking (`CitationType`) is not a position in the text.
- */
+/** docs.cohere.com, "Citations". A position in a plan or in thinking (`CitationType`) is none in the text. */
 export function readSources(citation: unknown, textStart = 0): readonly SourcePart[] {
   if (!isRecord(citation)) return [];
   const { type = 'TEXT_CONTENT' } = citation;
@@ -18,10 +15,7 @@ export function readSources(citation: unknown, textStart = 0): readonly SourcePa
     .map((source) => ({ ...toSource(source), ...fields }));
 }
 
-/**
- * The user chooses the fields of a document (`data`) or a tool's output. Fields with the usual names (`url`, `title`,
- * `text`) are read.
- */
+/** The user chooses the fields of a document or a tool's output: those with the usual names are read. */
 function toSource(source: Record<string, unknown>): SourcePart {
   const document = [source['document'], source['tool_output']].find(isRecord) ?? {};
   const content = { ...document, ...(isRecord(document['data']) ? document['data'] : {}) };

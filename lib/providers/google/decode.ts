@@ -15,11 +15,7 @@ import { PartDecoder } from './parts.js';
 import { provider } from './providerData.js';
 import { readSources } from './sources.js';
 
-/**
- * Decodes one response of `streamGenerateContent` (API reference, `GenerateContentResponse`). It has no terminal
- * marker: the `finish` is emitted when the body ends, because parts and usage may follow the finish reason. A refused
- * prompt has `promptFeedback.blockReason` and no candidate.
- */
+/** The `finish` waits for the end: parts and usage may follow the reason. A refused prompt has no candidate. */
 export const decodeGoogle = (emit: (chunk: Chunk) => void): Decoder => new GoogleDecoder(emit);
 
 class GoogleDecoder implements Decoder {
@@ -105,11 +101,11 @@ class GoogleDecoder implements Decoder {
 const groundingFields = ['groundingMetadata', 'citationMetadata', 'urlContextMetadata'] as const;
 const explanationFields = ['finishMessage', 'safetyRatings'] as const;
 
-/** Renames the field that some responses spell as the guide "URL context" does: `url_context_metadata`. */
+/** Some responses spell it as the guide "URL context" does: `url_context_metadata`. */
 const withCamelCase = ({ url_context_metadata: pages, ...candidate }: JsonObject): JsonObject =>
   pages === undefined ? candidate : { urlContextMetadata: pages, ...candidate };
 
-/** Whether a candidate contains more than its parts and its finish reason. Few do. */
+/** Few candidates have more than parts and a finish reason. */
 const hasDetails = (candidate: JsonObject): boolean =>
   candidate['groundingMetadata'] !== undefined ||
   candidate['citationMetadata'] !== undefined ||

@@ -13,10 +13,7 @@ import { googleSchema } from '../shared/googleSchema.js';
 import { requireCombinable } from './serverTools.js';
 import type { GoogleTool } from './serverTools.js';
 
-/**
- * Encodes a request of `streamGenerateContent` (API reference, "Generating content"). Settings that the request omits
- * keep the API's defaults.
- */
+/** API reference, "Generating content". */
 export function encodeGoogle(
   model: string,
   request: ModelRequest,
@@ -56,10 +53,7 @@ export function encodeGoogle(
   return { path: `${modelPath(model)}:streamGenerateContent?alt=sse`, body };
 }
 
-/**
- * Separates the last message of the model if its response stopped with `CONTINUATION`. The API expects the same request
- * again with the token, and no content of the model at its end.
- */
+/** After `CONTINUATION`, the API expects the request with the token, without the model's content. */
 function withoutContinued(messages: readonly Message[]): {
   readonly messages: readonly Message[];
   readonly continuationToken?: string;
@@ -69,10 +63,7 @@ function withoutContinued(messages: readonly Message[]): {
   return { messages: messages.slice(0, -1), continuationToken };
 }
 
-/**
- * Returns the model's path. It is under `/models/`, unless the name already contains a folder (`models/`,
- * `tunedModels/`).
- */
+/** Under `/models/`, unless the name contains a folder (`models/`, `tunedModels/`). */
 function modelPath(model: string): string {
   const segments = model.split('/');
   if (!segments.every(isPathSegment)) {
@@ -86,7 +77,7 @@ function modelPath(model: string): string {
   return segments.length > 1 ? `/${name}` : `/models/${name}`;
 }
 
-/** Whether a segment can be in the path of the URL: `..` would leave the base URL; a lone surrogate has no encoding. */
+/** `..` would leave the base URL; a lone surrogate has no encoding. */
 const isPathSegment = (segment: string): boolean =>
   segment !== '' && segment !== '.' && segment !== '..' && !loneSurrogate.test(segment);
 
@@ -95,10 +86,7 @@ const loneSurrogate = /\p{Surrogate}/u;
 const parallelToolCallsError = () =>
   new ConfigurationError('options', 'google cannot disable parallel tool calls.', 'Omit parallelToolCalls.');
 
-/**
- * Encodes a tool. Without parameters, the schema is omitted, because the API rejects an object schema without
- * properties.
- */
+/** Without parameters, the schema is omitted: the API rejects an object schema without properties. */
 const encodeTool = /* @__PURE__ */ memoizePerTool((tool) => {
   const { name, description, parameters } = tool;
   const { properties, ...others } = parameters;
@@ -112,7 +100,7 @@ const encodeTool = /* @__PURE__ */ memoizePerTool((tool) => {
   return withProviderOptions(declaration, provider, tool);
 });
 
-/** The keywords of an object schema that declare no parameters. */
+/** Keywords that declare no parameters. */
 const emptyObjectKeywords: ReadonlySet<string> = new Set([
   'type',
   'additionalProperties',
@@ -122,10 +110,7 @@ const emptyObjectKeywords: ReadonlySet<string> = new Set([
   'title',
 ]);
 
-/**
- * Encodes the tool choice as `FunctionCallingConfig`. If the request also has Google's own tools, the mode `VALIDATED`
- * replaces `AUTO` (guide "Combine built-in tools and function calling").
- */
+/** With Google's tools, `VALIDATED` replaces `AUTO` (guide "Combine built-in tools and function calling"). */
 function encodeToolChoice(choice: ToolChoice, isCombined: boolean): JsonObject {
   if (typeof choice === 'object') return { mode: 'ANY', allowedFunctionNames: [choice.name] };
   if (choice === 'auto') return { mode: isCombined ? 'VALIDATED' : 'AUTO' };

@@ -13,11 +13,7 @@ import { toolResultContent } from '../shared/toolResultContent.js';
 import { isBeforeGemini3, isGemini3 } from '../shared/googleModels.js';
 import { provider, readProviderData } from './providerData.js';
 
-/**
- * The signature for calls of other models, which have no signature (guide "Thought signatures", under "FAQs"; Vertex AI
- * accepts no other placeholder). Gemini 3 rejects a request with status 400 if the first call of a step in the current
- * turn has no signature.
- */
+/** For calls of other models (guide "Thought signatures", "FAQs"): Gemini 3 rejects a first call without one (400). */
 const placeholderSignature = 'skip_thought_signature_validator';
 
 export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system): JsonObject | undefined => {
@@ -25,10 +21,7 @@ export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system):
   return parts.length === 0 ? undefined : { parts };
 });
 
-/**
- * The tool results of a user message are one content, and its other parts the next one: the API requires the same
- * number of results as calls, directly after the calls. Sources are omitted, because a request cannot contain them.
- */
+/** The API requires as many results as calls, directly after them: they are one content, the rest the next. */
 export function encodeContents(model: string, messages: readonly Message[]): readonly JsonObject[] {
   if (!isGemini3(model)) return encodeUnsigned(messages);
   const { turnStart } = findTurnStart(messages);
@@ -82,14 +75,13 @@ function encodeUser(message: Message, answered: Message | undefined): readonly J
 const toContents = (role: 'user' | 'model', parts: readonly JsonObject[]): readonly JsonObject[] =>
   parts.length > 0 ? [{ role, parts }] : [];
 
-/** Adds the placeholder signature to the first call of a step if that call has no signature. */
 function signFirstCall(parts: readonly JsonObject[]): readonly JsonObject[] {
   const firstCall = parts.find((part) => part['functionCall'] !== undefined);
   if (firstCall?.['thoughtSignature'] !== undefined) return parts;
   return parts.map((part) => (part === firstCall ? { ...part, thoughtSignature: placeholderSignature } : part));
 }
 
-/** Encodes the parts of the model. A signature belongs to the text after it; without it, to an empty one. */
+/** A signature belongs to the text after it; without it, to an empty one. */
 function encodeModelParts(parts: readonly Part[]): readonly JsonObject[] {
   const encoded: JsonObject[] = [];
   let signature: JsonObject | undefined;
@@ -133,10 +125,7 @@ function encodeCall(call: ToolCallPart): JsonObject {
   return omitUndefined({ functionCall, thoughtSignature });
 }
 
-/**
- * Encodes a file as bytes or as a URL: a URL of the Files API, of YouTube, or a public URL (guide "File input
- * methods").
- */
+/** Bytes, or a URL of the Files API, YouTube, or a public one (guide "File input methods"). */
 function encodeFile(file: FilePart): JsonObject {
   const { mediaType, data, url } = inlineDataUrl(file);
   const { thoughtSignature } = readProviderData(file);
@@ -158,10 +147,7 @@ function encodeResults(message: Message, calls: readonly ToolCallPart[]): readon
     });
 }
 
-/**
- * Encodes the result of a call. Its files are `parts` of the response (`FunctionResponsePart` of the SDK 3.1), which
- * Gemini 3 introduced (guide "Gemini 3", "Multimodal function responses").
- */
+/** Files are `parts` of the response since Gemini 3 (guide "Gemini 3", "Multimodal function responses"). */
 function encodeResult(part: ToolResultPart): JsonObject {
   if (part.error !== undefined) return { response: { error: part.error } };
   const contents = toolResultContent(part);
@@ -176,10 +162,6 @@ function encodeResult(part: ToolResultPart): JsonObject {
   return { response: texts.length > 0 ? { result: texts.join('\n') } : {}, parts: files.map(encodeFile) };
 }
 
-/**
- * Whether a model accepts a file in the result of a tool: since Gemini 3, the bytes of images, PDFs and texts (guide
- * "Gemini 3", "Multimodal function responses"; the Gemini API accepts no URL there: `FunctionResponseFileData` of the
- * SDK 3.1). It accepts other files in a message of the user.
- */
+/** Since Gemini 3, bytes of images, PDFs and texts, but no URL (guide "Gemini 3", "Multimodal function responses"). */
 export const acceptsInResult = (model: string, { mediaType, url }: FilePart): boolean =>
   !isBeforeGemini3(model) && url === undefined && /^(image\/|text\/|application\/pdf)/.test(baseMediaType(mediaType));

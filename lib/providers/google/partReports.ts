@@ -7,15 +7,11 @@ import { unknownChunk } from '../shared/unknownChunk.js';
 
 type Call = Pick<ServerTool, 'id' | 'name' | 'input'>;
 
-/**
- * Reports code (`executableCode`, `codeExecutionResult`) and calls of tools that Google runs (`toolCall`,
- * `toolResponse`) as metadata. They are sent only on request; without them, searches and read pages are reported at the
- * end.
- */
+/** Code and calls are sent only on request; without them, searches and read pages are reported at the end. */
 export class PartReports {
-  /** The id of the response, which makes the ids of calls without one unique in a run. */
+  /** Makes the ids of calls without one unique in a run. */
   responseId: string | undefined;
-  /** Whether a part of an unknown kind looks like a call of a tool that Google does not run. */
+  /** A part of an unknown kind that looks like a call of a tool that Google does not run. */
   hasUnknownCall = false;
   private executions = 0;
   private calls: Map<string, Call> | undefined;
@@ -33,7 +29,7 @@ export class PartReports {
     else this.addUnknown(content);
   }
 
-  /** Reads the final metadata of the candidate: its searches and the pages that it read. Call it at the end. */
+  /** Call it at the end. */
   end({ groundingMetadata, urlContextMetadata }: Readonly<Record<string, unknown>>): void {
     const calls = [...(this.calls?.values() ?? [])];
     if (calls.some(({ name }) => name !== 'code_execution')) return; // reported by their parts
@@ -96,7 +92,7 @@ export class PartReports {
 
 const readId = ({ id }: JsonObject): string => nonEmptyString(id) ?? '';
 
-/** The name of a tool, from its type: `google_search_web` for `GOOGLE_SEARCH_WEB`. */
+/** `google_search_web` for `GOOGLE_SEARCH_WEB`. */
 const readName = ({ toolType }: JsonObject): string => (nonEmptyString(toolType) ?? '').toLowerCase();
 
 const wasRead = ({ urlRetrievalStatus }: JsonObject): boolean =>

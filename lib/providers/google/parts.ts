@@ -16,11 +16,7 @@ const descriptiveFields: ReadonlySet<string> = new Set([
   'speechMetadata',
 ]);
 
-/**
- * A signature has to be sent back on the part that it arrived with, which must not be joined with another one (guide
- * "Thought signatures"). So a text's is a provider part before it. Calls of the API's own tools and signed thoughts are
- * sent back in their position, as provider parts.
- */
+/** A signature goes back on its own part, never joined (guide "Thought signatures"), so provider parts carry it. */
 export class PartDecoder {
   private hasSignedText = false;
   private calls: CallDecoder | undefined;

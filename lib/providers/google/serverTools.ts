@@ -14,10 +14,7 @@ export interface GoogleTool {
 
 /** The options of web search. */
 export interface GoogleSearchOptions {
-  /**
-   * The interval in which the pages were published: dates, or strings in the API's format (RFC 3339). Default: any
-   * time.
-   */
+  /** When the pages were published: dates, or RFC 3339 strings. Default: any time. */
   readonly published?: { readonly from: Date | string; readonly to: Date | string } | undefined;
 }
 
@@ -32,27 +29,18 @@ export interface GoogleSearchOptions {
  * To combine them with your own tools or with a JSON Schema, use Gemini 3 or later.
  */
 export const googleTools = {
-  /**
-   * Searches the web. The pages on which the response is based are emitted as sources. The queries are emitted as
-   * `serverTools`, and the pages that support each passage as metadata (`groundingMetadata`).
-   */
+  /** Searches the web. Pages become sources, queries `serverTools`, passages `groundingMetadata`. */
   search({ published }: GoogleSearchOptions = {}): GoogleTool {
     const interval = published && { startTime: toTimestamp(published.from), endTime: toTimestamp(published.to) };
     return { definition: { googleSearch: interval ? { timeRangeFilter: interval } : {} } };
   },
 
-  /**
-   * Lets the model write Python code, and runs it. The code and its result are emitted as `serverTools`, in order;
-   * images that the code draws are emitted as files.
-   */
+  /** Lets the model run Python code, emitted as `serverTools`; images that it draws are files. */
   codeExecution(): GoogleTool {
     return { definition: { codeExecution: {} } };
   },
 
-  /**
-   * Reads the pages whose URLs are in the conversation. Each page that was read is emitted as a source; the status of
-   * all pages is emitted as `serverTools` and as metadata (`urlContextMetadata`).
-   */
+  /** Reads pages whose URLs are in the conversation, as sources; their status is in `urlContextMetadata`. */
   urlContext(): GoogleTool {
     return { definition: { urlContext: {} } };
   },
@@ -60,9 +48,6 @@ export const googleTools = {
 
 const toTimestamp = (time: Date | string): string => (typeof time === 'string' ? time : time.toISOString());
 
-/**
- * Checks that a model accepts tools that Google runs together with the rest of the request.
- */
 export function requireCombinable(
   model: string,
   { tools = [], output }: ModelRequest,

@@ -1,11 +1,7 @@
 import { asArray, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
 
-/**
- * Returns the sources of a candidate: web pages, files and map places that support it
- * (`groundingMetadata.groundingChunks`), works that it recites (`citationMetadata.citationSources`), and pages that the
- * URL context tool has read (`urlContextMetadata.urlMetadata`). Duplicates are not removed.
- */
+/** `groundingChunks`, `citationSources` and `urlMetadata` of a candidate. Duplicates are not removed. */
 export function readSources(candidate: Record<string, unknown>): readonly SourcePart[] {
   const grounding = readRecords(candidate['groundingMetadata'], 'groundingChunks');
   const recitations = readRecords(candidate['citationMetadata'], 'citationSources', 'citations');

@@ -5,7 +5,6 @@ import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 import { provider } from './providerData.js';
 
-/** Encodes a text or a file as `Content` of the SDK. */
 export function encodeContent(part: TextPart | FilePart): JsonObject {
   const content = part.type === 'text' ? { type: 'text', text: part.text } : encodeFile(inlineDataUrl(part));
   return withProviderOptions(content, provider, part);
@@ -24,7 +23,7 @@ const documentTypes = /^(application\/pdf|text\/csv)$/;
 
 const contentType = (mediaType: string): string => /^(image|audio|video)\//.exec(mediaType)?.[1] ?? 'document';
 
-/** Whether a function result may contain a file (`FunctionResultSubcontent`): bytes of an image or a document. */
+/** `FunctionResultSubcontent`: bytes of an image or a document. */
 export const acceptsInResult = ({ mediaType, url }: FilePart): boolean =>
   url === undefined && /^(image\/|text\/|application\/pdf)/.test(baseMediaType(mediaType));
 
@@ -38,7 +37,6 @@ export function readFile({ type, data, uri, mime_type: mimeType }: JsonObject): 
   return url === undefined ? undefined : { type: 'file', mediaType, url };
 }
 
-/** The media type of a file that has none. */
 const defaultTypes: ReadonlyMap<unknown, string> = /* @__PURE__ */ new Map([
   ['image', 'image/png'],
   ['audio', 'audio/wav'],

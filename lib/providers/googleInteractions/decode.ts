@@ -11,10 +11,7 @@ import { toFinishReason, UsageCounter } from './finish.js';
 import { provider } from './providerData.js';
 import { StepDecoder } from './steps.js';
 
-/**
- * Decodes one response of the Interactions API (`InteractionSSEEvent` of the SDK 3.1): steps with their deltas, then
- * `interaction.completed` with the status and the usage, then `[DONE]`. An `error` event ends it with an error.
- */
+/** `InteractionSSEEvent` (SDK 3.1): steps, then `interaction.completed` with the usage, then `[DONE]`. */
 export const decodeInteraction = (emit: (chunk: Chunk) => void): Decoder => new InteractionDecoder(emit);
 
 class InteractionDecoder implements Decoder {

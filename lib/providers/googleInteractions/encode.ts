@@ -11,10 +11,7 @@ import { encodeInstructions, encodeSteps } from './messages.js';
 import { googleSchema } from '../shared/googleSchema.js';
 import { provider } from './providerData.js';
 
-/**
- * Encodes a request of the Interactions API (`CreateModelInteraction` of the SDK 3.1). The request contains the whole
- * conversation, and `store` is false: Google keeps nothing, and any history is accepted.
- */
+/** `CreateModelInteraction` (SDK 3.1). `store` is false: Google keeps nothing, any history is accepted. */
 export function encodeInteraction(model: string, request: ModelRequest): WireRequest {
   const { messages, output, tools = [], toolChoice, thinking } = request;
   if (tools.length > 0 && request.parallelToolCalls === false)
@@ -62,7 +59,7 @@ function encodeToolChoice(choice: ToolChoice): JsonValue {
   return choice === 'required' ? 'any' : choice;
 }
 
-/** Encodes `thinking`. The API has levels and no budgets; without summaries, it sends no thoughts. */
+/** The API has levels and no budgets; without summaries, it sends no thoughts. */
 function thinkingConfig(model: string, thinking: Thinking): JsonObject {
   if (thinking === true) return { thinking_summaries: 'auto' };
   if (thinking === false) {
@@ -79,5 +76,5 @@ function thinkingConfig(model: string, thinking: Thinking): JsonObject {
   });
 }
 
-/** The levels of `ThinkingLevel` (SDK 3.1), for models whose name has no rule. */
+/** `ThinkingLevel` (SDK 3.1), for models whose name has no rule. */
 const levels = { minimal: 'minimal', low: 'low', medium: 'medium', high: 'high' } as const;

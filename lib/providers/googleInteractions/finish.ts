@@ -5,10 +5,7 @@ import type { Usage } from '../../core/usage.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 import { sumOfCounts, UsageReports } from '../shared/usageReports.js';
 
-/**
- * The finish reasons for the values of `InteractionStatus` (SDK 3.1) at which a response ends. `incomplete` is the
- * limit of output tokens, `budget_exceeded` that of a budget.
- */
+/** `InteractionStatus` (SDK 3.1): `incomplete` is the limit of output tokens. */
 const finishReasons: ReadonlyMap<string, FinishReason> = /* @__PURE__ */ new Map([
   ['completed', 'stop'],
   ['requires_action', 'toolCalls'],
@@ -19,21 +16,16 @@ const finishReasons: ReadonlyMap<string, FinishReason> = /* @__PURE__ */ new Map
   ['cancelled', 'error'],
 ] as const);
 
-/** The statuses of a response that goes on. */
+/** Statuses of a response that goes on. */
 const openStatuses: ReadonlySet<string> = /* @__PURE__ */ new Set(['in_progress', 'queued']);
 
-/** Returns the finish reason for a status; undefined while the response goes on. */
 export const toFinishReason = (status: string): FinishReason | undefined =>
   openStatuses.has(status) ? undefined : (finishReasons.get(status) ?? commonFinishReason(status));
 
-/**
- * Collects the token counts of one response. In the documented example, `total_output_tokens` does not include
- * thoughts, and `total_input_tokens` includes cached tokens but not the results of the API's own tools.
- */
+/** In the documented example, output excludes thoughts, and input excludes the results of the API's tools. */
 export class UsageCounter {
   private readonly reports = new UsageReports(inputCounts, outputCounts);
 
-  /** Adds the `usage` of an event. */
   add(counts: Record<string, unknown>): void {
     this.reports.add(counts);
   }

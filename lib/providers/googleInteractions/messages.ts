@@ -9,15 +9,11 @@ import { toolResultContent } from '../shared/toolResultContent.js';
 import { encodeContent } from './content.js';
 import { provider, readProviderData } from './providerData.js';
 
-/** Encodes the system messages as `system_instruction`; undefined if there are none. */
 export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system) =>
   nonEmptyArray(system.flatMap(nonEmptyTexts))?.join('\n\n'),
 );
 
-/**
- * Encodes a conversation as the steps of `input` (`Step` of the SDK). Nothing of it is stored at Google: thoughts and
- * the steps of Google's tools are sent back where they were.
- */
+/** `Step` of the SDK. Nothing is stored at Google, so thoughts and server steps are sent back in place. */
 export const encodeSteps = /* @__PURE__ */ encodeConversation((message, answered) => {
   switch (message.role) {
     case 'system':
@@ -66,7 +62,7 @@ function encodeStep(part: Part): JsonObject | undefined {
   return isJsonObject(step) ? step : undefined;
 }
 
-/** The id of a call as the API gave it: within a run, repeated ids are replaced. */
+/** As the API gave it: within a run, repeated ids are replaced. */
 const wireId = (call: ToolCallPart): string => nonEmptyString(readProviderData(call)['id']) ?? call.id;
 
 function encodeCall(call: ToolCallPart): JsonObject {

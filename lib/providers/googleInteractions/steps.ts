@@ -7,11 +7,7 @@ import { unknownChunk } from '../shared/unknownChunk.js';
 import { readFile, readSources } from './content.js';
 import { provider, toProviderData } from './providerData.js';
 
-/**
- * Decodes the steps of one response: `step.start`, `step.delta` and `step.stop`.
- *
- * A step that must be sent back (a thought with its signature, a step of Google's tools) is a provider part.
- */
+/** What must be sent back (a signed thought, a step of Google's tools) is a provider part. */
 export class StepDecoder {
   private readonly open = new Map<JsonValue | undefined, Record<string, JsonValue>>();
   private readonly toolNames = new Map<JsonValue | undefined, string>();
@@ -74,7 +70,7 @@ export class StepDecoder {
     } else if (step && step['type'] !== 'model_output') this.out.emit(unknownChunk(step));
   }
 
-  /** Ends the response: a call that ended without arguments is complete. */
+  /** A call that ended without arguments is complete. */
   end(isComplete: boolean): void {
     if (isComplete) this.calls.completeEnded();
   }
@@ -123,6 +119,6 @@ export class StepDecoder {
   }
 }
 
-/** Whether a step belongs to a tool that Google runs: `google_search_call`, `code_execution_result`. */
+/** `google_search_call`, `code_execution_result`. */
 const isServerStep = ({ type }: JsonObject): boolean =>
   typeof type === 'string' && type !== 'function_call' && /_(call|result)$/.test(type);

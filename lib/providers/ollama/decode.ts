@@ -9,10 +9,7 @@ import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { toFinishReason, readUsage } from './finish.js';
 
-/**
- * Decodes one response of Ollama's own API (`docs/openapi.yaml` of its repository, `ChatStreamEvent`;
- * `docs/api/errors`): a sequence of JSON lines. The last line has `done`, the finish reason and the usage.
- */
+/** JSON lines (`docs/openapi.yaml` of Ollama's repository, `ChatStreamEvent`); the last one has `done`. */
 export const decodeOllama = (emit: (chunk: Chunk) => void): Decoder => new OllamaDecoder(emit);
 
 class OllamaDecoder implements Decoder {
@@ -67,11 +64,7 @@ class OllamaDecoder implements Decoder {
   }
 }
 
-/**
- * Reads a call, which always arrives complete. Newer versions of Ollama send an id, which is stored and sent back. Some
- * versions send an index, which is ignored: it restarts in each line, so equal calls in two lines would look like one
- * call. A call without a name is of an unknown kind.
- */
+/** Always complete. Indexes restart in each line, so equal calls would look like one: they are ignored. */
 function readCall(call: JsonObject): ToolCallFragment | undefined {
   const functionFields = isJsonObject(call['function']) ? call['function'] : call;
   const id = nonEmptyString(call['id']);
@@ -86,16 +79,13 @@ function readCall(call: JsonObject): ToolCallFragment | undefined {
   };
 }
 
-/**
- * Reads the arguments of a call, which are normally an object. A string is treated as JSON text. Any other value is
- * converted to its JSON text, which is reported as invalid.
- */
+/** A string is JSON text; any other value becomes JSON text, which is reported as invalid. */
 function readArguments(value: JsonValue | undefined): string | JsonObject | null {
   if (value === undefined || value === null) return null;
   return typeof value === 'string' || isJsonObject(value) ? value : JSON.stringify(value);
 }
 
-/** The first bytes of image formats, in base64. The API does not report the format. */
+/** The first bytes in base64: the API does not report the format. */
 const imageFormats = [
   ['/9j/', 'image/jpeg'],
   ['R0lGOD', 'image/gif'],

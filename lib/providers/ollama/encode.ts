@@ -8,10 +8,7 @@ import { functionTool } from '../shared/encode.js';
 import { lookUpEffort, unsupportedBudgetError } from '../shared/thinkingEffort.js';
 import { encodeMessages } from './messages.js';
 
-/**
- * Encodes a request for Ollama's own API (`docs/openapi.yaml` of its repository, `ChatRequest`). The server's defaults
- * apply to settings that the request omits.
- */
+/** `ChatRequest` in `docs/openapi.yaml` of Ollama's repository. */
 export function encodeOllama(model: string, request: ModelRequest): WireRequest {
   const { thinking } = request;
   const options = omitUndefined({
@@ -33,11 +30,7 @@ export function encodeOllama(model: string, request: ModelRequest): WireRequest 
   return { path: '/api/chat', body };
 }
 
-/**
- * The tools that are sent. The API has no field for a tool choice: for `none`, no tools are sent.
- *
- * @throws ConfigurationError `capability` for a choice that forces a call, and for `parallelToolCalls: false`.
- */
+/** @throws ConfigurationError `capability` for a forced call and `parallelToolCalls: false`: no fields exist. */
 function offeredTools({
   tools = [],
   toolChoice = 'auto',
@@ -58,10 +51,7 @@ function offeredTools({
 const unsupported = (problem: string, nextStep: string) =>
   new ConfigurationError('capability', `ollama ${problem}.`, nextStep);
 
-/**
- * `think` is a boolean or an effort (`docs/capabilities/thinking`; the server's own words: "must be "high", "medium",
- * "low", "max", true, or false").
- */
+/** The server: `must be "high", "medium", "low", "max", true, or false` (`docs/capabilities/thinking`). */
 function encodeThinking(thinking: Thinking): JsonValue {
   if (typeof thinking === 'boolean') return thinking;
   const { effort, budget } = thinking;
@@ -70,5 +60,5 @@ function encodeThinking(thinking: Thinking): JsonValue {
   return true;
 }
 
-/** The values of `think`. The lowest is `low`, and there is none between `high` and `max`. */
+/** The lowest is `low`, and there is none between `high` and `max`. */
 const efforts = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', max: 'max' } as const;

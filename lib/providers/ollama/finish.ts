@@ -5,7 +5,7 @@ import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { commonFinishReason } from '../shared/finishReasons.js';
 
-/** The values of `done_reason`. `load` and `unload` end a request without messages. */
+/** `load` and `unload` end a request without messages. */
 const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['stop', 'stop'],
   ['length', 'length'],
@@ -13,9 +13,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['unload', 'other'],
 ] as const);
 
-/**
- * Converts a raw finish reason. Servers that forward requests to other APIs send the raw finish reasons of those APIs.
- */
+/** Servers that forward requests send the raw finish reasons of other APIs. */
 export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 

@@ -10,10 +10,7 @@ import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
 import { withMessageOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 
-/**
- * Encodes the conversation as the API's messages. A message becomes zero or more messages of the API. Sources are
- * omitted, and a file that the API does not accept is an error.
- */
+/** Sources are omitted, and a file that the API does not accept is an error. */
 export const encodeMessages = /* @__PURE__ */ encodeConversation((message, answered) => {
   requireNoPartOptions(message);
   if (message.role === 'model') return withMessageOptions(encodeModel(message), 'ollama', message);
@@ -30,9 +27,7 @@ function requireNoPartOptions({ parts }: Message): void {
   throw unsupported('options of a part', 'Set providerOptions of the message instead.');
 }
 
-/**
- * Encodes the content of a system or user message: its texts and text files, separated by blank lines, and its images.
- */
+/** Texts and text files, separated by blank lines, and images. */
 function encodeContent({ role, parts }: Message): readonly JsonObject[] {
   const texts: string[] = [];
   const images: string[] = [];
@@ -64,10 +59,7 @@ const isImage = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).s
 const unsupported = (content: string, nextStep: string) =>
   new ConfigurationError('options', `ollama does not accept ${content}.`, nextStep);
 
-/**
- * The API matches results with calls by the tools' names and the order of the results, or by the id if it sent an id
- * with the call. Like any message, a result may have `images` (Ollama's `docs/openapi.yaml`, `ChatMessage`).
- */
+/** Results match calls by name and order, or by id if the call had one; they may have `images` (`ChatMessage`). */
 function encodeResult(result: ToolResultPart, calls: ReadonlyMap<string, ToolCallPart>): JsonObject {
   const call = calls.get(result.id);
   const texts: string[] = [];
@@ -92,10 +84,7 @@ function encodeResult(result: ToolResultPart, calls: ReadonlyMap<string, ToolCal
   });
 }
 
-/**
- * Thinking is sent back with the calls that followed it: in the guide "Tool calling", the complete message is sent
- * back.
- */
+/** The guide "Tool calling" sends the complete message back, with its thinking. */
 function encodeModel(message: Message): readonly JsonObject[] {
   const calls = toolCallsOf(message);
   const content = messageText(message);

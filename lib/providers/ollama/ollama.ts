@@ -53,5 +53,5 @@ export function ollama(name: string, options: OpenModelOptions = {}): Model {
   );
 }
 
-/** Removes `/api` from the end of a base URL: the path of a request already begins with `/api`. */
+/** The path of a request already begins with `/api`. */
 const removeApiPath = (baseUrl: string): string => baseUrl.replace(/\/api\/*(?=$|[?#])/, '');

@@ -8,11 +8,11 @@ import { encodeJson } from '../../protocol/encodeOnce.js';
 interface ClientCallKind {
   /** The name of the tool that answers the call. Default: the call contains it. */
   readonly tool?: string;
-  /** The fields with the content of the call. A single one is the arguments; several are their fields. */
+  /** A single one is the arguments; several are their fields. */
   readonly fields: readonly string[];
 }
 
-/** The calls that the client answers, by the type of their item (`ResponseOutputItem` in the SDK openai 7.57). */
+/** By the type of their item (`ResponseOutputItem` in the SDK openai 7.57). */
 const kinds: ReadonlyMap<unknown, ClientCallKind> = new Map<unknown, ClientCallKind>([
   ['function_call', { fields: ['arguments', 'name'] }],
   ['custom_tool_call', { fields: ['input', 'name'] }],
@@ -25,13 +25,12 @@ const kinds: ReadonlyMap<unknown, ClientCallKind> = new Map<unknown, ClientCallK
 
 export const isClientCallType = (type: unknown): boolean => kinds.has(type);
 
-/** Whether the arguments of a call of this type arrive in fragments. */
 export const isStreamedCall = (type: unknown): boolean => type === 'function_call' || type === 'custom_tool_call';
 
-/** Whether a call of this type arrives as a whole, and may be a call that OpenAI answers itself. */
+/** Such a call may be one that OpenAI answers itself. */
 export const isWholeCall = (type: unknown): boolean => kinds.has(type) && !isStreamedCall(type);
 
-/** Whether an item says that OpenAI answers the call: a shell in a container, or a search on the server. */
+/** A shell in a container, or a search on the server. */
 export function isAnsweredByServer({ environment, execution, type, call_id }: JsonObject): boolean {
   if (type === 'tool_search_call') return execution === 'server' || (execution === undefined && !call_id);
   return type === 'shell_call' && nonEmptyString(objectOrEmpty(environment)['type'])?.startsWith('container') === true;
@@ -43,7 +42,6 @@ export function readWholeCall(item: JsonObject): { readonly name: string; readon
   return { name: tool, arguments: fields.length === 1 ? toArguments(item[field]) : pickFields(item, fields) };
 }
 
-/** The arguments of a search are an object or its JSON text. */
 function toArguments(value: unknown): JsonObject {
   const parsed = typeof value === 'string' ? parseJsonOrText(value) : value;
   return isJsonObject(parsed) ? parsed : omitUndefined({ value: parsed as JsonObject | undefined });
@@ -52,7 +50,6 @@ function toArguments(value: unknown): JsonObject {
 const pickFields = (item: JsonObject, fields: readonly string[]): JsonObject =>
   Object.fromEntries(Object.entries(item).filter(([field, value]) => fields.includes(field) && value !== null));
 
-/** The fields of an item of the response that its call needs. */
 interface CallItem {
   readonly type: string;
   readonly id: string | undefined;
@@ -61,7 +58,7 @@ interface CallItem {
   readonly added: JsonObject | undefined;
 }
 
-/** Creates the provider data of a call: its item without the content, which the part of the message contains. */
+/** The item without the content, which the part of the message contains. */
 export function createCallData({ type, id, callId, done, added }: CallItem): JsonObject {
   const item = omitNulls(omit(done ?? added ?? {}, ...(kinds.get(type)?.fields ?? []), 'status'));
   return omitUndefined({ ...item, type, id, call_id: callId });

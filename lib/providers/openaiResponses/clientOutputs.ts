@@ -8,10 +8,7 @@ import { readCallData } from './clientCalls.js';
 import { encodeContent, isAudioOrVideo } from './files.js';
 import { provider } from './models.js';
 
-/**
- * Encodes the result of a call as the output item that belongs to the type of the call. The API has a field for the
- * failure of a patch only; the failure of any other call is sent as text.
- */
+/** The API has a field for the failure of a patch only; any other failure is sent as text. */
 export function encodeResult(part: ToolResultPart, call: ToolCallPart | undefined, callId: string): JsonObject {
   const { type, caller } = readCallData(call);
   const identity = omitUndefined({ call_id: callId, caller });
@@ -42,7 +39,7 @@ export function encodeResult(part: ToolResultPart, call: ToolCallPart | undefine
   }
 }
 
-/** A text, or the contents of a result with files (`ResponseFunctionCallOutputItem` in the SDK openai 7.57). */
+/** `ResponseFunctionCallOutputItem` (SDK openai 7.57). */
 function encodeOutput(part: ToolResultPart): string | readonly JsonObject[] {
   const contents = toolResultContent(part);
   const [first] = contents;
@@ -55,10 +52,7 @@ function encodeResultContent(content: ToolResultContent, tool: string): readonly
   return encodeContent(content);
 }
 
-/**
- * Encodes the outputs of the commands of a shell call: `ShellOutput`s, or any other result as the text of the standard
- * output. An error is the text of the error output.
- */
+/** Any other result is the text of the standard output, an error that of the error output. */
 function encodeShellOutputs(part: ToolResultPart): readonly JsonObject[] {
   const outputs = asArray(part.result).filter(isRecord);
   const isList = outputs.length > 0 && outputs.every(({ exitCode }) => exitCode !== undefined);
@@ -73,10 +67,7 @@ function encodeShellOutput({ stdout, stderr, exitCode }: Record<string, unknown>
   return { stdout: nonEmptyString(stdout) ?? '', stderr: nonEmptyString(stderr) ?? '', outcome };
 }
 
-/**
- * Encodes the screenshot of a computer call. The output of such a call is an image, so the failure of a call, or a
- * result without an image, becomes a message. The unanswered call is then omitted from the input.
- */
+/** The output is an image: a failure becomes a message, and the unanswered call is omitted. */
 function encodeScreenshot(part: ToolResultPart, callId: string): JsonObject {
   const result: JsonValue = part.result ?? null;
   const { screenshot = result, acknowledged } = isJsonObject(result) ? result : {};

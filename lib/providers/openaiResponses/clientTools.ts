@@ -21,12 +21,8 @@ import { encodeTool } from './toolDefinition.js';
 type Execute<Arguments, Result> = (args: Arguments, context: ToolContext) => ToolOutput<Result, unknown>;
 
 /**
- * Creates a free-form tool: the model writes its input as text, not as JSON. A grammar may restrict the text. The
- * arguments of a call are `{ input }`. The Chat Completions API has such tools too.
- *
- * ```ts
- * responsesTools.custom({ name: 'run_sql', description: 'Runs a query.', execute: (sql) => database.query(sql) });
- * ```
+ * Creates a free-form tool: the model writes text, not JSON, which a grammar may restrict. The arguments of a call
+ * are `{ input }`. The Chat Completions API has such tools too.
  */
 export function customTool<const Name extends string, Output>(
   definition: CustomToolOptions<Name, Output>,
@@ -48,10 +44,7 @@ export function customTool<const Name extends string, Output>(
   }) as never; // `ResultOf` and `ProgressOf` follow the definition of `ToolOutput`, but TypeScript cannot infer this
 }
 
-/**
- * Lets the model run commands in your shell (`shell_call`). Decide which commands to run: the model's input is not
- * trusted.
- */
+/** Lets the model run commands in your shell (`shell_call`). Check them: the model's input is not trusted. */
 export const shellTool = (
   execute: Execute<ShellAction, ShellOutput | readonly ShellOutput[] | string>,
   { skills, options }: ShellToolOptions = {},
@@ -94,12 +87,7 @@ export const applyPatchTool = (
     execute,
   });
 
-/**
- * Lets the model control a computer (`computer_call`): it sends actions, and reads a screenshot after them.
- *
- * A call may have safety checks, which a person has to acknowledge. The API rejects the screenshot if it does not
- * contain all of them.
- */
+/** Controls a computer. A screenshot has to contain all safety checks, which a person acknowledges. */
 export const computerTool = (
   execute: Execute<
     { readonly actions: readonly ComputerAction[]; readonly safetyChecks: readonly SafetyCheck[] },
@@ -127,11 +115,7 @@ const isAction = (value: unknown): value is ComputerAction =>
 const isSafetyCheck = (value: unknown): value is SafetyCheck =>
   isJsonObject(value) && nonEmptyString(value['id']) !== undefined;
 
-/**
- * Lets the model search for tools that it does not know yet (`tool_search_call`, `execution: 'client'`). The found
- * tools must be tools of the agent, so that their calls can be executed; with the provider option
- * `defer_loading: true`, the model does not see their schemas before.
- */
+/** Searches for tools (`tool_search_call`), which must be the agent's; `defer_loading: true` hides schemas. */
 export const toolSearchTool = ({
   description,
   parameters,
@@ -146,7 +130,7 @@ export const toolSearchTool = ({
       Promise.resolve(execute(args, context)).then((found) => found.map((one) => encodeTool(toolDefinition(one)))),
   });
 
-/** Creates a tool whose arguments are in the API's format. The API validates them. */
+/** The API validates the arguments, so the tool does not. */
 function clientTool<const Name extends string, Arguments, Result>(definition: {
   readonly name: Name;
   readonly description: string;

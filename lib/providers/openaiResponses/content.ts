@@ -8,11 +8,7 @@ import { provider } from './models.js';
 import { isEmptyArguments, snapshotTexts } from './texts.js';
 import type { TextEvent, TextKind } from './texts.js';
 
-/**
- * Emits the texts, the thinking and the calls of items. It emits their content once, although servers repeat it in
- * snapshots of parts, of items and of the complete response: for a snapshot, it emits only the content that no delta
- * contained.
- */
+/** Servers repeat content in snapshots: only what no delta contained is emitted for them. */
 export class ContentEmitter {
   isRefused = false;
   hasCalls = false;
@@ -87,10 +83,7 @@ export class ContentEmitter {
     this.out.emit({ type: 'text', text });
   }
 
-  /**
-   * Emits the beginning of a message, before its text, with its id and its phase, which OpenAI requires for models that
-   * send it.
-   */
+  /** OpenAI requires the id and the phase for models that send them. */
   private beginMessage(item: Item, isRefusal: boolean): void {
     const { id, hasText, done, added } = item;
     const data = omitUndefined({
@@ -103,10 +96,7 @@ export class ContentEmitter {
     this.out.emit({ type: 'provider', provider, data: { type: 'message', ...data } });
   }
 
-  /**
-   * Emits the end of a complete text, after its deltas. If the text does not start with the deltas, nothing is emitted,
-   * unless the deltas were a placeholder for arguments.
-   */
+  /** Nothing if the text does not start with the deltas, unless these were a placeholder for arguments. */
   private emitRemainder(item: Item, kind: TextKind, index: number, text: string): void {
     const emitted = item.texts.get(kind, index);
     if (emitted === '' && item.texts.equals(kind, text)) return; // emitted under another index
@@ -123,7 +113,6 @@ export class ContentEmitter {
   }
 }
 
-/** The beginning of the JSON text of a free-form input; empty if it has been emitted. */
 function beginInput(item: Item): string {
   if (item.hasBegunInput) return '';
   item.hasBegunInput = true;

@@ -16,13 +16,10 @@ export function encodeContent(part: Part): readonly JsonObject[] {
   }
 }
 
-/** Whether a file is audio or video, which the API does not accept. */
+/** The API does not accept them. */
 export const isAudioOrVideo = ({ mediaType }: FilePart): boolean => /^(audio|video)\//.test(baseMediaType(mediaType));
 
-/**
- * Encodes an image or another file, as bytes or by URL. The API accepts PDFs, documents, spreadsheets and texts (its
- * guide "File inputs").
- */
+/** PDFs, documents, spreadsheets and texts are accepted (guide "File inputs"). */
 function encodeFile(file: FilePart): JsonObject {
   const mediaType = baseMediaType(file.mediaType);
   if (mediaType.startsWith('image/'))

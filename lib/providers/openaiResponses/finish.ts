@@ -18,11 +18,7 @@ const endEvents: ReadonlyMap<string, string> = new Map([
 ]);
 const endStatuses: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
 
-/**
- * The finish reasons for the reasons in `incomplete_details` (`IncompleteDetails` in the SDK openai 7.57). `max_tokens`
- * is sent by other servers. `steered` ended a response at a safe boundary, because the client sent new input: the
- * server continues in another response, so no request follows.
- */
+/** `IncompleteDetails` (SDK openai 7.57). `steered`: the server continues by itself, so no request follows. */
 const finishReasons: ReadonlyMap<string | undefined, FinishReason> = new Map([
   ['max_output_tokens', 'length'],
   ['max_tokens', 'length'],
@@ -31,17 +27,14 @@ const finishReasons: ReadonlyMap<string | undefined, FinishReason> = new Map([
   ['steered', 'other'],
 ] as const);
 
-/**
- * Returns how a response ended: `completed`, `incomplete`, `failed` or `cancelled`; undefined if the event does not end
- * the response. If a `completed` event contains a response with another final status, that status is returned.
- */
+/** The status in the response of a `completed` event counts more than the event. */
 export function readEndStatus(eventType: string, response: JsonObject): string | undefined {
   const eventStatus = endEvents.get(eventType);
   const status = nonEmptyString(response['status']);
   return eventStatus === 'completed' && endStatuses.has(status) ? status : eventStatus;
 }
 
-/** Returns the finish reason of a response that did not fail: `toolCalls` for a completed response with tool calls. */
+/** `toolCalls` for a completed response with tool calls. */
 export function readFinish(
   status: string,
   response: JsonObject,
@@ -66,18 +59,12 @@ export function createResponseError(status: string, response: JsonObject): Rivul
   });
 }
 
-/**
- * Whether an event is an error. According to the reference, its type is `error`, and its code and message are at the
- * top level; gateways send `{ error: { ... } }` without a type.
- */
+/** The type is `error` (reference); gateways send `{ error: { ... } }` without a type. */
 export function isErrorEvent(type: string | undefined, event: JsonObject): boolean {
   return type === 'error' || type === 'response.error' || (type === undefined && hasErrorField(event));
 }
 
-/**
- * Returns the usage of a response; undefined if all counts are 0. Zeros are a placeholder, because a prompt has at
- * least one token.
- */
+/** Zeros are a placeholder, because a prompt has at least one token. */
 export function readUsage({ usage }: JsonObject): Usage | undefined {
   if (!isJsonObject(usage)) return undefined;
   const input = objectOrEmpty(usage['input_tokens_details']);

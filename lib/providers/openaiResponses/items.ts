@@ -11,11 +11,7 @@ import {
   mayBeSameCall,
 } from './item.js';
 
-/**
- * The output items of one response. Some servers send the same index for all items, an index that changes, ids that
- * differ between events, or no ids: a known id decides, else the call's id, the index, the type and the text so far. A
- * call keeps its first id, because some servers send new ids in later snapshots.
- */
+/** Servers repeat or change indexes and ids: a known id decides, else the call id, index, type and text so far. */
 export class Items {
   readonly all: Item[] = [];
   private readonly byId = new Map<string, Item>();
@@ -27,7 +23,6 @@ export class Items {
     return this.byId.has(id);
   }
 
-  /** Returns the item that `output_item.added` announces. */
   added(snapshot: JsonObject, event: JsonObject): Item {
     const { type, id, index } = readIdentity(snapshot, event);
     const item = this.findById(type, id);
@@ -48,12 +43,10 @@ export class Items {
       : this.open(type, id, index);
   }
 
-  /** Returns the item that `output_item.done` completes. */
   done(snapshot: JsonObject, event: JsonObject): Item {
     return this.withSnapshot(this.findDone(snapshot, event), snapshot);
   }
 
-  /** Pairs each snapshot in the output of the final response with its item. */
   match(output: readonly JsonObject[]): readonly (readonly [Item, JsonObject])[] {
     const known = output.map((snapshot) => this.findFinal(snapshot));
     const items = matchRenamed(output, known, this.all);
@@ -94,7 +87,7 @@ export class Items {
     return calls?.find((item) => item.type === type && !item.done);
   }
 
-  /** Returns the open item at an index; if the index is undefined, the last open item of the type. */
+  /** Without an index, the last open item of the type. */
   private findOpen(type: string, index: number | undefined): Item | undefined {
     const item = index === undefined ? this.lastOpen(type) : this.byIndex.get(index);
     return item?.type === type && !item.done ? item : undefined;
@@ -125,7 +118,6 @@ export class Items {
     return item && mayBeSameCall(item, snapshot) ? item : this.findByCallId(type, callId);
   }
 
-  /** Adds the call id of a snapshot to its item, unless the item has one. Returns the item. */
   private withSnapshot(item: Item, snapshot: JsonObject): Item {
     const callId = nonEmptyString(snapshot['call_id']);
     if (item.callId !== undefined || callId === undefined) return item;
@@ -141,11 +133,7 @@ function addTo(lists: Map<string, Item[]>, key: string, item: Item): void {
   else lists.set(key, [item]);
 }
 
-/**
- * Pairs the snapshots of the final response whose ids are unknown with the items that have no snapshot yet: calls by
- * name and arguments, other items by the texts so far. vLLM generates new ids for the final response
- * (vllm-project/vllm#47916). If the repetition were taken for a second call, the tool would run twice.
- */
+/** vLLM sends new ids at the end (vllm-project/vllm#47916). As a second call, the tool would run twice. */
 function matchRenamed(
   output: readonly JsonObject[],
   known: readonly (Item | undefined)[],
@@ -181,10 +169,7 @@ function groupItems(items: readonly Item[], keyOf: (item: Item) => string): Read
   return groups;
 }
 
-/**
- * How many items a snapshot is compared with. Servers send the output in the order of its items: mostly the first one
- * is the same.
- */
+/** Servers keep the order of items: mostly the first one is the same. */
 const MAX_CANDIDATES = 100;
 
 function findItem(items: Iterable<Item> = [], isSame: (item: Item) => boolean): Item | undefined {
@@ -196,7 +181,6 @@ function findItem(items: Iterable<Item> = [], isSame: (item: Item) => boolean): 
   return undefined;
 }
 
-/** Reads the fields that identify the item of a snapshot. */
 function readIdentity(snapshot: JsonObject, event: JsonObject = {}) {
   return {
     type: nonEmptyString(snapshot['type']) ?? '',

@@ -4,11 +4,7 @@ export const provider = 'openai';
 const nonReasoningModels = /^(gpt-3|gpt-4|chatgpt-|gpt-audio|gpt-5(\.\d+)?-chat)/;
 const reasoningModels = /^(o\d|gpt-[5-9]|gpt-oss|gpt-daybreak|gpt-rosalind|codex|computer-use)/;
 
-/**
- * Whether a model reasons, by its name (`ft:o4-mini:...`, `openai/gpt-5`); undefined if it does not show it (Azure).
- * The API sends encrypted reasoning only on request, and rejects the request for any other model ("Encrypted content is
- * not supported with this model").
- */
+/** Undefined if the name does not show it (Azure). Other models reject a request for encrypted reasoning. */
 export function isReasoningModel(model: string): boolean | undefined {
   const name = ((model as string | undefined) ?? '').replace(/^(ft:|.*\/)/, ''); // without one, the first request fails
   if (nonReasoningModels.test(name)) return false;

@@ -1,23 +1,18 @@
 import { finiteNumber, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 
-/**
- * The `sequence_number`s of the events of a response. A gateway that has lost its connection sends events again.
- * Servers also send one number in all events, none, or numbers that begin again with each item: numbers count only if
- * each one is higher than the one before.
- */
+/** Gateways that reconnect send events again. Some servers' numbers do not rise: those do not count. */
 export class Sequence {
-  /** The highest number; undefined before the first one. */
   last: number | undefined;
   private isReliable = true;
 
-  /** Adds an event that may be repeated: one about the response. */
+  /** Only for an event that may be repeated: one about the response. */
   add(event: JsonObject): void {
     const number = finiteNumber(event['sequence_number']);
     if (number !== undefined && (this.last === undefined || number > this.last)) this.last = number;
   }
 
-  /** Whether an event shows that others came before it. The first number is 0. */
+  /** The first number is 0. */
   isAfterStart(event: JsonObject): boolean {
     return (finiteNumber(event['sequence_number']) ?? 0) > 0;
   }
@@ -37,5 +32,5 @@ export class Sequence {
   }
 }
 
-/** The lowest number after which one can repeat. A server that sends one number in all events sends 0 or 1. */
+/** A server that sends one number in all events sends 0 or 1. */
 const MINIMUM_REPLAY = 2;

@@ -18,10 +18,7 @@ export interface WebSearchOptions {
 export interface FileSearchOptions {
   /** The ids of the vector stores that contain the files. */
   readonly vectorStoreIds: readonly string[];
-  /**
-   * A filter on the attributes of the files, in the API's format: `{ type: 'eq', key: 'year', value: 2024 }`. Default:
-   * none.
-   */
+  /** A filter on the files' attributes: `{ type: 'eq', key: 'year', value: 2024 }`. Default: none. */
   readonly filters?: JsonObject | undefined;
   /** The maximum number of passages, 1 to 50. Default: the API's default. */
   readonly maxResults?: number | undefined;

@@ -22,22 +22,16 @@ export function readCitedSources(holder: JsonObject): readonly KeyedSource[] {
   return annotations.filter(isJsonObject).flatMap(readCitedSource);
 }
 
-/** Shared, so that a text delta, which has no annotations, allocates nothing. */
+/** Shared: a text delta, which has no annotations, allocates nothing. */
 const noSources: readonly KeyedSource[] = [];
 
-/**
- * Returns the position of an annotation in the text of its message. A cited file has the position at which the citation
- * is to be inserted; the index of a `file_path` counts files (`ResponseOutputText` in the SDK openai 7.57).
- */
+/** A cited file has a position for its insertion; the index of a `file_path` counts files (SDK openai 7.57). */
 function readPosition({ type, start_index: start, end_index: end, index }: JsonObject) {
   const inserted = type === 'file_citation' ? finiteNumber(index) : undefined;
   return { start: finiteNumber(start) ?? inserted, end: finiteNumber(end) ?? inserted };
 }
 
-/**
- * Returns the source of an annotation: a page (`url_citation`) or a file (`file_citation`, `file_path`, or
- * `container_file_citation`, which also names the container that the file has to be fetched from).
- */
+/** A page or a file; a `container_file_citation` names the container to fetch the file from. */
 function readCitedSource(annotation: JsonObject): readonly KeyedSource[] {
   const citation = isJsonObject(annotation['url_citation']) ? annotation['url_citation'] : annotation;
   const url = nonEmptyString(citation['url']);
@@ -53,7 +47,6 @@ function readCitedSource(annotation: JsonObject): readonly KeyedSource[] {
   return [{ key: JSON.stringify(['source', url, container, id]), source }];
 }
 
-/** Returns the files that an item created: a generated image, or the images that a code interpreter displayed. */
 export function readCreatedFiles(item: JsonObject): readonly KeyedFile[] {
   switch (item['type']) {
     case 'image_generation_call':

@@ -3,15 +3,11 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 
 interface Submission {
   readonly content: readonly JsonValue[];
-  /** What the server calls it; undefined until it has acknowledged it. */
+  /** Undefined until the server has acknowledged it. */
   id?: string;
 }
 
-/**
- * What was sent to steer a response. The server queues it, begins another response with it by itself, or prepends it to
- * the results of calls: the next request must not repeat it. Source: OpenAI's guide "Mid-turn steering", and the types
- * of its SDK (7.57).
- */
+/** The server queues it or prepends it to results: no request repeats it. Source: guide "Mid-turn steering". */
 export class Steering {
   private submissions: Submission[] = [];
   private whenAcknowledged: (() => void)[] = [];
@@ -25,7 +21,7 @@ export class Steering {
     this.submissions.push({ content });
   }
 
-  /** Reads an acknowledgement. Returns whether the server will not use some of the input. */
+  /** Returns whether the server will not use some of the input. */
   acknowledge({ type, steer }: JsonObject): boolean {
     const id = nonEmptyString(objectOrEmpty(steer)['id']);
     const isFailed = type === 'response.steer.failed';
@@ -38,7 +34,7 @@ export class Steering {
     return isFailed;
   }
 
-  /** Calls back when all input has been acknowledged, or when the connection has ended. */
+  /** Also when the connection has ended. */
   afterAcknowledgement(callback: () => void): void {
     if (this.submissions.every(({ id }) => id !== undefined)) callback();
     else this.whenAcknowledged.push(callback);
@@ -77,7 +73,7 @@ const contentOf = (item: JsonValue): readonly JsonValue[] => {
   return Array.isArray(content) ? (content as readonly JsonValue[]) : [];
 };
 
-/** The fields that a message may have to steer a response. */
+/** A message with other fields cannot steer. */
 const fields: ReadonlySet<string> = new Set(['type', 'role', 'content']);
 
 export function steeringContent(items: readonly JsonObject[]): readonly JsonValue[] | undefined {

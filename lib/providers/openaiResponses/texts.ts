@@ -32,7 +32,7 @@ export class ItemTexts {
       .join('');
   }
 
-  /** Whether all texts of a kind are this text. They are joined only where the lengths are equal. */
+  /** They are joined only where the lengths are equal. */
   equals(kind: TextKind, text: string): boolean {
     return this.length(kind) === text.length && this.join(kind) === text;
   }
@@ -50,7 +50,7 @@ class TextsOfKind {
   }
 }
 
-/** Whether arguments are `{}` or `null`, which some servers send before the arguments. */
+/** Some servers send such a placeholder before the arguments. */
 export function isEmptyArguments(text: string): boolean {
   const trimmed = text.trim();
   return trimmed === 'null' || (trimmed.startsWith('{') && trimmed.slice(1).trimStart() === '}');
@@ -61,14 +61,11 @@ export interface TextEvent {
   readonly itemType: string;
   readonly index: number;
   readonly text: string;
-  /** Whether `text` is the complete text. If false, it is a delta. */
+  /** Not a delta. */
   readonly complete: boolean;
 }
 
-/**
- * The kind of text and the type of item for each documented event (reference, "Streaming events"), and for two older
- * events of vLLM and LM Studio (`reasoning`, `reasoning_summary`).
- */
+/** Reference, "Streaming events", and two older events of vLLM and LM Studio (`reasoning...`). */
 const textEvents: ReadonlyMap<string, Pick<TextEvent, 'kind' | 'itemType'>> = new Map([
   ['output_text', { kind: 'text', itemType: 'message' }],
   ['refusal', { kind: 'refusal', itemType: 'message' }],
@@ -121,20 +118,14 @@ function readPart(part: JsonObject): readonly [TextKind, string] | undefined {
   return kind && [kind, toText(part[kind === 'refusal' ? 'refusal' : 'text'])];
 }
 
-/**
- * Converts a text or arguments to a string. According to the reference they are strings, but some servers send an
- * object with the field `text`, or the arguments as an object.
- */
+/** Strings (reference), but some servers send `{ text }`, or the arguments as an object. */
 function toText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (!isJsonObject(value)) return '';
   return nonEmptyString(value['text']) ?? (Object.keys(value).length > 0 ? JSON.stringify(value) : '');
 }
 
-/**
- * Reads all texts of an item's snapshot, by kind and index. If the content at an index is of another kind, the text
- * there is empty.
- */
+/** If the content at an index is of another kind, the text there is empty. */
 export function snapshotTexts(item: JsonObject): ReadonlyMap<TextKind, readonly string[]> {
   const { type, content, summary } = item;
   const texts = new Map<TextKind, string[]>();
@@ -160,7 +151,7 @@ export function snapshotTexts(item: JsonObject): ReadonlyMap<TextKind, readonly 
     case 'message':
       asArray(content).forEach(add);
       break;
-    default: // other items have no texts
+    default:
   }
   return texts;
 }
@@ -172,7 +163,7 @@ export function readUnknownParts({ type, content }: JsonObject): readonly JsonOb
     .filter((part) => part['type'] !== undefined && !partKinds.has(part['type']));
 }
 
-/** Reads a part of the content. Some servers send a string instead of a part. */
+/** Some servers send a string instead of a part. */
 function readContent(part: unknown, defaultKind: TextKind): readonly [TextKind, string] {
   if (!isJsonObject(part)) return [defaultKind, toText(part)];
   return readPart(part) ?? [defaultKind, ''];

@@ -5,16 +5,12 @@ import { mergeJson } from '../../protocol/request.js';
 import { isStrict } from '../shared/strictSchema.js';
 import { provider } from './models.js';
 
-/**
- * Encodes a tool, with its provider options. The option `type` makes it a tool of another type than a function
- * (`responsesTools.custom`, `responsesTools.shell` ...).
- */
+/** The option `type` makes it another type than a function (`responsesTools.custom`, `.shell`). */
 export function encodeTool(tool: ToolDefinition): JsonObject {
   const options = tool.providerOptions?.[provider] ?? {};
   return mergeJson(encodeToolOfType(nonEmptyString(options['type']) ?? 'function', tool), options);
 }
 
-/** Encodes the fields that a type of tool has. */
 function encodeToolOfType(type: string, { name, description, parameters }: ToolDefinition): JsonObject {
   switch (type) {
     case 'function': {

@@ -7,30 +7,24 @@ import { createExchange } from './webSocketExchange.js';
 import type { Exchange } from './webSocketExchange.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
 
-/** The part of a WebSocket that the transport uses. Those of browsers, Node, Bun, Deno and the package `ws` have it. */
+/** Browsers, Node, Bun, Deno and the package `ws` have it. */
 export interface WebSocketLike {
   send(data: string): void;
   close(): void;
-  /** The handlers of its events, which the transport sets. Their types differ from one environment to another. */
+  /** Their types differ from one environment to another. */
   onopen: unknown;
   onmessage: unknown;
   onerror: unknown;
   onclose: unknown;
 }
 
-/** OpenAI closes a connection after 60 minutes (its guide "WebSocket Mode"); an older one begins no other response. */
+/** OpenAI closes a connection after 60 minutes (guide "WebSocket Mode"); an older one begins no response. */
 const MAX_AGE = 3_300_000;
 
-/**
- * How long a connection waits for the request after a response that was steered, in milliseconds: the server responds
- * to the input by itself, and nobody may read it.
- */
+/** Milliseconds. After a steered response, the server responds by itself, and nobody may read it. */
 const STEERED_IDLE = 1_000;
 
-/**
- * How long a request waits until the server has acknowledged the input before it, in milliseconds. Then it is sent over
- * another connection: a server that does not know this input ignores it.
- */
+/** Milliseconds. Then another connection: a server that does not know the input ignores it. */
 const ACKNOWLEDGEMENT_TIME = 5_000;
 
 const lastEvents: ReadonlySet<unknown> = new Set([
@@ -49,17 +43,16 @@ const firstEvents: ReadonlySet<unknown> = new Set(['response.created', 'response
 export interface ConnectionOptions {
   /** Connections with the same key go to the same address with the same headers. */
   readonly key: string;
-  /** How long it is kept without a request, in milliseconds. */
+  /** Milliseconds without a request. */
   readonly idle: number;
   readonly onClose: () => void;
-  /** Sends a request over another connection. */
   readonly sendElsewhere: (body: JsonObject, signal: AbortSignal | undefined) => Promise<Response>;
 }
 
 export class Connection {
-  /** The id of the current or last response, which the server still has in memory for this connection. */
+  /** Still in the server's memory for this connection. */
   private lastResponse: string | undefined;
-  /** Whether that response is stored, so that the next request refers to it. */
+  /** Whether the next request refers to `lastResponse`. */
   private isStored = false;
   private exchange: Exchange | undefined;
   /** The responses of this connection, and the response of each of their items. */
@@ -71,11 +64,11 @@ export class Connection {
   private idleTimer = Subscription.EMPTY;
   private abortListener = Subscription.EMPTY;
   private readonly steering = new Steering();
-  /** Whether a request waits until the server has acknowledged the input before it. */
+  /** A request waits until the server has acknowledged the input before it. */
   private isClaimed = false;
-  /** Events of the response that the server began by itself, before it was requested. */
+  /** Events of the response that the server began before it was requested. */
   private early: string[] = [];
-  /** The request that the server answers by itself, until the first event of the answer. */
+  /** Until the first event of the answer: the server answers it by itself. */
   private expected: JsonObject | undefined;
 
   constructor(
@@ -92,7 +85,7 @@ export class Connection {
     return this.options.key;
   }
 
-  /** Whether it can send a request that continues a response. After a steered one, it can send only the next. */
+  /** After a steered response, it can send only the next. */
   isFreeFor(previous: unknown): boolean {
     const isFree = !this.isClosed && !this.exchange && !this.isClaimed;
     return isFree && (!this.steering.isActive || this.has(previous));
@@ -102,7 +95,7 @@ export class Connection {
     return this.lastResponse !== undefined && this.lastResponse === response;
   }
 
-  /** Sends input for a response that is being received: the next request contains it too. */
+  /** The next request contains the input too. */
   steer(response: string, content: readonly JsonValue[]): void {
     if (!this.exchange || !this.has(response)) return;
     if (!this.isStored) {
@@ -117,7 +110,7 @@ export class Connection {
     this.socket.send(encodeJson({ type: 'response.steer', previous_response_id: response, input }));
   }
 
-  /** Sends a request. The Promise resolves with the first event, as that of `fetch` does with the status. */
+  /** Resolves with the first event, as `fetch` does with the status. */
   request(body: JsonObject, signal: AbortSignal | undefined): Promise<Response> {
     this.idleTimer.unsubscribe();
     if (!this.steering.isActive) return this.startExchange(signal, () => this.send(body));
@@ -139,7 +132,7 @@ export class Connection {
     this.socket.close();
   }
 
-  /** Sends what the server does not have of a request, or waits for the response that it begins by itself. */
+  /** Sends what the server lacks, or waits for the response that it begins by itself. */
   private continueSteered(body: JsonObject, signal: AbortSignal | undefined): Promise<Response> {
     this.isClaimed = false;
     if (signal?.aborted) return Promise.reject(signal.reason as Error);
@@ -190,7 +183,7 @@ export class Connection {
     else if (this.steering.isActive) this.early.push(text);
   }
 
-  /** Whether an event is of the current response, or begins it: late events of another one are nobody's. */
+  /** Late events of another response are nobody's. */
   private isOfResponse(exchange: Exchange, event: JsonObject): boolean {
     const { type, response, response_id, item, item_id } = event;
     if (type === 'error') return true;
@@ -246,7 +239,6 @@ export class Connection {
   }
 }
 
-/** What an `error` or a `close` event says. */
 function messageOf(event: unknown): string {
   const { message, reason, code } = isRecord(event) ? event : {};
   return (

@@ -46,7 +46,7 @@ export function createExchange(
   };
 }
 
-/** The statuses of errors that are sent without one. A new connection has no limit yet. */
+/** For errors without a status. A new connection has no limit yet. */
 const statuses: Readonly<Record<string, number>> = {
   rate_limit_exceeded: 429,
   server_error: 500,

@@ -127,7 +127,6 @@ export function webSocketTransport(
   };
 }
 
-/** A model that sends prompts while it responds. */
 const steeredModel = (
   model: Model,
   prompts: Observable<readonly Message[]>,
@@ -163,7 +162,7 @@ const steeredModel = (
 
 const addressOf = (input: string | URL | Request): string => (input instanceof Request ? input.url : input.toString());
 
-/** The body of a request that a WebSocket can send; undefined for any other. */
+/** Undefined if a WebSocket cannot send it. */
 function requestBody(body: unknown): JsonObject | undefined {
   const { stream, background, ...fields } = objectOrEmpty(typeof body === 'string' ? parseJsonOrText(body) : undefined);
   return stream === true && background !== true ? fields : undefined;

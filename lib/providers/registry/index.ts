@@ -60,7 +60,7 @@ function chatAnywhere(name: string, options: OpenModelOptions = {}): Model {
   return createOpenaiChat(name, options, options.baseUrl === undefined ? {} : compatible);
 }
 
-/** The shared registry. Only this file imports all providers; importing a single provider bundles no other provider. */
+/** Only this file imports all providers; importing a single provider bundles no other provider. */
 const registry: Registry = /* @__PURE__ */ createBuiltInRegistry();
 
 function createBuiltInRegistry(): Registry {

@@ -94,10 +94,7 @@ function normalizeValidName(name: string): string {
   );
 }
 
-/**
- * Splits a name at its first colon or slash into the provider and the model. The model may contain further colons and
- * slashes (`qwen3:8b`, `google/gemini`).
- */
+/** At the first colon or slash; the model may contain further ones (`qwen3:8b`, `google/gemini`). */
 function splitName(name: string): { readonly provider: string; readonly model: string } {
   const separator = name.search(/[:/]/);
   const provider = normalize(separator === -1 ? name : name.slice(0, separator));

@@ -4,27 +4,24 @@ import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js'
 import { list, resolveReference } from '../../core/objectRoot.js';
 import { describeConstraints, mapSubschemas } from './mapSchema.js';
 
-/** What an API accepts of JSON Schema, apart from OpenAI's strict mode (`strictSchema`). */
+/** Without OpenAI's strict mode (`strictSchema`). */
 export interface SchemaRules {
   readonly api: string;
-  /** Whether the API accepts a keyword with this value. Others move to the description, which the model still reads. */
+  /** Others move to the description, which the model still reads. */
   readonly accepts: (keyword: string, value: JsonValue) => boolean;
-  /** Whether the API accepts `const`. Default: texts and numbers become an `enum`. */
+  /** `const`. Default: texts and numbers become an `enum`. */
   readonly constants?: boolean;
-  /** Whether the API accepts `prefixItems`. Default: each item may have the type of any. */
+  /** `prefixItems`. Default: each item may have the type of any. */
   readonly tuples?: boolean;
-  /** Whether the API accepts recursive references. Default: they are an error. */
+  /** Recursive references. Default: they are an error. */
   readonly recursion?: boolean;
-  /** Whether nothing may stand beside a `$ref`. Default: false. */
+  /** Nothing may stand beside a `$ref`. Default: false. */
   readonly bareReferences?: boolean;
-  /** Whether objects have to be closed (`additionalProperties: false`). A record is an error then. Default: false. */
+  /** Objects need `additionalProperties: false`; a record is an error. Default: false. */
   readonly closed?: boolean;
 }
 
-/**
- * Converts a JSON Schema to what an API accepts. The meaning stays, or becomes wider, and then the description has what
- * is missing. Outputs and arguments are still validated against the original schema.
- */
+/** A wider meaning moves to the description. Outputs and arguments are validated against the original schema. */
 export function adaptSchema(schema: JsonSchema, rules: SchemaRules, subject: string): JsonSchema {
   const { $defs, definitions, ...root } = hoistReferences(schema);
   const all: JsonObject = { ...objectOf(definitions), ...objectOf($defs) };
@@ -68,7 +65,7 @@ function adaptPart(schema: JsonSchema, context: Context, path: string): JsonSche
   return { ...accepted, additionalProperties: false };
 }
 
-/** `oneOf` means the same as `anyOf` for a model, a choice of types with an `enum` is a choice of enums. */
+/** For a model, `oneOf` means the same as `anyOf`, and typed enums are a choice of enums. */
 function replaceKeywords(schema: JsonSchema, { tuples, constants }: SchemaRules): JsonSchema {
   const { oneOf, anyOf, prefixItems, ...others } = schema;
   let replaced: JsonObject = others;
@@ -100,7 +97,6 @@ function enumOf(values: readonly JsonValue[]): JsonObject {
 
 const typeOf = (value: JsonValue): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value);
 
-/** The names on the way to a part: properties by their names, the members of lists by their places. */
 function joinPath(path: string, keyword: string, part: JsonSchema, value: JsonValue, index: number): string {
   const name = value === part ? undefined : isJsonObject(value) ? Object.keys(value)[index] : String(index);
   return [path, keyword, name].filter((each) => each !== undefined && each !== '').join('.');
@@ -109,7 +105,7 @@ function joinPath(path: string, keyword: string, part: JsonSchema, value: JsonVa
 /** Where the APIs look for the target of a reference. */
 const isDefinition = /^#\/\$defs\/[^/]+$/;
 
-/** Moves the targets of all references to `$defs`, the only place that every API knows. */
+/** `$defs` is the only place that every API knows. */
 function hoistReferences(schema: JsonSchema): JsonSchema {
   const moved = new Map<string, JsonObject>();
   const hoist = (value: JsonValue): JsonValue => {

@@ -6,10 +6,7 @@ import { settled } from '../../core/settled.js';
 import { mergeHeaders } from '../../protocol/request.js';
 import { secretsOf } from '../../protocol/secrets.js';
 
-/**
- * A value, or a function that is called for each request, retries included, and returns the value: at once, as a
- * Promise, or as an Observable, whose first value is used.
- */
+/** A value, or a function that is called for each request, retries included (the first value of an Observable). */
 export type PerRequest<T> = T | (() => T | Promise<T> | Observable<T>);
 
 type Headers = Readonly<Record<string, string>>;
@@ -22,9 +19,8 @@ export interface Credentials {
 
 export interface CredentialSources {
   readonly provider: string;
-  /** The base URL of the vendor's API. */
   readonly vendorUrl: string;
-  /** The environment variable of the vendor's key. `domains`: the vendor's other domains. */
+  /** `domains`: the vendor's other domains. */
   readonly apiKey?: { readonly variable: string; readonly domains?: readonly string[] | undefined } | undefined;
   readonly options: {
     readonly apiKey?: PerRequest<string> | undefined;
@@ -33,11 +29,7 @@ export interface CredentialSources {
   };
 }
 
-/**
- * Opens a request with its credentials, which are found by one rule for every provider: the user's header with
- * credentials; else the option `apiKey`; else the key of the environment, which only the vendor's own hosts receive,
- * over https. Each subscription is a request, and asks again.
- */
+/** The user's header, else `apiKey`, else the environment's key, only for the vendor's hosts. Asked per request. */
 export function withCredentials<T>(
   sources: CredentialSources,
   open: (credentials: Credentials) => Observable<T>,
@@ -58,7 +50,7 @@ export function withCredentials<T>(
   );
 }
 
-/** With `out` itself, and not with an operator's subscriber: a stop finds what is before it (`createOperator`). */
+/** With `out` itself, not an operator's subscriber: a stop finds what is before it (`createOperator`). */
 const subscribeWith = <T>(out: Subscriber<T>, source: Observable<T>): void => out.add(source.subscribe(out));
 
 function openWith<T>(
@@ -72,7 +64,7 @@ function openWith<T>(
   return open({ headers, key: hasOwn ? undefined : chooseKey(sources, optionKey, headers) });
 }
 
-/** The headers in which the APIs of models expect their key. Those of gateways (`helicone-auth`) come in addition. */
+/** Those of gateways (`helicone-auth`) come in addition. */
 const credentialHeader = /^(?:authorization|(?:x-(?:goog-)?)?api-key)$/;
 
 function chooseKey(sources: CredentialSources, optionKey: string | undefined, headers: Headers): string | undefined {
@@ -92,10 +84,7 @@ function chooseKey(sources: CredentialSources, optionKey: string | undefined, he
   );
 }
 
-/**
- * Whether the key of the environment may be sent to the base URL: to the one that was defined together with the
- * variable, and over https to hosts below the vendor's (`eu.api.openai.com`, `us-east-1.api.x.ai`).
- */
+/** The URL defined with the variable, or https to hosts below the vendor's (`eu.api.openai.com`). */
 function isVendorUrl({ vendorUrl, apiKey, options }: CredentialSources): boolean {
   if (options.baseUrl === undefined) return true;
   const [vendor, url] = [parseUrl(vendorUrl), parseUrl(options.baseUrl)];
@@ -113,7 +102,6 @@ function parseUrl(url: string): URL | undefined {
   }
 }
 
-/** What to do if a server refuses a request without credentials; undefined if it had some. */
 export function adviceWithoutKey(sources: CredentialSources, { key, headers }: Credentials): string | undefined {
   if (key !== undefined || secretsOf('', headers).length > 0) return undefined;
   const variable = sources.apiKey?.variable;
@@ -139,7 +127,7 @@ const readSource = <T>(source: PerRequest<T> | undefined, noValue: () => Error):
 const missingValue = (provider: string, option: string) =>
   new ConfigurationError('apiKey', `The function "${option}" of ${provider} returned no value.`, 'Return one.');
 
-/** The environment variables in Node, Bun and Deno; an empty object in a browser. */
+/** Of Node, Bun and Deno; empty in a browser. */
 function environment(): Readonly<Record<string, string | undefined>> {
   return (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {};
 }

@@ -14,9 +14,9 @@ import type { ChunkReceiver } from './chunkEmitter.js';
  */
 export class CallFragments {
   private readonly openCalls = new Map<unknown, OpenCall>();
-  /** The call that began last, or had the last fragment: nearly always that of the next fragment. */
+  /** Nearly always the call of the next fragment. */
   private lastCall: OpenCall | undefined;
-  /** The call that has just ended without arguments: it is complete if anything follows it. */
+  /** It ended without arguments, and is complete if anything follows it. */
   private ended: OpenCall | undefined;
 
   /** @param out Receives the fragments. */

@@ -9,15 +9,12 @@ export function mistralCallId(id: string): string {
   return /^[a-zA-Z0-9]{9}$/.test(id) ? id : hashId(id);
 }
 
-/**
- * Converts the id of a tool call to an id of limited length. Ids of other providers may be longer (some contain a
- * signature). A longer id is replaced by its hash, so that a call and its result have the same id in every request.
- */
+/** Ids of other providers may contain a signature. The hash is the same for a call and its result, in every request. */
 export function shortCallId(id: string, maxLength = 40): string {
   return id.length <= maxLength ? id : `call_${hashId(id)}`;
 }
 
-/** Hashes an id to nine letters and digits: the lower digits of two multiplicative hashes of 32 bits. */
+/** Nine letters and digits: the lower digits of two multiplicative hashes of 32 bits. */
 function hashId(id: string): string {
   let [first, second] = [0, 0];
   for (let index = 0; index < id.length; index += 1) {
@@ -30,9 +27,6 @@ function hashId(id: string): string {
 const lowerDigits = (hash: number, count: number): string =>
   (hash >>> 0).toString(36).padStart(count, '0').slice(-count);
 
-/**
- * The id that Anthropic accepts: `^[a-zA-Z0-9_-]+$`. It rejects any other one with status 400. The hash keeps two ids
- * different.
- */
+/** Anthropic rejects any other id with status 400. The hash keeps two ids different. */
 export const anthropicCallId = (id: string): string =>
   /^[a-zA-Z0-9_-]+$/.test(id) ? id : `${id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call'}_${hashId(id)}`;

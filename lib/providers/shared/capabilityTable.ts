@@ -14,11 +14,7 @@ const allProviders = [
 const allExcept = (...names: readonly (typeof allProviders)[number][]): readonly string[] =>
   allProviders.filter((name) => !names.includes(name));
 
-/**
- * The providers that have models with a capability, for the error about a model that lacks the capability. The table
- * contains only names, so that bundling one provider does not bundle the others. The registry's spec compares the table
- * with the capabilities of the providers' models.
- */
+/** Only names, so that one provider bundles no other. The registry's spec compares it with the models. */
 export const capabilityTable: Readonly<Record<Capability, readonly string[]>> = {
   tools: allProviders,
   multiToolCalls: allProviders,

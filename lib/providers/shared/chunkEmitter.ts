@@ -124,7 +124,7 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
   return emitter;
 }
 
-/** Whether a chunk continues the response: it has content for the subscriber, or a fragment of a tool call. */
+/** Content for the subscriber, or a fragment of a tool call. */
 function continuesResponse(chunk: Chunk): boolean {
   switch (chunk.type) {
     case 'text':
@@ -138,10 +138,7 @@ function continuesResponse(chunk: Chunk): boolean {
   }
 }
 
-/**
- * Replaces input counts and output counts as a group, so that no earlier count is combined with a later count of its
- * group.
- */
+/** As a group, so that no earlier count is combined with a later one of its group. */
 function mergeUsage(earlier: Usage, later: Usage): Usage {
   const hasInput = (later.input ?? later.cachedInput ?? later.cacheWriteInput) !== undefined;
   const hasOutput = (later.output ?? later.reasoning) !== undefined;

@@ -2,9 +2,7 @@ import type { JsonValue } from '../../core/json/json.js';
 import type { Part } from '../../core/message.js';
 import type { ModelRequest } from '../../core/model.js';
 
-/**
- * The texts of a conversation: what was written, the arguments of calls, and their results. Errors do not reveal them.
- */
+/** Errors do not reveal them. */
 export const conversationTexts = ({ messages }: ModelRequest): readonly string[] =>
   messages.flatMap(({ parts }) => parts.flatMap(collectTexts));
 

@@ -13,7 +13,7 @@ const subschemas: ReadonlySet<string> = new Set([
   'additionalProperties',
 ]);
 
-/** Maps the schemas in the value of a keyword, but not the schemas inside them. */
+/** Not the schemas inside them. */
 export function mapSubschemas(keyword: string, value: JsonValue, map: (schema: JsonSchema) => JsonSchema): JsonValue {
   const mapSchema = (schema: JsonValue): JsonValue => (isJsonObject(schema) ? map(schema) : schema);
   if (namedSchemas.has(keyword) && isJsonObject(value)) return mapValues(value, mapSchema);

@@ -4,11 +4,7 @@ import type { FilePart, Message, Part } from '../../core/message.js';
 import { inlineDataUrl, invalidFile, parseDataUrl } from './files.js';
 import { isFilePart } from './toolResultContent.js';
 
-/**
- * Makes the files of a message such that every API accepts them: plain base64 (RFC 4648, 4) without a `data:` prefix,
- * line breaks or the URL alphabet, and media types in lower case. Empty texts beside a file are omitted, which OpenAI
- * and Anthropic refuse.
- */
+/** Base64 without `data:` or line breaks. OpenAI and Anthropic refuse empty texts beside a file. */
 export function normalizeFiles(message: Message): Message {
   const isEmpty = (part: Part) => part.type === 'text' && part.text === '';
   const hasFile = message.parts.some(({ type }) => type === 'file');

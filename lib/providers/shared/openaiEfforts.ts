@@ -5,17 +5,13 @@ import { lookUpEffort } from './thinkingEffort.js';
 interface EffortFamily {
   readonly models: RegExp;
   readonly efforts: readonly ThinkingEffort[];
-  /** Set for models that reject `none`. */
+  /** The models reject `none`. */
   readonly alwaysThinks?: true;
 }
 
 const lowToMax: readonly ThinkingEffort[] = ['low', 'medium', 'high', 'xhigh', 'max'];
 
-/**
- * The levels in the API's errors ("Unsupported value: 'minimal' is not supported with the 'gpt-5.6-luna' model.") and
- * its reference (`reasoning_effort`). A model that is not listed gets every level. Chat Completions rejects `max`
- * (measured with gpt-6-astra: BerriAI/litellm-docs#1173).
- */
+/** From the API's errors and reference. Unlisted models get all; Chat rejects `max` (BerriAI/litellm-docs#1173). */
 const families: readonly EffortFamily[] = [
   { models: /^o(1|3|3-mini|4-mini)$/, efforts: ['low', 'medium', 'high'] },
   { models: /^gpt-5(-mini|-nano)?$/, efforts: ['minimal', 'low', 'medium', 'high'] },
@@ -29,11 +25,7 @@ const families: readonly EffortFamily[] = [
   { models: /^gpt-6\.1-[a-z]+$/, efforts: lowToMax },
 ];
 
-/**
- * Checks that a model of OpenAI has a level of thinking.
- *
- * @throws ConfigurationError `options` if the model is known not to have the level.
- */
+/** @throws ConfigurationError `options` if the model is known not to have the level. */
 export function checkOpenAiEffort(provider: string, model: string, effort: ThinkingEffort): ThinkingEffort {
   const family = findFamily(model);
   if (!family) return effort;
@@ -41,11 +33,7 @@ export function checkOpenAiEffort(provider: string, model: string, effort: Think
   return lookUpEffort(`${provider}:${model}`, effort, Object.fromEntries(levels.map((level) => [level, level])));
 }
 
-/**
- * Checks that the thinking of a model of OpenAI can be turned off.
- *
- * @throws ConfigurationError `capability` if the model is known to always think.
- */
+/** @throws ConfigurationError `capability` if the model is known to always think. */
 export function checkOpenAiNoThinking(provider: string, model: string): void {
   if (!findFamily(model)?.alwaysThinks) return;
   throw new ConfigurationError(

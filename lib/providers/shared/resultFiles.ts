@@ -8,10 +8,7 @@ import type { ResultFilePlacement, Wire } from '../../protocol/wire.js';
 import { inlineDataUrl } from './files.js';
 import { fileItems, isFilePart, toolResultContent } from './toolResultContent.js';
 
-/**
- * Moves the files that tools returned to where the model can read them: after the results, which refer to them. For a
- * file that the model cannot read at all, the result says so. So no run fails because a tool returned a file.
- */
+/** A file that the model cannot read becomes a text, so that no run fails because a tool returned a file. */
 export function placeResultFiles(
   { resultFile }: Pick<Wire, 'resultFile'>,
   capabilities: Capabilities,
@@ -36,7 +33,7 @@ function placeInMessage(message: Message, placementOf: PlacementOf): Message {
   return { ...message, parts: [...parts.filter(isResult), ...moved, ...parts.filter((part) => !isResult(part))] };
 }
 
-/** Replaces files by references, and adds the files to `moved`, each after a text that names it. */
+/** Adds the files to `moved`, each after a text that names it. */
 function placeInResult(part: ToolResultPart, placementOf: PlacementOf, moved: Part[]): ToolResultPart {
   if (part.error !== undefined) return part;
   const { name } = part;

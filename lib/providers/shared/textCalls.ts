@@ -11,26 +11,17 @@ import type { TextReader } from '../../core/textFilter.js';
 
 /** The option of models that may write their calls as text. */
 export interface TextCallOptions {
-  /**
-   * Whether the model writes its tool calls as text (`<|python_tag|>{"name": ...}`), and the server forwards them as
-   * text. The text of a response is then converted to calls if it contains only calls, each call names an offered tool,
-   * and the tool choice is not `none`. Default: false, so that a quoted document cannot call a tool; true for some
-   * models of Together.
-   */
+  /** Converts a text of only calls of offered tools (`<|python_tag|>{...}`). Default: only for some of Together's. */
   readonly textCalls?: boolean | undefined;
 }
 
 /** Llama 3 writes the first tag before its calls, Llama 4 the second. */
 const tags = ['<|python_tag|>', '<|python_start|>'] as const;
 
-/** Number of characters, not counting whitespace, that are needed to recognize a tag and the character after it. */
+/** Characters that are not whitespace: enough for a tag and the character after it. */
 const HEAD_LENGTH = 24;
 
-/**
- * Converts `<|python_tag|>{"name": "f", "parameters": {...}}` to fragments: Llama's calls, which some servers forward
- * as text (Together, vLLM without a tool parser, llama.cpp). They may be quoted from a document, so that a text counts
- * only if all of it is calls of offered tools, and the server sent no other calls.
- */
+/** Llama's calls, forwarded as text (vLLM without a parser). They may be quoted: only a text of only calls counts. */
 export function createTextCallParser(offered: ReadonlySet<string>, emit: (chunk: Chunk) => void): TextFilter {
   return new TextFilter(
     (emitEvent) => new TextCallReader(offered, emitEvent),
@@ -88,7 +79,7 @@ class TextCallReader implements TextReader {
   }
 }
 
-/** Whether a text that begins with `head` may consist of calls: a tag is followed by a bracket or another tag. */
+/** A tag is followed by a bracket or another tag. */
 function mayBeginCalls(head: string): boolean {
   return tags.some((tag) => {
     if (!head.startsWith(tag)) return tag.startsWith(head);
@@ -112,7 +103,6 @@ interface TextCall {
   readonly arguments: JsonObject | string;
 }
 
-/** The control tokens of Llama 3 and 4 that may surround calls. */
 const controlTokens = [
   '<|python_tag|>',
   '<|python_start|>',
@@ -123,10 +113,7 @@ const controlTokens = [
   '<|eot|>',
 ] as const;
 
-/**
- * Parses a text that consists of calls: objects `{ "name", "parameters" | "arguments" }` or arrays of such objects,
- * separated by whitespace, `;`, `,` and control tokens. The time is linear in the length of the text.
- */
+/** Separated by whitespace, `;`, `,` and control tokens. The time is linear in the text's length. */
 export function parseCalls(text: string): readonly TextCall[] | undefined {
   const calls: TextCall[] = [];
   let offset = endOfSeparators(text, 0);
@@ -140,7 +127,7 @@ export function parseCalls(text: string): readonly TextCall[] | undefined {
   return calls.length > 0 ? calls : undefined;
 }
 
-/** Uses a loop, because a regular expression that repeats an alternation uses stack space for each repetition. */
+/** A loop: a regular expression that repeats an alternation uses stack space for each repetition. */
 function endOfSeparators(text: string, start: number): number {
   for (let offset = start; ;) {
     const code = text.charCodeAt(offset);
@@ -156,7 +143,7 @@ function toCalls(value: JsonValue | undefined): readonly TextCall[] | undefined 
   return calls.length > 0 && calls.every((call) => call !== undefined) ? calls : undefined;
 }
 
-/** Keys that a call without arguments may have: an object with other keys is not a call. */
+/** An object with other keys is not a call. */
 const callKeys: ReadonlySet<string> = new Set(['name', 'type', 'id']);
 
 function toCall(value: unknown): TextCall | undefined {

@@ -13,10 +13,7 @@ export const unknownChunk = (raw: JsonValue): OfType<Chunk, 'metadata'> => ({
   metadata: { unknown: raw },
 });
 
-/**
- * The finish reason of a response with a call of an unknown kind, which nobody answers: an end that looks normal would
- * hide the call.
- */
+/** Nobody answers an unknown kind of call: an end that looks normal would hide the call. */
 export function unknownCallReason(reason: FinishReason): FinishReason {
   return reason === 'stop' || reason === 'toolCalls' || reason === 'unspecified' ? 'other' : reason;
 }

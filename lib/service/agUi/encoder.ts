@@ -22,7 +22,6 @@ export interface ToAgUiOptions extends OutcomeOptions, Pick<ServerSentEventsOpti
 export type AgUiRun = Pick<RunAgentInput, 'threadId' | 'runId' | 'messages'> &
   Partial<Pick<RunAgentInput, 'tools' | 'resume'>>;
 
-/** Converts the events of one run. Each method returns the AG-UI events to send. */
 export class AgUiEncoder {
   private readonly messages: MessageEncoder;
   private readonly callArguments = new Map<string, JsonObject>();
@@ -55,7 +54,7 @@ export class AgUiEncoder {
     return [...this.messages.takeSent(), this.errorEvent(thrown)];
   }
 
-  /** A run that completes without a result was ended by an operator such as `take`. */
+  /** A run without a result was ended by an operator such as `take`. */
   complete(): readonly AgUiEvent[] {
     if (this.hasFinished) return [];
     const { threadId, runId } = this.run;
@@ -125,7 +124,7 @@ export class AgUiEncoder {
     for (const event of events) this.messages.send(event);
   }
 
-  /** Sends only prompts that joined the run: the text and the results of the other messages were sent before. */
+  /** Only prompts that joined the run: the text and the results of other messages were sent before. */
   private addMessage(message: Message): void {
     this.messages.closeAll();
     if (message.role === 'user' && !hasToolResults(message)) this.messages.addPrompt(messageText(message));

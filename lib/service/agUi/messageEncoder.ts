@@ -11,12 +11,11 @@ import { Transcript } from './transcript.js';
 interface ArrivingCall {
   id?: string | undefined;
   name?: string | undefined;
-  /** The arguments that arrived before the id and the name. */
   held: string;
   isStarted: boolean;
 }
 
-/** Sends the messages of a run: texts, reasoning, calls and their results. Closes each message that it opens. */
+/** Closes each message that it opens. */
 export class MessageEncoder {
   private sent: AgUiEvent[] = [];
   private messageCount = 0;
@@ -24,10 +23,10 @@ export class MessageEncoder {
   private reasoning: string | undefined;
   private parent: string | undefined;
   private arriving = new Map<number | string, ArrivingCall>();
-  /** The calls of this run that have no result. A client assumes that it has to answer them. */
+  /** A client assumes that it has to answer such calls. */
   private readonly unanswered = new Set<string>();
   private readonly transcript: Transcript;
-  /** The calls that the request has answered: the client has their results. */
+  /** The client has the results of these calls. */
   readonly answered: ReadonlySet<string>;
 
   constructor(
@@ -110,7 +109,7 @@ export class MessageEncoder {
     this.send({ type: 'TEXT_MESSAGE_END', messageId });
   }
 
-  /** Answers calls that will get no result: otherwise, a client would assume that it has to answer them. */
+  /** They will get no result, and a client would assume that it has to answer them. */
   answerOpenCalls(waiting: ReadonlySet<string>): void {
     const error = toolErrorTexts.not_executed;
     for (const id of this.unanswered)
@@ -122,7 +121,7 @@ export class MessageEncoder {
     this.transcript.commit();
   }
 
-  /** Removes the messages of the turn from the client, with a snapshot. `notice` is sent before it. */
+  /** With a snapshot. `notice` is sent before it. */
   retract(notice: AgUiEvent): void {
     this.closeAll();
     this.answerOpenCalls(new Set());
@@ -162,7 +161,7 @@ export class MessageEncoder {
     this.send({ type: 'TOOL_CALL_START', toolCallId: id, toolCallName: name, parentMessageId: this.parent });
   }
 
-  /** Ends a call that was cut off and that the run discarded. It is answered, so that no client executes it. */
+  /** A call that was cut off is answered, so that no client executes it. */
   private dropCall(toolCallId: string): void {
     this.unanswered.delete(toolCallId);
     this.send({ type: 'TOOL_CALL_END', toolCallId, metadata: droppedMark });

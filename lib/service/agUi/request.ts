@@ -8,7 +8,6 @@ import type { Tool } from '../../core/tool.js';
 import { fromAgUiMessages } from '../../transport/agUi/messages.js';
 import type { AgUiTool, RunAgentInput } from '../../transport/agUi/protocol.js';
 
-/** The request of an AG-UI client is not valid, or does not match what its thread waits for. */
 export class AgUiRequestError extends RivuletError {
   override readonly name = 'AgUiRequestError';
   readonly code = 'ag_ui_request';
@@ -67,7 +66,7 @@ const messageFields: Readonly<Record<string, Readonly<Record<string, Check>>>> =
   tool: { toolCallId: isName, content: isContent, error: isOptionalText },
 };
 
-/** Messages of other roles (`reasoning`, `activity`, a later one) are not part of the history and are not checked. */
+/** Other roles (`reasoning`, `activity`, a later one) are not part of the history and are not checked. */
 const isMessage: Check = (message) =>
   isRecord(message) && hasFields(message, { id: isText, role: isText, ...messageFields[String(message['role'])] });
 const isSchema: Check = (value) => isAbsentOr(value, isRecord);
@@ -107,7 +106,7 @@ export function clientTools({ tools }: Pick<RunAgentInput, 'tools'>): readonly T
 const isEmpty = (schema: JsonObject | undefined): schema is undefined =>
   schema === undefined || Object.keys(schema).length === 0;
 
-/** Omits the fields by which Rivulet would take the client's JSON for a schema library or a validation function. */
+/** By these fields, Rivulet would take the client's JSON for a schema library or a validation function. */
 const plainSchema = (schema: JsonObject): JsonObject => ({ type: 'object', ...omit(schema, '~standard', 'validate') });
 
 export interface HistoryOptions {

@@ -4,12 +4,9 @@ import { isNested, isToolResult } from '../../core/eventGuards.js';
 import { nestedId } from '../../core/nested.js';
 import type { SubagentEvent } from '../../transport/agUi/protocol.js';
 
-/**
- * Says which sub-agents run, and how they have ended. The id of a sub-agent's run is that of its call in the outer run,
- * so a run that waits has the same id when it continues.
- */
+/** A sub-agent has the id of its call, so a run that waits has the same id when it continues. */
 export class Subagents {
-  /** The ids of the runs that have not ended, outer ones first. */
+  /** Outer ones first. */
   private readonly open = new Set<string>();
 
   addNested({ id, name, event }: NestedEvent, parent?: string): readonly SubagentEvent[] {
@@ -25,7 +22,7 @@ export class Subagents {
     return [{ type: 'SUBAGENT_ERROR', subagentRunId, message: error }];
   }
 
-  /** Returns the ends of the sub-agents that have no result, inner ones first. */
+  /** Inner ones first. */
   end(waiting: readonly WaitingCall[] = []): readonly SubagentEvent[] {
     const open = [...this.open].reverse();
     this.open.clear();

@@ -1,19 +1,16 @@
 import { StringBuilder } from '../../core/stringBuilder.js';
 import type { AgUiEvent, AgUiMessage } from '../../transport/agUi/protocol.js';
 
-/** A message of the transcript. Text that is still arriving is a builder. */
+/** Text that is still arriving is a builder. */
 interface Entry {
   readonly message: AgUiMessage;
-  /** The number of the turn that added it; 0 for a message of the request. */
+  /** 0 for a message of the request. */
   readonly turn: number;
   readonly text?: StringBuilder;
   readonly calls: Map<string, { readonly name: string; readonly text: StringBuilder }>;
 }
 
-/**
- * The messages of the client: those of its request, and those that the events added. AG-UI corrects messages with a
- * snapshot of all of them, and `retract` needs one.
- */
+/** AG-UI corrects messages with a snapshot of all of them, and `retract` needs one. */
 export class Transcript {
   private entries: Entry[];
   private turn = 1;
@@ -62,15 +59,11 @@ export class Transcript {
     this.entryWithCall(callId)?.calls.set(callId, { name, text });
   }
 
-  /** Ends the turn: a later `retract` does not remove its messages. */
   commit(): void {
     this.turn += 1;
   }
 
-  /**
-   * Removes the messages of the current turn. A client keeps its old reasoning if a snapshot contains none. So if the
-   * turn has the only reasoning, its messages remain, without their text.
-   */
+  /** A client keeps reasoning if a snapshot contains none: the only reasoning stays, without text. */
   retract(): void {
     const isReasoning = ({ message }: Entry) => message.role === 'reasoning';
     const kept = this.entries.filter(({ turn }) => turn !== this.turn);
@@ -100,7 +93,7 @@ export class Transcript {
     return entry;
   }
 
-  /** Inserts a result after its call and after the results that follow the call. */
+  /** After its call and after the results that follow the call. */
   private addResult(event: Extract<AgUiEvent, { readonly type: 'TOOL_CALL_RESULT' }>): void {
     const { messageId: id, toolCallId, content, metadata } = event;
     const message: AgUiMessage = { id, role: 'tool', toolCallId, content, ...(metadata ? { metadata } : {}) };

@@ -3,12 +3,10 @@ import type { JsonObject } from '../../core/json/json.js';
 import { RequestError } from '../http/requestError.js';
 import { isUnguessable } from '../../transport/randomId.js';
 
-/** The longest title, in characters. */
 const MAX_TITLE_LENGTH = 200;
-/** The longest title that is made of a prompt, in characters. */
 const DEFAULT_TITLE_LENGTH = 80;
 
-/** @throws RequestError 400 if it is not a saved conversation. */
+/** @throws RequestError 400 */
 export function readSave(text: string) {
   const { version, saved, restore } = objectOrEmpty(tryParseJson(text));
   const isVersion = typeof version === 'number' && Number.isSafeInteger(version) && version >= 0;
@@ -20,7 +18,7 @@ export function readSave(text: string) {
   return { version, saved, restore: restore === true };
 }
 
-/** @throws RequestError 400 if there is no title. */
+/** @throws RequestError 400 */
 export function readTitle(text: string): string {
   const { title } = objectOrEmpty(tryParseJson(text));
   const read = typeof title === 'string' ? titleFrom(title) : '';
@@ -28,20 +26,18 @@ export function readTitle(text: string): string {
   return read;
 }
 
-/** A title as it is kept: one line without control characters. Empty if there is nothing to show. */
+/** One line without control characters. Empty if there is nothing to show. */
 export const titleFrom = (text: string): string => shorten(text, MAX_TITLE_LENGTH);
 
-/** The title of a chat that nobody has named. */
 export const defaultTitle = (prompt: string): string => shorten(prompt, DEFAULT_TITLE_LENGTH) || 'A new chat';
 
-/** The first line of a text that is not empty, with at most this number of characters. */
 function shorten(text: string, length: number): string {
   const line = text.trim().split(/[\r\n]/, 1)[0] ?? '';
   const characters = Array.from(line.replaceAll(/\p{Cc}/gu, ' ').trim()); // no half of a pair of surrogates
   return characters.length > length ? `${characters.slice(0, length - 1).join('')}…` : characters.join('');
 }
 
-/** The text of the first prompt. A page may have written anything. */
+/** A page may have written anything. */
 export function promptOf({ exchanges }: JsonObject): string {
   const first = objectOrEmpty(Array.isArray(exchanges) ? exchanges[0] : undefined);
   const messages: readonly unknown[] = Array.isArray(first['input']) ? first['input'] : [];
@@ -55,7 +51,6 @@ export function promptOf({ exchanges }: JsonObject): string {
     .join('\n');
 }
 
-/** The ids of the runs of a chat. */
 export const runsOf = ({ exchanges }: JsonObject): readonly string[] =>
   (Array.isArray(exchanges) ? exchanges : []).flatMap((exchange) => {
     const { run } = objectOrEmpty(exchange);

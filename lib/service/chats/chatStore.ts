@@ -22,9 +22,9 @@ export type ChatStore = RecordStore<ChatRecord>;
 
 export interface ChatService {
   readonly store: ChatStore;
-  /** Stops and deletes a run of an owner, and the runs that it resumed. */
+  /** Also the runs that it resumed. */
   readonly deleteRun: (id: string, owner: string) => Observable<never>;
-  /** Reports an error that the client does not see. */
+  /** An error that the client does not see. */
   readonly onError: (thrown: unknown) => void;
 }
 

@@ -18,23 +18,18 @@ export interface GateOptions {
   readonly allowedOrigins?: readonly string[] | undefined;
 }
 
-/** Answers the requests that may be answered: with what `answer` emits, or what `fail` returns for a thrown value. */
+/** With what `answer` emits, or what `fail` returns for a thrown value. */
 export type Gate = (
   request: Request,
   answer: () => Observable<Response>,
   fail: (thrown: unknown) => Response,
 ) => Promise<Response>;
 
-/**
- * Creates the check of `Host` and `Origin`.
- *
- * @throws ConfigurationError `options` if an origin is not one.
- */
+/** @throws ConfigurationError `options` if an origin is not one. */
 export function createGate({ allowedHosts, allowedOrigins }: GateOptions): Gate {
   const hosts = allowedHosts && new Set(allowedHosts.map((name) => name.toLowerCase()));
   const origins = new Set(allowedOrigins?.map(requireOrigin));
   const isChecked = allowedHosts !== undefined || allowedOrigins !== undefined;
-  /** Returns the answer to a preflight; undefined for any other request. */
   const check = (request: Request): Response | undefined => {
     const host = hostOf(request);
     if (hosts && !hosts.has(hostName(host))) throw new RequestError(421, 'This service does not have that name.');
@@ -83,7 +78,7 @@ const hostOf = ({ headers, url }: Request): string => (headers.get('host') ?? ne
 
 const hostName = (host: string): string => host.replace(/:\d*$/, '');
 
-/** Whether a page was loaded from the service. A page without an origin (`null`) was not. */
+/** A page without an origin (`null`) was not loaded from the service. */
 const isOwn = (origin: string, host: string): boolean => URL.canParse(origin) && new URL(origin).host === host;
 
 function requireOrigin(origin: string): string {

@@ -11,11 +11,7 @@ export interface EditOptions {
   readonly allowEdits?: boolean | undefined;
 }
 
-/**
- * Requires that no decision changes its call, unless the service allows it.
- *
- * @throws RequestError 400 if one does.
- */
+/** @throws RequestError 400 if a decision changes its call without permission. */
 export function rejectForbiddenEdits(decisions: CallAnswers['decisions'], { allowEdits = true }: EditOptions): void {
   const hasEdits = Object.values(decisions ?? {}).some(
     (decision: unknown) => isRecord(decision) && decision['arguments'] !== undefined,
@@ -34,7 +30,6 @@ export interface FileUrlOptions {
   readonly allowFileUrl?: ((url: URL) => boolean) | undefined;
 }
 
-/** Checks the URLs of all files in a value of a request. */
 export function requireFileUrls(value: unknown, { allowFileUrl = isHttps }: FileUrlOptions): void {
   const rest: unknown[] = [value];
   while (rest.length > 0) {

@@ -44,7 +44,7 @@ export function runResponse(run: SharedRun | Observable<StreamEvent>, options: R
   return createResponse(run, serverSentEvents(options, isObservable(run)), options);
 }
 
-/** Formats Rivulet's own protocol, which `fromServerSentEvents` reads. */
+/** Rivulet's own protocol, which `fromServerSentEvents` reads. */
 export function serverSentEvents(options: RunResponseOptions, isPlain: boolean): RunFormat {
   return {
     start: () => helloText(options) + formatServerSentEvent(startEvent(!isPlain, options.after)),
@@ -57,15 +57,13 @@ export function serverSentEvents(options: RunResponseOptions, isPlain: boolean):
   };
 }
 
-/** Formats a run for a protocol over server-sent events. */
 export interface RunFormat {
-  /** The text before the first event. It is sent before the run emits anything. */
+  /** Sent before the run emits anything. */
   start(): string;
-  /** The text for an event. Empty: nothing is sent. If it throws, the run ends with the failure. */
+  /** Empty: nothing is sent. If it throws, the run ends with the failure. */
   event(envelope: Envelope): string;
-  /** The text for the failure of the run. It is the last one. Empty: the response ends without it. */
+  /** The last text. Empty: the response ends without it. */
   failure(thrown: unknown): string;
-  /** The text for the end of the run. It is the last one. */
   end(): string;
 }
 
@@ -75,13 +73,7 @@ const sseHeaders = {
   'x-accel-buffering': 'no', // nginx buffers a response otherwise
 };
 
-/**
- * Creates a `Response` in any protocol over server-sent events, which is written at the speed of its reader.
- *
- * @param run A shared run, which is left when the body is cancelled; or the Observable of a run, which is then
- * unsubscribed.
- * @param format The texts of the protocol.
- */
+/** Written at the speed of its reader. Cancelling the body leaves a shared run, and unsubscribes an Observable. */
 export function createResponse(
   run: SharedRun | Observable<StreamEvent>,
   format: RunFormat,
@@ -102,12 +94,11 @@ export function createResponse(
   return new Response(body, { headers: { ...sseHeaders, ...options.headers } });
 }
 
-/** A run that is being written. */
 interface RunWriting {
   start(): void;
-  /** Continues to write: the reader accepts more. */
+  /** The reader accepts more. */
   resume(): void;
-  /** Ends the writing: the reader has left. */
+  /** The reader has left. */
   leave(): void;
 }
 
@@ -143,7 +134,7 @@ function writeRun(
     sink.close();
     leave();
   };
-  /** Writes an event. Returns whether the reader may have more. */
+  /** Returns whether the reader may have more. */
   const next = (envelope: Envelope): boolean => {
     try {
       const text = format.event(envelope);

@@ -1,7 +1,6 @@
 import { defer, EMPTY, expand, take } from 'rxjs';
 import type { Observable } from 'rxjs';
 
-/** Reads all pages of a list of a store, one after the other. */
 export function allPages<P extends { readonly next?: string | undefined }>(
   list: (cursor?: string) => Observable<P>,
 ): Observable<P> {

@@ -9,18 +9,13 @@ import type { SeenTurns } from './replayRecord.js';
 import type { LogState, RunLog } from '../ports/runLog.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
 
-/** What a log has of a run. */
 interface LoggedRun {
   readonly completeTurns: SeenTurns;
   /** With the turn that was interrupted. */
   readonly all: SeenTurns;
 }
 
-/**
- * Continues the log of a run whose process has ended: a record is written before the events that lead to it, so the log
- * may be behind. A `retract` voids the turn that was interrupted. It has the number of the attempt, which tells where
- * the events of the earlier ones end.
- */
+/** Records are written first, so the log may be behind. `retract` voids the open turn and has the attempt's number. */
 export function continueLog(
   log: RunLog,
   record: RunRecord,
@@ -40,7 +35,7 @@ export function continueLog(
   );
 }
 
-/** Plans to complete the log of a run that has ended according to its record: up to its result, or its error. */
+/** The log of a run that has ended according to its record: up to its result or error. */
 export function completeLog(log: RunLog, stored: StoredRun): RunPlan {
   const { record } = stored;
   const { checkpoint } = record;
@@ -66,11 +61,11 @@ function addEvent({ completeTurns, all }: LoggedRun, event: ReturnType<typeof as
   }
 }
 
-/** How long the log of a run may be open after its record says that the run has ended: 6 x 500 ms. */
+/** The log's end is written after the record's: 6 x 500 ms. */
 const END_CHECKS = 6;
 const END_INTERVAL = 500;
 
-/** Emits what a log has of a run whose record says that it has ended: its end may be written a little later. */
+/** The end may be written a little later than that of the record. */
 export const stateAtEnd = (log: RunLog, run: string): Observable<LogState | undefined> =>
   defer(() => log.state(run)).pipe(
     take(1),
@@ -79,5 +74,5 @@ export const stateAtEnd = (log: RunLog, run: string): Observable<LogState | unde
     takeLast(1),
   );
 
-/** Whether the end of a run is not in the log. A run that the log does not have was removed after its end. */
+/** A run that the log does not have was removed after its end. */
 export const isOpen = (state: LogState | undefined): boolean => state?.hasEnded === false;

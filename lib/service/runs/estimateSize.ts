@@ -1,4 +1,4 @@
-/** Estimates the bytes that a value takes in memory: V8 stores most texts with one byte for each character. */
+/** V8 stores most texts with one byte for each character. */
 export function estimateSize(value: unknown): number {
   try {
     return JSON.stringify(value).length;

@@ -10,24 +10,19 @@ import { createLateReader } from './lateReader.js';
 import type { Entry, Envelope, LogReader } from './lateReader.js';
 import type { Receiver } from '../ports/runLog.js';
 
-/** The events of one run, in order. Consecutive deltas are stored as one text, whatever the number of readers. */
+/** Consecutive deltas are stored as one text, whatever the number of readers. */
 export interface EventLog<E extends StreamEvent> {
-  /** About how many bytes the events take. */
+  /** In bytes. */
   readonly size: number;
   append(event: CompactEvent): void;
-  /**
-   * Creates a reader.
-   *
-   * @param after The `id` of the last envelope that was read. Default: the start of the run.
-   * @throws ConfigurationError `options` if the id is not a position of this log.
-   */
+  /** `after` is an envelope's `id`. @throws ConfigurationError `options` if it is not a position of this log. */
   reader(after?: string): LogReader<E>;
 }
 
-/** The length at which a merged delta is closed, in characters. It limits the cost of reading a delta that grows. */
+/** In characters. It limits the cost of reading a delta that grows. */
 const MAX_DELTA_LENGTH = 4096;
 
-/** Creates an empty log. Its size is that of the text of the run, not that of its deltas. */
+/** Its size is that of the text of the run, not that of its deltas. */
 export function createEventLog<E extends StreamEvent>(): EventLog<E> {
   const entries: Entry<E>[] = [];
   const restore = createRestorer();
@@ -55,12 +50,7 @@ export function createEventLog<E extends StreamEvent>(): EventLog<E> {
   };
 }
 
-/**
- * Emits the events after a position, at the speed of the receiver.
- *
- * @param from Returns where the reader begins. It may throw.
- * @returns An operator on the log, which is emitted again each time it has grown, and completes or fails as its run.
- */
+/** An operator on the log, which is emitted again each time it has grown. `from` may throw. */
 export const readLog = <E extends StreamEvent>(
   from: () => string | undefined,
   receiver?: Receiver,
@@ -97,7 +87,7 @@ export const readLog = <E extends StreamEvent>(
     };
   });
 
-/** Returns the text of a delta; undefined for an event that is not merged, such as an empty delta. */
+/** Undefined for an event that is not merged, such as an empty delta. */
 function deltaText(event: StreamEvent): string | undefined {
   const known = asKnownEvent(event);
   switch (known.type) {
@@ -113,7 +103,6 @@ function deltaText(event: StreamEvent): string | undefined {
   }
 }
 
-/** Whether a delta continues another: both are texts of one kind, or fragments of one call. */
 function continuesDelta(first: StreamEvent, second: StreamEvent): boolean {
   const known = asKnownEvent(second);
   if (first.type !== known.type) return false;

@@ -11,22 +11,18 @@ import { recordOf } from './handOver.js';
 import { planRest } from './planRun.js';
 import { RunDeadError, RunParkedError, RunTakenError } from './runErrors.js';
 
-/** Where a run is executed: with others, or alone until it calls `letIn`. */
+/** With others, or alone until the run calls `letIn`. */
 export type EnterRun = <T>(isAlone: boolean, run: (letIn: () => void) => Observable<T>) => Observable<T>;
 
 /**
- * Executes a run whose record is in the store, from its start or its checkpoint, whoever executed it before. It
- * completes at the end of the run, also if that is an error, and fails if this process cannot execute it to its end: it
- * may then be subscribed again. It emits `aside` before it completes if the run is dead or parked.
- *
- * From its second failure on, a run is executed alone until its next checkpoint: it may be what has ended the process,
- * and the others with it.
+ * Completes at the run's end, or after `aside` if it is dead or parked; fails if this process cannot go on. After two
+ * failures, it runs alone until its next checkpoint: it may be what has ended the process.
  */
 export type ExecuteStored<C> = (id: string, context: C, enter: EnterRun) => Observable<'aside'>;
 
-/** How many executions of a run may fail without a checkpoint in between. */
+/** Without a checkpoint in between. */
 const MAX_FAILURES = 8;
-/** One failure says nothing: a roll-out or a lost machine ends many runs at once, which should go on at once. */
+/** One failure says nothing: a roll-out or a lost machine ends many runs, which should go on at once. */
 const ALONE_FROM = 2;
 
 export function executeStored<C>(kernel: Kernel<C>): ExecuteStored<C> {
@@ -51,7 +47,6 @@ export function executeStored<C>(kernel: Kernel<C>): ExecuteStored<C> {
       )
       .pipe(concatMap(({ settled }) => settled));
 
-  /** Executes a run that has not ended. */
   const execute = (record: RunRecord, context: C, letIn: () => void): Observable<'aside'> => {
     let hasBegun = false;
     let attempt = 0;
@@ -66,7 +61,7 @@ export function executeStored<C>(kernel: Kernel<C>): ExecuteStored<C> {
         })),
       );
     };
-    /** Counts an execution that has begun: it may have asked the model, and could do so for ever. */
+    /** An execution that has begun may have asked the model, and could do so for ever. */
     const count = (thrown: unknown) =>
       changeRunning(kernel, record, (now) =>
         now.attempt === attempt
@@ -104,7 +99,6 @@ export function executeStored<C>(kernel: Kernel<C>): ExecuteStored<C> {
     );
 }
 
-/** Changes the record of a run that has not ended. */
 const changeRunning = <C>(
   kernel: Kernel<C>,
   { id, owner }: RunRecord,
@@ -123,13 +117,12 @@ const endElsewhere = <C>({ store, executor }: Kernel<C>, id: string, thrown: Run
     concatMap(({ record }) => (executor.locate(record) === 'elsewhere' ? EMPTY : throwError(() => thrown))),
   );
 
-/** How many executions have failed: a process that has ended has not released the record. */
+/** A process that has ended has not released the record. */
 const failuresOf = ({ failures = 0, executor }: RunRecord): number => failures + (executor ? 1 : 0);
 
 const reasonOf = ({ executor, reason }: RunRecord): string | undefined =>
   executor ? 'The process that executed the run has ended.' : reason;
 
-/** A plan whose events say when the run has begun, and when it has passed a checkpoint. */
 const watched = (plan: RunPlan, begun: () => void, passed: () => void): RunPlan => ({
   ...plan,
   events: (...given) =>

@@ -5,7 +5,7 @@ import { isMessage, isNested, isResult, isTurn } from '../../core/eventGuards.js
 import type { Message } from '../../core/message.js';
 import type { RunRecord } from '../ports/runStore.js';
 
-/** Collects the messages and turns of inner runs: checkpoints have only those of calls without a result. */
+/** Checkpoints have only the messages of calls without a result. */
 export interface InnerMessages {
   readonly collect: MonoTypeOperatorFunction<StreamEvent>;
   readonly all: () => RunRecord['inner'];
@@ -24,14 +24,13 @@ export function createInnerMessages(inner: readonly NestedEvent[] = []): InnerMe
   };
 }
 
-/** Whether a nested event, at any depth, is a message, the end of a turn or the result. The others follow. */
+/** At any depth. The others follow from these. */
 export const isInnerStep = (nested: StreamEvent): nested is NestedEvent => {
   if (!isNested(nested)) return false;
   const { event } = nested;
   return isInnerStep(event) || isMessage(event) || isTurn(event) || isResult(event);
 };
 
-/** The events of the message in a nested event, nested in the same runs. */
 function expand(nested: NestedEvent, eventsOf: (message: Message) => readonly RunEvent[]): readonly RunEvent[] {
   const { event } = nested;
   if (event.type === 'turn' || event.type === 'result') return [nested];
@@ -39,7 +38,6 @@ function expand(nested: NestedEvent, eventsOf: (message: Message) => readonly Ru
   return events.map((each): RunEvent => ({ ...nested, event: each }));
 }
 
-/** Inserts the inner runs before the results of their calls. */
 export const withInner = (
   events: readonly RunEvent[],
   inner: readonly NestedEvent[] = [],

@@ -19,18 +19,13 @@ export interface Envelope<E = StreamEvent> {
   readonly compact: CompactEvent | undefined;
 }
 
-/**
- * Reads the log of a run from a position: what a late or a slow reader has missed, and then what is appended.
- */
+/** What a late or slow reader has missed, and then what is appended. */
 export interface LogReader<E> {
-  /** Returns the next event; undefined at the end. Deltas that were appended since the last call are merged. */
+  /** Undefined at the end. Deltas that were appended since the last call are merged. */
   next(): Envelope<E> | undefined;
 }
 
-/**
- * An entry of the log. `text` is the text of a delta, which may still grow. With `+=` instead of the builder, unread
- * one-character deltas took 33 bytes per character (measured).
- */
+/** With `+=` instead of the builder, unread one-character deltas took 33 bytes per character (measured). */
 export interface Entry<E> {
   readonly event: E;
   readonly compact: CompactEvent | undefined;
@@ -39,11 +34,10 @@ export interface Entry<E> {
 
 interface Position {
   readonly entry: number;
-  /** The number of characters of the entry's text that were read. */
+  /** The characters that were read. */
   readonly offset: number;
 }
 
-/** Creates a reader of the entries of a log, which may still grow. */
 export function createLateReader<E extends StreamEvent>(entries: readonly Entry<E>[], after = '0'): LogReader<E> {
   let { entry: index, offset } = parsePosition(after, entries);
   const next = (): Envelope<E> | undefined => {
@@ -80,10 +74,7 @@ function parsePosition(id: string, entries: readonly Entry<unknown>[]): Position
   );
 }
 
-/**
- * Replaces the text of a delta by the part of it that begins at an offset. Fragments of a run are labelled with their
- * call, so a slice needs no other change.
- */
+/** Fragments of a run are labelled with their call, so a slice needs no other change. */
 function withDeltaText<E extends StreamEvent>(event: E, text: string, offset: number): E {
   if (isNested(event)) return { ...event, event: withDeltaText(event.event, text, offset) };
   if (event.type === 'toolCallFragment') return { ...event, arguments: text };

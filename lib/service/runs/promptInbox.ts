@@ -6,36 +6,31 @@ import type { Message } from '../../core/message.js';
 import type { SentMessage } from '../ports/runLog.js';
 import { estimateSize } from './estimateSize.js';
 
-/**
- * The messages to a run that have arrived, and which of them it has taken: a prompt waits until its turn has ended.
- * What is taken is written with the checkpoint of that turn, so that each prompt joins once, whatever process goes on.
- */
+/** What is taken is written with the checkpoint of its turn, so that each prompt joins once. */
 export class PromptInbox {
   private arrived = new ReplaySubject<Message>(Infinity); // a run may subscribe to it late, after its store has written
   readonly prompts: Observable<Message> = defer(() => this.arrived);
-  /** The prompts that have not joined the run, each with the position before it. */
+  /** Each with the position before it. */
   private readonly waiting = new Map<Message, string>();
   private last: string;
   private takenPosition: string;
   private size = 0;
 
-  /** @param from The position of the last message that earlier executors have taken. */
+  /** `from`: the last message that earlier executors have taken. */
   constructor(from = '0') {
     this.last = from;
     this.takenPosition = from;
   }
 
-  /** The position of the last message that has arrived. */
   get seen(): string {
     return this.last;
   }
 
-  /** The position of the last message that does not wait. */
   get taken(): string {
     return this.takenPosition;
   }
 
-  /** About how many bytes the prompts have. */
+  /** In bytes. */
   get bytes(): number {
     return this.size;
   }
@@ -50,7 +45,7 @@ export class PromptInbox {
     }
   }
 
-  /** Notes an event of the run. A prompt that joins is one. */
+  /** A prompt that joins is an event. */
   note(event: StreamEvent): void {
     const known = asKnownEvent(event);
     if (known.type === 'message') this.waiting.delete(known.message);
@@ -59,7 +54,7 @@ export class PromptInbox {
     this.takenPosition = firstWaiting;
   }
 
-  /** The run has ended: its prompts are not kept with it. */
+  /** Prompts are not kept with a run that has ended. */
   clear(): void {
     this.arrived = new ReplaySubject(Infinity);
     this.waiting.clear();

@@ -76,6 +76,6 @@ export class RunDeadError extends RivuletError {
   }
 }
 
-/** Whether an error says that the run goes on, here or elsewhere. */
+/** The run goes on, here or elsewhere. */
 export const isLeft = (thrown: unknown): boolean =>
   thrown instanceof RunTakenError || thrown instanceof RunAbandonedError || thrown instanceof RunParkedError;

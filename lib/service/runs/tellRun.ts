@@ -7,10 +7,7 @@ import type { RunRecord, StoredRun } from '../ports/runStore.js';
 import type { Kernel } from '../kernel.js';
 import { completeLog } from './continueLog.js';
 
-/**
- * Ends a durable run that no worker executes: it may wait long for one. Emits whether it was ended. The calls of an
- * open turn must be answered, which only a worker does.
- */
+/** It may wait long for a worker. An open turn's calls must be answered, which only a worker does. */
 const stopQueued = <C>(kernel: Kernel<C>, id: string, owner: string): Observable<boolean> =>
   kernel.access.find(id, owner).pipe(
     concatMap((run) => {
@@ -27,7 +24,7 @@ const stopQueued = <C>(kernel: Kernel<C>, id: string, owner: string): Observable
     }),
   );
 
-/** Sends a message to a run. A stop ends a run that no worker executes at once. */
+/** A stop ends a run that no worker executes at once. */
 export const tellRun = <C>(kernel: Kernel<C>, id: string, owner: string, message: RunMessage): Observable<boolean> => {
   const { durable } = kernel;
   const told = kernel.tell(id, owner, message);

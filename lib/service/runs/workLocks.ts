@@ -7,15 +7,13 @@ interface Lock {
   readonly queue: Semaphore;
   readonly owner: string;
   users: number;
-  /** Whether the run was stopped before it has begun. */
   isStopped: boolean;
 }
 
-/** Does the work for an id after earlier work for it, in this process. */
+/** One after the other for an id, in this process. */
 export class WorkLocks {
   private readonly locks = new Map<string, Lock>();
   private readonly unlocked = new Subject<void>();
-  /** Completes when there is no work. */
   readonly idle: Observable<never> = this.unlocked.pipe(
     startWith(undefined),
     filter(() => this.locks.size === 0),
@@ -44,7 +42,7 @@ export class WorkLocks {
     return this.locks.has(id);
   }
 
-  /** Stops the run that the work for an id begins. Returns whether there is such work of this owner. */
+  /** Returns whether there is such work of this owner. */
   stop(id: string, owner: string): boolean {
     const lock = this.locks.get(id);
     if (lock?.owner !== owner) return false;

@@ -1,10 +1,10 @@
 import { asyncScheduler, defer, finalize, ReplaySubject, switchMap, take, using } from 'rxjs';
 import type { EnterRun } from './executeStored.js';
 
-/** How long a run may keep the others out, in milliseconds: what ends its process does so earlier, as a rule. */
+/** Milliseconds: what ends its process does so earlier, as a rule. */
 const ALONE_TIME = 30_000;
 
-/** The door of a worker: lets in runs in their order, and one that may end the process only when no other is inside. */
+/** Lets in runs in their order, and one that may end the process only when no other is inside. */
 export function createDoor(): EnterRun & { readonly inside: () => number } {
   const waiting: { readonly isAlone: boolean; readonly enter: () => void }[] = [];
   let inside = 0;

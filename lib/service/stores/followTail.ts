@@ -9,19 +9,16 @@ import type { EventLog } from '../runs/eventLog.js';
 import type { RunLog, RunMessage, SentMessage } from '../ports/runLog.js';
 import { remoteRunError } from '../../transport/fromServerSentEvents.js';
 
-/** What a database has of a run after a position. */
 export interface Tail<T> {
   readonly values: readonly T[];
-  /** The position after the values. */
   readonly position: string;
-  /** Whether the database has more: the rest is read at once. */
+  /** The rest is read at once. */
   readonly hasMore: boolean;
   readonly hasEnded: boolean;
-  /** For a run that failed: the description of its error. */
   readonly failure?: JsonObject | undefined;
 }
 
-/** Reads what is there, and what is new after each wake-up, until the run has ended. `read` answers asynchronously. */
+/** Again after each wake-up, until the end. `read` answers asynchronously. */
 export function followTail<T extends Tail<unknown>>(
   read: (after: string) => Observable<T>,
   wakes: Observable<unknown>,
@@ -45,10 +42,7 @@ export function followTail<T extends Tail<unknown>>(
   });
 }
 
-/**
- * Reads runs of a database. The readers of one run share a copy of it in memory, so that each event is read once for
- * all of them, and merged and numbered as by a log in memory.
- */
+/** Readers of a run share a copy in memory: each event is read once, and numbered as in a log in memory. */
 export function createRunReader(follow: (run: string) => Observable<Tail<StreamEvent>>): RunLog['read'] {
   const copies = new Map<string, Observable<EventLog<StreamEvent>>>();
   const copyOf = (run: string): Observable<EventLog<StreamEvent>> =>
@@ -73,7 +67,7 @@ export function createRunReader(follow: (run: string) => Observable<Tail<StreamE
     );
 }
 
-/** Emits a copy of a run when the existing events are read, and again each time it has grown. */
+/** Emitted when the existing events are read, and again each time it has grown. */
 const copyEvents = (tails: Observable<Tail<StreamEvent>>): Observable<EventLog<StreamEvent>> =>
   defer(() => {
     const log = createEventLog();
@@ -93,7 +87,7 @@ const copyEvents = (tails: Observable<Tail<StreamEvent>>): Observable<EventLog<S
     );
   });
 
-/** Checks the position of a message, which comes from a user of the log. */
+/** It comes from a user of the log. */
 export const requirePosition = (from: string): string => {
   if (/^\d{1,9}$/.test(from)) return from;
   throw new ConfigurationError(
@@ -103,10 +97,8 @@ export const requirePosition = (from: string): string => {
   );
 };
 
-/** Reads what a log has stored of one write: its events, as JSON. */
 export const eventsOf = (text: string): readonly StreamEvent[] => JSON.parse(text) as StreamEvent[];
 
-/** Reads a stored message, which is JSON. */
 export const messageOf = (text: string, position: string): readonly SentMessage[] => [
   { position, message: JSON.parse(text) as RunMessage },
 ];

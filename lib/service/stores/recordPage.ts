@@ -1,10 +1,8 @@
 import { ConfigurationError } from '../../core/errors.js';
 import type { ListedRecord, RecordPage, StorableRecord } from '../ports/recordStore.js';
 
-/** How many records a page of a list has. */
 export const PAGE_SIZE = 100;
 
-/** The place of a record in a list. */
 export type ListPlace = Pick<StorableRecord, 'id' | 'updated'>;
 
 export function pageOf<R extends StorableRecord>(found: readonly ListedRecord<R>[]): RecordPage<R> {
@@ -13,7 +11,7 @@ export function pageOf<R extends StorableRecord>(found: readonly ListedRecord<R>
   return { records, ...(last ? { next: `${last.updated}:${last.id}` } : {}) };
 }
 
-/** Reads the place of the last record of the page before. A cursor comes from a client: it may be any text. */
+/** A cursor comes from a client: it may be any text. */
 export function placeOf(cursor: string): ListPlace {
   const [, updated, id] = /^(\d{1,15}):([^\p{C}]{1,1000})$/u.exec(cursor) ?? [];
   if (updated !== undefined && id !== undefined) return { updated: Number(updated), id };

@@ -13,13 +13,13 @@ interface ChatRun {
   readonly runId: string;
   readonly owner: string;
   readonly messageId: string;
-  /** The events of the message before this run. */
+  /** Those of the message before this run. */
   readonly earlier: readonly StreamEvent[];
 }
 
 type FoundRun = ChatRun & { readonly run: SharedRun };
 
-/** The newest run of each chat of this process, by the key of the chat. */
+/** The newest run of each chat of this process. */
 export class ChatRuns<C> {
   private readonly chats = new Map<string, ChatRun>();
 
@@ -45,7 +45,7 @@ export class ChatRuns<C> {
     });
   }
 
-  /** Emits the run that can be joined, if there is one. Settles the record of one whose end could not be written. */
+  /** Settles the record of a run whose end could not be written. */
   find(key: string, client: Client<C>): Observable<FoundRun | undefined> {
     return defer(() => {
       const current = this.current(key);
@@ -69,7 +69,7 @@ export class ChatRuns<C> {
     return run && { ...chat, run };
   }
 
-  /** Removes chats whose run cannot be joined any more: two for each new one, so that a long run hides none of them. */
+  /** Two for each new chat, so that a long run hides none of them. */
   private removeEnded(): void {
     for (const [key, chat] of oldest(this.chats, 2)) {
       this.chats.delete(key);

@@ -15,16 +15,16 @@ import { fileChunk, promptChunk, resultMetadata, sourceChunk, uiFinishReason } f
 
 const notEnded = 'The call did not end.';
 
-/** Translates the events of one run. It closes each text, call and step that it opens, however the run ends. */
+/** Closes each text, call and step that it opens, however the run ends. */
 export class ChunkEncoder {
   private readonly tools: ToolChunks;
   private readonly nested: NestedRuns;
-  /** Whether the browser reads `reset-step`, `tool-approval-response`, `steering-message`: AI SDK 6 fails on them. */
+  /** AI SDK 6 fails on `reset-step`, `tool-approval-response` and `steering-message`. */
   private readonly hasVersion7Chunks: boolean;
   private hasRunEvents = false;
   private hasEnded = false;
   private isStepOpen = false;
-  /** Whether the last step has calls. When all have outputs, `useChat` may send the message again by itself. */
+  /** When all calls of a step have outputs, `useChat` may send the message again by itself. */
   private stepHasCalls: boolean;
   private block: { readonly type: 'text' | 'reasoning'; readonly id: string } | undefined;
   private blockCount = 0;
@@ -43,17 +43,14 @@ export class ChunkEncoder {
     this.hasVersion7Chunks = options.version !== 6;
   }
 
-  /**
-   * Begins a stream, which may continue the message of an earlier one. Call `encodeEarlier` before it: those events are
-   * not events of this run.
-   */
+  /** Call `encodeEarlier` before it: those events are not events of this run. */
   start(): void {
     const { messageId } = this.options;
     this.hasRunEvents = false;
     this.emit({ type: 'start', ...(messageId === undefined ? {} : { messageId }) });
   }
 
-  /** Encodes the events of the message before this run, whose questions were answered. */
+  /** Of the message before this run, whose questions were answered. */
   encodeEarlier(events: readonly StreamEvent[]): void {
     for (const event of events) this.encode(event);
     this.tools.endQuestions();
@@ -129,14 +126,14 @@ export class ChunkEncoder {
     if (messageMetadata) this.emit({ type: 'message-metadata', messageMetadata });
   }
 
-  /** Ends the stream of a run that completed. A run without a `result` was ended by an operator such as `take`. */
+  /** A run without a `result` was ended by an operator such as `take`. */
   end(): void {
     if (this.hasEnded) return;
     this.closeAll();
     this.emit({ type: 'finish' });
   }
 
-  /** Ends the stream of a run that failed. `useChat` reads nothing after the error, so it is the last chunk. */
+  /** `useChat` reads nothing after the error, so it is the last chunk. */
   fail(thrown: unknown): void {
     const { errorText = defaultErrorText, onError } = this.options;
     let text: string;
@@ -156,7 +153,7 @@ export class ChunkEncoder {
     return messageMetadata(event);
   }
 
-  /** Sends the prompts that have joined the run. Version 6 has no chunk for them: its page shows only the answer. */
+  /** Version 6 has no chunk for prompts: its page shows only the answer. */
   private sendPrompts(): void {
     if (this.hasVersion7Chunks)
       for (const prompt of this.prompts) this.emit(promptChunk(prompt, `prompt-${++this.promptCount}`));
@@ -202,7 +199,7 @@ export class ChunkEncoder {
     this.closeStep();
   }
 
-  /** Removes the parts of the step with `reset-step`. Version 6: they remain, and the next attempt is another step. */
+  /** Version 6 has no `reset-step`: the parts remain, and the next attempt is another step. */
   private retract(): void {
     if (this.hasVersion7Chunks) {
       this.closeBlock();
@@ -225,8 +222,7 @@ export class ChunkEncoder {
     this.closeAll();
     if (output !== undefined) this.emit({ type: 'data-output', id: 'output', data: output as JsonValue });
     if (this.stepHasCalls && !isWaiting) {
-      // The run ends with tool results (`maxTurns`, `stopped`). An application that sends the message again when all
-      // calls of the last step have outputs would start another run. The empty step has no calls.
+      // `useChat` may send again when all calls of the last step have outputs: the empty step has none.
       this.emit({ type: 'start-step' });
       this.emit({ type: 'finish-step' });
     }

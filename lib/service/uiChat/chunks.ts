@@ -47,7 +47,6 @@ export type UiMessageChunk =
 
 export type UiPromptPart = { readonly type: 'text'; readonly text: string } | UiFileChunk;
 
-/** A file, as a chunk and as a part. */
 export interface UiFileChunk {
   readonly type: 'file';
   readonly url: string;
@@ -94,10 +93,8 @@ export type UiToolChunk =
     }
   | { readonly type: 'tool-output-denied'; readonly toolCallId: string };
 
-/** Data about a part, by the name of its provider. */
 type UiProviderMetadata = Readonly<Record<string, JsonObject>>;
 
-/** Why a message ended, as the AI SDK names it. */
 export type UiFinishReason = 'stop' | 'length' | 'content-filter' | 'tool-calls' | 'error' | 'other';
 
 /** A message as `useChat` sends it. A `UIMessage` of the AI SDK is one. */

@@ -16,10 +16,8 @@ export interface UiMessageResponseOptions extends UiMessageStreamOptions {
   readonly heartbeat?: number | false | undefined;
 }
 
-/** The part of a message that precedes the run. */
 export interface EarlierEvents {
   readonly events: readonly StreamEvent[];
-  /** Whether the browser has it already. */
   readonly isSent: boolean;
 }
 
@@ -46,7 +44,7 @@ export function uiMessageResponse(
   return messageResponse(run, options);
 }
 
-/** `uiMessageResponse` for a message that began before the run. */
+/** For a message that began before the run. */
 export const messageResponse = (
   run: SharedRun | Observable<StreamEvent>,
   options: UiMessageResponseOptions,
@@ -56,7 +54,7 @@ export const messageResponse = (
   return createResponse(run, uiFormat(options, earlier), { ...options, headers });
 };
 
-/** Formats the UI message stream: server-sent events, each with the JSON of one chunk, and `[DONE]`. */
+/** Server-sent events, each with the JSON of one chunk, and `[DONE]`. */
 function uiFormat(options: UiMessageStreamOptions, earlier?: EarlierEvents): RunFormat {
   let text = '';
   const write = (data: string) => (text += `data: ${data}\n\n`);

@@ -15,7 +15,7 @@ const finishReasons: Partial<Record<FinishReason, UiFinishReason>> = {
   error: 'error',
 };
 
-/** Converts a finish reason to the AI SDK's. The schema of `ai` 6 rejects any other value. */
+/** The schema of `ai` 6 rejects any other value. */
 export const uiFinishReason = (reason: FinishReason): UiFinishReason => finishReasons[reason] ?? 'other';
 
 export const fileChunk = ({ mediaType, data, url }: FilePart): UiFileChunk => ({
@@ -33,7 +33,7 @@ export const promptChunk = ({ parts }: Message, id: string): UiMessageChunk => (
   }),
 });
 
-/** Converts a source: with a URL to a link, otherwise to a document. The cited passage becomes provider metadata. */
+/** With a URL a link, otherwise a document. The cited passage becomes provider metadata. */
 export function sourceChunk({ id, url, title, text, start, end }: SourcePart, count: number): UiMessageChunk {
   const passage = omitUndefined({ text, start, end });
   const fields = {
@@ -45,7 +45,7 @@ export function sourceChunk({ id, url, title, text, start, end }: SourcePart, co
     : { type: 'source-url', url, ...(title === undefined ? {} : { title }), ...fields };
 }
 
-/** Converts the outcome of a call. A denial has a state of its own, unless the browser executes the tool. */
+/** A denial has a state of its own, unless the browser executes the tool. */
 export function resultChunk(result: ToolResultPart, isClientTool: boolean): UiToolChunk {
   const { id: toolCallId, error, code } = result;
   if (error === undefined) return { type: 'tool-output-available', toolCallId, output: result.result };
@@ -54,7 +54,7 @@ export function resultChunk(result: ToolResultPart, isClientTool: boolean): UiTo
     : { type: 'tool-output-error', toolCallId, errorText: error };
 }
 
-/** The error text of a tool that the provider runs: its output is the error. */
+/** For a tool that the provider runs, the output is the error. */
 export const outputText = (output: JsonValue | undefined): string =>
   typeof output === 'string' ? output : JSON.stringify(output ?? 'The call failed.');
 

@@ -5,29 +5,26 @@ export interface SourceLine {
   readonly text: string;
 }
 
-/** An event on a line of marbles: a letter, `|` or `#`, at a frame counted from the beginning of the line. */
+/** A letter, `|` or `#`, at a frame counted from the beginning of the line. */
 export interface DrawnEvent {
   readonly frame: number;
   readonly mark: string;
 }
 
-/** A drawn stream: an input, an inner stream or the output. */
+/** An input, an inner stream or the output. */
 export interface DiagramLine {
-  /** Its name: `title = ...`. Default: `source` above the box, `result` below it, the letter of an inner stream. */
+  /** `title = ...`. Default: `source` above the box, `result` below it, the letter of an inner stream. */
   readonly title: string;
-  /** The marbles, without leading and trailing blanks. */
+  /** Without leading and trailing blanks. */
   readonly marbles: string;
-  /** The frame at which the line begins: the number of its leading blanks. */
+  /** The number of leading blanks. */
   readonly start: number;
-  /** The events of the marbles. */
   readonly events: readonly DrawnEvent[];
   /** `kind = hot`: runs whether it is subscribed or not. Otherwise cold. */
   readonly hot: boolean;
-  /**
-   * `subs = ...`: its subscriptions, in frames of the complete diagram; an empty list if it must never be subscribed.
-   */
+  /** `subs = ...`: in frames of the complete diagram; an empty list if it must never be subscribed. */
   readonly subs?: readonly string[];
-  /** `error = ...`: the fields of the error of this line's `#`. Default: those of the diagram. */
+  /** `error = ...`: the fields of this line's `#`. Default: those of the diagram. */
   readonly error?: Readonly<Record<string, unknown>>;
 }
 
@@ -40,9 +37,8 @@ export function reject(line: SourceLine, problem: string, fix: string): never {
 }
 
 /**
- * Notation that Swirly and the scheduler read differently, or that one of them ignores silently. Swirly reads blanks as
- * frames, the scheduler's run mode skips them; Swirly draws an empty circle for a mark that it does not know; both
- * continue after the end of a stream.
+ * Swirly and the scheduler read them differently: Swirly reads blanks as frames, the run mode skips them; Swirly
+ * draws an empty circle for an unknown mark; both continue after the end.
  */
 const faults: readonly (readonly [fault: RegExp, problem: string, fix: string])[] = [
   [/\t/, 'a tab is not a frame', 'Draw a frame as "-", and begin a late line with blanks.'],
@@ -77,7 +73,7 @@ export function readMarbles(marbles: string, line: SourceLine): readonly DrawnEv
   });
 }
 
-/** Reads `subs = ^--!, ----^-!`: one or several subscriptions, or `none`. */
+/** `subs = ^--!, ----^-!`: one or several, or `none`. */
 export function readSubscriptions(subs: string, line: SourceLine): readonly string[] {
   if (subs === 'none') return [];
   return subs.split(/\s*,\s*/).map((marbles) => {

@@ -103,7 +103,7 @@ function readLine(
   return line;
 }
 
-/** A name of several characters cannot be drawn: Swirly and the scheduler read each character as a marble. */
+/** Swirly and the scheduler read each character as a marble. */
 function rejectLongName(line: SourceLine, name: string): never {
   const letter = name.charAt(0);
   const label = `write "${letter} := ${name}" below the line to show the name`;
@@ -114,7 +114,7 @@ function rejectLongName(line: SourceLine, name: string): never {
   );
 }
 
-/** Rejects a line that draws the name of a definition, if one of the name's characters has no definition of its own. */
+/** One of the name's characters has no definition of its own. */
 function rejectDrawnNames(line: SourceLine, marbles: string, definitions: Definitions): void {
   const words = marbles.match(/[A-Za-z0-9]{2,}/g) ?? [];
   for (const name of definitions.keys())

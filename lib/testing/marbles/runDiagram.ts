@@ -18,7 +18,7 @@ export type { DiagramLine } from './line.js';
  */
 export type Streams<Title extends string = string, T = never> = Readonly<Record<Title, Observable<T>>>;
 
-/** One event more than is drawn fails the test; after this many more, an endless result fails and does not hang. */
+/** After this many more, an endless result fails and does not hang. */
 const EXTRA_EVENTS = 100;
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -38,7 +38,7 @@ const isMessages = (value: unknown): value is readonly Message[] =>
   value.length > 0 &&
   value.every((item) => isRecord(item) && 'frame' in item && 'notification' in item);
 
-/** Messages as a failed comparison shows them. An error is reduced to the fields that the diagram names. */
+/** An error is reduced to the fields that the diagram names. */
 const readable = (messages: readonly Message[], fields: readonly string[]): unknown =>
   messages.map(({ frame, notification: { kind, value, error } }) => {
     if (kind === 'C') return { frame, complete: true };
@@ -48,7 +48,7 @@ const readable = (messages: readonly Message[], fields: readonly string[]): unkn
 
 const errorOf = (fields: Fields): Error => Object.assign(new Error(), fields);
 
-/** Throws for a title that is not drawn: it would be `undefined` somewhere deep in an operator. */
+/** A title that is not drawn would be `undefined` somewhere deep in an operator. */
 const rejectUnknownTitles = (streams: Record<string, Observable<unknown>>): Record<string, Observable<unknown>> =>
   new Proxy(streams, {
     get(target, title) {

@@ -54,10 +54,7 @@ export interface Values {
   readonly referred: ReadonlySet<string>;
 }
 
-/**
- * Replaces every string `"$name"` by the value of that name, and `"$name.key.0"` by the value at that path in it.
- * `"$$name"` stands for the text `$name`.
- */
+/** `"$name"` and `"$name.key.0"` stand for values; `"$$name"` stands for the text `$name`. */
 export function resolveValues(definitions: Definitions): Values {
   const referred = new Set<string>();
   const resolve = (json: unknown, line: SourceLine, within: readonly string[]): unknown => {

@@ -7,7 +7,7 @@ import { expectSame, fail, record } from './record.js';
 type TextOperator = OperatorFunction<StreamEvent, StreamEvent>;
 type Events = readonly StreamEvent[];
 
-/** More text than an operator should hold back. */
+/** More than an operator should hold back. */
 const LONG_TEXT = 5000;
 
 type AnyEvent = StreamEvent & Readonly<Record<string, unknown>>;
@@ -16,7 +16,7 @@ const finish: AnyEvent = { type: 'finish', reason: 'stop' };
 const stopped: AnyEvent = { type: 'finish', reason: 'stopped' };
 const source: AnyEvent = { type: 'source', source: { type: 'source', url: 'https://example.org' } };
 
-/** Events that have a position in the text. */
+/** They have a position in the text. */
 const content: readonly AnyEvent[] = [
   source,
   { type: 'provider', provider: 'any', data: { signature: 'signature' } },
@@ -25,7 +25,7 @@ const content: readonly AnyEvent[] = [
   { type: 'toolCall', id: 'call_1', name: 'any', arguments: {} },
 ];
 
-/** Events that have none. */
+/** They have none. */
 const notices: readonly AnyEvent[] = [
   { type: 'metadata', metadata: { id: 'response_1' } },
   { type: 'retry', attempt: 1, delay: 1, error: {} },
@@ -61,14 +61,12 @@ const endings = {
   },
 };
 
-/**
- * An operator may hold a text back if its meaning depends on later text. Here, it arrives in deltas of one character.
- */
+/** An operator may hold a text back if its meaning depends on later text: here it arrives by characters. */
 export function textCases(operator: TextOperator, turn: Events): Readonly<Record<string, () => void>> {
   const deltas = oneByOne(turn);
   const turns = deltas.map((_, index) => deltas.slice(0, index + 1));
 
-  /** The text that an operator emits for a text, and what follows it there. The longest, since the others lose some. */
+  /** With what follows it. The longest, since the others lose some. */
   const emittedTextOf = (events: Events) =>
     Object.entries(endings)
       .map(([ending, { textAfter }]) => ({ ending, text: textAfter(operator, events) }))

@@ -38,7 +38,7 @@ export interface ProviderContractOptions {
 
 const key = 'key-of-the-provider-contract';
 
-/** How many positions in a body are tested, evenly distributed. */
+/** Of a body, evenly distributed. */
 const MAX_POSITIONS = 40;
 
 /**

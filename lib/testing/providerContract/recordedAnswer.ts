@@ -90,7 +90,7 @@ export function expectAnswer(reading: Reading, answer: RecordedAnswer): void {
   if (usage) expectSame('the usage', reading.usage, usage);
 }
 
-/** If everything up to the finish reason was received, the response is complete, but may have no usage. */
+/** After the finish reason, the response is complete, but may have no usage. */
 export function expectBeginning(reading: Reading, answer: RecordedAnswer, provider: string): void {
   const { usage, ...complete } = answer;
   if (reading.error === undefined) {
@@ -107,7 +107,7 @@ export function expectBeginning(reading: Reading, answer: RecordedAnswer, provid
   expectSame('the error is an interruption', isRecordedError || error.code, isRecordedError || 'stream_interrupted');
 }
 
-/** Texts that the conversation contains, and so must the request. */
+/** The conversation contains them, and so must the request. */
 export const markers = ['marker-system', 'marker-user', 'marker-argument', 'marker-result'] as const;
 
 export function conversation(): Partial<ModelRequest> {

@@ -2,14 +2,14 @@ export interface ReceivedRequest {
   readonly url: string;
   readonly headers: Headers;
   readonly body: string;
-  /** Whether the client has aborted the request, or cancelled the body of its response. */
+  /** Or has cancelled the body of the response. */
   aborted: boolean;
 }
 
 export interface BodyOptions {
-  /** The offsets, in bytes, at which the body is cut into reads. Default: one read. */
+  /** In bytes: where the body is cut into reads. Default: one read. */
   readonly cuts?: readonly number[];
-  /** The event after the last byte: the end, a broken connection, or none. Default: the end. */
+  /** After the last byte. Default: the end. */
   readonly then?: 'end' | 'reset' | 'silence';
 }
 
@@ -18,7 +18,7 @@ export interface RecordedServer {
   readonly requests: readonly ReceivedRequest[];
 }
 
-/** Answers each request; `number` is that of the request, from 1. */
+/** `number` is that of the request, from 1. */
 export function recordedServer(respond: (request: ReceivedRequest, number: number) => Response): RecordedServer {
   const requests: ReceivedRequest[] = [];
   return {

@@ -4,7 +4,7 @@ import { omitUndefined } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import type { CachedPrompt } from './dialects/dialect.js';
 
-/** The shortest prefix that is cached, in tokens (OpenAI, and most models of Anthropic). */
+/** In tokens (OpenAI, and most models of Anthropic). */
 const minimum = 1024;
 const charactersPerToken = 4;
 /** A longer lifetime than this one is billed as a long one. */
@@ -35,7 +35,7 @@ export class PromptCache {
     });
   }
 
-  /** The index of the longest prefix that is cached and near enough to a breakpoint; -1 if there is none. */
+  /** Near enough to a breakpoint; -1 if there is none. */
   private longestKnown({ lookBack }: CachedPrompt, prefixes: readonly Prefix[]): number {
     return prefixes.findLastIndex(({ key }, at) => {
       const isNear = prefixes.slice(at, at + lookBack + 1).some(({ lifetime }) => lifetime !== undefined);

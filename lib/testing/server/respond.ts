@@ -8,10 +8,7 @@ export interface Progress {
   reset(): void;
 }
 
-/**
- * Writes one write at a time: the next one follows when the kernel has accepted the previous one. It does not complete
- * when the client has disconnected or the response falls silent: unsubscribe when the response closes.
- */
+/** One write after the other, as the kernel accepts them. Unsubscribe when the response closes: it may not complete. */
 export function respond(response: ServerResponse, answer: ServedResponse, progress: Progress): Observable<never> {
   const splitter = createSplitter(answer.cut);
   const head = () => {
@@ -60,7 +57,7 @@ export interface Splitter {
   flush(): Uint8Array[];
 }
 
-/** `cut` is the number of bytes of each write, or the offsets in the body at which it is split. */
+/** Bytes of each write, or the offsets in the body at which it is split. */
 export function createSplitter(cut: number | readonly number[] | undefined): Splitter {
   if (cut === undefined) return { push: (bytes) => (bytes.length > 0 ? [bytes] : []), flush: () => [] };
   const boundary = boundaries(cut);

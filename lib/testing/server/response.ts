@@ -20,12 +20,12 @@ export interface BodyChunk {
   readonly then?: 'end' | 'reset' | 'silence';
 }
 
-/** The response to a request. Only the last chunk of its body has `then`. */
+/** Only the last chunk of its body has `then`. */
 export interface ServedResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Observable<BodyChunk>;
-  /** How the bytes of the body are split into writes: see `Behaviour.cut`. */
+  /** See `Behaviour.cut`. */
   readonly cut?: number | readonly number[];
 }
 
@@ -65,17 +65,17 @@ export function rawResponse(
   return response(dialect, behaviour, body.length > 0 ? from(body) : of({ bytes: noBytes, frame: false, then: 'end' }));
 }
 
-/** A turn of the script as the server plays it. It can be played again. */
+/** It can be played again. */
 export interface PlayedTurn {
   readonly turn: number;
   readonly path: string;
   readonly body: JsonObject;
   readonly lines: ScriptedOutput;
-  /** What the prompt cache says of the request. Default: the usage of the script stays as it is. */
+  /** Default: the usage of the script stays as it is. */
   readonly promptUsage?: Usage | undefined;
 }
 
-/** A response with the turn that the script has for the request. `keep` receives the turn, unless the script throws. */
+/** `keep` receives the turn, unless the script throws. */
 export function scriptedResponse(
   dialect: Dialect,
   behaviour: Behaviour,
@@ -137,7 +137,7 @@ function withPromptUsage(chunk: Chunk, promptUsage: Usage | undefined): Chunk {
   return { ...chunk, usage: usageOf({ ...chunk.usage, total: undefined, ...promptUsage }) };
 }
 
-/** The last frame is marked, so that it can be written together with the end of the body. */
+/** It can be written together with the end of the body. */
 function encodeChunks(chunks: ReturnType<typeof play>, writer: DialectWriter, framing: Framing): Observable<BodyChunk> {
   const encode = (frames: ReturnType<DialectWriter['end']>) =>
     frames.map((frame): BodyChunk => ({ bytes: framing.frame(frame), frame: true }));

@@ -152,7 +152,7 @@ function watch(
   return { frame: () => events.next({ type: 'frame', request }), reset: () => (reset = true) };
 }
 
-/** Reading a request fails when the client disconnects in the middle of it: then no response can be sent. */
+/** A client that disconnects in the middle of its request can get no response. */
 function fail(response: ServerResponse, error: unknown): void {
   if (response.headersSent || response.destroyed) response.destroy();
   else

@@ -36,9 +36,9 @@ export function watchTools(client: McpClient): Observable<readonly ServerTool[]>
 }
 
 /**
- * A change makes a running response stale, and one more request follows; cancelling would cost ten requests for ten new
- * tools. A server may announce a change with every response: from the fourth request of a series, each is delayed, and
- * stale responses are emitted from the second on.
+ * A change makes a response stale, and one more request follows; cancelling would cost ten requests for ten tools. A
+ * server may announce a change with every response: from the fourth on, each is delayed, and stale responses are
+ * emitted from the second on.
  */
 function listOnChange(client: McpClient): Observable<readonly ServerTool[]> {
   let isStale = false;
@@ -65,13 +65,10 @@ function listOnChange(client: McpClient): Observable<readonly ServerTool[]> {
   );
 }
 
-/** How many pages are listed without the checks of the client. */
+/** Without the checks of the client. */
 const MAX_PAGES = 1000;
 
-/**
- * The client's checks fail for the complete list if one schema has some hundreds of levels. Here, the name and the
- * schema of each tool are checked; the caller omits a schema of too many levels.
- */
+/** The client's checks fail for the complete list if one schema has some hundreds of levels. */
 async function listUnchecked(client: McpClient, signal: AbortSignal): Promise<{ readonly tools: ServerTool[] }> {
   const tools: ServerTool[] = [];
   let cursor: string | undefined;
@@ -87,13 +84,13 @@ async function listUnchecked(client: McpClient, signal: AbortSignal): Promise<{ 
   return { tools };
 }
 
-/** A request continues a series if it follows the previous response within this time, in milliseconds. */
+/** Within this time after the previous response, in milliseconds, a request continues a series. */
 const QUIET_TIME = 1000;
 const IMMEDIATE_REQUESTS = 3;
 const INITIAL_DELAY = 100;
 const MAX_DELAY = 30_000;
 
-/** Counts requests that follow each other closely, and delays them: 100 ms, doubling up to 30 s. */
+/** 100 ms, doubling up to 30 s. */
 function requestSeries() {
   let length = 0;
   let lastResponse = -Infinity;
@@ -111,10 +108,7 @@ function requestSeries() {
   };
 }
 
-/**
- * Up to revision 2025-11-25 a server sends notifications without a request, some without announcing it in their
- * capabilities. From revision 2026-07-28 on, the client has to listen for them.
- */
+/** Up to revision 2025-11-25 without a request; from 2026-07-28 on, the client has to listen. */
 function changes(client: McpClient): Observable<void> {
   if (client.getProtocolEra() !== 'modern') return notifications(client, (out) => out.next());
   return client.getServerCapabilities()?.tools?.listChanged
@@ -122,9 +116,7 @@ function changes(client: McpClient): Observable<void> {
     : of(undefined);
 }
 
-/**
- * `retry` subscribes again before it tears down the failed subscription, which must not remove its successor's handler.
- */
+/** `retry` subscribes before it tears down the failed one, which must not remove its successor's handler. */
 const handlerOwners = new WeakMap<McpClient, Subscriber<void>>();
 
 function notifications(client: McpClient, start: (out: Subscriber<void>) => void): Observable<void> {
@@ -140,7 +132,7 @@ function notifications(client: McpClient, start: (out: Subscriber<void>) => void
   });
 }
 
-/** The first value comes with the server's acknowledgement, so that a list requested after it misses no change. */
+/** The first value is the server's acknowledgement, so that a list requested after it misses no change. */
 function listenForChanges(client: McpClient, out: Subscriber<void>): void {
   const controller = new AbortController();
   out.add(() => controller.abort(cancelReason));

@@ -76,22 +76,21 @@ export function mcpSignIn(provider: OAuthClientProvider, fetch: typeof globalThi
   return signIn;
 }
 
-/** A sign-in that the user has not completed. */
+/** The user has not completed it. */
 interface Pending {
   readonly address: string;
-  /** The token that was not accepted. The user may sign in in another process, which stores another one. */
+  /** Not accepted. The user may sign in in another process, which stores another one. */
   readonly accessToken: string | undefined;
   readonly begun: number;
 }
 
-/** How long the calls share a sign-in: a link may be used up, or expire. In milliseconds. */
+/** Milliseconds for which calls share a sign-in: a link may be used up, or expire. */
 const PENDING_TIME = 60_000;
 
-/** What only the tools need of a sign-in. */
 interface SignInState {
-  /** What its requests have carried: tokens, codes, verifiers, the secret of the client. */
+  /** What requests have carried: tokens, codes, verifiers, the secret of the client. */
   secrets(): readonly string[];
-  /** The address of the sign-in that was begun a moment ago, and is not completed. */
+  /** Of a sign-in that was begun a moment ago, and is not completed. */
   pendingAddress(): Promise<string | undefined>;
 }
 
@@ -99,12 +98,12 @@ const states = new WeakMap<McpSignIn, SignInState>();
 
 export const stateOf = (signIn: McpSignIn | undefined): SignInState | undefined => signIn && states.get(signIn);
 
-/** How many secrets are remembered: those of some requests, which have two or three each. */
+/** Those of some requests, which have two or three each. */
 const MAX_SECRETS = 30;
 
 const secretField = /token|code|secret|assertion/;
 
-/** The secrets of the newest requests. A server can repeat only what it has received. */
+/** A server can repeat only what it has received. */
 class SentSecrets {
   private readonly newest = new Set<string>();
 
@@ -139,17 +138,14 @@ class SentSecrets {
   }
 }
 
-/** What the authorisation server has answered to the last refresh. */
+/** By the authorisation server. */
 interface Refreshed {
   readonly accessToken: string;
   readonly refreshToken: string;
   readonly response: Response;
 }
 
-/**
- * Concurrent refreshes are one request, and later ones get the same answer until the server rejects its token. A
- * rejected request with an older token is sent again with the new one.
- */
+/** Concurrent refreshes are one request. A rejected request with an older token is sent again with the new one. */
 function shareRefresh(provider: OAuthClientProvider, fetch: typeof globalThis.fetch): typeof globalThis.fetch {
   let latest: Refreshed | undefined;
   let refreshing: Promise<Response> | undefined;

@@ -12,11 +12,8 @@ type Need = false | JsonObject;
 const asked = new WeakMap<McpSignIn, Observable<Need>>();
 
 /**
- * Asks the server for the first page of its tools. Emits false, or the details of the call that waits for the sign-in:
- * the address to open. The client refreshes an expired access token by itself.
- *
- * The calls of a turn share the request, and the sign-in: each would begin its own, and only the last one that began
- * can be completed. Other errors are not decided here: the call itself meets them, and reports them.
+ * Emits false, or the details of the call that waits: the address to open. The calls of a turn share the sign-in:
+ * each would begin its own, and only the last can be completed. The call itself reports other errors.
  */
 export function needsSignIn(session: McpSession, signIn: McpSignIn): Observable<Need> {
   const shared = asked.get(signIn) ?? defer(() => ask(session, signIn)).pipe(share());

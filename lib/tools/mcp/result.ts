@@ -46,18 +46,8 @@ function failureMessage(content: readonly ContentBlock[], data: JsonValue | unde
 }
 
 /**
- * Converts the response of a server to the result of a tool.
- *
- * - Only texts: one text, joined with line breaks. No content: null.
- * - Images, audio, resources, links: an array of all contents, in order. Images, audio and the bytes of an embedded
- *   resource are file parts, which a model that accepts files in tool results can read; the others are plain JSON, as
- *   the server sent them, but without `_meta`, which is not meant for a model.
- * - `structuredContent`: the structured content. Servers repeat it as a text, for clients that do not support it (the
- *   MCP specification recommends it): such a text is omitted. The structure may lack the other contents, so they are
- *   kept: `{ structuredContent, content }`, where `content` is as above, a text or an array. If a file is among them,
- *   the result is an array of the structured content and the other contents.
- *
- * @throws McpToolError when the server reports that the tool failed.
+ * Texts are joined; other contents stay an array, with bytes as file parts, without `_meta`. Structured content is
+ * the result, without a text that repeats it (the MCP specification recommends one). @throws McpToolError
  */
 export function toResult(tool: string, { content, structuredContent, isError }: CallToolResult): JsonValue {
   const data = structuredContent as JsonValue | undefined; // it arrived as JSON
@@ -83,7 +73,7 @@ function toPlainBlock(block: ContentBlock): JsonObject {
   return block.type === 'resource' ? { ...plain, resource: omitMeta(block.resource) } : plain;
 }
 
-/** Returns the file of a content; undefined for a text or a link. */
+/** Undefined for a text or a link. */
 function toFile(block: ContentBlock): FilePart | undefined {
   switch (block.type) {
     case 'image':
@@ -112,14 +102,8 @@ const isEmpty = (data: JsonValue): boolean =>
   data === null || (typeof data === 'object' && Object.keys(data).length === 0);
 
 /**
- * Creates a function that tests whether a text only repeats the structured content of a response.
- *
- * Such a text is its JSON, in any layout and order of keys. Up to revision 2025-11-25, structured content is an object:
- * the official SDKs wrap other values in `{ result }`, and servers in a field of their own (`{ content }`). Their text
- * is the value itself, or its JSON. The SDK for Python writes an array as one text for each item.
- *
- * @param data The structured content.
- * @param texts All texts of the response.
+ * Its JSON, in any layout. Up to revision 2025-11-25, the official SDKs wrap other values than objects in `{ result
+ * }`, servers in a field of their own. The SDK for Python writes an array as one text for each item.
  */
 export function createRepetitionTest(data: JsonValue, texts: readonly string[]): (text: string) => boolean {
   const value = onlyField(data);
@@ -134,5 +118,5 @@ function onlyField(data: JsonValue): JsonValue {
   return others.length === 0 ? value : data;
 }
 
-/** Whether a text is a value: the string itself, or its JSON. */
+/** The string itself, or its JSON. */
 const expresses = (text: string, value: unknown): boolean => text === value || isSameJson(tryParseJson(text), value);

@@ -62,20 +62,19 @@ function fromToolCall({ id, function: { name, arguments: args } }: AgUiToolCall)
 export const collectCalls = (messages: readonly AgUiMessage[]): readonly AgUiToolCall[] =>
   messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
 
-/** Parses arguments. A text that is not a JSON object becomes `{ _raw, _error }`, which `executeTools` rejects. */
+/** Other texts than JSON objects become `{ _raw, _error }`, which `executeTools` rejects. */
 export function parseArguments(text: string): JsonObject {
   const parsed = text.trim() === '' ? {} : tryParseJson(text);
   return isRecord(parsed) ? parsed : { _raw: text, _error: 'invalid_json' };
 }
 
-/** The inverse of `parseArguments`: the JSON text of arguments, or the model's text if it was not a JSON object. */
+/** The inverse of `parseArguments`. */
 export function argumentsText(args: JsonObject): string {
   const { _raw: raw, _error: error, ...others } = args;
   const isInvalid = error === 'invalid_json' && typeof raw === 'string' && Object.keys(others).length === 0;
   return isInvalid ? raw : JSON.stringify(args);
 }
 
-/** Converts a tool message to the result of its call. */
 export function fromToolMessage(
   { toolCallId: id, content, error, metadata }: Pick<ToolMessage, 'toolCallId' | 'content' | 'error' | 'metadata'>,
   name: string,
@@ -100,7 +99,7 @@ const errorCodes: Readonly<Record<ToolErrorCode, true>> = {
 const isErrorCode = (code: unknown): code is ToolErrorCode =>
   typeof code === 'string' && Object.hasOwn(errorCodes, code);
 
-/** Converts the content of a tool message: to texts and files, to the value of a JSON object or array, or to a text. */
+/** To texts and files, to the value of a JSON object or array, or to a text. */
 function parseResult(content: AgUiContent, isJson: unknown): JsonValue {
   if (typeof content !== 'string') return fromContent(content) as unknown as JsonValue;
   if (isJson === false) return content;
@@ -120,7 +119,7 @@ function fromContent(content: AgUiContent): readonly (TextPart | FilePart)[] {
 
 const mediaTypes = { image: 'image/*', audio: 'audio/*', video: 'video/*', document: 'application/pdf' };
 
-/** A file in the client's own storage (`file`) cannot be read here: a text tells the model that it exists. */
+/** A file in the client's own storage cannot be read here: a text tells the model that it exists. */
 function fromSource(type: keyof typeof mediaTypes, { type: kind, value, mimeType }: AgUiSource): FilePart | TextPart {
   const mediaType = mimeType ?? mediaTypes[type];
   if (kind === 'data') return { type: 'file', mediaType, data: value };
@@ -170,7 +169,7 @@ const toToolMessage = (part: ToolResultPart): WithoutId<ToolMessage> => ({
   ...resultMetadata(part),
 });
 
-/** Marks what an AG-UI result has no field for: failure, and whether ambiguous text is JSON. */
+/** AG-UI has no field for failure, and for whether ambiguous text is JSON. */
 export function resultMetadata({ error, code, result }: ToolResultPart): { readonly metadata?: JsonObject } {
   const mark = (fields: JsonObject) => ({ metadata: { rivulet: fields } });
   if (error !== undefined) return mark({ failed: true, ...(code ? { code } : {}) });
@@ -178,7 +177,7 @@ export function resultMetadata({ error, code, result }: ToolResultPart): { reado
   return isContainer(result) ? {} : mark({ json: true });
 }
 
-/** The content of a tool message: a text, or the texts and files of the result. */
+/** A text, or the texts and files of the result. */
 export function resultContent(part: ToolResultPart): AgUiContent {
   if (part.error !== undefined) return part.error;
   const { result } = part;

@@ -1,13 +1,13 @@
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Plain } from '../../core/typesOf.js';
 
-/** The fields that every event of AG-UI may have. Fields that are not listed pass through unread. */
+/** Fields that are not listed pass through unread. */
 interface AgUiBase {
   readonly metadata?: JsonObject;
   readonly timestamp?: number;
 }
 
-/** A run starts. It is the first event, unless the run fails at once. */
+/** The first event, unless the run fails at once. */
 interface RunStartedEvent extends AgUiBase {
   readonly type: 'RUN_STARTED';
   readonly threadId: string;
@@ -15,7 +15,6 @@ interface RunStartedEvent extends AgUiBase {
   readonly protocolVersion?: string;
 }
 
-/** A run ends, without a failure. */
 export interface RunFinishedEvent extends AgUiBase {
   readonly type: 'RUN_FINISHED';
   readonly threadId: string;
@@ -26,33 +25,27 @@ export interface RunFinishedEvent extends AgUiBase {
   readonly usage?: readonly AgUiUsage[];
 }
 
-/**
- * Why a run ended. `success` may leave calls of front-end tools to the client, which answers them with the messages of
- * its next run; `interrupt` waits for answers, which the client sends as `resume`.
- */
+/** `success` may leave calls of front-end tools to the client; `interrupt` waits for `resume`. */
 export type RunOutcome =
   | { readonly type: 'success'; readonly pendingToolCallIds?: readonly string[] }
   | { readonly type: 'interrupt'; readonly interrupts: readonly AgUiInterrupt[] }
   | { readonly type: 'cancelled' };
 
-/** A question that a run waits for. */
 export interface AgUiInterrupt {
   readonly id: string;
   /** `tool_call`: a decision about the call `toolCallId`. */
   readonly reason: string;
-  /** The question, for the user. */
   readonly message?: string;
   readonly toolCallId?: string;
   /** The run of the sub-agent that asks. Default: the agent itself. */
   readonly subagentRunId?: string;
-  /** The JSON Schema of the answer. */
   readonly responseSchema?: JsonObject;
   /** When the question expires, as an ISO 8601 date. */
   readonly expiresAt?: string;
   readonly metadata?: JsonObject;
 }
 
-/** Token counts. `inputTokens` and `outputTokens` include the more specific counts. */
+/** `inputTokens` and `outputTokens` include the more specific counts. */
 export interface AgUiUsage {
   readonly provider?: string;
   readonly model?: string;
@@ -64,14 +57,13 @@ export interface AgUiUsage {
   readonly cacheWriteInputTokens?: number;
 }
 
-/** A run fails. */
 export interface RunErrorEvent extends AgUiBase {
   readonly type: 'RUN_ERROR';
   readonly message: string;
   readonly code?: string;
 }
 
-/** A text message: its start, its deltas and its end. The role is `assistant` unless it says otherwise. */
+/** The role is `assistant` unless it says otherwise. */
 type TextMessageEvent =
   | (AgUiBase & { readonly type: 'TEXT_MESSAGE_START'; readonly messageId: string; readonly role?: TextRole })
   | (AgUiBase & { readonly type: 'TEXT_MESSAGE_CONTENT'; readonly messageId: string; readonly delta: string })
@@ -79,14 +71,13 @@ type TextMessageEvent =
 
 type TextRole = 'developer' | 'system' | 'assistant' | 'user';
 
-/** The model's reasoning: a span, which holds messages. */
+/** A span, which holds messages. */
 type ReasoningEvent =
   | (AgUiBase & { readonly type: 'REASONING_START' | 'REASONING_END'; readonly messageId: string })
   | (AgUiBase & { readonly type: 'REASONING_MESSAGE_START'; readonly messageId: string; readonly role: 'reasoning' })
   | (AgUiBase & { readonly type: 'REASONING_MESSAGE_CONTENT'; readonly messageId: string; readonly delta: string })
   | (AgUiBase & { readonly type: 'REASONING_MESSAGE_END'; readonly messageId: string });
 
-/** A tool call: its start, its arguments as JSON text, its end, and its result. */
 type ToolCallEvents =
   | (AgUiBase & {
       readonly type: 'TOOL_CALL_START';
@@ -103,23 +94,18 @@ type ToolCallEvents =
       readonly content: AgUiContent;
     });
 
-/** Replaces the messages of the client. */
 interface MessagesSnapshotEvent extends AgUiBase {
   readonly type: 'MESSAGES_SNAPSHOT';
   readonly messages: readonly AgUiMessage[];
 }
 
-/**
- * The run of a sub-agent: its start, and its end. It is `suspended` if it waits for the answers to interrupts, and goes
- * on in a later run.
- */
+/** `suspended` waits for the answers to interrupts, and goes on in a later run. */
 export type SubagentEvent =
   | (AgUiBase & {
       readonly type: 'SUBAGENT_STARTED';
       readonly subagentRunId: string;
       readonly name: string;
       readonly parentSubagentRunId?: string;
-      /** The call that has started it. */
       readonly parentToolCallId?: string;
     })
   | (AgUiBase & {
@@ -131,7 +117,6 @@ export type SubagentEvent =
     })
   | (AgUiBase & { readonly type: 'SUBAGENT_ERROR'; readonly subagentRunId: string; readonly message: string });
 
-/** An event for which AG-UI has no type. */
 export interface CustomEvent extends AgUiBase {
   readonly type: 'CUSTOM';
   readonly name: string;
@@ -193,22 +178,20 @@ export type AgUiOtherEvent = Plain<
   | { readonly type: 'RAW'; readonly event: JsonValue; readonly source?: string }
 >;
 
-/** The content of a message: a text, or texts and files. */
 export type AgUiContent = string | readonly AgUiPart[];
 
-/** A part of a content. */
 export type AgUiPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image' | 'audio' | 'video' | 'document'; readonly source: AgUiSource };
 
-/** Where the bytes of a part are: in base64, or at a URL. */
+/** In base64, or at a URL. */
 export interface AgUiSource {
   readonly type: 'data' | 'url' | 'file';
   readonly value: string;
   readonly mimeType?: string;
 }
 
-/** A call in a message. Its arguments are a JSON text. */
+/** The arguments are a JSON text. */
 export interface AgUiToolCall {
   readonly id: string;
   readonly type: 'function';
@@ -240,7 +223,6 @@ export type AgUiMessage =
   | (AgUiMessageBase & { readonly role: 'reasoning'; readonly content: string })
   | (AgUiMessageBase & { readonly role: 'activity'; readonly activityType: string; readonly content: JsonObject });
 
-/** A tool that the client executes. */
 export interface AgUiTool {
   readonly name: string;
   readonly description: string;
@@ -248,7 +230,6 @@ export interface AgUiTool {
   readonly parameters?: JsonObject;
 }
 
-/** The answer to an interrupt. */
 export interface AgUiResume {
   readonly interruptId: string;
   readonly status: 'resolved' | 'cancelled';

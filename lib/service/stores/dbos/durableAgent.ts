@@ -65,7 +65,6 @@ export function durableAgent<C extends JsonValue | undefined = undefined>(
       return from(client.enqueue(workflow, ...([id, context ?? null] as never[])));
     }).pipe(explainMissing, ignoreElements());
 
-  /** Enqueues a run, unless it is known, and follows it. */
   const follow = (record: RunPlan['record'], context: C, stop: Observable<void> = EMPTY): Observable<StreamEvent> => {
     const { id } = record;
     const start = recordOf(store, id).pipe(

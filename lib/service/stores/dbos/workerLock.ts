@@ -9,18 +9,16 @@ export interface LockClient extends PostgresClient {
   end(): PromiseLike<unknown>;
 }
 
-/** The locks of the workers, on one connection. */
 export interface WorkerLock {
-  /** Does work if no worker with this id lives, and no other worker does this work. */
+  /** And if no other worker does this work. */
   ifFree<T>(worker: string, work: () => Observable<T>): Observable<T>;
-  /** Does work after that of the same name of other workers. */
+  /** After that of the same name of other workers. */
   inTurn<T>(name: string, work: Observable<T>): Observable<T>;
 }
 
-/** The first key of the locks: the number is that of this library. */
+/** The number of this library. */
 const CLASS = 724519;
 
-/** Holds the lock of a worker while the work is subscribed. */
 export const holdWorkerLock = <T>(
   connect: () => LockClient,
   id: string,

@@ -26,12 +26,11 @@ import type { MemoryEntry } from './memoryTable.js';
 
 interface LoggedRun extends MemoryEntry {
   readonly log: EventLog<StreamEvent>;
-  /** Emits the log when it has grown, and ends as the run: late subscribers receive its end too. */
+  /** Ends as the run: late subscribers receive its end too. */
   readonly grown: Subject<EventLog<StreamEvent>>;
   readonly messages: ReplaySubject<SentMessage>;
-  /** The sizes of the messages, by their positions. */
+  /** By position. */
   readonly messageSizes: number[];
-  /** The attempt whose events are the first of this log. */
   readonly firstAttempt: number;
   readonly attempt: number;
   readonly hasEnded: boolean;
@@ -50,7 +49,7 @@ export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_A
   requireNumber('maxBytes', maxBytes, 0);
   requireNumber('maxAge', maxAge, 0);
   const runs = createMemoryTable<LoggedRun>(maxBytes, { isInUse: ({ hasEnded }) => !hasEnded });
-  /** Returns the run. It throws a RunTakenError if the executor may not write to it. */
+  /** @throws RunTakenError if the executor may not write to it. */
   const requireWritable = (id: string, attempt: number): LoggedRun => {
     const known = runs.find(id);
     if (known && (known.hasEnded || attempt < known.attempt)) throw new RunTakenError();
@@ -133,16 +132,13 @@ function requireRoom({ messageSizes }: LoggedRun, size: number, { after, count, 
   if (waiting.length >= count || sum(waiting) + size > bytes) throw new RunFullError();
 }
 
-/**
- * Completes the id of an event. Another process had the first attempts of a run, in a log with other positions: an id
- * of that log must not be taken for one of this log. So the ids of later attempts have a prefix: `2:12.345`.
- */
+/** Another log may have had the first attempts: ids of later ones have a prefix (`2:12.345`). */
 const withAttempt = (envelope: Envelope, { firstAttempt }: LoggedRun): Envelope => ({
   ...envelope,
   id: `${firstAttempt}:${envelope.id}`,
 });
 
-/** The position in this log that an id stands for. It throws a RunNotFoundError for an id of another log. */
+/** @throws RunNotFoundError for an id of another log. */
 function toPosition({ firstAttempt }: LoggedRun, id: string | undefined): string | undefined {
   if (id === undefined) return undefined;
   const [, attempt = '1', position = ''] = /^(?:(\d+):)?(.*)$/s.exec(id) ?? [];

@@ -19,7 +19,6 @@ export interface MemoryOptions {
 export const DEFAULT_MAX_BYTES = 67_108_864;
 export const DEFAULT_MAX_AGE = 86_400_000;
 
-/** A record in the memory. */
 interface Entry<R> extends Stored<R>, MemoryEntry {}
 
 /**
@@ -78,7 +77,7 @@ const rules: MemoryRules<Entry<StorableRecord>> = {
   isNeeded: ({ record }) => record.state === 'waiting',
 };
 
-/** Sorts the record that was changed last to the front. */
+/** The record that was changed last comes first. */
 const byPlace = (a: ListPlace, b: ListPlace): number =>
   b.updated - a.updated || (a.id > b.id ? -1 : Number(a.id < b.id));
 

@@ -1,26 +1,21 @@
 import { asyncScheduler } from 'rxjs';
 
-/** What a memory reads in an entry to remove it in time. */
 export interface MemoryEntry {
   readonly owner: string;
-  /** About how many bytes it takes. */
+  /** In bytes. */
   readonly size: number;
   /** When it is removed, in milliseconds since 1970. */
   readonly expires: number;
 }
 
-/** Which entries of an owner stay longest. */
 export interface MemoryRules<E> {
-  /** Whether the entry is never removed. */
+  /** Such an entry is never removed. */
   readonly isInUse: (entry: E) => boolean;
-  /** Whether the entry is removed only if its owner has no other. Default: false. */
+  /** Removed only if its owner has no other. Default: false. */
   readonly isNeeded?: ((entry: E) => boolean) | undefined;
 }
 
-/**
- * Entries with their sizes. What has expired is removed when an entry is added. So is what does not fit, except the
- * added one: entries of the owners that use most, so that an owner that uses less than its share loses nothing.
- */
+/** Of the owners that use most, so that an owner that uses less than its share loses nothing. */
 export function createMemoryTable<E extends MemoryEntry>(
   maxBytes: number,
   { isInUse, isNeeded = () => false }: MemoryRules<E>,
@@ -47,7 +42,7 @@ export function createMemoryTable<E extends MemoryEntry>(
     if (entry && isExpired(entry)) remove(id);
     return entries.get(id);
   };
-  /** The next entry of an owner to remove: not the one that was added last, of which somebody is told. */
+  /** Not the one that was added last, of which somebody is told. */
   const leastNeeded = (owner: string, added: string): string | undefined => {
     let needed: string | undefined;
     for (const [id, entry] of entries) {
@@ -75,7 +70,6 @@ export function createMemoryTable<E extends MemoryEntry>(
       }
     }
   };
-  /** Adds an entry, or replaces the one with this id. */
   const add = (id: string, entry: E) => {
     remove(id);
     entries.set(id, entry);

@@ -23,7 +23,7 @@ export interface PostgresOptions {
 export const DEFAULT_MAX_AGE = 2_592_000_000;
 export const DEFAULT_RETRY_TIME = 30_000;
 
-/** Runs a statement at each subscription. Emits its rows. */
+/** At each subscription. */
 export const rowsOf = <Row>(client: PostgresClient, text: string, values: unknown[]): Observable<readonly Row[]> =>
   defer(() => from(client.query(text, values))).pipe(
     map(({ rows }) => rows as readonly Row[]),
@@ -45,14 +45,14 @@ const missingTables = (cause: unknown): Error =>
 const codeOf = (thrown: unknown): unknown =>
   isRecord(thrown) || thrown instanceof Error ? (thrown as { code?: unknown }).code : undefined;
 
-/** Subscribes again while the database cannot be reached. A statement that failed so may have been executed. */
+/** A statement that failed so may have been executed. */
 export const retryConnection = <T>(retryTime: number): MonoTypeOperatorFunction<T> =>
   retryUnreachable(isUnreachable, retryTime);
 
-/** The SQLSTATE classes and codes of an error after which the same statement may succeed. */
+/** SQLSTATE classes and codes after which the same statement may succeed. */
 const transientStates = /^(08...|57P0[123]|53300|40001|40P01)$/;
 
-/** Whether an error has no SQLSTATE, so that it comes from the connection, or one that is transient. */
+/** An error without SQLSTATE comes from the connection. */
 function isUnreachable(thrown: unknown): boolean {
   const code = codeOf(thrown);
   const isState = typeof code === 'string' && /^(?=.*\d)[\dA-Z]{5}$/.test(code); // EPIPE has no digit

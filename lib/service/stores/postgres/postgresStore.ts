@@ -58,7 +58,7 @@ export function postgresStore<K extends 'run' | 'chat' = 'run'>(
   const clean = removeExpired(client, retryTime);
   const now = () => asyncScheduler.now();
 
-  /** The statement that replaces a version of a record. It returns a row if the table had this version. */
+  /** Returns a row if the table had this version. */
   const write = (record: StorableRecord, text: string, version: number): Observable<readonly object[]> => {
     const { id, owner, state = null, title = null, updated, expires = now() + maxAge, executor } = record;
     const values = [kind, id, now(), owner, state, title, updated, expires, executor?.until ?? 0, text];
@@ -75,7 +75,7 @@ export function postgresStore<K extends 'run' | 'chat' = 'run'>(
     put: (record, version) =>
       defer(() => {
         const text = JSON.stringify(record);
-        /** Whether an attempt failed, so that an earlier attempt may have written the record. */
+        /** An attempt that failed may have written the record. */
         let isUncertain = false;
         return clean.pipe(
           concatMap(() => write(record, text, version)),
@@ -103,7 +103,6 @@ export function postgresStore<K extends 'run' | 'chat' = 'run'>(
   };
 }
 
-/** A record of a kind. */
 type KindRecord<K> = K extends 'chat' ? ChatRecord : RunRecord;
 
 const listedRecord = <R extends StorableRecord>({ state, title, ...row }: ListRow) =>
@@ -131,7 +130,7 @@ returning version`;
 
 const DELETE = 'delete from rivulet_records where kind = $1 and id = $2 and version = $3 returning version';
 
-/** The statement of a list, and its values. It has only the conditions that the query has, so that an index fits it. */
+/** Only the conditions that the query has, so that an index fits it. */
 function listStatement(kind: string, now: number, { owner, state, cursor }: RecordQuery): [string, unknown[]] {
   const after = cursor === undefined ? undefined : placeOf(cursor);
   const values: unknown[] = [kind, now, PAGE_SIZE + 1];

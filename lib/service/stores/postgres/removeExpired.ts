@@ -3,10 +3,10 @@ import type { Observable } from 'rxjs';
 import { retryConnection, rowsOf } from './client.js';
 import type { PostgresClient } from './client.js';
 
-/** How often a process removes what is too old, in milliseconds. */
+/** Milliseconds. */
 const INTERVAL = 60_000;
 
-/** At most 1000 rows at a time, and none that another process removes at this moment: no request waits long for it. */
+/** At most 1000 rows, and none that another process removes now: no request waits long for it. */
 const STATEMENTS = [
   `delete from rivulet_records where (kind, id) in (
     select kind, id from rivulet_records where expires <= $1 and leased_until <= $1 limit 1000 for update skip locked)`,
@@ -14,7 +14,7 @@ const STATEMENTS = [
     select run from rivulet_logs where expires <= $1 limit 1000 for update skip locked)`,
 ];
 
-/** Removes the runs and the chats whose time is over, at most once a minute. */
+/** Runs and chats, at most once a minute. */
 export function removeExpired(client: PostgresClient, retryTime: number): Observable<void> {
   let next = 0;
   return defer(() => {

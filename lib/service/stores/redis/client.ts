@@ -11,13 +11,13 @@ export interface RedisClient {
   sendCommand(command: string[]): PromiseLike<unknown>;
 }
 
-/** A Lua script, and the names of the keys that it uses. Redis executes a script as one step. */
+/** Redis executes a script as one step. */
 export interface RedisScript {
   readonly text: string;
   readonly keys: readonly string[];
 }
 
-/** Runs a script at each subscription. Emits what it returns. */
+/** At each subscription. */
 export const evaluate = (
   client: RedisClient,
   script: RedisScript,
@@ -27,17 +27,16 @@ export const evaluate = (
     from(client.sendCommand(['EVAL', script.text, String(script.keys.length), ...script.keys, ...values.map(String)])),
   );
 
-/** Subscribes again while Redis cannot be reached. A script that failed so may have been executed. */
+/** A script that failed so may have been executed. */
 export const retryConnection = <T>(retryTime: number): MonoTypeOperatorFunction<T> =>
   retryUnreachable(isUnreachable, retryTime);
 
-/** An error of the server starts with its code in capitals: the Redis protocol specification, "Simple errors". */
+/** Its code in capitals: the Redis protocol specification, "Simple errors". */
 const serverError = /^[A-Z]{2,} /;
 
-/** The errors of the server after which the same command may succeed. */
+/** After which the same command may succeed. */
 const transientErrors = /^(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|BUSY) /;
 
-/** Whether an error comes from the connection, or is one of the server that is transient. */
 function isUnreachable(thrown: unknown): boolean {
   const message = thrown instanceof Error ? thrown.message : '';
   return serverError.test(message) ? transientErrors.test(message) : !(thrown instanceof TypeError);

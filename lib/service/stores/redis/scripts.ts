@@ -6,10 +6,9 @@
  */
 
 /**
- * Opens a run, or appends to it. An older attempt, an ended run and a write that is not the next one of its attempt
- * return nothing, unless the write was executed before its reply was lost.
- * ARGV: run, 1 if an earlier try may have been executed, attempt, the number of the write before if this process has
- * written it, the events, the age in milliseconds. Returns the number of the write.
+ * Nothing for an older attempt, an ended run or another write than the next, unless only its reply was lost. ARGV:
+ * run, 1 if an earlier try may have been executed, attempt, the last write of this process, the events, the age in
+ * milliseconds. Returns the number of the write.
  */
 export const APPEND = `local run, uncertain, attempt, last, events, age = unpack(ARGV)
 local state = redis.call('hmget', KEYS[1], 'attempt', 'written', 'ended')
@@ -25,10 +24,7 @@ for _, key in ipairs(KEYS) do redis.call('pexpire', key, age) end
 redis.call('publish', 'rivulet', run)
 return written + count`;
 
-/**
- * Ends a run. ARGV: run, 1 if an earlier try may have been executed, attempt, the failure, until when the run is kept
- * in milliseconds since 1970, its age otherwise. Returns 1, or nothing if another attempt has taken the run.
- */
+/** ARGV as the script names it; `expires` in milliseconds since 1970. Nothing if another attempt has taken the run. */
 export const END = `local run, uncertain, attempt, failure, expires, age = unpack(ARGV)
 local state = redis.call('hmget', KEYS[1], 'attempt', 'ended')
 local known, ended = tonumber(state[1] or 0), state[2]
@@ -42,18 +38,14 @@ end
 redis.call('publish', 'rivulet', run)
 return 1`;
 
-/** Returns the attempt, the number of the last write, and 1 if the run has ended; nothing if there is no such run. */
+/** Nothing if there is no such run. */
 export const STATE = `local state = redis.call('hmget', KEYS[1], 'attempt', 'written', 'ended')
 if not state[1] then return false end
 return {tonumber(state[1]), tonumber(state[2] or 0), state[3] and 1 or 0}`;
 
-/** What `SEND` returns if there is no room for the message. */
 export const FULL = -1;
 
-/**
- * Sends a message. ARGV: run, message, age, the number of the last message that does not wait any more, how many may
- * wait (0: any number), and how many bytes. Returns its number, or nothing if no such run is open.
- */
+/** `count` and `bytes`: how many may wait after `after` (0: any number). Nothing if no such run is open. */
 export const SEND = `local run, message, age, after, count, bytes = unpack(ARGV)
 local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'sent')
 if not state[1] or state[2] then return false end
@@ -68,10 +60,7 @@ for _, key in ipairs(KEYS) do redis.call('pexpire', key, age) end
 redis.call('publish', 'rivulet', run)
 return number`;
 
-/**
- * Reads a stream. ARGV: `events` or `messages`, the number of the last entry that was read, how many entries at most.
- * Returns whether the run has ended, its failure, and the entries; nothing if there is no such run.
- */
+/** ARGV: `events` or `messages`, the last entry that was read, a limit. Nothing if there is no such run. */
 export const READ = `local stream, after, count = unpack(ARGV)
 local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'failure')
 if not state[1] then return false end

@@ -12,13 +12,13 @@ export interface CompleteCall {
 }
 
 export interface CallCollector {
-  /** Returns the calls to write now: a fragment that is a complete call is written at once, after those before it. */
+  /** A fragment that is a complete call is written at once, after those before it. */
   add(fragment: ToolCallFragment): readonly CompleteCall[];
-  /** Returns the remaining calls. Throws for arguments that are not a JSON object: the wire cannot express them. */
+  /** Throws for arguments that are not a JSON object: the wire cannot express them. */
   flush(): readonly CompleteCall[];
 }
 
-/** Fragments belong to a call by index or id; fragments with neither continue the previous call. */
+/** By index or id; fragments with neither continue the previous call. */
 export function createCallCollector(): CallCollector {
   let open = new Map<string, ToolCallFragment[]>();
   let current = '';
@@ -74,5 +74,5 @@ export function splitInput(args: ToolCallFragment['arguments']): readonly string
 
 export const splitJson = (value: JsonValue): readonly string[] => splitText(JSON.stringify(value));
 
-/** By tokens of a few characters, as providers do. It counts code points: no server sends half a surrogate pair. */
+/** By tokens of a few characters, as providers do. By code points: no server sends half a surrogate pair. */
 const splitText = (text: string): readonly string[] => text.match(/.{1,8}/gsu) ?? [];

@@ -5,13 +5,11 @@ import type { FilePart, Message, Part, Role, ToolCallPart, ToolResultPart } from
 export type Outcome = { readonly result: JsonValue } | { readonly error: string };
 
 export interface Conversation {
-  /**
-   * Adds parts. Adjacent messages of a role become one, as in `repairHistory`: a wire may need several messages for it.
-   */
+  /** Adjacent messages of a role become one, as in `repairHistory`. */
   add(role: Role, parts: readonly Part[]): void;
   /** A call without an id gets one: `call_1`, by its position among the calls of the conversation. */
   call(id: unknown, name: unknown, args: unknown): void;
-  /** Adds a result. It answers the open call with its id; without an id, the first open call with its name. */
+  /** It answers the open call with its id; without an id, the first open call with its name. */
   result(id: unknown, name: unknown, outcome: Outcome): void;
   readonly messages: readonly Message[];
 }
@@ -55,16 +53,14 @@ export function createConversation(): Conversation {
   };
 }
 
-/** The arguments as an object. Arguments that are not an object are reported as `accumulateToolCalls` reports them. */
+/** Other values are reported as `accumulateToolCalls` reports them. */
 function argumentsOf(args: unknown): JsonObject {
   const value = typeof args === 'string' ? parseJsonOrText(args.trim() === '' ? '{}' : args) : args;
   if (isJsonObject(value)) return value;
   return { _raw: typeof args === 'string' ? args : JSON.stringify(args ?? null), _error: 'invalid_json' };
 }
 
-/**
- * Without a mark of the wire that it failed, `{ "error": "..." }` is an error, since errors are sent to the model so.
- */
+/** Without a mark that it failed, `{ "error": "..." }` is an error: errors are sent to the model so. */
 export function outcomeOf(content: unknown, failed = false): Outcome {
   const text = textsIn(content).join('');
   if (failed) return { error: text };
@@ -73,7 +69,7 @@ export function outcomeOf(content: unknown, failed = false): Outcome {
   return typeof error === 'string' ? { error } : { result };
 }
 
-/** As `outcomeOf`, for a content that may have files: it is an array of texts and file parts, as a tool returns it. */
+/** With files, it is an array of texts and file parts, as a tool returns it. */
 export function outcomeWithFiles(content: unknown, parts: readonly Part[]): Outcome {
   return parts.some(({ type }) => type === 'file') ? { result: parts as readonly JsonValue[] } : outcomeOf(content);
 }
@@ -89,7 +85,7 @@ export function textsIn(content: unknown): readonly string[] {
 export const textParts = (...texts: readonly unknown[]): readonly Part[] =>
   texts.flatMap((text) => (nonEmptyString(text) === undefined ? [] : [{ type: 'text', text: String(text) }]));
 
-/** A file part for a URL, which may contain the bytes (`data:`). Any other value results in no part. */
+/** A URL may contain the bytes (`data:`). Any other value results in no part. */
 export function fileParts(at: unknown, mediaType: string, name?: unknown): readonly FilePart[] {
   const url = nonEmptyString(at);
   if (url === undefined) return [];

@@ -2,7 +2,7 @@ import { nonEmptyString } from '../../../core/json/json.js';
 import type { JsonObject } from '../../../core/json/json.js';
 
 export interface HistoryRule {
-  /** Where the vendor documents the rule, or a report of a request that was refused by it. */
+  /** Where the vendor documents the rule, or a report of a refused request. */
   readonly source: string;
   readonly objection: (messages: readonly JsonObject[], at: number) => string | undefined;
 }

@@ -2,10 +2,7 @@ import { objectOrEmpty } from '../../../core/json/json.js';
 import type { JsonObject } from '../../../core/json/json.js';
 import type { CachedPrompt } from './dialect.js';
 
-/**
- * OpenAI's APIs cache every prefix by themselves (guide "Prompt caching"): for 30 minutes, or for the `ttl` of the
- * request. Requests with another `prompt_cache_key` reach another machine.
- */
+/** OpenAI caches every prefix (guide "Prompt caching"): for 30 minutes or `ttl`, by `prompt_cache_key`. */
 export function implicitPrompt(body: JsonObject, fields: readonly string[]): CachedPrompt {
   const { ttl } = objectOrEmpty(body['prompt_cache_options']);
   const lifetime = ttl === '12h' ? 43_200_000 : 1_800_000;

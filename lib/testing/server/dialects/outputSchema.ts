@@ -24,11 +24,7 @@ function findInObjects(
   return undefined;
 }
 
-/**
- * Why OpenAI refuses the schema of an output (guide "Structured outputs"; `lib/transform` of its SDK refuses the same):
- * its root is an object without `anyOf`; in strict mode, each object requires all of its properties and accepts no
- * others.
- */
+/** Guide "Structured outputs", `lib/transform`: an object without `anyOf`; strict mode requires all properties. */
 export function refusedByOpenai(format: unknown, field: string): string | undefined {
   if (!isRecord(format) || !isRecord(format['schema'])) return undefined;
   const { schema, strict } = format;
@@ -54,7 +50,7 @@ export function refusedByOpenai(format: unknown, field: string): string | undefi
   });
 }
 
-/** Why Anthropic refuses it ("Structured outputs", "JSON Schema limitations"): objects accept no other properties. */
+/** "JSON Schema limitations": objects accept no other properties. */
 export function refusedByAnthropic(format: unknown): string | undefined {
   return findInObjects(isRecord(format) ? format['schema'] : undefined, ({ additionalProperties }) =>
     additionalProperties === false

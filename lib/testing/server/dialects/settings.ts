@@ -17,10 +17,7 @@ const functionNames = (tools: unknown, key?: string): readonly unknown[] =>
     (tool) => (key === undefined ? objectOrEmpty(tool) : objectOrEmpty(objectOrEmpty(tool)[key]))['name'],
   );
 
-/**
- * API reference: `temperature` is between 0 and 2; names of functions have letters, digits, `_` and `-`, at most 64.
- * `key` is the field of a tool that holds its name, if it is not the tool itself.
- */
+/** API reference: `temperature` is 0 to 2; names have at most 64 characters. `key`: where a tool has its name. */
 export function refusedByOpenaiSettings(body: Body, key?: string): Objection | undefined {
   const { temperature = 1, tools } = body;
   if (temperature !== null && typeof temperature !== 'number')
@@ -49,7 +46,7 @@ export function refusedByOpenaiSettings(body: Body, key?: string): Objection | u
   );
 }
 
-/** Why Anthropic refuses settings (API reference: `temperature` is between 0 and 1; `tools[].name`). */
+/** API reference: `temperature` is between 0 and 1; `tools[].name`. */
 export function refusedByAnthropicSettings({ temperature, tools }: Body): string | undefined {
   const value = finiteNumber(temperature);
   if (temperature !== undefined && value === undefined)
@@ -60,7 +57,7 @@ export function refusedByAnthropicSettings({ temperature, tools }: Body): string
   return found && `tools.${found.at}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'`;
 }
 
-/** Why the Gemini API refuses settings (API reference: `GenerationConfig.temperature`, `FunctionDeclaration.name`). */
+/** API reference: `GenerationConfig.temperature`, `FunctionDeclaration.name`. */
 export function refusedByGoogleSettings({ generationConfig, tools }: Body): string | undefined {
   const { temperature } = objectOrEmpty(generationConfig) as Body;
   const value = finiteNumber(temperature);

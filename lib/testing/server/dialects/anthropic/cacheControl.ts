@@ -3,13 +3,12 @@ import type { JsonObject } from '../../../../core/json/json.js';
 import type { CachedPrompt } from '../dialect.js';
 import { objectsIn } from '../history.js';
 
-/** The most cache breakpoints of a request (its page "Prompt caching"). */
+/** Of a request (its page "Prompt caching"). */
 const maxBreakpoints = 4;
 
 /**
- * What the Messages API refuses about `cache_control` (its reference, `CacheControlEphemeral`, and the page "Prompt
- * caching"). Breakpoints are counted in the tools, the system prompt, the messages and the contents of tool results; a
- * `cache_control` of the request itself counts as one.
+ * `CacheControlEphemeral`, and the page "Prompt caching". Counted in tools, system prompt, messages and results; a
+ * `cache_control` of the request counts as one.
  */
 export function cacheObjection(body: Readonly<Record<string, unknown>>): string | undefined {
   const blocks = [
@@ -34,7 +33,7 @@ export function cacheObjection(body: Readonly<Record<string, unknown>>): string 
 const blocksIn = ({ content }: JsonObject): readonly JsonObject[] =>
   objectsIn(content).flatMap((block) => [block, ...objectsIn(block['content'])]);
 
-/** The prompt in the order of its cache: tools, system prompt, messages. Breakpoints are not cached themselves. */
+/** In the order of the cache. Breakpoints are not cached themselves. */
 export function promptOf(body: JsonObject): CachedPrompt {
   const contents = objectsIn(body['messages']).flatMap(({ role = '', content = '' }) =>
     typeof content === 'string' ? [{ role, content }] : objectsIn(content).map((block) => ({ role, ...block })),

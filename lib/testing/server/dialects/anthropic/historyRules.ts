@@ -4,10 +4,7 @@ import { objectsIn } from '../history.js';
 import { textOf } from '../historyRules.js';
 import type { HistoryRule } from '../historyRules.js';
 
-/**
- * The histories that the Messages API refuses, with its own messages. The pages are those of platform.claude.com. An
- * issue is a report of a request that the API refused.
- */
+/** With the API's own messages. Pages of platform.claude.com; an issue reports a refused request. */
 export const historyRules: readonly HistoryRule[] = [
   {
     source: 'Messages API reference, `messages.role`',
@@ -214,7 +211,7 @@ function leadingResults(message: JsonObject | undefined): readonly JsonObject[] 
   return end < 0 ? blocks : blocks.slice(0, end);
 }
 
-/** The blocks in the content of a result (`ToolResultBlockParam` of the SDK 1.12). */
+/** `ToolResultBlockParam` of the SDK 1.12. */
 const resultTypes: ReadonlySet<unknown> = new Set([
   'text',
   'image',

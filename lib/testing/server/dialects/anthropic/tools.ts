@@ -1,6 +1,6 @@
 import { isRecord, nonEmptyString } from '../../../../core/json/json.js';
 
-/** The types of the tools that the API defines, with their names (SDK 1.12, `BetaToolUnion`). Toolsets have no name. */
+/** SDK 1.12, `BetaToolUnion`. Toolsets have no name. */
 const toolTypes: readonly (readonly [RegExp, string | undefined])[] = [
   [/^bash_\d{8}$/, 'bash'],
   [/^text_editor_20250124$/, 'str_replace_editor'],

@@ -16,9 +16,8 @@ import { chatHistory } from './history.js';
 import { historyRules, textResultRules } from './historyRules.js';
 
 /**
- * OpenAI's Chat Completions as server-sent events, as its API reference documents them ("The chat completion chunk
- * object"). Thinking is `reasoning_content`, as DeepSeek and vLLM send it. Ids and times are constant: the same script
- * results in the same bytes.
+ * API reference, "The chat completion chunk object"; `reasoning_content` as DeepSeek and vLLM send it. Ids and times
+ * are constant: the same script results in the same bytes.
  */
 export const chatCompletions: Dialect = {
   framing: 'sse',
@@ -103,7 +102,7 @@ function audioOf(chunk: FileChunk): string {
   return data;
 }
 
-/** A complete call is sent as OpenAI sends it: the name first, then the arguments in fragments. */
+/** As OpenAI sends it: the name first, then the arguments in fragments. */
 function toolCallWriter(): (fragment: ToolCallFragment) => JsonObject[] {
   const indices = new Map<string, number>();
   let current = -1;
@@ -142,7 +141,7 @@ function toolCallWriter(): (fragment: ToolCallFragment) => JsonObject[] {
   };
 }
 
-/** Whether a call has a free-form input: `{ input }`, with the provider data `{ 'openai-chat': { type } }`. */
+/** `{ input }`, with the provider data `{ 'openai-chat': { type } }`. */
 const isCustomCall = ({ providerData }: ToolCallFragment): boolean =>
   Object.values(providerData ?? {}).some((data) => isJsonObject(data) && data['type'] === 'custom');
 

@@ -4,9 +4,7 @@ import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeWithFiles, textParts } from '../history.js';
 
 /**
- * Reads the conversation of a request whose `messages` have a role, content and calls: Chat Completions and its
- * variants, Cohere (`tool_plan` is the model's text before its calls) and Ollama (arguments are objects, calls and
- * results have no ids, images are a separate field).
+ * Also Cohere (`tool_plan` is the text before the calls) and Ollama (arguments are objects, no ids, separate images).
  */
 export function chatHistory(body: JsonObject): readonly Message[] {
   const conversation = createConversation();

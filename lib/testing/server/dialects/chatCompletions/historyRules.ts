@@ -4,7 +4,7 @@ import { objectsIn } from '../history.js';
 import { textOf } from '../historyRules.js';
 import type { HistoryRule } from '../historyRules.js';
 
-/** The histories that the Chat Completions API of any server refuses, with OpenAI's messages. */
+/** Of any server, with OpenAI's messages. */
 export const historyRules: readonly HistoryRule[] = [
   {
     source: 'Chat Completions reference, `messages.content`: required unless the message has calls',
@@ -38,7 +38,7 @@ export const historyRules: readonly HistoryRule[] = [
   },
 ];
 
-/** More rules, of OpenAI and of servers that do not support files in results. */
+/** Of OpenAI and of servers that do not support files in results. */
 export const textResultRules: readonly HistoryRule[] = [
   {
     source: '`ChatCompletionToolMessageParam.content` of the SDK openai 7.57: the parts of a result are texts',
@@ -53,7 +53,7 @@ export const textResultRules: readonly HistoryRule[] = [
   },
 ];
 
-/** The ids that Mistral refuses (error code 3280). */
+/** Error code 3280. */
 export const mistralIdRules: readonly HistoryRule[] = [
   {
     source: 'anomalyco/opencode#1680, nearai/ironclaw#1241: the ids of calls',
@@ -67,7 +67,7 @@ export const mistralIdRules: readonly HistoryRule[] = [
   },
 ];
 
-/** The orders of roles that Mistral refuses (error code 3230). */
+/** Error code 3230. */
 export const mistralOrderRules: readonly HistoryRule[] = [
   {
     source: 'datapizza-labs/datapizza-ai#98: the order of roles',

@@ -71,9 +71,8 @@ function withChoice(frame: JsonObject, rewrite: (choice: JsonObject, delta: Json
 }
 
 /**
- * OpenRouter's Chat Completions: `reasoning` with the same text in `reasoning_details`, `native_finish_reason`, the
- * cost in the usage, and errors in the stream as it documents them ("Errors and debugging"): a numeric code, and a
- * choice that finished with `error`. For its comments, use the server's option `comments`.
+ * Thinking also in `reasoning_details`, the cost in the usage, and errors as it documents them ("Errors and
+ * debugging"). For its comments, use the server's option `comments`.
  */
 export const openrouter = variant({
   bases: { openrouter: '/api/v1' },
@@ -109,10 +108,7 @@ function errorFrame({ message, code }: JsonObject): JsonObject {
   };
 }
 
-/**
- * Mistral's chat API: complete calls, thinking as parts of `content`, usage with the finish. It refuses, with the
- * messages that bug reports quote, unknown fields, ids other than nine letters and digits, and roles out of order.
- */
+/** It refuses, as bug reports quote, unknown fields, ids other than nine letters and digits, and role orders. */
 export const mistral = variant({
   bases: { mistral: '/mistral/v1' },
   serves: (path) => path.endsWith('/mistral/v1/chat/completions'),
@@ -128,7 +124,7 @@ export const mistral = variant({
   },
 });
 
-/** A call in one piece, with an id that Mistral accepts back. */
+/** In one piece, with an id that Mistral accepts back. */
 const mistralFragment = ({ id, arguments: args, ...rest }: ToolCallFragment): ToolCallFragment => ({
   ...rest,
   ...omitUndefined({ id: id === undefined ? undefined : /^[a-zA-Z0-9]{9}$/.test(id) ? id : hash(id).slice(0, 9) }),

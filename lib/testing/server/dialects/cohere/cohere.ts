@@ -10,10 +10,7 @@ import { historyObjection } from '../historyRules.js';
 import { createWriter } from '../writer.js';
 import { historyRules } from './historyRules.js';
 
-/**
- * Cohere's Chat API, version 2, as its pages "A Guide to Streaming Responses" and "Streaming for tool use" document it.
- * A failure in the middle of the response is a `message-end` with an error. Ids are constant.
- */
+/** "A Guide to Streaming Responses", "Streaming for tool use". A failure is a `message-end` with an error. */
 export const cohere: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream; charset=utf-8',

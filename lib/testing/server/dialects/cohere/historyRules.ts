@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../../core/json/json.js';
 import { objectsIn } from '../history.js';
 import type { HistoryRule } from '../historyRules.js';
 
-/** The histories that Cohere's Chat API refuses. The pages are those of docs.cohere.com. */
+/** The pages are those of docs.cohere.com. */
 export const historyRules: readonly HistoryRule[] = [
   {
     source: 'Page "Tool use - basic usage", on managing the state: the results of all calls directly after them',

@@ -15,9 +15,8 @@ import { googleHistory } from './history.js';
 import { historyRules } from './historyRules.js';
 
 /**
- * The Gemini API's `streamGenerateContent` with `alt=sse`, as its API reference documents it. The first call has a
- * thought signature (guide "Thought signatures"). A script's `paused` stops with `CONTINUATION`; the next request must
- * send back its token. Ids and signatures are constant: the same script results in the same bytes.
+ * `alt=sse`, with a thought signature on the first call (guide "Thought signatures"). `paused` stops with
+ * `CONTINUATION`, whose token must be sent back. Ids are constant: the same script results in the same bytes.
  */
 export const google: Dialect = {
   framing: 'sse',
@@ -34,7 +33,7 @@ export const google: Dialect = {
   }),
 };
 
-/** Status names (`google.rpc.Code`). */
+/** `google.rpc.Code`. */
 const statusNames: ReadonlyMap<number, string> = new Map([
   [400, 'INVALID_ARGUMENT'],
   [401, 'UNAUTHENTICATED'],
@@ -97,10 +96,7 @@ const signatureIn = (data: ProviderData | undefined): string | undefined => {
   return isJsonObject(googleData) ? nonEmptyString(googleData['thoughtSignature']) : undefined;
 };
 
-/**
- * The candidates that metadata stands for, as the Google provider reports it: the `raw` objects of `serverTools`, which
- * are parts or metadata of the candidate, and a part of an `unknown` kind.
- */
+/** The `raw` objects of `serverTools`, as the provider reports them, and a part of an `unknown` kind. */
 function candidatesOf(chunk: MetadataChunk): readonly JsonObject[] {
   const { serverTools, unknown } = chunk.metadata;
   const raws = [...objectsIn(serverTools).map(({ raw }) => raw), unknown].filter(isJsonObject);
@@ -145,7 +141,7 @@ function failure(error: unknown): JsonObject {
 
 const refused = (message: string): Refusal => ({ status: 400, type: 'INVALID_ARGUMENT', message });
 
-/** The fields of `GenerateContentRequest`. The API refuses all others. */
+/** `GenerateContentRequest`. The API refuses all others. */
 const requestFields = new Set([
   'contents',
   'tools',

@@ -4,7 +4,7 @@ import type { FilePart, Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, textParts, textsIn } from '../history.js';
 import type { Outcome } from '../history.js';
 
-/** Reads the conversation of a Gemini API request. Most calls have no id: results are matched by name and order. */
+/** Most calls have no id: results are matched by name and order. */
 export function googleHistory(body: JsonObject): readonly Message[] {
   const conversation = createConversation();
   const instructions = body['systemInstruction'];
@@ -20,7 +20,7 @@ export function googleHistory(body: JsonObject): readonly Message[] {
   return conversation.messages;
 }
 
-/** Reads a response: with files (`parts`), it is an array of its result and the files. */
+/** With files (`parts`), it is an array of its result and the files. */
 function resultOf({ response, parts }: JsonObject): Outcome {
   const outcome = outcomeOf(response);
   const files = objectsIn(parts).flatMap(partsOf);
@@ -31,7 +31,7 @@ function resultOf({ response, parts }: JsonObject): Outcome {
   };
 }
 
-/** The API knows two keys of a response. A response without them is the result itself ("FunctionResponse"). */
+/** The API knows two keys. A response without them is the result itself ("FunctionResponse"). */
 function outcomeOf(response: unknown): Outcome {
   if (!isJsonObject(response)) return { result: null };
   if (typeof response['error'] === 'string') return { error: response['error'] };

@@ -12,10 +12,7 @@ import { createWriter } from '../writer.js';
 import { interactionsHistory } from './history.js';
 import { refusedByInteractions } from './request.js';
 
-/**
- * Google's Interactions API, as its guide "Streaming interactions" and the types of the SDK 3.1 document it. Ids and
- * signatures are constant: the same script results in the same bytes.
- */
+/** Guide "Streaming interactions", SDK 3.1. Ids are constant: the same script results in the same bytes. */
 export const googleInteractions: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream',
@@ -119,7 +116,7 @@ function fileDelta(chunk: Extract<Chunk, { type: 'file' }>): JsonObject {
   return omitUndefined({ type, mime_type: mediaType, data, uri: url });
 }
 
-/** The steps that metadata stands for, as the provider reports it: the `raw` objects of `serverTools`. */
+/** The `raw` objects of `serverTools`, as the provider reports them. */
 function stepsOf(chunk: MetadataChunk): readonly JsonObject[] {
   const steps = objectsIn(chunk.metadata['serverTools'])
     .map(({ raw }) => raw)

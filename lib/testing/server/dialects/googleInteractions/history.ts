@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../../core/json/json.js';
 import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeOf, outcomeWithFiles, textParts } from '../history.js';
 
-/** Reads the conversation of an Interactions API request. It skips thoughts and the steps of Google's tools. */
+/** Without thoughts and the steps of Google's tools. */
 export function interactionsHistory(body: JsonObject): readonly Message[] {
   const conversation = createConversation();
   conversation.add('system', textParts(body['system_instruction']));

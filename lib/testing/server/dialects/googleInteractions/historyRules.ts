@@ -3,17 +3,17 @@ import type { JsonObject } from '../../../../core/json/json.js';
 import { objectsIn } from '../history.js';
 import type { HistoryRule } from '../historyRules.js';
 
-/** The steps that a request may contain: the members of `Step` of the SDK 3.1. */
+/** The members of `Step` of the SDK 3.1. */
 const stepTypes: readonly RegExp[] = [
   /^(user_input|model_output|thought)$/,
   /^(function|mcp_server_tool|processing|retrieval)_(call|result)$/,
   /^(code_execution|file_search|google_maps|google_search|url_context)_(call|result)$/,
 ];
 
-/** The content of a step: the members of `Content` of the SDK 3.1. */
+/** The members of `Content` of the SDK 3.1. */
 const contentTypes = /^(text|image|audio|video|document)$/;
 
-/** The histories that the Interactions API refuses. The types are those of the SDK 3.1. */
+/** The types are those of the SDK 3.1. */
 export const historyRules: readonly HistoryRule[] = [
   {
     source: 'Type `Step`: its members',

@@ -10,7 +10,7 @@ interface RequestRule {
   readonly objection: (body: JsonObject) => string | undefined;
 }
 
-/** The fields of `CreateModelInteraction` (SDK 3.1). */
+/** `CreateModelInteraction` (SDK 3.1). */
 const requestFields: ReadonlySet<string> = new Set([
   'background',
   'cached_content',
@@ -33,7 +33,7 @@ const requestFields: ReadonlySet<string> = new Set([
   'webhook_config',
 ]);
 
-/** The fields of `GenerationConfig` (SDK 3.1). */
+/** `GenerationConfig` (SDK 3.1). */
 const configFields: ReadonlySet<string> = new Set([
   'image_config',
   'max_output_tokens',

@@ -10,9 +10,8 @@ import { historyObjection } from '../historyRules.js';
 import type { HistoryRule } from '../historyRules.js';
 
 /**
- * Ollama's own `/api/chat`, as lines of JSON (`docs/openapi.yaml` of its repository, `ChatStreamEvent`): one text or
- * thinking delta per line, complete calls without ids, and a last line with `done`, the reason and the counts. Times
- * are constant: the same script results in the same bytes.
+ * `docs/openapi.yaml`, `ChatStreamEvent`: one delta per line, complete calls without ids, a last line with `done`.
+ * Times are constant: the same script results in the same bytes.
  */
 export const ollama: Dialect = {
   framing: 'ndjson',
@@ -26,7 +25,7 @@ export const ollama: Dialect = {
   errorBody: ({ message }) => ({ error: message }),
 };
 
-/** The histories that Ollama refuses (`api/types.go` of its repository). */
+/** `api/types.go` of Ollama's repository. */
 const historyRules: readonly HistoryRule[] = [
   {
     source: '`Message.Role`: ollama/ollama, `server/routes.go`',

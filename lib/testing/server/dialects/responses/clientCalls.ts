@@ -13,7 +13,7 @@ export function callFieldsOf({ providerData }: ToolCallFragment): CallFields {
   return { type: nonEmptyString(type) ?? 'function_call', fields: omitUndefined({ namespace, async, caller }) };
 }
 
-/** The content of a call that is sent as a whole (OpenAI's reference, the output items of a response). */
+/** OpenAI's reference, the output items of a response. */
 export function wholeCallContent(type: string, args: JsonObject): JsonObject | undefined {
   switch (type) {
     case 'shell_call':
@@ -31,7 +31,7 @@ export function wholeCallContent(type: string, args: JsonObject): JsonObject | u
   }
 }
 
-/** The output item that answers each type of call, and the name that OpenAI's errors have for the call. */
+/** With the name that OpenAI's errors have for the call. */
 export const outputTypes: ReadonlyMap<unknown, readonly [output: string, call: string]> = new Map([
   ['function_call', ['function_call_output', 'function call']],
   ['custom_tool_call', ['custom_tool_call_output', 'custom tool call']],

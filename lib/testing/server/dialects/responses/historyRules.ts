@@ -4,7 +4,7 @@ import { textOf } from '../historyRules.js';
 import type { HistoryRule } from '../historyRules.js';
 import { outputTypes } from './clientCalls.js';
 
-/** The inputs that the Responses API refuses, with OpenAI's messages. */
+/** With OpenAI's messages. */
 export const historyRules: readonly HistoryRule[] = [
   {
     source: 'Guide "Function calling": each call needs an output',
@@ -34,7 +34,7 @@ export const historyRules: readonly HistoryRule[] = [
   },
 ];
 
-/** More rules, for an input that does not continue a stored response. */
+/** For an input that does not continue a stored response. */
 export const completeHistoryRules: readonly HistoryRule[] = [
   {
     source: 'Effect-TS/effect#5939: each output needs a call',

@@ -85,7 +85,7 @@ export function openMessage(event: MakeFrame, id: string, index: number): OpenIt
   });
 }
 
-/** Opens a reasoning item with a summary, and with encrypted content if the request asks for it. */
+/** With encrypted content if the request asks for it. */
 export function openReasoning(event: MakeFrame, id: string, index: number, encrypted: boolean): OpenItem {
   return openItem(event, {
     type: 'reasoning',
@@ -108,7 +108,7 @@ export interface StreamedCall {
   readonly index: number;
   readonly callId: string;
   readonly name: string;
-  /** Further fields of the item: `namespace`, `async`, `caller`. */
+  /** `namespace`, `async`, `caller`. */
   readonly fields: JsonObject;
 }
 
@@ -152,7 +152,7 @@ export function statusOf({ reason, rawReason }: FinishChunk): { readonly status:
   return { status: 'incomplete', rest: { incomplete_details: { reason: rawReason ?? known } } };
 }
 
-/** The usage on the wire. Absent counts become 0, because the API always sends all of them. */
+/** Absent counts become 0, because the API always sends all of them. */
 export function wireUsage({
   input = 0,
   output = 0,

@@ -47,10 +47,7 @@ export function refusalOf(body: unknown): Refusal | undefined {
 const isNamedTool = (tool: unknown): tool is Record<string, unknown> =>
   isRecord(tool) && (tool['type'] === 'function' || tool['type'] === 'custom');
 
-/**
- * The Responses API of one server, which stores each response for `previous_response_id`, unless `store: false`. A
- * script receives the complete conversation, and the complete conversation is checked.
- */
+/** Responses are stored, unless `store: false`. The complete conversation is checked, and what scripts get. */
 export function withStore(dialect: Dialect): Dialect {
   const stored = new Map<string, readonly JsonValue[]>();
   const completeBody = (body: JsonObject): JsonObject => {

@@ -14,9 +14,8 @@ import { refusalOf, withStore } from './request.js';
 import { createServerItemsWriter } from './serverItems.js';
 
 /**
- * OpenAI's Responses API, as its reference documents it ("Streaming events"). The metadata `serverTools` becomes the
- * items of tools that OpenAI runs, an item under `unknown` is sent unchanged, and a call becomes the item whose `type`
- * its provider data has. Ids and times are constant: the same script results in the same bytes.
+ * "Streaming events". `serverTools` become items, one under `unknown` is sent unchanged, and a call is the item that
+ * its provider data names. Ids and times are constant: the same script results in the same bytes.
  */
 export const responses: Dialect = {
   framing: 'sse',

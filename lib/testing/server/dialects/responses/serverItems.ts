@@ -4,9 +4,7 @@ import type { JsonObject } from '../../../../core/json/json.js';
 import type { DialectFrame } from '../dialect.js';
 import type { MakeFrame } from './items.js';
 
-/**
- * From metadata as `openai` emits it: `serverTools`, whose `raw` is an event or an item, or an `unknown` item.
- */
+/** As `openai` emits it: `serverTools`, whose `raw` is an event or an item, or an `unknown` item. */
 export interface ServerItemsWriter {
   write(chunk: Chunk): readonly DialectFrame[] | undefined;
 }
