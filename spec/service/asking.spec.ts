@@ -125,8 +125,8 @@ describe('questions of a tool in a service', () => {
     const chat = conversation(remoteAgent(await servers.serve(handler)));
     chat.view$.subscribe();
     chat.send('Pay.');
-    await until(chat, asks('Which account?'));
     const saved = JSON.stringify(chat.save()); // before the run waits
+    await until(chat, asks('Which account?'));
     chat.answer(first, { account: 'shop' });
     await until(chat, asks('Send a receipt?'));
     await settled(store);
@@ -225,8 +225,8 @@ describe('questions of a tool in a service', () => {
     const chat = conversation(remoteAgent(await servers.serve(handler)));
     chat.view$.subscribe();
     chat.send('Pay.');
-    await until(chat, asks('Which account?'));
     const saved = JSON.stringify(chat.save());
+    await until(chat, asks('Which account?'));
     chat.answer(first, { account: 'shop' });
     await until(chat, asks('Send a receipt?'));
     if (!killed) throw new Error('The process was not killed.');
