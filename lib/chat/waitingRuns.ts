@@ -63,8 +63,9 @@ export function createWaitingRuns(
     const stopped = stop.pipe(map(() => cancelWaiting(id)));
     const answered = answers.pipe(
       startWith(undefined),
-      // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run.
-      filter(() => lock.hasWaited || isAnswered(exchanges.get(id))),
+      // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run. So it does if
+      // another device has answered: then nothing waits in what the service sends again.
+      filter(() => lock.hasWaited || isAnswered(exchanges.get(id)) || (!!agent.join && !hasOpenCalls(id))),
     );
     const continued = merge(
       answered,
@@ -120,6 +121,8 @@ export function createWaitingRuns(
   }
 
   const callsOfPage = (id: string) => openCalls(exchanges.get(id)).filter((call) => isForPage(call, tools));
+
+  const hasOpenCalls = (id: string): boolean => openCalls(exchanges.get(id)).length > 0;
 
   function cancelWaiting(id: string): Observable<never> {
     update(id, { view: cancelView(exchanges.get(id).view), checkpoint: undefined });

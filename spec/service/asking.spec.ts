@@ -119,6 +119,21 @@ describe('questions of a tool in a service', () => {
     expect(after.paid).toEqual([]);
   });
 
+  it('that another device has answered are not asked again: the run that continues is shown', async () => {
+    const store = mapStore();
+    const { handler } = startProcess(store);
+    const chat = conversation(remoteAgent(await servers.serve(handler)));
+    chat.view$.subscribe();
+    chat.send('Pay.');
+    const saved = JSON.stringify(chat.save()); // before the run waits
+    await until(chat, asks('Which account?'));
+    chat.answer(first, { account: 'shop' });
+    await until(chat, asks('Send a receipt?'));
+    await settled(store);
+    const late = conversation(remoteAgent(await servers.serve(startProcess(store).handler)), { saved });
+    await until(late, asks('Send a receipt?'));
+  });
+
   it('are declined with a reason, which the tool learns', async () => {
     const { handler, paid } = startProcess(mapStore());
     const chat = conversation(remoteAgent(await servers.serve(handler)));
@@ -210,8 +225,8 @@ describe('questions of a tool in a service', () => {
     const chat = conversation(remoteAgent(await servers.serve(handler)));
     chat.view$.subscribe();
     chat.send('Pay.');
-    await until(chat, asks('Which account?'));
     const saved = JSON.stringify(chat.save());
+    await until(chat, asks('Which account?'));
     chat.answer(first, { account: 'shop' });
     await until(chat, asks('Send a receipt?'));
     if (!killed) throw new Error('The process was not killed.');
