@@ -64,10 +64,8 @@ export class RemoteRunError extends RivuletError {
   override readonly retryable: boolean;
 
   /**
-   * @param code The code of the error at the server: `timeout`, `http`, `internal`.
-   * @param message The message for the user.
-   * @param retryable Whether another run may succeed.
-   * @param description The complete description from a Rivulet service. Default: it was another server.
+   * `code` is the one at the server (`timeout`, `http`, `internal`), and `message` is for the user. Without a
+   * `description`, it was not a Rivulet service.
    */
   constructor(
     readonly code: string,

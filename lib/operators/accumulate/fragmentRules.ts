@@ -1,4 +1,4 @@
-/**
+/*
  * The decision rules of `accumulateToolCalls`: whether a fragment continues a pending call or opens another.
  *
  * No single field identifies a call. The index may be missing, always 0, or start at 1. The id may be missing, late,

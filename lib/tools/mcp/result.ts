@@ -13,11 +13,7 @@ export class McpToolError extends RivuletError {
   override readonly name = 'McpToolError';
   readonly code = 'mcp_tool';
 
-  /**
-   * @param tool The tool, by the server's name.
-   * @param content All contents that the server sent.
-   * @param structuredContent The structured content, if the server sent one.
-   */
+  /** `tool` is the name at the server, and `content` all contents that the server sent. */
   constructor(
     readonly tool: string,
     readonly content: readonly ContentBlock[],
