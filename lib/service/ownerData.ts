@@ -81,7 +81,6 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
   };
 }
 
-/** In the order of the list, without those whose ids were seen. */
 const recordsOf = <R extends StorableRecord>(
   store: RecordStore<R>,
   owner: string,
