@@ -6,9 +6,7 @@ export interface OperatorHandlers<In> {
   next: (value: In) => void;
   error?: (error: unknown) => void;
   complete?: () => void;
-  /**
-   * Called after completion or leaving, not after an error, nor if the output is closed: continue with a source here.
-   */
+  /** After completion or leaving, not after an error, nor if the output is closed: continue with a source here. */
   afterTeardown?: () => void;
 }
 

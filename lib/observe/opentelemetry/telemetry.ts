@@ -45,7 +45,6 @@ export interface TracedRun {
   readonly telemetry: Telemetry;
   readonly context: Context;
   readonly agent: Attributes;
-  /** Unless the inner agent is traced already. */
   readonly traceInner: <A extends object>(agent: A, tool: string) => A;
   readonly onTurn: (...turn: Parameters<Orchestrator['turn']>) => void;
   readonly onUsage: (usage: Usage) => void;
