@@ -116,7 +116,7 @@ export function askTool<
   return tool({ ...asking, execute } as never) as unknown as ReturnType<typeof askTool<Name, Output, S, P, C>>;
 }
 
-/** One for all executions of a call: `retryTool` does not ask again. */
+/** All executions of a call share it: `retryTool` does not ask again. */
 function askedCall({ outer, idempotencyKey }: ToolContext): AskedCall {
   if (!outer) throw notInRun();
   const call = outer.inner instanceof AskedCall ? outer.inner : new AskedCall(outer, idempotencyKey);

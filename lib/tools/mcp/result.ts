@@ -69,7 +69,6 @@ function toPlainBlock(block: ContentBlock): JsonObject {
   return block.type === 'resource' ? { ...plain, resource: omitMeta(block.resource) } : plain;
 }
 
-/** Undefined for a text or a link. */
 function toFile(block: ContentBlock): FilePart | undefined {
   switch (block.type) {
     case 'image':
@@ -98,8 +97,9 @@ const isEmpty = (data: JsonValue): boolean =>
   data === null || (typeof data === 'object' && Object.keys(data).length === 0);
 
 /**
- * Its JSON, in any layout. Up to revision 2025-11-25, the official SDKs wrap other values than objects in `{ result
- * }`, servers in a field of their own. The SDK for Python writes an array as one text for each item.
+ * A repetition is the JSON, in any layout. Up to revision 2025-11-25, the official SDKs wrap other values than
+ * objects in `{ result }`, servers in a field of their own. The SDK for Python writes an array as one text for each
+ * item.
  */
 export function createRepetitionTest(data: JsonValue, texts: readonly string[]): (text: string) => boolean {
   const value = onlyField(data);
@@ -114,5 +114,4 @@ function onlyField(data: JsonValue): JsonValue {
   return others.length === 0 ? value : data;
 }
 
-/** The string itself, or its JSON. */
 const expresses = (text: string, value: unknown): boolean => text === value || isSameJson(tryParseJson(text), value);
