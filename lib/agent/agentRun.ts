@@ -62,7 +62,6 @@ export function startRun(settings: AgentSettings, start: RunStart, options: RunO
   return options.prompts ? collectPrompts(options.prompts, withStop) : withStop();
 }
 
-/** At a state, or at a checkpoint with the answers to its open calls. */
 export interface RunStart {
   readonly state: RunState;
   readonly checkpoint?: Checkpoint;

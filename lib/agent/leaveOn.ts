@@ -1,7 +1,7 @@
 import { filter, fromEvent, map, share, startWith, takeUntil } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 
-/** As `fetch` does, with the signal's reason; if it is already aborted, the source is not subscribed. */
+/** Fails with the signal's reason, as `fetch` does; if it is already aborted, the source is not subscribed. */
 export function leaveOn<T>(signal: AbortSignal): MonoTypeOperatorFunction<T> {
   const aborted = abortEvents(signal).pipe(
     startWith(undefined), // it may be aborted already

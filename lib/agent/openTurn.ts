@@ -4,7 +4,7 @@ import type { Message, Part, ToolCallPart, ToolResultPart } from '../core/messag
 import { MetadataCollector } from '../core/metadata.js';
 import { StringBuilder } from '../core/stringBuilder.js';
 
-/** From them, a stopped turn can be completed. */
+/** A stopped turn can be completed from these events. */
 export class OpenTurn {
   private content = new OpenContent();
 
@@ -45,7 +45,6 @@ export class OpenTurn {
     }
   }
 
-  /** The message with its partial text, the results of its calls, and `turn`. */
   stop(): readonly RunEvent[] {
     const { content, state } = this;
     const events: RunEvent[] = [];
@@ -71,10 +70,10 @@ export function stoppedTurn({ output: _, rawReason: __, ...turn }: TurnEvent): T
 }
 
 class OpenContent {
-  /** Those that are in no message yet. */
+  /** Parts that are in no message yet. */
   parts: Part[] = [];
   text = new StringBuilder();
-  /** No message answers them yet. */
+  /** Calls that no message answers yet. */
   calls: readonly ToolCallPart[] = [];
   readonly started = new Set<string>();
   readonly results = new Map<string, ToolResultPart>();

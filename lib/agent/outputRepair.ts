@@ -23,10 +23,9 @@ export interface TypedTurn {
   readonly schema: Schema;
 }
 
-/** The number of repairs requested so far. */
 const REPAIRS = 'repairs';
 
-/** Or fails. `problem` is for text instead of `return_result`; suppressed text that is valid is emitted now. */
+/** `problem` is for a text instead of `return_result`; if that suppressed text is valid, it is emitted now. */
 export function acceptOrRepair(
   typed: TypedTurn,
   turn: TurnEvent,
@@ -47,7 +46,7 @@ export function acceptOrRepair(
   );
 }
 
-/** When the run is stopped, in place of an asynchronous validation. It does not complete before. */
+/** A stop takes the place of an asynchronous validation. Without one, the Observable does not complete. */
 const undefinedAtStop = ({ context: { stop = NEVER } }: TypedTurn) =>
   concat(stop, NEVER).pipe(
     take(1),
@@ -103,7 +102,7 @@ function outputError(
   return error;
 }
 
-/** At most `maxRepairs` times; then fails with an OutputError that contains the text. */
+/** Asks at most `maxRepairs` times; then fails with an OutputError that contains the text. */
 function requestRepair(
   typed: TypedTurn,
   turn: TurnEvent,
@@ -148,7 +147,7 @@ const repairCount = ({ memo }: RunState): number => Number(memo?.[REPAIRS] ?? 0)
 
 export const memoWithRepair = (state: RunState) => ({ ...state.memo, [REPAIRS]: repairCount(state) + 1 });
 
-/** It may be in a markdown code fence. */
+/** The text may be in a markdown code fence. */
 export function validateText(schema: Schema, text: string): Observable<Validation<unknown>> {
   let value: JsonValue;
   try {
@@ -166,7 +165,7 @@ export function validateText(schema: Schema, text: string): Observable<Validatio
 
 const FENCE = '```';
 
-/** A fence without a language, or with `json`; any other text is unchanged. */
+/** A fence has no language, or `json`; any other text is unchanged. */
 function withoutFence(text: string): string {
   const fenced = text.trim();
   const start = fenced.indexOf('\n');

@@ -24,7 +24,7 @@ import { modelTurn, toolChoiceAt } from './toolLoop.js';
 /** With this tool, a model that does not accept a schema returns its result. */
 const RETURN_RESULT = 'return_result';
 
-/** After the problem of the result. */
+/** What follows the problem of a result. */
 const CALL_AGAIN = '. Call return_result again with the complete, corrected result.';
 
 interface Returned {
@@ -88,7 +88,7 @@ function withoutReturned({ resumed, ...context }: TurnContext): TurnContext {
   return { ...context, resumed: { ...resumed, open: { ...resumed.open, results } } };
 }
 
-/** `return_result`, if it is the only tool, unless the `toolChoice` option applies. */
+/** Forces `return_result`, if it is the only tool, unless the `toolChoice` option applies. */
 function withReturnTool(context: TurnContext, resultTool: Tool): TurnContext {
   const { output: _, ...rest } = context;
   const forced = context.tools.length === 0 ? ({ name: RETURN_RESULT } as const) : ('required' as const);

@@ -70,7 +70,7 @@ function applyChanges(
   };
 }
 
-/** Then it is not a plain object of changes. */
+/** Otherwise, the value is a plain object of changes. */
 function isObservableInput<T extends TurnChanges>(
   value: T | ObservableInput<T | undefined> | undefined,
 ): value is Exclude<typeof value, T | undefined> {

@@ -42,9 +42,8 @@ export interface PromptOptions {
 
 export interface PromptQueue {
   readonly take: () => readonly Message[];
-  /** At subscription also those that have arrived. */
+  /** A subscriber also gets the prompts that have arrived. */
   readonly arrivals: Observable<readonly Message[]>;
-  /** An error of the source of the prompts. */
   readonly failure: Observable<never>;
 }
 
@@ -85,8 +84,8 @@ export function receiverOf(
 }
 
 /**
- * Before the `turn` event. A run that would end continues, unless it was stopped or this is the last turn, with an
- * empty memo: a typed output is asked for again. After an interruption, the memo stays.
+ * A run that would end continues with an empty memo, unless it was stopped or this is the last turn: a typed output
+ * is asked for again. After an interruption, the memo stays.
  */
 export function joinPrompts(
   queue: PromptQueue,

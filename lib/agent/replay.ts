@@ -12,7 +12,7 @@ import type { Message } from '../core/message.js';
 
 const replayEnd = { type: 'replayEnd' } as const;
 
-/** They replace the model's stream, so that operators and orchestrator reach the state in which they were. */
+/** The events replace the model's stream, so that operators and orchestrator reach the state that they had. */
 export function replay({ messages, metadata, finish, results }: OpenCalls): Observable<Replayed> {
   return from<Replayed[]>([
     ...(metadata ? [{ type: 'metadata', metadata } as const] : []),

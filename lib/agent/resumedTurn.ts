@@ -49,7 +49,6 @@ const subjects = ['decisions', 'results', 'errors'] as const satisfies readonly 
 
 type AllAnswers = { readonly [Subject in keyof CallAnswers]-?: NonNullable<CallAnswers[Subject]> };
 
-/** By other ids. */
 function answersOf(
   calls: readonly WaitingCall[],
   { decisions = {}, results = {}, errors = {} }: CallAnswers,
@@ -62,7 +61,7 @@ function answersOf(
   return { decisions: pick(decisions), results: pick(results), errors: pick(errors) };
 }
 
-/** As its agent would, which resumes it later with the same answers. */
+/** Checks as the agent of the inner run would, which resumes it later with the same answers. */
 function innerRun(
   id: string,
   stored: Checkpoint,

@@ -61,7 +61,7 @@ export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
   readonly wrapTurn?: ((turn: Orchestrator['turn']) => Orchestrator['turn']) | undefined;
 }
 
-/** Required if the run needs a context. */
+/** An argument that is required if the run needs a context. */
 export type RunArguments<C, Options = RunOptions<C>> = unknown extends C
   ? [options?: Options]
   : [options: Options & { readonly context: C }];

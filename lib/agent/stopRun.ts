@@ -33,7 +33,7 @@ export interface StopOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Once for the duration of a run; late subscribers get the value. */
+/** Subscribes once for the duration of a run; late subscribers get the value. */
 export function rememberStop<T>(
   notifier: ObservableInput<unknown>,
   run: (stop: Observable<unknown>) => Observable<T>,
@@ -42,7 +42,7 @@ export function rememberStop<T>(
   return subscribeBefore(first, () => new ReplaySubject(1), run);
 }
 
-/** Once, before a run that may cause its values synchronously. */
+/** Subscribes once, before a run that may cause its values synchronously. */
 export const subscribeBefore = <V, T>(
   notifier: ObservableInput<V>,
   create: () => Subject<V>,
@@ -60,6 +60,6 @@ export const subscribeBefore = <V, T>(
 export const stoppable = (model: Model, stop: Observable<unknown> | undefined): Model =>
   deriveModel(model, (request) => (stop ? stopResponse(model, request, stop) : openResponse(model, request)));
 
-/** At a prompt, as at a stop. Tools are not interrupted. */
+/** A prompt ends a response as a stop does. Tools are not interrupted. */
 export const interruptible = (model: Model, prompts: Observable<unknown>): Model =>
   deriveModel(model, (request) => stopResponse(model, request, prompts, interruptedFinish));

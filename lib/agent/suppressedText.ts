@@ -1,7 +1,7 @@
 import type { RunEvent, TurnEvent } from '../core/event.js';
 import { mergeMetadata } from '../core/metadata.js';
 
-/** Once, before the `turn` event. */
+/** Reported once, before the `turn` event. */
 export class SuppressedText {
   private text = '';
 

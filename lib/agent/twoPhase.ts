@@ -39,7 +39,7 @@ export const twoPhase: Orchestrator = {
   },
 };
 
-/** Also a model message without calls. */
+/** Suppresses a model message without calls, too. */
 function suppressText() {
   return createOperator<RunEvent, RunEvent>((out) => {
     const suppressed = new SuppressedText();
@@ -82,7 +82,7 @@ function secondPhase(typed: TypedTurn, turn: TurnEvent, messages: readonly Messa
   return of({ ...turn, next });
 }
 
-/** It would be refused again. A truncated response is not an error: its text is not needed. */
+/** A refused request would be refused again. A truncated response is not an error: its text is not needed. */
 function firstPhaseError(typed: TypedTurn, turn: TurnEvent): Error | undefined {
   const text = nonEmptyString(turn.metadata?.['suppressedText']) ?? '';
   if (typed.context.last) return unrepairableError(typed, { ...turn, finishReason: 'maxTurns' }, text);

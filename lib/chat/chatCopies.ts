@@ -92,7 +92,6 @@ export function chatCopies(
     const copy: unknown = tryParseJson(read(id) ?? '');
     return isSavedConversation(copy) ? copy : undefined;
   };
-  /** After the service was written or read. */
   const note = ({ id, version, saved }: OpenedChat): void => {
     const copy = savedOf(id);
     if (!copy) return;
@@ -159,7 +158,7 @@ export function chatCopies(
 
 type Known = Pick<OpenedChat, 'id' | 'version' | 'saved'>;
 
-/** Stored, so that a reload knows what has changed where. */
+/** What both had in common is stored, so that a reload knows what has changed where. */
 interface Base {
   readonly version: number;
   readonly marks: Marks;

@@ -65,7 +65,7 @@ export function createCommand(
   return command;
 }
 
-/** One command at a time. For `merge`, `offer` returns whether the run takes prompts. */
+/** Executes one command at a time. For `merge`, `offer` returns whether the run takes prompts. */
 export function createCommandQueue(
   whenBusy: WhenBusy,
   changed: () => void,
@@ -114,12 +114,10 @@ export function createCommandQueue(
 
     isIdle: (): boolean => state === 'running' && pending.length === 0,
 
-    /** `run` will be subscribed: commands can be added. */
     connect(): void {
       state = 'connecting';
     },
 
-    /** If it is a prompt of this conversation. */
     joined(message: Message): void {
       const index = pending.findIndex(
         ({ prompt }, at) => at > 0 && prompt && isSame(messagesOf(prompt.input), message),
@@ -130,7 +128,6 @@ export function createCommandQueue(
       changed();
     },
 
-    /** @throws if nobody is subscribed, or the prompts have completed. */
     add(command: Command): void {
       if (state === 'connecting') early.push(command);
       else if (added.observed) added.next(command);
@@ -147,7 +144,7 @@ export function createCommandQueue(
       pending[0]?.stop();
     },
 
-    /** The first command, then those that an earlier subscription left waiting. */
+    /** Executes the first command, then those that an earlier subscription left waiting. */
     run: (prompts: Observable<Command>, first?: Command): Observable<never> =>
       defer(() => {
         const waiting = [...pending.splice(0).slice(1), ...early.splice(0)]; // without the command that was executed

@@ -6,7 +6,6 @@ import { untilBroken } from './waitingRuns.js';
 import type { Follow, WaitingRuns } from './waitingRuns.js';
 import { failView, sendingView, shownMessages } from '../operators/view/view.js';
 
-/** The page has given up the run. */
 export const isLost = ({ lost, view }: Exchange): boolean => lost !== undefined && view.status === 'failed';
 
 /** `resume` sends the answers to the calls of an exchange. */
@@ -28,7 +27,7 @@ export function createJoins(
     return follow(id, run, base ?? view, stop, () => agent.join?.(run, { ...notifiers, stop }) ?? EMPTY);
   }
 
-  /** While `isQuiet`, it is tried once, and shown when it has worked. */
+  /** While `isQuiet`, joining is tried once, and shown when it has worked. */
   function joinLost(id: string, stop: Observable<void>, isQuiet: boolean): Observable<unknown> {
     return defer(() => {
       const exchange = exchanges.get(id);

@@ -19,7 +19,7 @@ export const marksOf = ({ exchanges, queued = [], selected }: SavedConversation)
   return marks;
 };
 
-/** What is equal in both, and otherwise what they had in common before. */
+/** Marks that are equal in both, and otherwise those that both had in common before. */
 export const commonMarks = (before: Marks, a: Marks, b: Marks): Marks =>
   Object.fromEntries(
     Object.keys({ ...before, ...a }).flatMap((key) => {
@@ -51,7 +51,7 @@ export function mergeSaved(stored: SavedConversation, before: Marks, after: Save
 
 const isReduced = (exchange: Exchange): boolean => exchange.isReduced === true;
 
-/** Unless what a full storage has kept of it is a later state. */
+/** The complete exchange, unless what a full storage has kept of it is a later state. */
 const complete = (whole: Exchange, reduced: Exchange): Exchange => (isFurther(reduced, whole) ? reduced : whole);
 
 /** Elements that only `others` has come before what follows them there. */
@@ -66,7 +66,6 @@ function union<T extends { readonly id: string }>(list: readonly T[], others: re
   return all;
 }
 
-/** Whether the first of two states of an exchange is the later one. */
 function isFurther(a: Exchange, b: Exchange): boolean {
   const runs = (runNumber(a) - runNumber(b)) | 0; // as `followingId`: of 32 bits
   return runs === 0 ? stageOf(a) > stageOf(b) : runs > 0;

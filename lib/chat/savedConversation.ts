@@ -27,7 +27,7 @@ export const savedConversation = (
   ...(queued.length === 0 ? {} : { queued }),
 });
 
-/** If it cannot be read, the conversation is empty, and has the error. */
+/** If the option cannot be read, the conversation is empty, and has the error. */
 export function readSaved(
   saved: SavedConversation | string | null | undefined,
 ): SavedConversation & { readonly savedError?: JsonObject } {

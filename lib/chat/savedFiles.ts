@@ -16,10 +16,10 @@ interface HasFiles {
 
 type File = OfType<Part, 'file'>;
 
-/** A number among the files of the exchange, instead of a file. */
+/** A place is a number among the files of the exchange. */
 type Place = Pick<File, 'type'> & { readonly place?: number };
 
-/** Each file once. Views have places; a file at a service is an address, one that was refused is left out. */
+/** Each file is stored once. A file at a service is an address, and a file that was refused is left out. */
 export function packFiles<E extends HasFiles>(exchange: E, addressOf: ((file: RunFile) => string) | undefined): E {
   const files = filesOf(exchange);
   if (files.length === 0) return exchange;

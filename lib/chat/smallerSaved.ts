@@ -1,9 +1,9 @@
 import type { SavedConversation } from './savedConversation.js';
 
-/** Also with the refusal of a service. */
+/** Called with the refusal of a service, too. */
 export type ReportError = (thrown: unknown) => void;
 
-/** Without the files, then the newest exchanges, marked so that they replace no complete ones elsewhere. */
+/** First without the files, then the newest exchanges, marked so that they replace no complete ones elsewhere. */
 export function* smallerSaved(saved: SavedConversation): Generator<SavedConversation, undefined> {
   const { exchanges } = JSON.parse(JSON.stringify(saved, withoutFiles)) as SavedConversation;
   for (let count = exchanges.length; count > 0; count = Math.floor(count / 2)) {

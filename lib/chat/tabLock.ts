@@ -7,7 +7,7 @@ export interface TabLock {
   release(): void;
 }
 
-/** Until `release` or the end of the page. Without that API (no HTTPS, Node), every tab gets the lock. */
+/** The lock lasts until `release` or the end of the page. Without the API (no HTTPS, Node), every tab gets it. */
 export function lockTab(id: string): Observable<TabLock> {
   const { locks } = (globalThis as { readonly navigator?: { readonly locks?: LockManager } }).navigator ?? {};
   if (!locks) return of({ hasWaited: false, release: () => undefined });

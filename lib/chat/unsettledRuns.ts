@@ -11,7 +11,7 @@ import { noticeOf } from './conversationAgent.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import type { Exchange, Exchanges } from './exchanges.js';
 
-/** For eight minutes, after the page has given up. */
+/** The tries last for eight minutes, after the page has given up. */
 const TRIES = 20;
 
 /** Milliseconds for a stopped run to send its end. */
@@ -105,7 +105,7 @@ export function createUnsettledRuns(
   };
 }
 
-/** It stays stopped, whatever the run did. */
+/** A stopped run stays stopped, whatever it did. */
 function readEnd(
   agent: ConversationAgent,
   { lost, view: { status } }: Exchange,
@@ -130,7 +130,7 @@ function readEnd(
   );
 }
 
-/** Of the connection between the page and its service, and not of the run. */
+/** Errors of the connection between the page and its service, and not of the run. */
 export const isOfPage = (thrown: unknown): boolean => isRecord(thrown) && thrown['provider'] === SERVER;
 
 export const isRunNotFound = (thrown: unknown): boolean => isRecord(thrown) && thrown['code'] === 'run_not_found';

@@ -10,10 +10,10 @@ const controlCharacters =
   // eslint-disable-next-line no-control-regex -- that is its purpose
   /\u001b\[[0-9;?]*[ -/]*[@-~]|[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
-/** A text that cannot control the terminal. Every text of others passes here, in `EventPrinter` or by itself. */
+/** Every text of others passes here, in `EventPrinter` or by itself. */
 export const plainText = (text: string): string => text.replace(controlCharacters, '');
 
-/** The longest JSON that is printed, in characters. */
+/** In characters. */
 const LONGEST_JSON = 100;
 
 function jsonOf(value: JsonValue | undefined): string {

@@ -2,6 +2,6 @@ import { isRecord } from '../core/json/json.js';
 
 export class UsageError extends Error {}
 
-/** Whether a thrown value says that the command line is not valid: ours, or an error of `parseArgs`. */
+/** Ours, or an error of `parseArgs`. */
 export const isUsageError = (thrown: unknown): boolean =>
   thrown instanceof UsageError || (isRecord(thrown) && String(thrown['code']).startsWith('ERR_PARSE_ARGS'));

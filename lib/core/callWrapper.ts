@@ -2,7 +2,6 @@ import { isRecord } from './json/json.js';
 import type { Model } from './model.js';
 import type { Tool } from './tool.js';
 
-/** It checks the options, and returns a function of the subject. */
 type WrapperOf<Subject, Options extends readonly unknown[]> = (...options: Options) => (subject: Subject) => Subject;
 
 /** The overloads check the types of the arguments; the first argument decides which form a call has. */
@@ -13,12 +12,12 @@ const callWrapper =
     return isSubject(first) ? wrapperOf(...(rest as unknown as Options))(first) : wrapperOf(...(args as Options));
   };
 
-/** `retryTool(tool, options)`, and `retryTool(options)` for rxjs's `pipe`. */
+/** Either `retryTool(tool, options)`, or `retryTool(options)` for rxjs's `pipe`. */
 export const callToolWrapper = /* @__PURE__ */ callWrapper(
   (value): value is Tool => isRecord(value) && typeof value['name'] === 'string',
 );
 
-/** `retryModel(model, options)` and `retryModel(options)`. */
+/** Either `retryModel(model, options)`, or `retryModel(options)`. */
 export const callModelWrapper = /* @__PURE__ */ callWrapper(
   (value): value is Model => isRecord(value) && typeof value['stream'] === 'function',
 );

@@ -92,6 +92,6 @@ export interface OpenCallsEvent {
   readonly open: OpenCalls;
   /** The run ends here, because calls wait for answers. */
   readonly waits: boolean;
-  /** From which the turn started. Set by `endTurn`. */
+  /** The state from which the turn started. Set by `endTurn`. */
   readonly state?: RunState;
 }

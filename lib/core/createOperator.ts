@@ -6,7 +6,7 @@ export interface OperatorHandlers<In> {
   next: (value: In) => void;
   error?: (error: unknown) => void;
   complete?: () => void;
-  /** After completion or leaving, not after an error, nor if the output is closed. Continue with a source here. */
+  /** After completion or leaving, not after an error, nor if the output is closed: continue with a source here. */
   afterTeardown?: () => void;
 }
 
@@ -62,8 +62,8 @@ export interface SourceHandlers<In> extends OperatorHandlers<In> {
 }
 
 /**
- * Also while `subscribe` has not returned. `takeUntil` takes two more calls per value, five more objects. Resources
- * are released before `afterTeardown`, except those of a later source that completes synchronously.
+ * Subscribes until the output closes, even before `subscribe` returns. `takeUntil` takes two more calls per value.
+ * Resources are released before `afterTeardown`, except those of a later source that completes synchronously.
  */
 export function subscribeUntilClosed<T>(
   out: Subscriber<unknown>,

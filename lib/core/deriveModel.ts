@@ -4,7 +4,7 @@ import { obeyStop } from './response.js';
 
 const compositeModels = /* @__PURE__ */ new WeakSet<Model>();
 
-/** Its stream obeys the `stop` of its requests. */
+/** The stream of the new model obeys the `stop` of its requests. */
 export function deriveModel(model: Model, stream: Model['stream']): Model {
   const { provider, name, capabilities } = model;
   const derived = { provider, name, ...(capabilities && { capabilities }), stream: obeyStop(stream) };
@@ -12,7 +12,7 @@ export function deriveModel(model: Model, stream: Model['stream']): Model {
   return derived;
 }
 
-/** `requireServable` leaves the check to it, since it asks each of its models. */
+/** `requireServable` leaves the check to a composite model, which asks each of its models. */
 export function markComposite(model: Model): Model {
   compositeModels.add(model);
   return model;

@@ -172,7 +172,7 @@ export function stateAfter(state: RunState, turn: TurnEvent, messages: readonly 
   return { messages: [...state.messages, ...messages], turn: turn.turn, usage, ...(memo ? { memo } : {}) };
 }
 
-/** Without `next`, another turn starts after these. */
+/** Turns without `next` after which another turn starts. */
 const followed = /* @__PURE__ */ new WeakSet<TurnEvent>();
 
 /** `turnFollows` still knows whether there is a next turn. */

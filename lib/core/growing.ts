@@ -27,7 +27,7 @@ export function growing<Item extends object, T>(
   };
 }
 
-/** The longest that an earlier sequence has, too. */
+/** The longest beginning that an earlier sequence has, too. */
 function knownBeginning<Item extends object, T>(
   known: WeakMap<Item, Computed<Item, T>>,
   sequence: readonly Item[],
@@ -50,7 +50,7 @@ function commonLength<Item>({ items, length }: Computed<Item, unknown>, sequence
   return at;
 }
 
-/** To append to them. If they have been continued already, they are copied. */
+/** The arrays are returned to append to them. If they have been continued already, they are copied. */
 function appendable<Item, T>(beginning: Computed<Item, T> | undefined): Pick<Computed<Item, T>, 'items' | 'values'> {
   if (!beginning) return { items: [], values: [] };
   const { items, values, length } = beginning;

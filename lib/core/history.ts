@@ -112,7 +112,7 @@ function withResults(message: Message, calls: readonly ToolCallPart[], index: nu
   };
 }
 
-/** `executeTools` emits such messages. */
+/** `executeTools` emits such messages: no result has to be moved. */
 function hasExactResults(parts: readonly Part[], calls: readonly ToolCallPart[]): boolean {
   const count = parts.filter(({ type }) => type === 'toolResult').length;
   if (count !== calls.length) return false;

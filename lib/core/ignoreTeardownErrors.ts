@@ -2,7 +2,7 @@ import { from, Observable } from 'rxjs';
 import type { ObservableInput, Observer, Subscriber } from 'rxjs';
 import { reportUnhandled } from './createOperator.js';
 
-/** RxJS throws errors of a teardown to the caller: the next call of the turn would never start. They are reported. */
+/** RxJS throws errors of a teardown to the caller: the next call would never start. Here they are reported. */
 export function ignoreTeardownErrors(work: () => void): void {
   try {
     work();
@@ -23,7 +23,7 @@ export function subscribeIsolated<T>(
   }).subscribe(observer);
 }
 
-/** At each subscription, isolated from the errors of the teardown of what it returns. */
+/** Calls a function at each subscription, isolated from the errors of the teardown of what it returns. */
 export function isolateTeardown<T>(create: () => ObservableInput<T>): Observable<T> {
   return new Observable<T>((out) => {
     let inner: Subscriber<T> | undefined;

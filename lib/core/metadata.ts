@@ -63,7 +63,7 @@ export class MetadataCollector {
   }
 }
 
-/** At the position of the first entry with the id; the last value of a field wins. */
+/** Entries stay at the position of the first one with the id; the last value of a field wins. */
 class ToolList {
   readonly entries: JsonValue[] = [];
   private readonly places = new Map<unknown, number>();

@@ -1,11 +1,11 @@
 import { from, take } from 'rxjs';
 import type { ObservableInput, Subscriber } from 'rxjs';
 
-/** Until the output closes. As with `takeUntil`, an error of the notifier fails the output. */
+/** Calls back until the output closes. As with `takeUntil`, an error of the notifier fails the output. */
 export const onFirstValue = (out: Subscriber<unknown>, notifier: ObservableInput<unknown>, notify: () => void): void =>
   onEachValue(out, from(notifier).pipe(take(1)), notify);
 
-/** Otherwise like `onFirstValue`. */
+/** As `onFirstValue`, at each value. */
 export function onEachValue<T>(
   out: Subscriber<unknown>,
   notifier: ObservableInput<T>,

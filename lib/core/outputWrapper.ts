@@ -33,7 +33,7 @@ function createWrapped(schema: JsonSchema): JsonSchema {
   };
 }
 
-/** Their values are data, in which `$ref` is an ordinary property. */
+/** Keywords whose values are data, in which `$ref` is an ordinary property. */
 const dataKeywords: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'examples']);
 
 function moveReferences(schema: JsonValue): JsonValue {
@@ -58,7 +58,7 @@ export interface Unwrapper {
   release(): void;
 }
 
-/** Without white space. Models without strict mode may add a code fence. */
+/** The beginnings have no white space. Models without strict mode may add a code fence. */
 const beginnings = ['{"value":', '```json{"value":', '```{"value":'] as const;
 const beginning = /^\s*(?:```(?:json)?\s*)?\{\s*"value"\s*:/;
 
@@ -131,7 +131,7 @@ function isEnd(text: string): boolean {
   return end === '' || end === '}' || /^\}\s*```$/.test(end);
 }
 
-/** Delta by delta; -1 if the end is not in the delta. */
+/** Reads delta by delta; -1 if the end is not in the delta. */
 function createEndFinder(first: number): (text: string) => number {
   if (!isOpening(first) && first !== QUOTE) return (text) => text.search(/[\s,}\]]/);
   const scanner = new BracketScanner();

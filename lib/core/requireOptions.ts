@@ -16,7 +16,7 @@ type SimpleKind =
   | 'any'
   | number;
 
-/** They are complete: any other name is an error. */
+/** Nested options are complete: any other name is an error. */
 interface NestedKinds {
   readonly [name: string]: Kind;
 }
@@ -87,7 +87,7 @@ function isOfKind(value: unknown, kind: SimpleKind | NestedKinds): boolean {
 
 const kindOf = (value: unknown) => (Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value);
 
-/** The one with the fewest changed characters, at most two. */
+/** The option with the fewest changed characters, at most two. */
 const nearestName = (name: string, names: readonly string[]): string | undefined =>
   [0, 1, 2]
     .map((changes) => names.find((each) => isNear(name.toLowerCase(), each.toLowerCase(), changes)))

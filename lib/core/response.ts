@@ -15,7 +15,7 @@ class StopCall {
   isAnswered = false;
 }
 
-/** Their owner ends the response if the model does not (`stopResponse`). */
+/** The owner of such a stop ends the response if the model does not (`stopResponse`). */
 const enforcedStops = /* @__PURE__ */ new WeakSet<Observable<unknown>>();
 
 /** The request carries `notifier`; the caller of `ask` ends the response. */
@@ -35,7 +35,6 @@ export class ResponseStop {
   }
 }
 
-/** The `finish` of the response follows. */
 export function announceFinish(call: unknown): void {
   if (call instanceof StopCall) call.isAnswered = true;
 }
@@ -79,7 +78,6 @@ interface Ending {
   readonly call?: unknown;
 }
 
-/** After what the source emits when it is asked. */
 export function finishOn(endings: Observable<Ending>, stop?: ResponseStop): OperatorFunction<StreamEvent, StreamEvent> {
   return createOperator<StreamEvent, StreamEvent>((out, source) => {
     let stopped: FinishChunk | undefined;

@@ -4,9 +4,8 @@ import { subscribeUntilClosed } from './createOperator.js';
 
 /** Sources wait in the order in which they were subscribed; unsubscribing one that waits removes it. */
 export interface Semaphore {
-  /** For the source, until it ends or is unsubscribed. */
+  /** The source has a place until it ends or is unsubscribed. */
   limit<T>(): MonoTypeOperatorFunction<T>;
-  /** A source that is subscribed now would have to wait. */
   readonly isFull: boolean;
 }
 

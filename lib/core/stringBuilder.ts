@@ -1,6 +1,6 @@
 import { TextTooLongError } from './errors.js';
 
-/** Of V8 on 64-bit machines. Longer ones are a RangeError; other engines allow twice as much. */
+/** The limit of V8 on 64-bit machines. Longer texts are a RangeError; other engines allow twice as much. */
 const LONGEST_TEXT = 536_870_888; // 2^29 - 24
 
 /** A larger batch is not faster, and keeps more small strings alive. */

@@ -18,6 +18,5 @@ export function timeLimit<T>(phase: TimeoutPhase, limit = Infinity): MonoTypeOpe
   return takeUntil(exceeded);
 }
 
-/** A time of `Infinity` does not pass. */
 export const after = (milliseconds: number): Observable<unknown> =>
   milliseconds === Infinity ? NEVER : timer(Math.min(milliseconds, MAX_TIMER_DELAY));

@@ -83,7 +83,7 @@ function requireLifetime({ lifetime = 'short' }: CachePromptOptions): void {
 const shortControl: JsonObject = { type: 'ephemeral' };
 const longControl: JsonObject = { type: 'ephemeral', ttl: '1h' };
 
-/** Of a request to Anthropic. */
+/** The API of Anthropic accepts no more in a request. */
 const maxBreakpoints = 4;
 
 function createBreakpoints(control: JsonObject): (request: ModelRequest) => ModelRequest {
@@ -110,7 +110,7 @@ function createBreakpoints(control: JsonObject): (request: ModelRequest) => Mode
   };
 }
 
-/** And those that it has. A place that has one is omitted. */
+/** Places for breakpoints, and breakpoints that exist. A place that has one is omitted. */
 interface Places {
   readonly count: number;
   readonly last?: Message | undefined;
@@ -131,7 +131,6 @@ function isMarked(owner: object): boolean {
   return isRecord(providerOptions?.['anthropic']?.['cache_control']);
 }
 
-/** Of both of OpenAI's APIs. */
 function openAiSettings(request: ModelRequest, { lifetime, key = keyOf }: CachePromptOptions): ProviderOptions {
   const fields: JsonObject = {
     prompt_cache_key: typeof key === 'string' ? key : key(request),
@@ -140,7 +139,7 @@ function openAiSettings(request: ModelRequest, { lifetime, key = keyOf }: CacheP
   return { 'openai-chat': fields, openai: fields };
 }
 
-/** For a breakpoint at the end of each prompt, only for models that need it. */
+/** The field is for a breakpoint at the end of each prompt, only for models that need it. */
 function openRouterSettings({ name }: Model, { lifetime }: CachePromptOptions): ProviderOptions {
   if (!name.startsWith('anthropic/')) return {};
   return { openrouter: { cache_control: lifetime === 'long' ? longControl : shortControl } };
@@ -152,7 +151,6 @@ function keyOf({ messages, tools = [] }: ModelRequest): string {
   return `rivulet-${hash([...(isComplete ? texts : []), ...tools.map(({ name }) => name)].join('\n'))}`;
 }
 
-/** Up to the first prompt. */
 const findBeginning = /* @__PURE__ */ growing<
   Message,
   { readonly texts: readonly string[]; readonly isComplete: boolean }

@@ -20,7 +20,7 @@ export function firstModel(kind: string, [first]: readonly Model[]): Model {
   );
 }
 
-/** It has a capability if all have it, and lacks it if one does, so that each of them can serve what is sent. */
+/** A capability is true if all models have it, and false if one lacks it: each of them can serve what is sent. */
 export function compositeModel(first: Model, models: readonly Model[], stream: Model['stream']): Model {
   const { provider, name } = first;
   return markComposite({ provider, name, capabilities: commonCapabilities(models), stream: obeyStop(stream) });
@@ -37,7 +37,7 @@ function commonCapabilities(models: readonly Model[]): Capabilities {
   return common;
 }
 
-/** After metadata `answeredBy`. Without a request, ConfigurationError `capability` if it cannot serve it. */
+/** Metadata `answeredBy` comes first. If the model cannot serve the request, ConfigurationError `capability`. */
 export function streamOf(model: Model, request: ModelRequest, open = openResponse): Observable<Chunk> {
   return defer(() => {
     requireServable(model, request);
@@ -45,7 +45,7 @@ export function streamOf(model: Model, request: ModelRequest, open = openRespons
   });
 }
 
-/** Before the first chunk that is not only a notice, and again after a `retract`. */
+/** Announces before the first chunk that is not only a notice, and again after a `retract`. */
 function announceModel({ provider, name }: Model): MonoTypeOperatorFunction<Chunk> {
   return createOperator((out) => {
     let isAnnounced = false;
@@ -65,7 +65,7 @@ function announceModel({ provider, name }: Model): MonoTypeOperatorFunction<Chun
   });
 }
 
-/** Of the only model, or with the errors of all. The usage of the last to fail is in no `retract`. */
+/** The error of the only model, or the errors of all. The usage of the last to fail is in no `retract`. */
 export function combinedError(
   models: readonly Model[],
   errors: readonly unknown[],

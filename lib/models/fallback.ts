@@ -87,16 +87,15 @@ export function fallback(
   );
 }
 
-/** It was never asked, since it cannot serve the request. */
+/** The model was never asked, since it cannot serve the request. */
 const isSkipped = (error: unknown): boolean => isRecord(error) && error['subject'] === 'capability';
 
-/** The model is not down. */
+/** The model is not down, so another request may succeed. */
 const isErrorOfRequest = (error: unknown): boolean =>
   isRecord(error) &&
   (requestCodes.has(error['code']) || (error['code'] === 'http' && [400, 413, 422].includes(Number(error['status']))));
 
 const requestCodes: ReadonlySet<unknown> = new Set(['configuration', 'context_length', 'guard']);
 
-/** Another model is asked. */
 const createNotice = (error: unknown, attempt: number, { provider, name }: Model): Observable<Chunk> =>
   of({ type: 'retry', attempt, delay: 0, error: errorToJson(error), next: { provider, name } });

@@ -81,7 +81,7 @@ export function firstToAnswer(
         handlers,
       );
     };
-    /** With the next model, or, after the one that was answering, with all that remain. */
+    /** The next model, or, after the one that was answering, all that remain. */
     const replace = ({ error }: Failure, isWinner: boolean) => {
       const all = [...earlier, ...models.flatMap((_, index) => failures.get(index) ?? [])];
       const others = models.filter((_, index) => !failures.has(index));
@@ -107,7 +107,7 @@ export function firstToAnswer(
 class CommonStop {
   private readonly each = new ResponseStop();
   readonly notifier = this.each.notifier;
-  /** Of the models that were stopped before one of them had answered. */
+  /** Usages of the models that were stopped before one of them had answered. */
   private usages: (Usage | undefined)[] | undefined;
 
   constructor(out: Subscriber<Chunk>, stop: Observable<unknown>, hasAnswer: () => boolean) {
@@ -125,7 +125,7 @@ class CommonStop {
     return this.usages !== undefined;
   }
 
-  /** Of a model that was stopped before it had answered. */
+  /** Takes the chunks of a model that was stopped before it had answered. */
   takes(chunk: Chunk): boolean {
     if (chunk.type === 'finish') this.usages?.push(chunk.usage);
     return this.isStopped;

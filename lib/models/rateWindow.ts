@@ -26,7 +26,7 @@ export class RateWindow {
     private readonly maxTokens: number,
   ) {}
 
-  /** When there is room for the request. Unsubscribing one that waits removes it. */
+  /** Emits when there is room for the request. Unsubscribing a request that waits removes it. */
   admit(tokens: number): Observable<Admission> {
     return new Observable((out) => {
       const waiting: Waiting = {
@@ -52,7 +52,7 @@ export class RateWindow {
     this.admitWaiting();
   }
 
-  /** With the time until there is room. Undefined if there is room. */
+  /** The limit that a request would exceed, and the time until there is room. Undefined if there is room. */
   reached(tokens: number): { readonly limit: 'requests' | 'tokens'; readonly wait: number } | undefined {
     this.removeExpired();
     let requests = this.admissions.length;

@@ -1,7 +1,7 @@
 import type { RetractChunk } from '../core/chunk.js';
 import { usageOfError } from '../core/usageOfError.js';
 
-/** With the usage that the provider had reported. An attempt without either needs no chunk. */
+/** Has the usage that the provider had reported. Without chunks and usage, nothing is to be retracted. */
 export function retraction(error: unknown, hasEmitted: boolean): readonly RetractChunk[] {
   const usage = usageOfError(error);
   if (!hasEmitted && !usage) return [];

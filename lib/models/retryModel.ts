@@ -90,6 +90,6 @@ function retried({ count = 3, delay, when = isTransient }: RetryModelOptions = {
   return (model: Model) => deriveModel(model, (request) => stream(model, request));
 }
 
-/** Also after a part of the response has been emitted. */
+/** The request may succeed if it is sent again, also after a part of the response has been emitted. */
 const isTransient = (error: unknown): boolean =>
   isRetryable(error) || (isRecord(error) && error['code'] === 'timeout' && error['phase'] === 'each');

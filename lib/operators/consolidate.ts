@@ -91,7 +91,6 @@ class Consolidation implements OperatorHandlers<StreamEvent> {
   }
 }
 
-/** The same object if it has no provider data. */
 function withoutProviderData<C extends ToolCallEvent | FilePart | SourcePart>(content: C): C {
   if (!('providerData' in content)) return content;
   const { providerData: _, ...rest } = content;
@@ -128,7 +127,7 @@ class MessageCollector {
     this.parts.push(part);
   }
 
-  /** Undefined if there is none. A provider that has paused needs all parts to continue. */
+  /** Undefined if there is no message. A provider that has paused needs all parts to continue. */
   message(isPaused: boolean): Message | undefined {
     this.closeText();
     const { parts } = this;

@@ -18,7 +18,7 @@ import type { Plain } from '../core/typesOf.js';
 export interface EndTurnOptions {
   /** The last turn of the run; `runTurns` sets it for each turn. Default: false. */
   readonly last?: boolean | undefined;
-  /** For a source that completes without a `finish`. Default: no error, and no `turn` event. */
+  /** The error of a source that completes without a `finish`. Default: no error, and no `turn` event. */
   readonly unfinished?: (() => Error) | undefined;
 }
 

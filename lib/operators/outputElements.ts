@@ -76,7 +76,6 @@ interface CheckedElement extends Element {
 /** The indexes of another response start from 0. */
 const RESTART = 'restart';
 
-/** A turn without the array emits no `RESTART`. */
 const completeElements = (path: readonly string[] | undefined) =>
   createOperator<StreamEvent, typeof RESTART | Element>((out) => {
     let json = createPartialJson();

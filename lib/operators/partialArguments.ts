@@ -153,7 +153,6 @@ class GrowingCall implements Growing {
     return !this.hasEnded && (this.id === undefined ? this.name === complete.name : this.id === complete.id);
   }
 
-  /** Unless the last snapshot equals the complete arguments. */
   end({ id, name, arguments: args }: ToolCallEvent): void {
     this.hasEnded = true;
     this.id = id;

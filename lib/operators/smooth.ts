@@ -117,7 +117,7 @@ type Delta = Extract<Chunk, { readonly type: 'text' | 'thinking' }>;
 /** Each part has the time at which it must have been emitted. */
 function createTextQueue(maxDelay: number, interval: number) {
   let text = '';
-  /** Ordered by `due`, at least an interval apart, so there are few. */
+  /** Parts are ordered by `due`, at least an interval apart, so there are few. */
   let parts: { length: number; readonly due: number }[] = [];
   const takeAll = () => {
     const all = text;
@@ -135,7 +135,7 @@ function createTextQueue(maxDelay: number, interval: number) {
       if (last && due - last.due < interval) last.length += delta.length;
       else parts.push({ length: delta.length, due });
     },
-    /** All parts are on time at the lowest constant pace. */
+    /** Takes what lets all parts be on time at the lowest constant pace. */
     take(now: number, characterEnd: (text: string, index: number) => number): string {
       let sum = 0;
       const paces = parts.map(

@@ -9,7 +9,7 @@ export interface Growing {
 /** Milliseconds between the growth of the value and the next snapshot. */
 const MAX_WAIT = 100;
 
-/** At the end of a burst (the deltas of one network read), at most 100 ms after the growth. */
+/** A snapshot follows a burst (the deltas of one network read), at most 100 ms after the growth. */
 export class SnapshotPacer {
   private hasGrown = false;
   private readonly burstEnd: Timer;

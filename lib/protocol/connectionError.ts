@@ -57,7 +57,7 @@ export function causes(thrown: unknown, depth = 0): string {
   return [...new Set([message, ...inner.slice(0, 4).map((error) => causes(error, depth + 1))])].join(': ');
 }
 
-/** As `errorText`, but never the content of an object without a message. */
+/** Never the content of an object without a message. */
 export function describeThrown(thrown: unknown): string {
   try {
     const isObject = typeof thrown === 'object' && thrown !== null;

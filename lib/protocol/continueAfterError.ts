@@ -4,7 +4,6 @@ import { subscribeUntilClosed } from '../core/createOperator.js';
 import type { SourceHandlers } from '../core/createOperator.js';
 import type { StreamEvent } from '../core/event.js';
 
-/** As long as nothing was emitted. */
 export function catchBeforeFirst<T>(
   select: (error: unknown) => Observable<T> | undefined,
 ): MonoTypeOperatorFunction<T> {

@@ -14,7 +14,6 @@ import type { ChunkDecoder, ChunkOutput } from './untilFinish.js';
 import type { Decoder, Frame, FrameReader, FramingOptions, Wire } from './wire.js';
 
 export interface DecodeOptions extends FramingOptions {
-  /** Ends the response with its first value. Default: never. */
   readonly stop?: Observable<unknown> | undefined;
   /** The texts that an error must not reveal. Default: keys by their shape. */
   readonly redaction?: (() => Redaction) | undefined;
@@ -121,10 +120,10 @@ class FrameDecoder implements ChunkDecoder<Uint8Array> {
 
 const terminalMark = '[DONE]';
 
-/** Some levels more than `MAX_JSON_DEPTH`: those around the arguments of a call. */
+/** `MAX_JSON_DEPTH`, and some levels around the arguments of a call. */
 const MAX_FRAME_DEPTH = 532;
 
-/** Not what only announces the response. */
+/** A chunk that only announces the response is no content. */
 export function isAnswerContent(chunk: Chunk): boolean {
   switch (chunk.type) {
     case 'metadata':
@@ -140,7 +139,7 @@ export function isAnswerContent(chunk: Chunk): boolean {
   }
 }
 
-/** A comment as the data of an event, or a word that means the same. */
+/** Some servers send comments as the data of an event. */
 const isKeepAlive = (line: string): boolean =>
   line.startsWith(':') || /^(?:ping|pong|keep-?alive|heartbeat)$/i.test(line);
 

@@ -6,7 +6,6 @@ import type { ToolDefinition } from '../core/tool.js';
 
 const cachedTexts = new WeakMap<object, string>();
 
-/** `encodeOnce` encodes such an object once in its lifetime. */
 export function markImmutable(object: JsonObject): void {
   cachedTexts.set(object, '');
 }
@@ -53,7 +52,7 @@ const stringify = (value: JsonValue) => encodeJson(value) as string | undefined;
 export function encodeJson(value: JsonValue): string {
   const text = JSON.stringify(value);
   // Only half a pair is encoded as an escape. A backslash of the text itself is doubled.
-  const mayBeCut = typeof text === 'string' && text.includes('\\ud'); // undefined has no text
+  const mayBeCut = typeof text === 'string' && text.includes('\\ud');
   return mayBeCut ? text.replace(/(?<!\\)((?:\\\\)*)\\ud[\da-f]{3}/g, '$1\ufffd') : text;
 }
 

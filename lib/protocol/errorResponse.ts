@@ -129,13 +129,13 @@ function httpError(
 const asksToWait = (headers: Headers, { message }: ErrorDetails): boolean =>
   headers.has('retry-after') && /\bper day\b/i.test(message ?? '');
 
-/** The SDKs of OpenAI and Anthropic obey it. */
+/** The SDKs of OpenAI and Anthropic obey this header. */
 function shouldRetry(headers: Headers): boolean | undefined {
   const header = headers.get('x-should-retry');
   return header === 'true' || header === 'false' ? header === 'true' : undefined;
 }
 
-/** Even if the text ends inside the string. */
+/** The text may end inside the string. */
 const truncatedMessage = /"(?:message|error|detail)"\s*:\s*"((?:[^"\\]|\\.)*)/;
 const truncatedCode = /"(?:code|type)"\s*:\s*"((?:[^"\\]|\\.)*)"/;
 
@@ -178,7 +178,6 @@ function nextStep(status: number, location: string | null, url: string, keyAdvic
   }
 }
 
-/** A response that a custom `fetch` made has no URL. */
 const urlInParentheses = (url: string | null): string => inParentheses(url ? displayUrl(url) : undefined);
 
 /** `retry-after-ms`, `Retry-After` (RFC 9110, 10.2.3), or `retryDelay` (google.rpc.RetryInfo). RxJS's clock. */

@@ -6,10 +6,7 @@ import { TimeoutError } from '../core/timeoutError.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 
 export interface IdleTimeoutOptions {
-  /**
-   * Until the first content, in milliseconds; announcements (`response.created`) are none. Default: no limit, since
-   * models think for minutes.
-   */
+  /** Milliseconds until the first content; announcements are none. Default: no limit, models think for minutes. */
   readonly first?: number | undefined;
   /** From the first content on, between two values, in milliseconds. `false`: no limit. Default: 120000. */
   readonly each?: number | false | undefined;
@@ -18,15 +15,9 @@ export interface IdleTimeoutOptions {
 export interface HttpTimeoutOptions extends IdleTimeoutOptions {
   /** Until the headers, in milliseconds. Some servers send them with the first content. Default: no limit. */
   readonly connect?: number | undefined;
-  /**
-   * Between two bytes from the headers to the first content, in milliseconds: a model that thinks is silent, but a
-   * broken compression is silent for ever. `false`: no limit. Default: 300000, as in Node's `fetch`.
-   */
+  /** Milliseconds between two bytes before the first content: broken compression is silent. Default: 300000. */
   readonly body?: number | false | undefined;
-  /**
-   * Until the `finish`, with all retries, in milliseconds. Only this limit ends a server that sends a byte now and
-   * then. Default: no limit.
-   */
+  /** Milliseconds until the `finish`, with retries: ends a server that sends a byte now and then. Default: no limit. */
   readonly turn?: number | undefined;
 }
 
@@ -46,7 +37,7 @@ export const declareUnlimited = (send: typeof fetch): typeof fetch => {
 export const limitsFor = (send: typeof fetch | undefined, timeout: HttpTimeoutOptions = {}): HttpTimeoutOptions =>
   send && unlimitedFetches.has(send) && timeout.first === undefined ? { connect: DEFAULT_BODY, ...timeout } : timeout;
 
-/** Of bytes: a keep-alive is a sign of life. Limits hold in turn; a subscriber's own time does not count. */
+/** Bytes are watched: a keep-alive is a sign of life. A subscriber's own time does not count. */
 export function idleTimeout<T>(
   { connect = Infinity, first = Infinity, each = DEFAULT_EACH, body = DEFAULT_BODY }: HttpTimeoutOptions = {},
   begins: (value: T) => boolean = () => true,

@@ -39,10 +39,8 @@ const dottedShapes: readonly (readonly [beginnings: string, rest: string])[] = [
   ['atlasv1', '\\.[\\w-]{60,}'],
 ];
 
-/** After a name in JSON, in code, in a file of settings, or in a header. */
 const colon = '\\\\?["\']?\\s{0,2}[:=]\\s{0,2}\\\\?["\']?';
 
-/** By name: Azure "Service SAS", RFC 6749, signed URLs, connection strings, AWS and npm. */
 const createNamedShapes = (): readonly (readonly [name: string, characters: string, least: number])[] => [
   [
     '(?:^|[\\s?&#;"\'])(?:sig|Signature|X-(?:Amz|Goog)-Signature|X-Amz-Security-Token|\\w{2,7}_token|client_secret)=',
@@ -118,7 +116,6 @@ const createKeyParts = () => [...beginningList, ':AA', '://', 'eyJ'];
 const keyParts = /* @__PURE__ */ createKeyParts();
 const keyNames = /(?:key|secret|token|sig|signature|authorization|p(?:assword|wd))\\?["']?\s{0,2}[:=]/i;
 
-/** A longer text of nothing but Base64 is a file. */
 const MIN_FILE_LENGTH = 4096;
 const file = /^(?:data:[\w/+.;=-]{0,100},)?[A-Za-z\d+/]+={0,2}$/;
 
@@ -165,7 +162,6 @@ function keysIn(text: string): readonly Range[] {
   return found;
 }
 
-/** In no order. */
 export function findKeyShapes(text: string): readonly Range[] {
   if (!mayHaveKey(text)) return [];
   return [
@@ -246,7 +242,7 @@ const createOpenPrivateKey = () =>
 const openPrivateKey = /* @__PURE__ */ createOpenPrivateKey();
 const endOfPrivateKey = /-----END [A-Z ]*-----/;
 
-/** Where a text's end may become a key; its length if nowhere. */
+/** The place where the end of a text may become a key; the length if there is none. */
 export function openKeyShape(text: string): number {
   const startOf = (pattern: RegExp, from: number) => {
     const at = text.slice(from).search(pattern);

@@ -11,11 +11,9 @@ export interface PostRequest {
   readonly headers: Readonly<Record<string, string>>;
   /** Undefined for a GET, which requests the rest of a response. */
   readonly body: string | undefined;
-  /** The media type of the stream; a header `accept` overrides it. */
   readonly accept: string;
   /** When the headers have arrived: whether the response is the requested stream. */
   readonly onHeaders?: ((isStream: boolean) => void) | undefined;
-  /** Looked up at subscription. Default: the global `fetch`. */
   readonly fetch?: typeof fetch | undefined;
   readonly failures: RequestFailures;
 }
@@ -51,7 +49,7 @@ class Exchange {
     send(this.request, this.controller.signal).then(this.receive.bind(this), this.fail.bind(this));
   }
 
-  /** Not when it is over: undici's AbortError ended the process, and an abort took a tenth of a small request. */
+  /** Not after a failure: undici's AbortError ended the process, and an abort took a tenth of a small request. */
   abort(): void {
     if (!this.isOver) this.controller.abort();
   }
@@ -92,7 +90,6 @@ function send(
   );
 }
 
-/** A custom `fetch` may return anything. */
 const isResponse = (value: unknown): value is Response =>
   isRecord(value) &&
   typeof value['status'] === 'number' &&
@@ -199,7 +196,6 @@ class StreamReader<T> {
   }
 }
 
-/** Nobody reads the stream, so a failure is ignored. */
 export function cancelStream(stream: Pick<ReadableStream, 'cancel'> | null): void {
   stream?.cancel().catch(() => undefined);
 }

@@ -4,7 +4,7 @@ import { findKeyShapes } from './keyShapes.js';
 import { findSecrets, mergeRanges, replaceRanges, spellings } from './secrets.js';
 
 export interface Redaction {
-  /** A key that equals it (`ollama`, where any key will do) is not secret: it is part of every message. */
+  /** A key that equals the name (`ollama`, where any key will do) is not secret: every message has the name. */
   readonly provider: string;
   /** Each occurrence becomes `[key]`. Default: none. */
   readonly secrets?: readonly string[] | undefined;
@@ -59,10 +59,10 @@ const shorten = (text: string): string =>
 const hideKeys = (text: string, spelled: readonly string[]): string =>
   replaceRanges(text, mergeRanges([...findSecrets(text, spelled), ...findKeyShapes(text)]));
 
-/** They never contain a secret: a key like `http` must not change them. */
+/** Fields that never contain a secret: a key like `http` must not change them. */
 const publicFields = new Set(['name', 'code', 'provider', 'subject', 'reason', 'phase']);
 
-/** Of any realm: in jest, errors of `fetch` are of another one. */
+/** In jest, errors of `fetch` are of another realm. */
 const isError = (value: object): value is Error =>
   value instanceof Error || Object.prototype.toString.call(value) === '[object Error]';
 

@@ -40,7 +40,6 @@ export function retryRequest<T>(
     );
 }
 
-/** Undefined if the server's delay exceeds the longest. */
 export function retryDelay(error: unknown, retries: number, options: RetryOptions = {}): number | undefined {
   const { initialDelay = 1000, maxDelay = 60_000, jitter = 0.5, random = Math.random } = options;
   const backoff = () => Math.min(initialDelay * 2 ** retries, maxDelay) * (1 - jitter * random());
@@ -53,7 +52,6 @@ export function requestedDelay(error: unknown): number | undefined {
   return typeof retryAfter === 'number' && retryAfter >= 0 ? retryAfter : undefined;
 }
 
-/** `stop` ends the delay: a `finish` follows. */
 export function announceRetry<T>(
   source: Observable<T>,
   { delay, ...retry }: Omit<RetryChunk, 'type' | 'delay'> & { readonly delay: number | undefined },

@@ -9,10 +9,10 @@ export type Range = readonly [from: number, to: number];
 /** Shorter secrets occur in ordinary words; these are also found within words, and in part. */
 const DISTINCTIVE_LENGTH = 8;
 
-/** Next to the sign of an omission: `sk-p...MNOP`. */
+/** The shortest part of a secret next to the sign of an omission: `sk-p...MNOP`. */
 const SHORTEST_PART = 4;
 
-/** Servers, `fetch` and stack traces repeat them so. The longest first. */
+/** Servers, `fetch` and stack traces repeat secrets in these forms. The longest first. */
 export function spellings(secrets: readonly string[]): readonly string[] {
   const plain = secrets
     .map((secret) => secret.trim().replace(/^(?:bearer|basic|token|key|apikey|api-key) +/i, ''))

@@ -5,7 +5,6 @@ import type { JsonObject, JsonValue } from '../core/json/json.js';
 const scalars = /("[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*)/s;
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
-/** Stands, with a number, where a value differs from text to text. */
 const holeMark = '\u0000';
 
 /** A template costs as much as parsing 20 texts, which a short response would not recover. */
@@ -19,7 +18,7 @@ const MAX_DEPTH = 16;
 
 /** How many templates may be built in vain. A success earns a small part of one. */
 const INITIAL_CREDIT = 4;
-const CREDIT_PER_HIT = 0.03125; // 1/32
+const CREDIT_PER_HIT = 0.03125;
 
 /** Parses only what changes of a frame: a third of the time of `JSON.parse` for a delta of Chat (measured). */
 export class TemplateParser {
@@ -56,14 +55,12 @@ export class TemplateParser {
 }
 
 interface Template {
-  /** `before`: the text between the previous hole and this one. */
   readonly holes: readonly { readonly before: string; readonly quoted: boolean }[];
   readonly after: string;
   readonly sample: JsonObject;
   readonly paths: HolePaths;
 }
 
-/** Each key with its hole's number or the keys inside. */
 type HolePaths = readonly (readonly [key: string, hole: number | HolePaths])[];
 
 function createTemplate(tokens: readonly string[], changing: ReadonlySet<number>): Template | undefined {

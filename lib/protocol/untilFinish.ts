@@ -25,7 +25,6 @@ export interface ChunkDecoder<In> {
   end?: () => void;
   /** Stopped or failed before the `finish`: emits what was held back. */
   interrupt?: () => void;
-  /** Maps an error before the `finish`. Default: it stays as it is. */
   error?: (thrown: unknown) => unknown;
   /** What was reported so far, for a stream that is stopped or fails. */
   usage?: () => Usage | undefined;
@@ -116,7 +115,6 @@ class UntilFinish<In> implements ChunkOutput, OperatorHandlers<In> {
   }
 }
 
-/** `what` is a sentence; the cause is kept where it holds no request. */
 export function interrupted(
   provider: string,
   what = `The response of ${provider} ended before the model had finished.`,

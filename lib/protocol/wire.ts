@@ -12,7 +12,6 @@ export interface FramingOptions {
   readonly maxEventLength?: number | undefined;
   /** Finds the error in text that belongs to no event. Default: none. */
   readonly toError?: ((provider: string, text: string) => Error | undefined) | undefined;
-  /** Quotes such text for the developer. Default: it is left out. */
   readonly quote?: ((text: string) => string) | undefined;
 }
 
@@ -37,7 +36,6 @@ export interface Frame {
 
 /** Pure: no I/O. An error that it throws ends the response. */
 export interface FrameReader {
-  /** However they are cut. */
   push(bytes: Uint8Array): void;
   end(): void;
 }
@@ -116,7 +114,6 @@ export interface Wire {
   decode(emit: (chunk: Chunk) => void, body?: JsonObject): Decoder;
 }
 
-/** Over as many connections as it takes: see `joinResponse`. */
 type ResponseJoiner = (
   wire: Wire,
   read: (wire: Wire, resumePath?: string) => Observable<Chunk>,

@@ -1,4 +1,3 @@
-// The entry point `rivulet/provider`.
 export { ConnectionError, HttpError, ProtocolError, ProviderError, StreamInterruptedError } from '../core/errors.js';
 export {
   asArray,

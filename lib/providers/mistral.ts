@@ -87,7 +87,7 @@ function mistralFile(file: FilePart): JsonObject | undefined {
   if (/^image\//i.test(mediaType)) return { type: 'image_url', image_url: fileUrl };
   if (/^audio\//i.test(mediaType)) return { type: 'input_audio', input_audio: url ?? data };
   const isDocument = url !== undefined || /^application\/(pdf|vnd\.)/i.test(mediaType);
-  if (!isDocument) return undefined; // text files become text, as with OpenAI
+  if (!isDocument) return undefined;
   return omitUndefined({ type: 'document_url', document_url: fileUrl, document_name: name });
 }
 

@@ -30,7 +30,7 @@ export function openaiChat(name: string, options: ModelOptions = {}): Model {
   return createOpenaiChat(name, options);
 }
 
-/** `parts` are those of `compatible`: a bundle with `openaiChat` alone does not have them. */
+/** `parts` are from `compatible`: a bundle with `openaiChat` alone does not have them. */
 export function createOpenaiChat(name: string, options: ModelOptions, parts: Partial<Dialect> = {}): Model {
   return httpModel(
     {

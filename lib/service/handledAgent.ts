@@ -20,9 +20,8 @@ export interface HandledAgent<C = unknown> {
 
 export interface DurableRuns<C = unknown> {
   readonly names: NonNullable<RunRecord['durable']>;
-  /** Unless it was enqueued before. Those with a lower `rank` come first. */
+  /** Does nothing if the run was enqueued before. Runs with a lower `rank` come first. */
   enqueue(id: string, context: C, rank: number): Observable<never>;
-  /** A run that was set aside. */
   resume(record: Pick<RunRecord, 'id' | 'durable'>): Observable<never>;
   cancel(id: string): Observable<never>;
 }

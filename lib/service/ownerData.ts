@@ -13,17 +13,13 @@ type OwnerRecord =
 /** What a service keeps of an owner, for a request of that person: to see the data, or to have it removed. */
 export interface OwnerData {
   /**
-   * Emits all records of an owner, as plain JSON: the runs (prompts, messages and results), then the chats. Of each,
-   * the one that was changed last comes first.
-   *
-   * @param owner What the option `owner` returns for the user.
+   * Emits all records of an owner (what the option `owner` returns), as plain JSON: the runs (prompts, messages and
+   * results), then the chats. Of each, the one that was changed last comes first.
    */
   exportData(owner: string): Observable<OwnerRecord>;
   /**
    * Stops the runs of an owner and deletes their records, whichever instance executes them, and the chats. Completes
    * when there are none left. The events of runs that have ended stay in the log for the time `keep`.
-   *
-   * @param owner What the option `owner` returns for the user.
    */
   deleteData(owner: string): Observable<never>;
 }
@@ -85,7 +81,6 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
   };
 }
 
-/** In the order of the list, without those whose ids were seen. */
 const recordsOf = <R extends StorableRecord>(
   store: RecordStore<R>,
   owner: string,

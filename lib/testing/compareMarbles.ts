@@ -27,7 +27,6 @@ const EXTRA_TIME = 3_600_000;
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 
-/** With both diagrams; undefined if nothing differs. */
 export function differenceOf<T>(
   create: () => Observable<T>,
   marbles: string,
@@ -94,7 +93,7 @@ function addTo(moments: Moment[], at: number, values: readonly unknown[], letter
 const letterOf = (values: Lists<unknown>, { values: list }: Moment): string | undefined =>
   Object.entries(values).find(([, each]) => sameValue(each, list))?.[0];
 
-/** In one form: a pause, or what is emitted in a millisecond. */
+/** A diagram in one form: a pause, or what is emitted in a millisecond. */
 function tokensOf({ moments, end, endAt }: Timeline): readonly string[] {
   const tokens: string[] = [];
   let time = 0;
@@ -170,7 +169,7 @@ function contentOf(value: object): unknown {
   return isOpaque(value) ? textOf(value) : undefined;
 }
 
-/** Without fields that can be seen: an instance with private fields, a RegExp, a URL. */
+/** A value without fields that can be seen: an instance with private fields, a RegExp, a URL. */
 function isOpaque(value: object): boolean {
   if (Object.keys(value).length > 0 || Array.isArray(value) || ArrayBuffer.isView(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -74,7 +74,6 @@ const later =
   (start: number) =>
   <T extends { readonly frame: number }>(message: T): T => ({ ...message, frame: start + message.frame });
 
-/** Words of a diagram. */
 const PART_LENGTH = 64;
 
 /**

@@ -15,12 +15,9 @@ import type { OfType } from '../core/typesOf.js';
 export type Step = string | Chunk | { readonly delay: number } | { readonly error: Error };
 
 /**
- * The output of a model in one turn, in no provider's dialect: a text, steps, or an Observable of chunks (`cold()` of a
- * `TestScheduler`, a `Subject` that a spec drives).
- *
- * A text or steps need no `finish`: without one, the turn finishes with `toolCalls` if there were calls, otherwise with
- * `stop`. An Observable is used unchanged, so it can break the contract of a model, for example complete without
- * `finish`.
+ * A text, steps, or an Observable of chunks (`cold()` of a `TestScheduler`, a `Subject`). A text or steps need no
+ * `finish`: the turn finishes with `toolCalls` if there were calls, otherwise with `stop`. An Observable is used
+ * unchanged, so it can break the contract of a model, for example complete without `finish`.
  */
 export type ScriptedOutput = string | readonly Step[] | Observable<Chunk>;
 

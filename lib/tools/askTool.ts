@@ -19,11 +19,9 @@ export interface AskContext {
    */
   readonly ask: <S extends Schema>(question: AskOptions<S>) => Observable<Infer<S>>;
   /**
-   * Runs a step of the call once, and records its result: a later execution of the call receives the recorded one. If
-   * the process ends before the record, the step runs again, with the same `idempotencyKey`.
-   *
-   * @param key Identifies the step within the call.
-   * @param work Returns a value, a Promise or an Observable, of which the last value counts. Its result must be JSON.
+   * Runs the step `key` once, and records its result, which must be JSON: later executions receive it. If the process
+   * ends before the record, the step runs again, with the same `idempotencyKey`. `work` returns a value, a Promise or
+   * an Observable, of which the last value counts.
    */
   readonly once: <T>(
     key: string,
@@ -104,7 +102,7 @@ export function askTool<
 /** A question is an event of a run inside the call. */
 type AskProgress<P> = Nested<RunEvent> | (unknown extends P ? JsonValue : P);
 
-/** One for all executions of a call: `retryTool` does not ask again. */
+/** All executions of a call share it: `retryTool` does not ask again. */
 function askedCall({ outer, idempotencyKey }: ToolContext): AskedCall {
   if (!outer) throw notInRun();
   const call = outer.inner instanceof AskedCall ? outer.inner : new AskedCall(outer, idempotencyKey);

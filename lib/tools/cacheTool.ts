@@ -104,5 +104,5 @@ function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, t
     });
 }
 
-/** As JSON: the validated arguments may be any values. */
+/** JSON is needed: the validated arguments may be any values. */
 const argumentsOfCall = (_args: unknown, { call }: ContextOf<Tool>): JsonValue => call.arguments as JsonValue;

@@ -59,7 +59,6 @@ function limited({ max = 3 }: LimitRepeatsToolOptions = {}) {
   );
 }
 
-/** Without the message that contains the call. */
 function messagesBefore({ id }: ToolCallPart, messages: readonly Message[]): readonly Message[] {
   const current = messages.findLastIndex((message) => toolCallsOf(message).some((call) => call.id === id));
   return current < 0 ? messages : messages.slice(0, current);

@@ -7,9 +7,9 @@ export type ToolScore = (query: string, tools: readonly Tool[]) => readonly numb
 
 type WordCounts = ReadonlyMap<string, number>;
 
-/** As many words of the description. */
+/** A word of the name counts as this many words of the description. */
 const weightOfName = 3;
-/** Of BM25: how soon more of a word counts less, and how much a long text counts less. */
+/** BM25's constants: how soon more of a word counts less, and how much a long text counts less. */
 const saturation = 1.2;
 const lengthShare = 0.75;
 

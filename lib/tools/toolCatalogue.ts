@@ -134,7 +134,6 @@ function createSearch(
   }) as unknown as SearchTool;
 }
 
-/** Found by searches, or called. */
 function namesIn(messages: readonly Message[], search: string): ReadonlySet<string> {
   const found = messages.flatMap(({ parts }) =>
     parts.flatMap((part) => (part.type === 'toolResult' && part.name === search ? foundNames(part.result) : [])),

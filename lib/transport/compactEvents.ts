@@ -12,10 +12,8 @@ import { StringBuilder } from '../core/stringBuilder.js';
 /** A `message` and the `result` repeat what was sent: they are sent as references to it. */
 export type CompactEvent = StreamEvent;
 
-/** The part itself, or a reference to what the turn has emitted. */
 type CompactPart = Part | TextReference | PartReference;
 
-/** Of the turn's text, in characters. */
 interface TextReference extends Omit<TextPart, 'text'> {
   readonly range: readonly [from: number, to: number];
 }
@@ -87,13 +85,12 @@ class Emitted {
 /** A provider part is in the message only. */
 type KeyedPart = Exclude<Part, TextPart | ProviderPart>;
 
-/** The id of a call or a result, the number of any other part. */
+/** Keys: the id of a call or a result, the number of any other part. */
 function createKeys(): (part: KeyedPart) => string {
   const counts = { file: 0, source: 0 };
   return (part) => `${part.type}:${part.type === 'file' || part.type === 'source' ? counts[part.type]++ : part.id}`;
 }
 
-/** By the id of the call. */
 function createInnerRuns<T>(create: () => T): (id: string) => T {
   const runs = new Map<string, T>();
   return (id) => {
@@ -111,7 +108,7 @@ function mapNested(
   return event && { ...nested, event };
 }
 
-/** Without checkpoints: whoever can change one decides what the run does next. */
+/** Removes checkpoints: whoever can change one decides what the run does next. */
 export function withoutCheckpoints(event: CompactEvent): CompactEvent | undefined {
   if (isNested(event)) return mapNested(event, withoutCheckpoints);
   const known = asKnownEvent(event);
@@ -127,7 +124,7 @@ export function withoutCheckpoints(event: CompactEvent): CompactEvent | undefine
   }
 }
 
-/** It must receive all events, in order. Only equal parts become references: operators may have changed some. */
+/** The compactor must get all events, in order. Only equal parts become references: operators may have changed some. */
 export function createCompactor(): (event: StreamEvent) => CompactEvent {
   const emitted = new Emitted();
   const innerRuns = createInnerRuns(createCompactor);
@@ -155,7 +152,6 @@ function compactEvent(event: StreamEvent, emitted: Emitted): CompactEvent {
   }
 }
 
-/** As the model sent them. */
 function findArguments(id: string, { parts }: Emitted): JsonObject | undefined {
   const call = parts.get(`toolCall:${id}`);
   return call?.type === 'toolCall' ? call.arguments : undefined;
@@ -213,7 +209,7 @@ function compactResult(result: RunResult, emitted: Emitted): Partial<RunResult> 
   };
 }
 
-/** It must receive all events of one run, in order. */
+/** The restorer must get all events of one run, in order. */
 export function createRestorer(): (event: CompactEvent) => StreamEvent {
   const emitted = new Emitted();
   const innerRuns = createInnerRuns(createRestorer);

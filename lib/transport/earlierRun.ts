@@ -8,5 +8,5 @@ export interface EarlierRun {
   readonly hasBegun?: boolean | undefined;
 }
 
-/** The newest ones. */
+/** A request has the newest ones. */
 export const MAX_EARLIER_RUNS = 1000;

@@ -64,10 +64,8 @@ export class RemoteRunError extends RivuletError {
   override readonly retryable: boolean;
 
   /**
-   * @param code The code of the error at the server: `timeout`, `http`, `internal`.
-   * @param message The message for the user.
-   * @param retryable Whether another run may succeed.
-   * @param description The complete description from a Rivulet service. Default: it was another server.
+   * `code` is the one at the server (`timeout`, `http`, `internal`), and `message` is for the user. Without a
+   * `description`, it was not a Rivulet service.
    */
   constructor(
     readonly code: string,
@@ -192,7 +190,7 @@ function readBody(response: Response): Observable<Uint8Array> {
 
 const interrupted = () => new StreamInterruptedError(SERVER, 'The connection ended before the run.');
 
-/** Nothing was received, or the server joins the run. */
+/** A run can go on if nothing was received, or if the server joins it. */
 function mayConnectAgain(thrown: unknown, canJoin: boolean): boolean {
   if (!isRetryable(thrown) || thrown instanceof RemoteRunError) return false;
   return canJoin || !(thrown instanceof StreamInterruptedError);
@@ -245,7 +243,7 @@ function readMessages(limit: number) {
   });
 }
 
-/** In heartbeats. One is left out after an event, so two intervals may be silent. */
+/** Heartbeats: one is left out after an event, so two intervals may be silent. */
 const LONGEST_SILENCE = 2.5;
 
 function heartbeatOf(hello: string): number | undefined {

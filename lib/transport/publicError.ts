@@ -3,7 +3,7 @@ import type { JsonObject } from '../core/json/json.js';
 import { toolErrorTexts } from '../core/message.js';
 import type { ToolErrorCode } from '../core/message.js';
 
-/** By code: the error's own message may repeat an internal address, an organisation, a stack. */
+/** Sentences by code: the error's own message may repeat an internal address, an organisation, a stack. */
 const sentences: Readonly<Record<string, string>> = {
   http: 'The model did not accept the request.',
   provider: 'The model has reported an error.',

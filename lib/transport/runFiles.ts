@@ -2,7 +2,7 @@ import type { FilePart, Message } from '../core/message.js';
 
 export interface RunFile {
   readonly run: string;
-  /** Among the files of the run's input and messages. */
+  /** The number of the file among those of the run's input and messages. */
   readonly index: number;
 }
 
@@ -20,5 +20,5 @@ export function readFileAddress(address: string): RunFile | undefined {
 export const filesIn = (messages: readonly Message[]): readonly FilePart[] =>
   messages.flatMap(({ parts }) => parts.filter((part): part is FilePart => part.type === 'file'));
 
-/** Of a page and a service: six photos of 2 MB, in base64. */
+/** A page sends and a service reads so many bytes: six photos of 2 MB, in base64. */
 export const MAX_PROMPT_BYTES = 20_971_520;

@@ -39,7 +39,6 @@ export interface ServerSentEventsOptions {
 /** Proxies close a connection that is silent for 30 to 60 seconds. */
 const DEFAULT_HEARTBEAT = 15_000;
 
-/** Undefined if none are sent. */
 function heartbeatDelay({ heartbeat = DEFAULT_HEARTBEAT }: ServerSentEventsOptions): number | undefined {
   if (heartbeat === false || heartbeat === Infinity) return undefined;
   requireNumber('heartbeat', heartbeat, 1);
@@ -82,7 +81,7 @@ export function startEvent(canContinue: boolean, after: string | undefined): Ser
 /** The first event of a response tells the interval of the heartbeat. */
 export const HELLO_EVENT = 'hello';
 
-/** When silence means that the connection is lost. Undefined without heartbeats. */
+/** Tells when silence means that the connection is lost. Undefined without heartbeats. */
 export function helloEvent(options: ServerSentEventsOptions): ServerSentEvent | undefined {
   const heartbeat = heartbeatDelay(options);
   return heartbeat === undefined ? undefined : { type: HELLO_EVENT, data: JSON.stringify({ heartbeat }) };

@@ -3,7 +3,6 @@ import { StringBuilder } from '../../core/stringBuilder.js';
 import { collectCalls, parseArguments } from '../../transport/agUi/messages.js';
 import type { AgUiMessage } from '../../transport/agUi/protocol.js';
 
-/** Those in the messages, and those that are still arriving. */
 export class RemoteCalls {
   private readonly calls = new Map<string, ToolCallPart>();
   private readonly texts = new Map<string, StringBuilder>();

@@ -56,7 +56,7 @@ export class RemoteRun {
     this.turn = new RemoteTurn();
   }
 
-  /** The message of a turn whose calls wait. The turn counts, as in the result of an agent. */
+  /** The turn counts, as in the result of an agent. */
   endWaiting(): readonly StreamEvent[] {
     this.turns += 1;
     if (this.turn.metadata) this.metadata = mergeMetadata(this.metadata, this.turn.metadata);

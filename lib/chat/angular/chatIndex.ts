@@ -6,14 +6,13 @@ import type { ConversationStorage } from './pageStorage.js';
 
 export interface IndexState {
   readonly open?: string;
-  /** When the chats that were shown here had been changed last. */
   readonly seen: Readonly<Record<string, number>>;
   readonly isListed?: boolean;
 }
 
 export interface ChatIndex {
   readonly storage: ConversationStorage;
-  /** Another key for another user. */
+  /** Another user has another key. */
   readonly key: Signal<string | undefined>;
   readonly state: Signal<IndexState>;
   see(id: string, updated?: number): void;

@@ -189,13 +189,12 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
     index.see(id, find(id)?.updated);
     shown.set({ id });
   };
-  /** As the service has it, with what only its copy has. */
+  /** Shows a chat as the service has it, with what only its copy has. */
   const open = (id: string): void => {
     const chat = find(id);
     if (!chat || !copies.isOld(chat)) show(id);
     else copies.fetch(id).subscribe({ next: () => show(id), error: fail });
   };
-  /** For `restore`. */
   const remember = (id: string, saved: SavedConversation): void => {
     if (untracked(list).deleted.some((chat) => chat.id === id)) return;
     const title = untracked(entries).find((entry) => entry.id === id)?.title ?? '';
@@ -250,7 +249,7 @@ function createCommands({ chats, copies, index, shown, list, current, entries }:
   };
 }
 
-/** Milliseconds, unless the page is online. */
+/** Milliseconds before a chat is written again, unless the page is online. */
 const RETRY_DELAY = 10_000;
 /** Changes within this time, in milliseconds, read the list once. */
 const LIST_DELAY = 100;

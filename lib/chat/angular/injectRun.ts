@@ -124,7 +124,7 @@ export function injectRun<O = unknown>(
   };
 }
 
-/** An error is the last snapshot. */
+/** An error of the run is the last snapshot. */
 const runSnapshots = <O>(
   agent: ConversationAgent,
   input: Input,

@@ -8,10 +8,7 @@ import type { Shell } from '../shell.js';
 /** JSON escapes the other characters that control a terminal. */
 const escapeControl = (character: string) => `\\u00${character.charCodeAt(0).toString(16)}`;
 
-/**
- * The answer, and nothing else, is written to the output, with `json` each event as one line; what happens besides it
- * is written as errors.
- */
+/** Nothing but the answer is written to the output, with `json` one line per event; the rest as errors. */
 export function askOnce(agent: Agent, prompt: string, json: boolean, shell: Shell): Promise<number> {
   let code = 0;
   let lastText = '\n';

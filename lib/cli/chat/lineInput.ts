@@ -4,7 +4,7 @@ import type { TransformCallback } from 'node:stream';
 import { Observable, Subject } from 'rxjs';
 import type { Output, Stdin } from '../shell.js';
 
-/** What stands for a line break of a pasted block while it is edited. */
+/** For a line break of a pasted block while it is edited. */
 const breakSign = '⏎';
 
 const [pasteBegin, pasteEnd] = ['\u001b[200~', '\u001b[201~'];
@@ -12,9 +12,8 @@ const [pasteBegin, pasteEnd] = ['\u001b[200~', '\u001b[201~'];
 const interruptKey = '\u0003';
 
 /**
- * The keys of a terminal. A terminal marks a block that is pasted ("bracketed paste", xterm's control sequences); its
- * line breaks become a sign here, so that it is one line. Keys that are pressed while no line is asked for are kept for
- * the next line, except Ctrl-C.
+ * Line breaks of a pasted block ("bracketed paste", xterm's control sequences) become a sign. Keys that are pressed
+ * while no line is asked for are kept for the next line, except Ctrl-C.
  */
 class Keys extends Transform {
   readonly isTTY = true;
@@ -31,7 +30,7 @@ class Keys extends Transform {
     source.pipe(this);
   }
 
-  /** readline calls it for each line. The keys are read one by one until the end, so that Ctrl-C ends no process. */
+  /** readline calls it for each line. The keys are read until the end, so that Ctrl-C ends no process. */
   setRawMode(): this {
     return this;
   }
@@ -65,7 +64,7 @@ class Keys extends Transform {
   }
 }
 
-/** How many characters at the end of a text may be the beginning of a mark. A single escape is a key of its own. */
+/** A text may end with the beginning of a mark. A single escape is a key of its own. */
 function beginOf(mark: string, text: string): number {
   for (let length = mark.length - 1; length > 1; length--) if (text.endsWith(mark.slice(0, length))) return length;
   return 0;
@@ -75,10 +74,7 @@ function beginOf(mark: string, text: string): number {
 const toOneLine = (text: string) => text.replace(/\r\n?|\n/g, breakSign).replace(/[\u0000-\u001f\u007f]/g, ' ');
 
 export interface LineInput {
-  /**
-   * Asks for a line, with readline's editing and the history. Ctrl-C clears a line with text; without text, it emits an
-   * empty line. Completes without a line at Ctrl-D, and at the end of the input.
-   */
+  /** Ctrl-C clears a line, or emits an empty one. Completes without a line at Ctrl-D and at the end of the input. */
   ask(prompt: string): Observable<string>;
   /** Each Ctrl-C while no line is asked for. */
   readonly interrupts: Observable<void>;

@@ -1,11 +1,11 @@
-/** Wraps text at words as it arrives. A word that grows beyond the line is moved to the next one. */
+/** A word that grows beyond the line is moved to the next one. */
 export class LineWrapper {
-  /** How many lines were begun after the first one. */
+  /** After the first one. */
   lines = 0;
   private column = 0;
   private word = '';
 
-  /** The width is read for each word, since a window may be resized. */
+  /** Read for each word, since a window may be resized. */
   constructor(private readonly columns: () => number) {}
 
   write(text: string): string {
@@ -47,6 +47,6 @@ export class LineWrapper {
   }
 }
 
-/** The columns of a text: two for each character that may be wide (from Hangul Jamo on). */
+/** Two columns for each character that may be wide (from Hangul Jamo on). */
 const widthOf = (text: string): number =>
   Array.from(text).reduce((width, character) => width + ((character.codePointAt(0) ?? 0) < 0x1100 ? 1 : 2), 0);

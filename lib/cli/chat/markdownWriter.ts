@@ -1,7 +1,7 @@
 import { plainText } from '../eventPrinter.js';
 import { LineWrapper } from './lineWrapper.js';
 
-/** The size of a terminal. Called each time, since a window may be resized. */
+/** Called each time, since a window may be resized. */
 export interface TerminalSize {
   readonly columns: () => number;
   readonly rows: () => number;
@@ -9,10 +9,7 @@ export interface TerminalSize {
 
 export type RenderMarkdown = (block: string, columns: number) => string;
 
-/**
- * Writes Markdown to a terminal as it arrives. The block that grows is shown as it is, wrapped at words. When it is
- * complete, it is replaced by its rendered form, unless it has left the screen.
- */
+/** The block that grows is shown as it is. When it is complete, it is rendered, unless it has left the screen. */
 export class MarkdownWriter {
   private block = '';
   private wrapper: LineWrapper;
@@ -48,7 +45,7 @@ export class MarkdownWriter {
   }
 }
 
-/** Whether a text is a complete block of Markdown: it ends with an empty line that is outside of a fence of code. */
+/** A block ends with an empty line that is outside of a fence of code. */
 function isComplete(block: string): boolean {
   const fences = block.match(/^ {0,3}(?:```|~~~)/gm)?.length ?? 0;
   return fences % 2 === 0 && block.slice(block.trimEnd().length).split('\n').length > 2;

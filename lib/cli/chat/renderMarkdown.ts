@@ -1,10 +1,7 @@
 import type { MarkedExtension } from 'marked';
 import type { RenderMarkdown } from './markdownWriter.js';
 
-/**
- * Loads what renders Markdown and highlights code: `marked` and `marked-terminal`, which are optional. Emits undefined
- * if they are not installed.
- */
+/** `marked` and `marked-terminal` are optional: undefined if they are not installed. */
 export async function loadMarkdown(): Promise<RenderMarkdown | undefined> {
   try {
     const [{ Marked }, { markedTerminal }] = await Promise.all([import('marked'), import('marked-terminal')]);

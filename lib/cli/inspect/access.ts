@@ -14,10 +14,7 @@ export interface Rejection {
 
 const ownHosts = (port: number): readonly string[] => [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`];
 
-/**
- * Checks where a request comes from. A page of another site can make a browser send requests to this machine, also
- * under a name of its own (DNS rebinding): the browser then sends this name as `Host`, or that page as `Origin`.
- */
+/** A page of another site can send requests to this machine, also under a name of its own (DNS rebinding). */
 export function rejectForeign({ headers }: IncomingMessage, { port, origins }: Access): Rejection | undefined {
   const hosts = ownHosts(port);
   if (!hosts.includes(headers.host ?? ''))

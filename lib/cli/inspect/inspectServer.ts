@@ -25,10 +25,10 @@ import { inspectorScript } from './pageScript.js';
 import { inspectorStyle } from './pageStyle.js';
 import { replayScript } from './replayScript.js';
 
-/** The largest body of a request, in bytes. A sender stays below it. */
+/** In bytes. A sender stays below it. */
 const LARGEST_BODY = 8_388_608;
 
-/** The shortest time between two lists that a page receives, in milliseconds. */
+/** Milliseconds between two lists that a page receives. */
 const LIST_TIME = 200;
 
 export interface InspectServerOptions {
@@ -65,7 +65,7 @@ function fileAt(path: string): readonly [type: string, text: string] | undefined
   }
 }
 
-/** Serves the page of an inspector, and receives the runs of other processes, on the loopback interface only. */
+/** On the loopback interface only. */
 export async function serveInspector(runs: InspectedRuns, options: InspectServerOptions): Promise<InspectServer> {
   const token = randomBytes(24).toString('base64url');
   const server = createServer((request, response) => {
@@ -143,7 +143,7 @@ async function receive(request: IncomingMessage, response: ServerResponse, runs:
   response.writeHead(204).end();
 }
 
-/** Sends the list of runs now and after each change, a line of JSON each. */
+/** Now and after each change, as a line of JSON. */
 function follow(response: ServerResponse, runs: InspectedRuns): void {
   response.writeHead(200, { 'content-type': 'application/x-ndjson; charset=utf-8' });
   const left = fromEvent(response, 'close');
@@ -189,7 +189,7 @@ function answerRun(path: string, query: URLSearchParams, response: ServerRespons
   else fail(response, 404, 'The inspector has no such page.');
 }
 
-/** A recording that cannot be read, for example one of a newer version, is a result that the page shows. */
+/** A recording that cannot be read is a result that the page shows. */
 function viewOf(view: View, text: string, query: URLSearchParams): object {
   try {
     const recording = readRecording(text);

@@ -10,7 +10,7 @@ import type { RecordingEntry, RunEntry, StartEntry } from '../../observe/recordi
 import { readRecording } from '../../observe/recording/readRecording.js';
 import { isEntry } from '../../observe/recording/validEntry.js';
 
-/** A run in the list of the inspector. Times are those of the process that recorded it. */
+/** Times are those of the process that recorded it. */
 export interface RunSummary {
   readonly id: number;
   readonly name?: string;
@@ -18,11 +18,11 @@ export interface RunSummary {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly duration: number;
-  /** How the run ended: its finish reason, `failed`, `unsubscribed`, `cut off`; `running` as long as it has not. */
+  /** Its finish reason, `failed`, `unsubscribed`, `cut off`; `running` as long as it has not ended. */
   readonly state: string;
   readonly turns: number;
   readonly calls: number;
-  /** How many entries have arrived. It grows as long as the run is recorded. */
+  /** Entries that have arrived. */
   readonly entries: number;
 }
 
@@ -45,10 +45,10 @@ interface InspectedRun {
   length: number;
 }
 
-/** How many sources and how many exchanges of a source are kept without a run. */
+/** Sources, and exchanges of a source, that are kept without a run. */
 const MOST_WAITING = 100;
 
-/** The longest header. Ours has some hundred characters. */
+/** Ours has some hundred characters. */
 const MOST_HEADER = 1000;
 
 const defaultLimits: InspectorLimits = { runs: 500, length: 2 ** 28 };
@@ -66,10 +66,7 @@ export class InspectedRuns {
     return this.changed;
   }
 
-  /**
-   * Ignores lines that are not entries, and entries of runs that began before. Nothing follows a file: a run without an
-   * end was cut off.
-   */
+  /** Ignores other lines and entries of earlier runs. Nothing follows a file: a run without an end was cut off. */
   add(name: string, text: string, isFile = false): void {
     const source = this.sources.get(name) ?? { header: undefined, exchanges: [], runs: new Map() };
     this.sources.set(name, source);
@@ -86,7 +83,7 @@ export class InspectedRuns {
     return [...this.runs.values()].map(({ summary }) => summary).reverse();
   }
 
-  /** The lines of a run, which are a recording. */
+  /** A recording. */
   textOf(id: number): string | undefined {
     const run = this.runs.get(id);
     if (!run) return undefined;

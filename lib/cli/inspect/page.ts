@@ -1,4 +1,4 @@
-/** The page of the inspector. It loads a script and a style sheet from its own server, and nothing else. */
+/** It loads a script and a style sheet from its own server, and nothing else. */
 export const inspectorPage = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

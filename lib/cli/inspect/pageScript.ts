@@ -1,4 +1,4 @@
-/** The script of the inspector, after those of a drawing and of a replay. Plain JavaScript, served as it is. */
+/** After those of a drawing and of a replay. Plain JavaScript, served as it is. */
 export const inspectorScript = `
 if (location.hash.length > 1) sessionStorage.setItem('token', location.hash.slice(1));
 history.replaceState(null, '', '/');

@@ -1,4 +1,4 @@
-/** The part of the page's script that replays a run: it plays the events of a repeated run on the drawing. */
+/** It plays the events of a repeated run on the drawing. */
 export const replayScript = `
 const find = (selector) => document.querySelector(selector);
 let selected, drawn, drawing;

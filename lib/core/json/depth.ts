@@ -3,7 +3,6 @@ import { BACKSLASH, isClosing, isOpening, QUOTE } from './scan.js';
 /** Models send about ten levels. Readers are recursive in places: some 5,000 levels are a RangeError. */
 export const MAX_JSON_DEPTH = 500;
 
-/** It uses no recursion. */
 export function isDeeperThan(value: unknown, limit: number): boolean {
   let level = [value].filter(isObject);
   for (let depth = 0; level.length > 0; depth++) {

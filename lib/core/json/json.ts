@@ -15,7 +15,6 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** What a WeakMap can have as a key. */
 export const isWeakKey = (value: unknown): value is object =>
   (typeof value === 'object' && value !== null) || typeof value === 'function';
 

@@ -3,7 +3,7 @@ import type { JsonValue } from './json.js';
 
 type Mutable = Record<string, JsonValue>;
 
-/** Arrays are concatenated. Linear: a container is copied once, and then extended. */
+/** Arrays are concatenated. The time is linear: a container is copied once, and then extended. */
 export class JsonMerger {
   /** Containers that were created here. All others belong to somebody else. */
   private readonly owned = new WeakSet<object>();

@@ -14,7 +14,7 @@ export interface PartialJson {
    * same object in all later snapshots, and so is a snapshot without new text.
    */
   snapshot(): JsonValue | undefined;
-  /** Enough text for a copy of the open containers: one per chunk would be quadratic. True while they are small. */
+  /** A copy of the open containers per chunk would be quadratic, so it waits for text. True while they are small. */
   isDue(): boolean;
   /** Default: the array at the root, or the first array in a property of the root. */
   array(path?: readonly string[]): PartialArray | undefined;

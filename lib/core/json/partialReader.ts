@@ -4,7 +4,7 @@ import { PartialString } from './partialString.js';
 import { PartialTree } from './partialTree.js';
 import * as scan from './scan.js';
 
-/** The modes from `Done` ignore further text. */
+/** The order matters: the modes from `Done` ignore further text. */
 const enum Mode {
   Lead,
   Value,
@@ -37,7 +37,6 @@ export class PartialReader {
     return this.mode === Mode.Done;
   }
 
-  /** The value is complete, or the text is not JSON. */
   hasEnded(): boolean {
     return this.mode >= Mode.Done;
   }
@@ -60,7 +59,7 @@ export class PartialReader {
     this.mode = value === undefined ? this.fail(0) : this.add(value);
   }
 
-  /** Returns the offset after what it has read. */
+  /** Returns the offset after the text that was read. */
   private step(text: string, offset: number): number {
     if (this.mode === Mode.String) {
       const next = this.string.read(text, offset);
@@ -88,8 +87,8 @@ export class PartialReader {
   }
 
   /**
-   * `JSON.parse` is three times as fast. Not for the root and its first array, which are tracked by element. After a
-   * failure it is not tried again in the chunk: inner values would be scanned once per level.
+   * `JSON.parse` is three times as fast. The root and its first array are tracked by element instead. After a failure
+   * it is not tried again in the chunk: inner values would be scanned once per level.
    */
   private readNested(text: string, offset: number): number {
     const isNested = this.tree.depth > 1 || this.tree.topArray !== undefined;

@@ -14,7 +14,7 @@ const hexDigit = /^[\da-fA-F]$/;
 
 /** A class, for speed (see `PartialTree`). */
 export class PartialString {
-  /** Without an incomplete escape or half a pair. While nothing reads it, V8 keeps a rope: constant time. */
+  /** No incomplete escape, no half of a pair. While nothing reads the text, V8 keeps a rope: constant time. */
   text = '';
   isClosed = false;
   private highSurrogate = ''; // the first half of a surrogate pair

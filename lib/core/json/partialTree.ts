@@ -15,7 +15,7 @@ const COPY_WEIGHT = 8;
 export class PartialTree {
   topArray: JsonValue[] | undefined;
   key = '';
-  /** Of the next snapshot; 1 is about the cost of copying one reference. */
+  /** The cost of the next snapshot; 1 is about the cost of copying one reference. */
   weight = 0;
   depth = 0;
   private top: Container | undefined;
@@ -62,7 +62,7 @@ export class PartialTree {
     this.topArray = Array.isArray(this.top) ? this.top : undefined;
   }
 
-  /** Without new values, the same object. `text` is the text so far of an open string. */
+  /** The same object if there are no new values. `text` is the text so far of an open string. */
   snapshot(text: string | undefined): JsonValue | undefined {
     if (this.hasChanged || text !== this.lastText) this.lastSnapshot = this.copyOpen(text);
     this.lastText = text;

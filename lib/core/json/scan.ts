@@ -50,9 +50,9 @@ export function createLeadScanner(): (code: number) => boolean {
   };
 }
 
-/** Without checking the syntax. A class, with local variables during a scan, for speed. */
+/** The syntax is not checked. A class, with local variables during a scan, for speed. */
 export class BracketScanner {
-  /** After a complete top-level value, possibly followed by whitespace. */
+  /** The text so far ends with a complete top-level value, possibly followed by whitespace. */
   isClosed = false;
   private depth = 0;
   private isInString = false;

@@ -33,7 +33,7 @@ export interface Tick {
 
 export type Outcome = 'open' | 'completed' | 'failed' | 'stopped' | 'void';
 
-/** Of the drawing: a run, a turn, a request, a tool call or an agent that ran as a tool. */
+/** A run, a turn, a request, a tool call or an agent that ran as a tool. */
 export class Lane {
   readonly spans: Span[] = [];
   readonly marks: Mark[] = [];
@@ -92,7 +92,6 @@ export function formatTime(milliseconds: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** In one line, at most so many characters long. */
 export function shortJson(value: unknown, length = 60): string {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
   const line = (text ?? '').replaceAll(/\s+/g, ' ');

@@ -20,7 +20,7 @@ export class Scope {
   private turns = 0;
   private requests = 0;
   private request: RequestLane | undefined;
-  /** By number: several may be open at the same time. */
+  /** Several requests may be open at the same time. */
   private readonly numbered = new Map<number, RequestLane>();
   private readonly calls = new Map<string, CallLane>();
 
@@ -45,7 +45,7 @@ export class Scope {
     return request?.lane;
   }
 
-  /** Returns its lane. Without a number, a chunk is of the newest request. Recorded chunks hide their events. */
+  /** Returns the event's lane. Without a number, a chunk is of the newest request; recorded chunks hide events. */
   add(at: number, event: StreamEvent, isChunk: boolean, number?: number): Lane {
     const known = asKnownEvent(event);
     if (number !== undefined) this.request = this.numbered.get(number) ?? this.request;
@@ -215,7 +215,7 @@ function turnOutcome(reason: FinishReason): Outcome {
 
 export const formatUsage = ({ input, output }: Usage): string => `${formatCount(input)} in, ${formatCount(output)} out`;
 
-/** In the currency of the prices; undefined if it is unknown. */
+/** Costs are in the currency of the prices; undefined if unknown. */
 export function formatCost(cost: unknown, before = ''): string | undefined {
   const known = finiteNumber(cost);
   return known === undefined ? undefined : before + known.toLocaleString('en-US', { maximumSignificantDigits: 4 });

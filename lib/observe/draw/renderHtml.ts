@@ -5,10 +5,9 @@ import { pageScript } from './script.js';
 import { drawingStyle, legend, markSigns } from './style.js';
 import type { WireOfRun } from './wire.js';
 
-/** By which pages are recognized. */
 export const pageHead = '<!doctype html>\n<html lang="en">\n<meta name="generator" content="rivulet">';
 
-/** One page, which loads nothing. Its policy allows only this release's script, so no recording can run code. */
+/** The page loads nothing. Its policy allows only this release's script, so no recording can run code. */
 export function renderPage(drawing: Drawing, wire: WireOfRun, startTime: number): string {
   const { html, data } = renderDrawing(drawing, wire, startTime);
   return `${pageHead}
@@ -131,13 +130,13 @@ function renderLane(lane: Lane, depth: number, duration: number): string {
   return `<li class="lane ${kind} ${outcome}" style="--depth:${depth}">${heading}${track}</li>`;
 }
 
-/** Those in the background first. */
+/** Spans in the background come first. */
 const inOrder = (spans: readonly Span[]): readonly Span[] => [
   ...spans.filter(({ kind }) => kind === 'answer'),
   ...spans.filter(({ from, to, kind }) => kind !== 'answer' && (to > from || kind === 'running')),
 ];
 
-/** If it fits. The other spans are too flat, or are behind the deltas. */
+/** Labels that are shown if they fit. Other spans are too flat, or are behind the deltas. */
 const labelled: ReadonlySet<Span['kind']> = new Set(['silence', 'retry', 'rateLimit', 'approval', 'running']);
 
 function renderSpan({ kind, from, to, label }: Span, duration: number): string {
@@ -186,7 +185,6 @@ function axisTicks(duration: number, step: number): string {
   }).join('');
 }
 
-/** At most eight of them fit into the duration. */
 function niceStep(duration: number): number {
   const power = 10 ** Math.floor(Math.log10(duration / 8));
   return [1, 2, 5, 10].map((factor) => factor * power).find((step) => duration / step <= 8) ?? 10 * power;

@@ -64,7 +64,7 @@ export class RequestLane {
     lane.close(at, outcome);
   }
 
-  /** With the attempt, or after the pause before its retry. */
+  /** A wait begins with the attempt, or after the pause before its retry. */
   private waitStart(): number {
     const ends = this.lane.spans.filter(({ kind }) => pauses.has(kind)).map(({ to }) => to);
     return Math.max(this.attemptStart, ...ends);

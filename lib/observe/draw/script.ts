@@ -1,4 +1,4 @@
-/** Without it, the page is still a complete picture. Plain JavaScript, since the page is one file. */
+/** Without the script, the page is still a complete picture. Plain JavaScript, since the page is one file. */
 export const drawingScript = `
 function startDrawing(root, data) {
   const plane = root.querySelector('.plane'), chart = root.querySelector('.chart');

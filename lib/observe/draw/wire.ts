@@ -11,7 +11,7 @@ interface OpenRequest {
   readonly to: number;
 }
 
-/** Of several open requests, the one whose prompt it sent; else none, to show no frame of another run. */
+/** Of several open requests, an exchange belongs to the one whose prompt it sent; else to none. */
 export function wireOfRun({ runs, wire }: RunRecording, run: RecordedRun): WireOfRun {
   const open = runs.flatMap(openRequests);
   const found = new Map<number, ExchangeEntry[]>();
@@ -42,7 +42,6 @@ function requestOf({ at, exchange }: ExchangeEntry, requests: readonly OpenReque
 
 const textOf = (body: JsonValue): string => (typeof body === 'string' ? body : JSON.stringify(body));
 
-/** As it is written in JSON. */
 function promptOf({ messages }: RecordedRequest): string {
   const texts = messages.flatMap(({ parts }) => parts).map((part) => (part.type === 'text' ? part.text : ''));
   return JSON.stringify(texts.findLast((text) => text !== '') ?? '').slice(1, -1);

@@ -6,7 +6,7 @@ import type { Model, ModelRequest } from '../../core/model.js';
 import type { Usage } from '../../core/usage.js';
 import type { Conventions } from './telemetry.js';
 
-/** Where the conventions have other names than Rivulet. */
+/** Names that differ in the conventions. */
 const providers: Readonly<Record<string, string>> = {
   google: 'gcp.gemini',
   mistral: 'mistral_ai',
@@ -16,7 +16,6 @@ const providers: Readonly<Record<string, string>> = {
   xai: 'x_ai',
 };
 
-/** Where the conventions have other names. */
 const finishReasons: Partial<Record<FinishReason, string>> = {
   contentFilter: 'content_filter',
   maxTurns: 'max_turns',

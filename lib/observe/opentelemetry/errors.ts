@@ -30,7 +30,6 @@ export function errorMessage(thrown: unknown, content: boolean): string | undefi
 /** The code of a DOMException is a number, and says less than its name. */
 const isIdentifier = (value: unknown): value is string => typeof value === 'string' && /^[\w.:/-]{1,100}$/.test(value);
 
-/** The getters may throw. */
 function readFields(thrown: unknown): ErrorFields {
   if (typeof thrown !== 'object' || thrown === null) return {};
   try {

@@ -62,7 +62,6 @@ export function recordHistogram(
   ).record(value, attributes, context);
 }
 
-/** An unknown count is not recorded. */
 export function recordTokens(telemetry: Telemetry, usage: Usage, attributes: Attributes, context: Context): void {
   const { meter, conventions } = telemetry;
   for (const type of ['input', 'output'] as const) {

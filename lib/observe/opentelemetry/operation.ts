@@ -13,7 +13,6 @@ export interface OperationStart {
   readonly parent: Context;
 }
 
-/** Once, when an operation has ended. */
 export type OnEnd = (end: { readonly seconds: number; readonly error: Attributes; readonly context: Context }) => void;
 
 export class Operation {
@@ -32,7 +31,6 @@ export class Operation {
     this.context = trace.setSpan(parent, this.span);
   }
 
-  /** Of RxJS's clock. */
   get seconds(): number {
     return (asyncScheduler.now() - this.startTime) / 1000;
   }
@@ -70,7 +68,7 @@ export interface Observed<T> {
   readonly next?: (value: T) => void;
   readonly error?: (thrown: unknown) => void;
   readonly complete?: () => void;
-  /** When the source has been torn down. Only for `runOperation`. */
+  /** Called when the source has been torn down. Only for `runOperation`. */
   readonly teardown?: () => void;
 }
 
@@ -106,8 +104,8 @@ export function inContext<T>(
 }
 
 /**
- * Unsubscribing cancels it, after the source has been torn down. `observed` has to end it before it completes: an
- * operation that is still open at the teardown is cancelled.
+ * Unsubscribing cancels the operation, after the source has been torn down. `observed` has to end it before it
+ * completes: an operation that is still open at the teardown is cancelled.
  */
 export function runOperation<T>(operation: Operation, observed: Observed<T>): MonoTypeOperatorFunction<T> {
   const observedWithFailure: Observed<T> = {

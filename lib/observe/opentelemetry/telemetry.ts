@@ -13,10 +13,9 @@ export interface TraceOptions {
    */
   readonly content?: boolean | undefined;
   /**
-   * The version of the conventions for the metrics of model calls. `1.41` is the last published version:
-   * `gen_ai.client.token.usage`, `gen_ai.client.operation.duration`. `latest` has the names that replace them and are
-   * not in a published version yet: `gen_ai.client.inference.duration`,
-   * `gen_ai.client.inference.usage.input_tokens`. Default: `1.41`.
+   * The version of the conventions for the metrics of model calls. `1.41` is the last published one
+   * (`gen_ai.client.token.usage`, `gen_ai.client.operation.duration`). `latest` has the names that replace them
+   * (`gen_ai.client.inference.duration`, `gen_ai.client.inference.usage.input_tokens`). Default: `1.41`.
    */
   readonly conventions?: Conventions | undefined;
   /** Creates the spans. Default: the tracer `rivulet` of the global provider, looked up at each subscription. */
@@ -46,7 +45,6 @@ export interface TracedRun {
   readonly telemetry: Telemetry;
   readonly context: Context;
   readonly agent: Attributes;
-  /** Unless the inner agent is traced already. */
   readonly traceInner: <A extends object>(agent: A, tool: string) => A;
   readonly onTurn: (...turn: Parameters<Orchestrator['turn']>) => void;
   readonly onUsage: (usage: Usage) => void;

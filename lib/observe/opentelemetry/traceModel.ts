@@ -119,7 +119,7 @@ class ModelCall {
     this.usage = addUsage(this.usage, usageOfError(thrown));
   };
 
-  /** Unless `finish` has ended the operation: the response was cut off. */
+  /** The response was cut off, unless `finish` has ended the operation. */
   readonly complete = (): void => {
     const provider = String(this.attributes['gen_ai.provider.name']);
     this.operation.fail(new StreamInterruptedError(provider, 'The stream completed without a `finish` chunk.'));

@@ -13,7 +13,7 @@ import type { Plain } from '../../core/typesOf.js';
  */
 export const RECORDING_VERSION = 2;
 
-/** An end that is missing means that the recording was cut off. */
+/** A missing end means that the recording was cut off. */
 export type RecordedOutcome = 'completed' | 'failed' | 'unsubscribed';
 
 interface At {
@@ -30,12 +30,10 @@ interface ByRecorder {
 }
 
 interface OfRun extends At, ByRecorder {
-  /** From 1 for each recorder. */
   readonly run: number;
 }
 
 interface OfRequest extends OfRun {
-  /** Within its run, from 1. */
   readonly request: number;
 }
 
@@ -46,15 +44,12 @@ interface HeaderEntry extends At, ByRecorder {
   readonly content: boolean;
 }
 
-/** Or a model was recorded. */
 export interface StartEntry extends OfRun {
   readonly type: 'start';
   readonly kind: 'run' | 'model';
-  /** As `recordRun` received it. */
   readonly name?: string;
   readonly input?: readonly Message[];
   readonly history?: readonly Message[];
-  /** From a checkpoint. */
   readonly resumed?: true;
   /** Without the id of the run. */
   readonly checkpoint?: Checkpoint;
@@ -76,11 +71,11 @@ export interface AgentEntry extends OfRun {
 export interface RequestEntry extends OfRequest {
   readonly type: 'request';
   readonly model: { readonly provider: string; readonly name: string };
-  /** So many messages were in the previous request of the run too. */
+  /** How many messages of the request were in the previous request of the run, too. */
   readonly earlier: number;
-  /** They follow those. */
+  /** The messages that follow those. */
   readonly messages: readonly Message[];
-  /** Absent if they are those of the previous request. */
+  /** Absent if the tools are those of the previous request. */
   readonly tools?: readonly ToolDefinition[];
   readonly settings?: JsonObject;
 }
@@ -108,7 +103,7 @@ export interface RequestEndEntry extends OfRequest {
   readonly type: 'requestEnd';
   readonly outcome: RecordedOutcome;
   readonly error?: JsonObject;
-  /** Entries beyond the limit of the recording. */
+  /** How many entries exceeded the limit of the recording. */
   readonly dropped?: number;
 }
 
@@ -125,11 +120,10 @@ export interface EndEntry extends OfRun {
   readonly type: 'end';
   readonly outcome: RecordedOutcome;
   readonly error?: JsonObject;
-  /** Entries beyond the limit of the recording. */
+  /** How many entries exceeded the limit of the recording. */
   readonly dropped?: number;
 }
 
-/** With the time of the request. */
 export interface ExchangeEntry extends At, ByRecorder {
   readonly type: 'exchange';
   readonly exchange: RecordedExchange;
@@ -154,5 +148,5 @@ export type RecordingEntry = Plain<
 
 export type RunEntry = Exclude<RecordingEntry, HeaderEntry | ExchangeEntry>;
 
-/** Among those of all recorders that write to one sink. */
+/** Unique among all recorders that write to one sink. */
 export const runKey = ({ recorder = '', run }: OfRun): string => `${run}/${recorder}`;

@@ -6,12 +6,12 @@ import { openTail, redactTexts, secretsIn } from './redactTexts.js';
 export interface QueuedEntry {
   /** One text for each delta. No texts are added once the entry waits. */
   readonly texts: readonly string[];
-  /** Those of the request, and of the run for a chunk that is also an event. */
+  /** A chunk that is also an event is in the streams of its request and of the run. */
   readonly streams: readonly string[];
   readonly entryOf: (texts: readonly string[], from: number) => RecordingEntry;
 }
 
-/** How much was written, and where the secrets are: positions in the joined texts. */
+/** `written` texts, and the positions of secrets in the joined texts. */
 class Waiting {
   private joined: string | undefined;
   private written = 0;
@@ -28,7 +28,7 @@ class Waiting {
     this.found.push(range);
   }
 
-  /** The texts that end before a position; undefined if there are none. */
+  /** Takes the texts that end before a position; undefined if there are none. */
   take(limit: number): RecordingEntry | undefined {
     const { queued, base, written } = this;
     const rest = written > 0 ? queued.texts.slice(written) : queued.texts;
@@ -52,28 +52,26 @@ interface Piece {
   readonly from: number;
 }
 
-/** Its end, in which a secret may begin. Other entries may be between the pieces. */
+/** The end of a stream in which a secret may begin. Other entries may be between the pieces. */
 interface TextStream {
   pieces: Piece[];
-  /** Before the pieces: whether a word begins there. */
+  /** The text before the pieces shows whether a word begins there. */
   context: string;
   /** `counted` pieces; `added` characters since the search. */
   counted: number;
   added: number;
-  /** Characters that stayed open. */
   searched: number;
 }
 
-/** Longer than the beginnings and names by which keys are found. */
+/** The context is longer than the beginnings and names by which keys are found. */
 const CONTEXT_LENGTH = 32;
 
 /** By this part of its open text a stream grows before it is searched again. */
 const SEARCH_PART = 8;
 
-/** At most, should a stream stay open. */
 const MAX_WAITING = 16_384;
 
-/** As long as a secret may begin at the end of a text: what follows decides. */
+/** Entries wait as long as a secret may begin at the end of a text: what follows decides. */
 export class EntryQueue {
   private items: Waiting[] = [];
   private size = 0;

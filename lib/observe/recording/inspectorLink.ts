@@ -14,7 +14,6 @@ const LONGEST_BODY = 2_097_152;
 
 const loopback: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);
 
-/** Not known yet, or the answer to the last request. */
 type State = 'unknown' | 'absent' | 'present';
 
 /** Milliseconds until a request without an answer is aborted. */
@@ -40,7 +39,7 @@ export class InspectorLink {
     this.request = request;
   }
 
-  /** It asks for the inspector if that is not known. */
+  /** Asks for the inspector if it is not known whether it listens. */
   isWanted(): boolean {
     if (this.state === 'present' || this.isRejected) return !this.isRejected;
     const isFirst = this.state === 'unknown';
@@ -68,7 +67,7 @@ export class InspectorLink {
     if (!this.isSending) this.post();
   }
 
-  /** It says how many entries are missing. */
+  /** The end says how many entries are missing. */
   private noteDropped(run: number, line: string): string {
     const count = this.dropped.get(run);
     if (count === undefined || !line.startsWith('{"type":"end"')) return line;
@@ -140,7 +139,7 @@ export class InspectorLink {
   }
 }
 
-/** Written before the values. */
+/** The number is written before the values. */
 const runOf = (line: string): number => Number(/"run":(\d+)/.exec(line)?.[1] ?? 0);
 
 const invalidAddress = (

@@ -11,7 +11,6 @@ const keep: Mask = (value) => value;
 
 const keeping = (...fields: readonly string[]): Masks => Object.fromEntries(fields.map((field) => [field, keep]));
 
-/** The structure and the names of fields are kept. */
 function maskAll(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(maskAll);
   return isRecord(value) ? maskFields(value, {}) : maskLeaf(value);
@@ -25,7 +24,7 @@ function maskLeaf(value: unknown): unknown {
 
 export const maskedText = (text: string): string => '·'.repeat(text.length);
 
-/** The library itself writes them: they say what happened to a call, not its content. */
+/** The library itself writes these: they say what happened to a call, not its content. */
 const errorBeginnings = () => [
   `${toolErrorTexts.denied} Reason: `,
   'Invalid arguments: ',
@@ -99,7 +98,7 @@ function checkpointMask(part: Mask): Mask {
   return checkpoint;
 }
 
-/** A function, so that a bundler can leave them out. */
+/** A function, so that a bundler can leave the masks out. */
 function createMasks(): Mask {
   const call = keeping('id', 'name');
   const toolResult: Masks = { ...keeping('id', 'name', 'code'), error: maskToolError };

@@ -3,7 +3,6 @@ import { isToolCall, isToolCallFragment } from '../../core/eventGuards.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { RecordedRun, RecordedStep } from './readRecording.js';
 
-/** As text. */
 interface SentCall {
   readonly id: string | undefined;
   last: RecordedStep;
@@ -43,7 +42,6 @@ function fragmentOf({ entry }: RecordedStep): ToolCallFragment | undefined {
   return 'value' in entry && isToolCallFragment(entry.value) ? entry.value : undefined;
 }
 
-/** In the order of the first fragments, of a model or a run. */
 function sentCalls(run: RecordedRun, types: readonly RecordedStep['entry']['type'][]): readonly SentCall[] {
   const calls: SentCall[] = [];
   const current = new Map<string, SentCall>();

@@ -45,7 +45,6 @@ export interface RecordedRun {
   readonly end?: EndEntry;
 }
 
-/** With its complete messages and tools. */
 export interface RecordedRequest {
   readonly entry: RequestEntry;
   readonly messages: readonly Message[];

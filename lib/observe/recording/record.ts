@@ -48,7 +48,6 @@ export function record(model: Model, sink: RecordingSink, options: RecordingOpti
   return deriveModel(model, (request) => defer(() => (requests ??= start()).stream(model, request)));
 }
 
-/** Writes what of a request is new. */
 export class RequestLog {
   private requests = 0;
   private previous: ModelRequest | undefined;

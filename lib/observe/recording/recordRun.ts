@@ -144,7 +144,7 @@ function recordOptions<Options extends RunOptions | ResumeOptions>(options: Opti
   };
 }
 
-/** Its options contain more than those of a turn, so they are read with care. */
+/** Options contain more than the settings of a turn, so they are read with care. */
 function agentEntry(recorder: RunRecorder, { options }: TurnContext): AgentEntry {
   const { system, toolConcurrency, eagerTools, toolDeadline } = options;
   const { maxTurns, orchestrator } = options as Readonly<Record<string, unknown>>;

@@ -98,7 +98,7 @@ function outputOf(event: KnownEvent): CallOutput | undefined {
   }
 }
 
-/** After the last event of the agent, whose calls wait. */
+/** The call waits after the last event of its agent. */
 function suspend(run: RecordedRun, open: ReadonlyMap<string, OpenCall>): void {
   const waiting = waitingAtEnd(run);
   for (const call of open.values()) {
@@ -118,10 +118,10 @@ function asInnerCall({ path = [], ...call }: WaitingCall): WaitingCall {
   return deeper.length > 0 ? { ...call, id: [id, ...deeper].join('/'), path: [id, ...deeper] } : { ...call, id };
 }
 
-/** They end a turn without executing its calls. */
+/** These reasons end a turn without executing its calls. */
 const vetoes: readonly unknown[] = ['length', 'contentFilter', 'error', 'stopped'];
 
-/** One by one: not by the stop of the run, or by the end of the answer. */
+/** Calls that were cancelled one by one: not by the stop of the run, or by the end of the answer. */
 export function cancelledCalls(run: RecordedRun): readonly EventStep<ToolResultEvent>[] {
   const cancelled: EventStep<ToolResultEvent>[] = [];
   let isVetoed = false;
@@ -182,7 +182,7 @@ export function waitingCalls(run: RecordedRun): readonly WaitingStep[] {
 
 type Mutable<T> = { -readonly [Field in keyof T]: T[Field] };
 
-/** The start of the tool, or a denial. A cancellation is none. */
+/** The start of the tool, or a denial, shows the decision. A cancellation is none. */
 function decisionOf(answer: KnownEvent, sent: JsonObject): Decision | undefined {
   if (answer.type === 'toolResult')
     return answer.code === 'denied' ? { approve: false, ...reasonOf(answer.error) } : undefined;
@@ -204,7 +204,7 @@ export function hasApprovals(run: RecordedRun): boolean {
 
 export interface RecordedTool {
   readonly definition: ToolDefinition;
-  /** From outside of the run: the tool had no `execute`. */
+  /** The tool had no `execute`, so that its call was answered from outside of the run. */
   readonly isExternal: boolean;
   readonly hasWaited: boolean;
   readonly rejected: ReadonlyMap<string, string>;
@@ -262,7 +262,7 @@ export function generatedIdsOf(run: RecordedRun): readonly string[] {
     .filter((id) => !sent.has(id));
 }
 
-/** Of a run that was left in the handler of its last event. */
+/** For a run that was left in the handler of its last event. */
 export function eventsUntilLeft(run: RecordedRun): number | undefined {
   const events = eventsOf(run);
   const last = events.at(-1);

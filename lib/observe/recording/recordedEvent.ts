@@ -16,7 +16,7 @@ import { asKnownEvent } from '../../core/eventGuards.js';
 export const recordedEvent = (event: StreamEvent): RunEvent =>
   JSON.parse(JSON.stringify(withoutCheckpoint(event))) as RunEvent;
 
-/** It repeats the complete history, and is recorded once, at the start of the run that is resumed from it. */
+/** A checkpoint repeats the history: only the one from which a run is resumed is recorded, at its start. */
 export function withoutCheckpoint(value: StreamEvent): StreamEvent {
   const known = asKnownEvent(value);
   switch (known.type) {

@@ -1,7 +1,7 @@
 import { isRecord } from '../../core/json/json.js';
 import type { DeltasEntry, RecordingEntry } from './entries.js';
 
-/** Also of values that JSON cannot represent: a bigint, a cycle. */
+/** Also for values that JSON cannot represent: a bigint, a cycle. */
 export function stringifyEntry(entry: RecordingEntry): string {
   try {
     return JSON.stringify(entry);
@@ -33,14 +33,13 @@ interface Cut {
   readonly items: number;
 }
 
-/** The first one that makes a line short enough is used. */
 const cuts: readonly Cut[] = [
   { text: 1000, items: Infinity },
   { text: 1000, items: 100 },
   { text: 100, items: 20 },
 ];
 
-/** The longest texts first, then lists and objects. */
+/** Cuts the longest texts first, then lists and objects. */
 export function cutEntry(entry: RecordingEntry, limit: number): string {
   for (const cut of cuts) {
     const line = JSON.stringify({ ...(cutValue(entry, cut) as object), cut: true });

@@ -2,7 +2,7 @@ import { replacement } from '../../protocol/secrets.js';
 import type { Range } from '../../protocol/secrets.js';
 import { secretsIn } from './redactTexts.js';
 
-/** Also across frames or deltas: the replacement is where the secret begins. */
+/** A secret may span frames or deltas: the replacement is where the secret begins. */
 export function redactFrames(frames: readonly string[], secrets: readonly string[]): readonly string[] {
   const text = frames.join('');
   const inText = secretsIn(text, secrets).map((range): Redacted => ({ range, text: replacement }));
@@ -30,7 +30,6 @@ interface Redacted {
   readonly text: string;
 }
 
-/** As it is written in the JSON document. */
 interface TextField {
   readonly name: string;
   readonly start: number;
@@ -58,10 +57,9 @@ function* textFields(text: string): Iterable<TextField> {
   }
 }
 
-/** Of the choice, the block or the call of a line's deltas. */
 const lineIndexes = /index"\s*:\s*(\d+)/g;
 
-/** By name and by choice: other texts may be in between. */
+/** Deltas of one text have the same name or choice: other texts may be in between. */
 function groupDeltas(text: string): readonly (readonly TextField[])[] {
   const byName = new Map<string, TextField[]>();
   const byIndex = new Map<string, TextField[]>();
@@ -87,7 +85,7 @@ function groupDeltas(text: string): readonly (readonly TextField[])[] {
   return [...byName.values(), ...(seen.size > 1 ? byIndex.values() : [])];
 }
 
-/** A secret over several deltas: `{"text":"sk-li"}`, `{"text":"ve-51"}`. */
+/** A model may write a secret over several deltas: `{"text":"sk-li"}`, `{"text":"ve-51"}`. */
 function findInDeltas(text: string, secrets: readonly string[]): readonly Redacted[] {
   return groupDeltas(text).flatMap((deltas) => {
     const joined = deltas.map((delta) => delta.text).join('');

@@ -6,7 +6,7 @@ import { findSecrets, mergeRanges, replaceRanges, replacement } from '../../prot
 import type { Range } from '../../protocol/secrets.js';
 import type { RecordingEntry } from './entries.js';
 
-/** Also what has the shape of a key, and what JSON has escaped. */
+/** Known secrets, what has the shape of a key, and both where JSON has escaped them. */
 export function secretsIn(text: string, secrets: readonly string[]): readonly Range[] {
   const hasEscape = text.includes('\\') && escapedCharacter.test(text);
   if (secrets.length === 0 && !hasEscape && !mayHaveKey(text)) return [];
@@ -24,7 +24,6 @@ function unescape(text: string): string | undefined {
   return text.replace(allEscapes, unescapedCharacter);
 }
 
-/** In the order of the positions in the text without escapes. */
 function escapedPositions(text: string, positions: readonly number[]): ReadonlyMap<number, number> {
   const found = new Map<number, number>();
   let excess = 0;
@@ -130,7 +129,7 @@ function redactParts(parts: readonly unknown[], secrets: readonly string[]): rea
 const isTextPart = (part: unknown): part is { readonly type: 'text'; readonly text: string } =>
   isRecord(part) && part['type'] === 'text' && typeof part['text'] === 'string';
 
-/** Also secrets that span several texts: the replacement is where the secret begins. */
+/** A secret may span several texts: the replacement is where the secret begins. */
 export function redactTexts(texts: readonly string[], ranges: readonly Range[]): readonly string[] {
   if (ranges.length === 0) return texts;
   let offset = 0;
@@ -148,7 +147,7 @@ export function redactTexts(texts: readonly string[], ranges: readonly Range[]):
   });
 }
 
-/** In characters: the end of a text that is kept back because a secret may begin there. */
+/** Characters at the end of a text that are kept back because a secret may begin there. */
 const MAX_TAIL_LENGTH = 16_384;
 
 const openEscape = /\\(?:u(?:0(?:0(?:[2-7])?)?)?)?$/i;

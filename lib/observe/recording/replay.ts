@@ -133,7 +133,7 @@ function endOf(provider: string, end: Pick<RequestEndEntry, 'outcome' | 'error'>
   }
 }
 
-/** Of the user or of a tool: later chunks are not emitted before it. */
+/** Of the user or of a tool: a later chunk is not emitted before such a step. */
 function isOutsideStep({ entry }: RecordedStep): boolean {
   switch (entry.type) {
     case 'stop':

@@ -57,7 +57,6 @@ export interface RunReplay {
   readonly events: readonly TimedEvent[];
 }
 
-/** Whatever its tools, its output and its context are. */
 interface PlayedAgent {
   stream(input: readonly Message[], ...options: never): Observable<StreamEvent>;
   resume(checkpoint: Checkpoint, ...options: never): Observable<StreamEvent>;

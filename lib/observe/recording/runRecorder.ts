@@ -50,7 +50,7 @@ export class RunRecorder {
     this.queue = new EntryQueue(output.secrets, (entry) => this.append(entry));
   }
 
-  /** It stands still while the clock of the machine is set back. */
+  /** The time stands still while the clock of the machine is set back. */
   now(): number {
     return (this.latest = Math.max(this.latest, wholeTime()));
   }
@@ -79,7 +79,7 @@ export class RunRecorder {
     this.add('event', undefined, event, this.now());
   }
 
-  /** With its number, of a request. It is written even beyond the limit. */
+  /** With a number, the end of a request. Ends are written even beyond the limit. */
   end(outcome: RecordedOutcome, error?: unknown, request?: number): void {
     const details = error === undefined ? {} : { error: errorToJson(error) };
     this.settle();

@@ -20,7 +20,7 @@ export interface Moment<T> {
 
 type Step = Pick<RecordedStep, 'at' | 'position'>;
 
-/** Between steps of one millisecond: 100,000 of them still fit into it. */
+/** The distance of steps within one millisecond: 100,000 of them still fit into it. */
 const tick = 1e-6;
 
 const distance = (from: Step, to: Step): number => to.at - from.at + (to.position - from.position) * tick;
@@ -49,7 +49,7 @@ export class ReplayClock {
     this.scheduler = scheduler;
   }
 
-  /** After its `cause`, which happens at this moment. */
+  /** The `cause` of the step happens at this moment. */
   waitFrom(cause: Step): (step: Step) => number {
     const { scheduler, speed, origin } = this;
     const now = scheduler.now();

@@ -19,14 +19,14 @@ export interface MarbleEnd {
 /** Letters without a meaning in RxJS's marbles. */
 const alphabet = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ';
 
-/** Without gaps, for longer diagrams: the first code points, and the sizes. */
+/** Ranges without gaps, for longer diagrams: the first code points, and the sizes. */
 const blocks = [
   [0x4e00, 0x5000],
   [0xac00, 0x2b00],
   [0x20000, 0xa000],
 ] as const;
 
-/** It must be an identifier. 93,000 moments have letters of their own. */
+/** The name of a value must be an identifier. 93,000 moments have letters of their own. */
 function letterOf(index: number): string {
   let rest = index - alphabet.length;
   for (const [first, size] of blocks) {

@@ -9,8 +9,8 @@ import { canRepeat, replayRun } from '../recording/replayRun.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 
 /**
- * Computing then takes no time: times follow from the model, the tools and the decisions. A run that does not emit
- * the recorded events again is returned as it is.
+ * In virtual time, computing takes no time: times follow from the model, the tools and the decisions. A run that does
+ * not emit the recorded events again is returned as it is.
  */
 export function repeatVirtually(recording: RunRecording, run: number): RecordedRun {
   const recorded = runOf(recording, { run });
@@ -56,7 +56,6 @@ function separateSources(run: RecordedRun): RecordedRun {
   return { ...run, steps };
 }
 
-/** Undefined for what follows from other steps. */
 function sourceOf({ entry }: RecordedStep): string | undefined {
   switch (entry.type) {
     case 'chunk':

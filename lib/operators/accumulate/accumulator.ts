@@ -9,13 +9,13 @@ import * as rules from './fragmentRules.js';
 export interface AccumulateOptions {
   /** Ids that a new call must not reuse; a function is called at the first call. Default: none. */
   readonly usedIds?: Iterable<string> | UsedIds | (() => Iterable<string> | UsedIds);
-  /** For each call without an id; `nanoid` if it only returns used ids. Default: `nanoid`. */
+  /** Creates the id of a call without one; `nanoid` if it only returns used ids. Default: `nanoid`. */
   readonly newId?: () => string;
 }
 
 const none: readonly ToolCallEvent[] = [];
 
-/** Then `nanoid` generates an id: a constant one must not hang. */
+/** After so many attempts, `nanoid` generates the id: a constant id must not hang. */
 const MAX_ATTEMPTS = 100;
 
 /** Most turns have no calls: created with the first fragment. */
@@ -52,7 +52,7 @@ class TurnCalls {
     return decide(current.id === '' ? rules.noIdOrIndex : rules.sameCall, current, fragment);
   }
 
-  /** Arguments may follow although it is marked as done (smallmain/vscode-unify-chat-provider#49). */
+  /** Arguments may follow although the call is marked as done (smallmain/vscode-unify-chat-provider#49). */
   isProvisional(call: PendingToolCall): boolean {
     return call.isPlaceholder() && (call.announcedAt !== undefined || (call.id === '' && call === this.all.at(-1)));
   }

@@ -27,7 +27,7 @@ export function parseToolCallArguments(text: string): JsonObject {
 /** Strings, which may contain any digits, and numbers. */
 const scalars = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/gs;
 
-/** It would be written with other digits after it was parsed. */
+/** An integer that would be written with other digits after it was parsed. */
 function hasInexactInteger(text: string): boolean {
   if (!/\d{16}/.test(text)) return false; // nearly every text
   const inner = text.trimStart().startsWith('"') ? tryParseJson(text) : text;
@@ -60,7 +60,7 @@ function parseObject(text: string, unwrap = true): JsonObject | undefined {
   return unwrap && typeof value === 'string' ? parseObject(value, false) : undefined;
 }
 
-/** Placeholders do not count. If the values differ, the unchanged text. */
+/** Placeholders do not count. If the values differ, the text stays unchanged. */
 function withoutRepeats(text: string): string {
   const [first, ...others] = topLevelValues(text).filter((value) => !isBlank(value));
   if (first === undefined) return '';

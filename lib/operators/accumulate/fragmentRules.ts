@@ -1,4 +1,4 @@
-/**
+/*
  * The decision rules of `accumulateToolCalls`: whether a fragment continues a pending call or opens another.
  *
  * No single field identifies a call. The index may be missing, always 0, or start at 1. The id may be missing, late,
@@ -114,13 +114,12 @@ export const noIdOrIndex: readonly Rule[] = [
   [always, CONTINUES],
 ];
 
-/** The first rule that applies decides. */
 export function continuesCall(rules: readonly Rule[], call: PendingToolCall, fragment: ToolCallFragment): boolean {
   for (const rule of rules) if (rule[0](call, fragment)) return rule[1];
   return CONTINUES; // not reached: each list ends with `always`
 }
 
-/** Under the same id and name. Provisional: equal arguments make the twin a repeat. */
+/** A twin has the same id and name. It is provisional: equal arguments make it a repeat. */
 export function opensTwin(call: PendingToolCall, fragment: ToolCallFragment): boolean {
   return (isAfterRepeatedName(call, fragment) || isAtOtherAnnouncement(call, fragment)) && opensObject(call, fragment);
 }
@@ -187,7 +186,6 @@ function isUnemittedPlaceholder(call: PendingToolCall): boolean {
   return call.isPlaceholder() && !call.isEmitted;
 }
 
-/** Rather than continue one. */
 function opensObject(_: PendingToolCall, { arguments: args }: ToolCallFragment): boolean {
   return typeof args === 'string' ? args.trimStart().startsWith('{') : !!args;
 }

@@ -17,31 +17,30 @@ const HEAD_LENGTH = 8;
 const HEAD_SOURCE_LENGTH = 1000;
 
 export class PendingToolCall {
-  /** The provider's; `''` until it is known. */
+  /** The provider's id; `''` until it is known. */
   id = '';
   /** The emitted id, unique in the conversation; `''` until it is assigned. */
   uniqueId = '';
   name = '';
   /** The provider has marked the end of the call, or another call has begun. */
   isDone = false;
-  /** A later fragment of an emitted call is a repeat. */
   isEmitted = false;
-  /** By name; undefined unless there is more than one index. */
+  /** The indexes at which the call was announced; undefined unless there is more than one. */
   announcedAt: Set<Index> | undefined;
-  /** Where the arguments began, after any placeholder. */
+  /** The index at which the arguments began, after any placeholder. */
   argumentsIndex: Index;
   /** An object that follows a repeated name belongs to a different call. */
   isAnnouncedAgain = false;
   private readonly text = new StringBuilder();
   private object: Record<string, JsonValue> | undefined;
-  /** As long as nothing is appended to `text`. */
+  /** Valid as long as nothing is appended to `text`. */
   private parsed: { readonly length: number; readonly value: JsonObject } | undefined;
   private providerData: ProviderData | undefined;
-  /** Has read all of `text`. Most calls do not need it. */
+  /** The scanner has read all of `text`. Most calls do not need one. */
   private scanner: BracketScanner | undefined;
   /** Some servers repeat all arguments so far in each fragment: the last one, while all fit that pattern. */
   private cumulative: string | undefined = '';
-  /** Without white space, to recognise a placeholder (`""`, `null`, `{}`) before the arguments. */
+  /** Recognises a placeholder (`""`, `null`, `{}`) before the arguments. Without white space. */
   private head = '';
 
   /** This call repeats `original` if its arguments turn out to be equal. */
@@ -76,22 +75,20 @@ export class PendingToolCall {
     this.announcedAt.add(index);
   }
 
-  /** Not even a blank text. */
   hasNoArguments(): boolean {
     return this.text.length === 0 && this.object === undefined;
   }
 
-  /** It has no arguments, or a placeholder `""` or `null`. */
   isOnlyAnnounced(): boolean {
     return !this.isDone && this.object === undefined && (this.head === '' || this.head === 'null');
   }
 
-  /** Blank or a placeholder, which any arguments that follow replace. */
+  /** Any arguments that follow replace a blank text or a placeholder. */
   isPlaceholder(): boolean {
     return isBlank(this.head) && (this.object === undefined || Object.keys(this.object).length === 0);
   }
 
-  /** Each character is scanned once: with `JSON.parse` per fragment, 64 KB in 4 characters took seconds. */
+  /** Each character is scanned once: with `JSON.parse` per fragment, 64 KB in 4-character fragments took seconds. */
   isComplete(): boolean {
     if (this.isDone || this.object) return true;
     if (!this.scanner) {
@@ -101,20 +98,20 @@ export class PendingToolCall {
     return this.scanner.isClosed || this.head === 'null';
   }
 
-  /** Another call shows it, except for placeholders, which arguments may follow, and ids that may be late. */
+  /** Another call shows the end of this one, unless arguments may follow (a placeholder) or the id may be late. */
   isClosedBefore(index: Index): boolean {
     if (index === undefined || this.index === undefined || index === this.index) return false;
     return this.id !== '' && this.name !== '' && !this.announcedAt && !this.isPlaceholder() && this.isComplete();
   }
 
-  /** Absent, empty, or a repeat of the complete arguments. */
+  /** Arguments that are absent, empty, or repeat the complete ones. */
   isUnchangedBy({ arguments: args }: ToolCallFragment): boolean {
     if (args === undefined || args === null) return true;
     const added = typeof args === 'string' ? parseToolCallArguments(args) : args;
     return Object.keys(added).length === 0 || (this.isComplete() && isSameJson(added, this.parseArguments()));
   }
 
-  /** Equal arguments, or none at another index. */
+  /** A repeat has equal arguments, or none at another index. */
   isRepeat(): boolean {
     const { original } = this;
     if (original === undefined) return false;
@@ -167,7 +164,7 @@ export class PendingToolCall {
     return isSameJson(parseToolCallArguments(text), parsed.value);
   }
 
-  /** Those of the joined text, or, if that is not JSON, those of the last cumulative fragment. */
+  /** Arguments of the joined text, or, if that is not JSON, of the last cumulative fragment. */
   private parseArguments(): JsonObject {
     const { object, cumulative } = this;
     if (object) return isBlank(this.text.toString()) ? object : { ...object, ...this.parseText() };

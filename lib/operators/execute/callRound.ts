@@ -16,7 +16,7 @@ export interface RoundSettings extends CallSettings {
 
 export interface RoundObserver {
   emit(event: RunningCallEvent | ToolWaitingEvent): void;
-  /** After each `toolWaiting`, each `toolResult` and each checkpoint of an inner run. */
+  /** Called after each `toolWaiting`, each `toolResult` and each checkpoint of an inner run. */
   roundChanged(round: CallRound): void;
   /** All calls have ended, except those that wait for an answer from outside the run. */
   roundEnded(round: CallRound): void;
@@ -24,15 +24,15 @@ export interface RoundObserver {
 
 export class CallRound implements CallObserver, DecisionObserver {
   readonly results: Map<string, ToolResultPart>;
-  /** Empty if the round was vetoed. */
+  /** Waiting calls; empty if the round was vetoed. */
   readonly waiting: Map<string, WaitingCall>;
-  /** Of the calls without a result, by the ids of the calls. */
+  /** Inner runs of the calls without a result, by the ids of the calls. */
   readonly nested: Map<string, Checkpoint>;
   /** Calls whose inner run waits. */
   private readonly suspended = new Map<string, ToolCallPart>();
   private readonly begun: Set<string>;
   private readonly queue: ToolCallPart[] = [];
-  /** Before `begin` was called for them. */
+  /** Calls that were cancelled before `begin` was called for them. */
   private readonly cancelled = new Set<string>();
   /** A person has given these arguments to calls without a result. */
   readonly edited: Map<string, JsonObject>;
@@ -60,7 +60,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     this.begun = new Set(this.results.keys());
   }
 
-  /** As soon as `concurrency` allows; only once for a call. */
+  /** Begins a call once, as soon as `concurrency` allows. */
   begin(call: ToolCallPart): void {
     if (this.isClosed || this.begun.has(call.id)) return;
     this.begun.add(call.id);
@@ -78,7 +78,7 @@ export class CallRound implements CallObserver, DecisionObserver {
     }
   }
 
-  /** As not executed, unless `begin` was called for the call. */
+  /** Answers a call as not executed, unless `begin` was called for it. */
   reject(call: ToolCallPart): void {
     if (this.isClosed || this.begun.has(call.id)) return;
     this.begun.add(call.id);
@@ -117,7 +117,6 @@ export class CallRound implements CallObserver, DecisionObserver {
     for (const open of this.openCalls()) open.unsubscribe();
   }
 
-  /** The round ends when all calls have ended. */
   complete(): void {
     this.isComplete = true;
     this.startQueued();

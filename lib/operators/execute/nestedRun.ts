@@ -9,7 +9,7 @@ import type { ToolExecution } from './toolExecution.js';
 export interface NestedSettings {
   readonly approve: Approve | undefined;
   readonly checkpoints: boolean;
-  /** Milliseconds in memory. 0: nobody answers. */
+  /** Milliseconds for which a call waits in memory. 0: nobody answers. */
   readonly patience: number;
   /** Completes when everything that the run has emitted is stored. */
   readonly written: Observable<never>;

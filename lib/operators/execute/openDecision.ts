@@ -33,7 +33,7 @@ export interface ApprovalOptions {
   readonly messages: readonly Message[];
   readonly context?: unknown;
   readonly approve?: Approve | undefined;
-  /** In memory, if there is no `approve`. */
+  /** Milliseconds in memory, if there is no `approve`. */
   readonly patience: number;
   readonly resumed?: ResumedTurn | undefined;
 }
@@ -59,7 +59,7 @@ export const mayWait = (tool: Tool, { id }: ToolCallPart, resumed: ResumedTurn |
 const announced = (id: string, resumed: ResumedTurn | undefined): WaitingCall | undefined =>
   resumed?.open.waiting.find((waiting) => waiting.id === id);
 
-/** Emits `toolWaiting`, then `approvedCall` or a result; without these, it waits for an answer from outside. */
+/** A call without `approvedCall` or a result after `toolWaiting` waits for an answer from outside. */
 export class OpenDecision implements Observer<DecisionEvent> {
   private subscriber: Subscriber<DecisionEvent> | undefined;
   /** Remembered: a call may be answered while it is announced. */

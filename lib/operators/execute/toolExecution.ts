@@ -16,7 +16,7 @@ export interface ExecutionObserver {
   usage(usage: Usage): void;
   /** The tool has ended and its resources are gone. */
   result(value: JsonValue): void;
-  /** Also when cancelled. The resources may still exist: see `afterFailure`. */
+  /** The tool failed, or was cancelled. Its resources may still exist: see `afterFailure`. */
   error(thrown: unknown): void;
   /** The resources of a tool without a `result` are gone: after an `error`, or after `unsubscribe`. */
   afterFailure?(): void;
@@ -27,11 +27,11 @@ type GivenContext = Omit<ToolContext, 'signal' | 'progress' | 'usage'>;
 /** A value is held until it is known to be progress. State changes first: a handler may make the tool emit again. */
 export class ToolExecution {
   private isClosed = false;
-  /** Of its own accord. If it has not, its signal is aborted at the end. */
+  /** The tool has ended by itself. If it has not, its signal is aborted at the end. */
   private hasEnded = false;
   /** Calls of `start` that have not returned: only then are the resources known. */
   private starting = 0;
-  /** Unmarked: the result, unless another value follows. */
+  /** The last unmarked value is the result, unless another value follows. */
   private value: JsonValue = null;
   private isHeld = false;
   private readonly handle = new ToolHandle();
@@ -77,7 +77,7 @@ export class ToolExecution {
     }
   }
 
-  /** The tool has then ended by itself: its signal is not aborted. */
+  /** A tool that fails has ended by itself: its signal is not aborted. */
   error(thrown: unknown): void {
     if (this.hasEnded) return;
     this.hasEnded = true;
@@ -101,7 +101,7 @@ export class ToolExecution {
     this.settle();
   }
 
-  /** Without a result and without an error: the call waits. */
+  /** The call waits, without a result and without an error. */
   suspend(): void {
     this.unsubscribe();
     this.settle();
@@ -122,7 +122,7 @@ export class ToolExecution {
     if (!this.isClosed) this.observer.usage(usage);
   }
 
-  /** Aborted if the execution has ended before the tool, also if it is first read afterwards. */
+  /** The signal is aborted if the execution has ended before the tool, also if it is first read afterwards. */
   signal(): AbortSignal {
     return this.handle.signal(this.isClosed && !this.hasEnded);
   }

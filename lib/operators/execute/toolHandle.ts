@@ -11,7 +11,6 @@ export class ToolHandle {
   private onTimeout: () => void = () => undefined;
   private controller: AbortController | undefined; // created only if the tool reads its signal
 
-  /** Unless the tool is released before. */
   limit(deadline: number, onTimeout: () => void): void {
     this.remaining = deadline;
     this.onTimeout = onTimeout;

@@ -38,8 +38,8 @@ function* withReturnValue(generator: Generator): Generator {
 }
 
 /**
- * With the return value, which `from` drops; unsubscribing closes it at once. `busy` follows a yield one microtask
- * after the next request: a generator that ends right after the yield has ended by then.
+ * `from` drops the return value, and closes only with the next value. `busy` follows a yield one microtask after the
+ * next request: a generator that ends right after the yield has ended by then.
  */
 function fromAsyncIterable(iterable: AsyncIterable<unknown>): Observable<unknown> {
   return new Observable<unknown>((out) => {

@@ -9,12 +9,12 @@ export type Answer = ReturnType<typeof createAnswer>;
 export function createAnswer(earlier: View) {
   const { error: _, finishReason: _reason, ...initial } = withoutNotices(earlier); // without the end of the last run
   let view: View = { ...initial, status: 'sending' };
-  /** Before the run has one, the last message is the user's. */
+  /** Before the run has a model message, the last message is the user's. */
   let hasMessage = initial.status === 'waiting' && initial.messages.at(-1)?.role === 'model';
   const message = () => (hasMessage ? view.messages.at(-1) : undefined);
   const parts = () => message()?.parts ?? [];
   let turnStart = parts().length;
-  /** Before the turn, in which a prompt may have joined: `retract` returns to it. */
+  /** The state before the turn, in which a prompt may have joined: `retract` returns to it. */
   let before = { messages: initial.messages, hasMessage };
 
   function patch(fields: Partial<View>): void {

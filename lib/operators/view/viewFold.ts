@@ -46,7 +46,7 @@ type EventHandlers = {
   readonly [T in KnownEvent['type']]?: (event: Extract<KnownEvent, { readonly type: T }>) => void;
 } & { readonly reconnecting: (event: ReconnectingEvent) => void; readonly [HISTORY_LOST_EVENT]: () => void };
 
-/** If the view before it waits, the run continues its last answer. `outerCall` runs an inner run. */
+/** If the view before waits, the run continues its last answer. `outerCall` is the call that runs an inner run. */
 export function createViewFold(before: View, outerCall?: string): ViewFold {
   const answer = createAnswer(before);
   const { view, patch, addDelta, addPart } = answer;
@@ -131,13 +131,12 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
   };
 }
 
-/** Those whose arguments arrive, and those that run or wait. */
 function createCalls({ view, parts, addPart, replacePart, setParts, patch, change: changeView }: Answer) {
   /** Calls whose arguments arrive, by their index in the turn. */
   let streamed = new Map<number | string, StreamedCall>();
   const running = new Set<string>();
   const waiting = new Set<string>();
-  /** By id in the model's message. With searches, 3,000 calls took 15 times as long. */
+  /** Positions by id in the model's message. With searches, 3,000 calls took 15 times as long. */
   let positions = callPositions();
 
   function callPositions(): Map<string, number> {
@@ -212,7 +211,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
     changeCall(result, (call) => answeredCall(call, result));
   }
 
-  /** Their arguments did not arrive: the history does not have them. */
+  /** The history does not have calls whose arguments did not arrive. */
   function dropStreamed(): void {
     if (streamed.size === 0) return;
     streamed = new Map();
@@ -229,7 +228,6 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
   return { addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls };
 }
 
-/** The id of an inner call in the outer run. */
 const withOuterId = <E extends object>(event: E, outerCall: string | undefined): E =>
   outerCall !== undefined && 'id' in event && typeof event.id === 'string' && event.id !== ''
     ? { ...event, id: nestedId(outerCall, event.id) }

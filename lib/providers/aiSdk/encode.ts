@@ -29,7 +29,6 @@ export function createPromptEncoder(provider: string, version: CallTarget['versi
   return growingList((message) => encodeMessage(message, provider).map(toV3Message));
 }
 
-/** The options are `LanguageModelV4CallOptions` or `LanguageModelV3CallOptions`. */
 export function encodeCall(request: ModelRequest, { version, headers, encodePrompt }: CallTarget): SdkCall {
   if (request.parallelToolCalls === false)
     throw noFieldError(

@@ -17,7 +17,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 /** Anthropic's raw reasons, for which the AI SDK sends `stop` or `other`: the conversation is to be sent again. */
 const pauseReasons: ReadonlySet<string | undefined> = new Set(['pause_turn', 'compaction']);
 
-/** An interrupted V3 stream ends with `other`, no raw reason, and no usage or an incomplete call. */
+/** An interrupted V3 stream ends with `other`, without a raw reason, and without usage or with an incomplete call. */
 export function toFinish(
   provider: string,
   { finishReason: { unified, raw }, usage: counts }: SdkPartOf<'finish'>,

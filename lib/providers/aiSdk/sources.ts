@@ -13,11 +13,10 @@ export interface SourceDecoder {
   add(source: SdkSource, isInsideText: boolean): void;
   /** Emits each source with the cited passage, unless it was emitted already. */
   addCitations(citations: readonly LanguageModelV4Citation[]): void;
-  /** Call it at the end of a text or of the response. */
   readonly endText: () => void;
 }
 
-/** Sources by URL or by title and file name: a citation and its part may differ in their ids (`@ai-sdk/anthropic`). */
+/** A citation and its part may have two ids (`@ai-sdk/anthropic`): the key is the URL, or title and file name. */
 export function createSourceDecoder(provider: string, emit: (source: SourcePart) => void): SourceDecoder {
   const emittedKeys = new Set<string>();
   const heldSources = new Set<SdkSource>();

@@ -62,7 +62,7 @@ export class BlockReports {
   }
 }
 
-/** The content of such a result is an error (`web_search_tool_result_error`). */
+/** The content of a failed result is an error (`web_search_tool_result_error`). */
 function isFailure({ content, is_error: isError }: JsonObject): boolean {
   const hasErrorCode = (value: JsonValue | undefined) => isJsonObject(value) && value['error_code'] !== undefined;
   return isError === true || hasErrorCode(content);

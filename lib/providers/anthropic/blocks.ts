@@ -9,7 +9,7 @@ import { isThinkingBlock } from './models.js';
 import { OpenBlock } from './openBlock.js';
 import { readCitedSource, readResultChunks } from './sources.js';
 
-/** For servers that omit `content_block_start`. */
+/** The types to open for servers that omit `content_block_start`. */
 const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
   ['text_delta', 'text'],
   ['citations_delta', 'text'],
@@ -18,15 +18,15 @@ const blockTypesByDelta: ReadonlyMap<unknown, string> = new Map([
   ['input_json_delta', 'tool_use'],
 ]);
 
-/** All but texts and `tool_use` go back unchanged and in place, as provider parts. So does the end of a cited text. */
+/** A block other than text and `tool_use` goes back unchanged and in place, and so does the end of a cited text. */
 export class BlockDecoder {
   private readonly calls: CallFragments;
-  /** The start of another block closes it, unless it is a call. */
+  /** The start of another block closes the current one, unless that is a call. */
   private current: OpenBlock | undefined;
   private openCalls: Map<unknown, OpenBlock> | undefined;
   private reports: BlockReports | undefined;
   private emittedOnce: Set<string> | undefined;
-  /** Whether the next text would be joined with the one before it. */
+  /** The next text would be joined with the text before it. */
   private hasOpenText = false;
 
   constructor(private readonly out: ChunkReceiver) {
@@ -190,7 +190,7 @@ export class BlockDecoder {
   }
 }
 
-/** Compatible servers send arguments here. `caller` and `toolset_name` have to be sent back. */
+/** Some servers send the arguments here. `caller` and `toolset_name` have to be sent back. */
 function readCallFields({ id, name, input, caller, toolset_name }: JsonObject): Parameters<CallFragments['start']>[1] {
   const args = isJsonObject(input) && Object.keys(input).length > 0 ? input : nonEmptyString(input);
   const data = omitUndefined({

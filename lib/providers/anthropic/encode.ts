@@ -82,7 +82,6 @@ function rejectDuplicateName(tools: readonly ToolDefinition[], definitions: read
   );
 }
 
-/** The members of a toolset are one entry, at the place of the first one. */
 function encodeOwnTools(tools: readonly ToolDefinition[]): readonly JsonObject[] {
   const encoded = new Map<unknown, JsonObject>();
   for (const tool of tools) {

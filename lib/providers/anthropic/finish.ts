@@ -17,7 +17,6 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
   ['compaction', 'paused'],
 ] as const);
 
-/** Compatible servers also send the stop reasons of other APIs. */
 export const toFinishReason = (stopReason: string): FinishReason =>
   finishReasons.get(stopReason) ?? commonFinishReason(stopReason);
 

@@ -1,4 +1,3 @@
-// The entry point `rivulet/anthropic`.
 export { anthropic } from './anthropic.js';
 export { anthropicTools } from './serverTools.js';
 export type { AnthropicTool } from './serverTools.js';

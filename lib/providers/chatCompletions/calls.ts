@@ -13,7 +13,6 @@ import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 /** From `tool_calls` or the older `function_call`. Fragments are not joined here. Unknown types become metadata. */
 export class CallReader {
   hasCalls = false;
-  /** Calls that the client cannot answer. */
   hasUnknownCalls = false;
   private customCalls: CustomCallReader | undefined;
 
@@ -31,7 +30,7 @@ export class CallReader {
     for (const call of calls) if (isJsonObject(call)) this.readCall(call);
   }
 
-  /** Not for a truncated response. */
+  /** The end of a response that is not truncated. */
   end(): void {
     this.customCalls?.end();
   }
@@ -54,7 +53,7 @@ export class CallReader {
   }
 }
 
-/** `{}` may go on: it is a placeholder of some servers. */
+/** `{}` may go on: some servers send it as a placeholder. */
 const isWhole = ({ id, name, arguments: args }: ToolCallFragment): boolean =>
   id !== undefined &&
   name !== undefined &&
@@ -92,7 +91,6 @@ class CustomCallReader {
   }
 }
 
-/** It has neither a function nor a name, but other fields. */
 function isUnknownCall(call: JsonObject): boolean {
   const type = nonEmptyString(call['type']);
   if (type === undefined || type === 'function' || 'function' in call || 'extra_content' in call) return false;
@@ -121,7 +119,7 @@ function readFragment(call: JsonObject, provider: string): ToolCallFragment | un
   return fragment;
 }
 
-/** Another value than text or an object becomes JSON text, which is reported as invalid when joined. */
+/** Any other value becomes JSON text, which is reported as invalid when the fragments are joined. */
 function readArguments(value: unknown): string | JsonObject | null | undefined {
   if (value === undefined || value === null || typeof value === 'string' || isJsonObject(value)) return value;
   return JSON.stringify(value);

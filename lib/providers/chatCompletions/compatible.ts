@@ -2,5 +2,5 @@ import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { otherContent } from './otherContent.js';
 import { replay } from './replay.js';
 
-/** `openai` does not import them. */
+/** The import of `openai` does not include these parts. */
 export const compatible = { otherContent, replay, contextLengthPatterns };

@@ -34,7 +34,7 @@ const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
 export const toFinishReason = (rawReason: string): FinishReason =>
   finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 
-/** Some servers write `""` or `"null"` for none. */
+/** Some servers write `""` or `"null"` for no reason. */
 export function readRawReason(choice: JsonObject): string | undefined {
   const value = choice['finish_reason'];
   if (typeof value !== 'string') return undefined;
@@ -125,7 +125,7 @@ export function readError(
 
 function reportedError(frame: JsonObject, choice: JsonObject | undefined): unknown {
   const { x_groq: groq } = frame;
-  if (!frame['error'] && !choice?.['error'] && !groq) return undefined; // nearly every frame
+  if (!frame['error'] && !choice?.['error'] && !groq) return undefined;
   return [frame['error'], choice?.['error'], objectOrEmpty(groq)['error']].find((error) => hasContent(error));
 }
 

@@ -82,7 +82,7 @@ const noSources: readonly SourcePart[] = [];
 
 /** `search_results`, and the URLs in `citations` (documented by Perplexity and xAI). */
 function readFrameSources(frame: JsonObject): readonly SourcePart[] {
-  if (!frame['search_results'] && !frame['citations']) return noSources; // nearly every frame
+  if (!frame['search_results'] && !frame['citations']) return noSources;
   return [
     ...asArray(frame['search_results'])
       .filter(isRecord)

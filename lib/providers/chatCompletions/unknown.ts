@@ -2,7 +2,7 @@ import { contentParts, isJsonObject } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { setField } from '../../core/json/merge.js';
 
-/** Those that are read, and `obfuscation`, which is padding. */
+/** Fields that are read, and `obfuscation`, which is padding. */
 const knownFields: ReadonlySet<string> = new Set([
   'role',
   'name',
@@ -35,7 +35,7 @@ const knownParts: ReadonlySet<unknown> = new Set([
   'tool_reference',
 ]);
 
-/** Those that are read, or that say nothing about the response. */
+/** Fields that are read, or that say nothing about the response. */
 const knownFrameFields: ReadonlySet<string> = new Set([
   'id',
   'object',
@@ -53,7 +53,7 @@ const knownFrameFields: ReadonlySet<string> = new Set([
 ]);
 
 export class UnknownCollector {
-  /** `{ delta, frame, content, logprobs }`. */
+  /** The collected data: `{ delta, frame, content, logprobs }`. */
   data: Record<string, JsonValue> | undefined;
 
   addDelta(delta: JsonObject): void {
@@ -89,6 +89,6 @@ export class UnknownCollector {
   }
 }
 
-/** Servers send all fields of a delta, also those that it does not need. */
+/** Servers send all fields of a delta, also empty ones. */
 export const isEmpty = (value: JsonValue | undefined): value is undefined | null | '' | readonly never[] =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);

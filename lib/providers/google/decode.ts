@@ -105,7 +105,6 @@ const explanationFields = ['finishMessage', 'safetyRatings'] as const;
 const withCamelCase = ({ url_context_metadata: pages, ...candidate }: JsonObject): JsonObject =>
   pages === undefined ? candidate : { urlContextMetadata: pages, ...candidate };
 
-/** Few candidates have more than parts and a finish reason. */
 const hasDetails = (candidate: JsonObject): boolean =>
   candidate['groundingMetadata'] !== undefined ||
   candidate['citationMetadata'] !== undefined ||

@@ -100,7 +100,6 @@ const encodeTool = /* @__PURE__ */ memoizePerTool((tool) => {
   return withProviderOptions(declaration, provider, tool);
 });
 
-/** Keywords that declare no parameters. */
 const emptyObjectKeywords: ReadonlySet<string> = new Set([
   'type',
   'additionalProperties',

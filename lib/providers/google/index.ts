@@ -1,4 +1,3 @@
-// The entry point `rivulet/google`.
 export { google } from './google.js';
 export { googleTools } from './serverTools.js';
 export type { GoogleTool } from './serverTools.js';

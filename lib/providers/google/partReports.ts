@@ -29,7 +29,6 @@ export class PartReports {
     else this.addUnknown(content);
   }
 
-  /** Call it at the end. */
   end({ groundingMetadata, urlContextMetadata }: Readonly<Record<string, unknown>>): void {
     const calls = [...(this.calls?.values() ?? [])];
     if (calls.some(({ name }) => name !== 'code_execution')) return; // reported by their parts
@@ -92,7 +91,6 @@ export class PartReports {
 
 const readId = ({ id }: JsonObject): string => nonEmptyString(id) ?? '';
 
-/** `google_search_web` for `GOOGLE_SEARCH_WEB`. */
 const readName = ({ toolType }: JsonObject): string => (nonEmptyString(toolType) ?? '').toLowerCase();
 
 const wasRead = ({ urlRetrievalStatus }: JsonObject): boolean =>

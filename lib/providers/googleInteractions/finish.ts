@@ -16,7 +16,6 @@ const finishReasons: ReadonlyMap<string, FinishReason> = /* @__PURE__ */ new Map
   ['cancelled', 'error'],
 ] as const);
 
-/** Statuses of a response that goes on. */
 const openStatuses: ReadonlySet<string> = /* @__PURE__ */ new Set(['in_progress', 'queued']);
 
 export const toFinishReason = (status: string): FinishReason | undefined =>

@@ -62,7 +62,7 @@ function encodeStep(part: Part): JsonObject | undefined {
   return isJsonObject(step) ? step : undefined;
 }
 
-/** As the API gave it: within a run, repeated ids are replaced. */
+/** The id as the API gave it: within a run, repeated ids are replaced. */
 const wireId = (call: ToolCallPart): string => nonEmptyString(readProviderData(call)['id']) ?? call.id;
 
 function encodeCall(call: ToolCallPart): JsonObject {

@@ -70,7 +70,7 @@ export class StepDecoder {
     } else if (step && step['type'] !== 'model_output') this.out.emit(unknownChunk(step));
   }
 
-  /** A call that ended without arguments is complete. */
+  /** At the end, a call without arguments is complete. */
   end(isComplete: boolean): void {
     if (isComplete) this.calls.completeEnded();
   }

@@ -64,7 +64,7 @@ class OllamaDecoder implements Decoder {
   }
 }
 
-/** Always complete. Indexes restart in each line, so equal calls would look like one: they are ignored. */
+/** Calls are complete. Their indexes restart in each line, so equal calls would look like one: ignored. */
 function readCall(call: JsonObject): ToolCallFragment | undefined {
   const functionFields = isJsonObject(call['function']) ? call['function'] : call;
   const id = nonEmptyString(call['id']);

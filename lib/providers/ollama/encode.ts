@@ -30,7 +30,7 @@ export function encodeOllama(model: string, request: ModelRequest): WireRequest 
   return { path: '/api/chat', body };
 }
 
-/** @throws ConfigurationError `capability` for a forced call and `parallelToolCalls: false`: no fields exist. */
+/** The API has no fields for them. @throws ConfigurationError `capability` */
 function offeredTools({
   tools = [],
   toolChoice = 'auto',

@@ -10,7 +10,6 @@ import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
 import { withMessageOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 
-/** Sources are omitted, and a file that the API does not accept is an error. */
 export const encodeMessages = /* @__PURE__ */ encodeConversation((message, answered) => {
   requireNoPartOptions(message);
   if (message.role === 'model') return withMessageOptions(encodeModel(message), 'ollama', message);
@@ -27,7 +26,6 @@ function requireNoPartOptions({ parts }: Message): void {
   throw unsupported('options of a part', 'Set providerOptions of the message instead.');
 }
 
-/** Texts and text files, separated by blank lines, and images. */
 function encodeContent({ role, parts }: Message): readonly JsonObject[] {
   const texts: string[] = [];
   const images: string[] = [];

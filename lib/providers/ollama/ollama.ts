@@ -53,5 +53,5 @@ export function ollama(name: string, options: OpenModelOptions = {}): Model {
   );
 }
 
-/** The path of a request already begins with `/api`. */
+/** The path of a request already begins with `/api`, so the base URL loses it. */
 const removeApiPath = (baseUrl: string): string => baseUrl.replace(/\/api\/*(?=$|[?#])/, '');

@@ -8,11 +8,11 @@ import { encodeJson } from '../../protocol/encodeOnce.js';
 interface ClientCallKind {
   /** The name of the tool that answers the call. Default: the call contains it. */
   readonly tool?: string;
-  /** A single one is the arguments; several are their fields. */
+  /** A single field is the arguments; several are fields of the arguments. */
   readonly fields: readonly string[];
 }
 
-/** By the type of their item (`ResponseOutputItem` in the SDK openai 7.57). */
+/** Kinds by the type of the item (`ResponseOutputItem` in the SDK openai 7.57). */
 const kinds: ReadonlyMap<unknown, ClientCallKind> = new Map<unknown, ClientCallKind>([
   ['function_call', { fields: ['arguments', 'name'] }],
   ['custom_tool_call', { fields: ['input', 'name'] }],
@@ -27,10 +27,10 @@ export const isClientCallType = (type: unknown): boolean => kinds.has(type);
 
 export const isStreamedCall = (type: unknown): boolean => type === 'function_call' || type === 'custom_tool_call';
 
-/** Such a call may be one that OpenAI answers itself. */
+/** A whole call may be one that OpenAI answers itself. */
 export const isWholeCall = (type: unknown): boolean => kinds.has(type) && !isStreamedCall(type);
 
-/** A shell in a container, or a search on the server. */
+/** OpenAI answers a shell in a container, and a search on the server. */
 export function isAnsweredByServer({ environment, execution, type, call_id }: JsonObject): boolean {
   if (type === 'tool_search_call') return execution === 'server' || (execution === undefined && !call_id);
   return type === 'shell_call' && nonEmptyString(objectOrEmpty(environment)['type'])?.startsWith('container') === true;

@@ -67,7 +67,7 @@ function encodeShellOutput({ stdout, stderr, exitCode }: Record<string, unknown>
   return { stdout: nonEmptyString(stdout) ?? '', stderr: nonEmptyString(stderr) ?? '', outcome };
 }
 
-/** The output is an image: a failure becomes a message, and the unanswered call is omitted. */
+/** The output has to be an image: a failure becomes a message, and the unanswered call is omitted. */
 function encodeScreenshot(part: ToolResultPart, callId: string): JsonObject {
   const result: JsonValue = part.result ?? null;
   const { screenshot = result, acknowledged } = isJsonObject(result) ? result : {};

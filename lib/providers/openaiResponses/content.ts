@@ -8,7 +8,7 @@ import { provider } from './models.js';
 import { isEmptyArguments, snapshotTexts } from './texts.js';
 import type { TextEvent, TextKind } from './texts.js';
 
-/** Servers repeat content in snapshots: only what no delta contained is emitted for them. */
+/** Servers repeat content in snapshots: of a snapshot, only what no delta contained is emitted. */
 export class ContentEmitter {
   isRefused = false;
   hasCalls = false;
@@ -83,7 +83,7 @@ export class ContentEmitter {
     this.out.emit({ type: 'text', text });
   }
 
-  /** OpenAI requires the id and the phase for models that send them. */
+  /** OpenAI requires the id and the phase from models that send them. */
   private beginMessage(item: Item, isRefusal: boolean): void {
     const { id, hasText, done, added } = item;
     const data = omitUndefined({
@@ -96,7 +96,7 @@ export class ContentEmitter {
     this.out.emit({ type: 'provider', provider, data: { type: 'message', ...data } });
   }
 
-  /** Nothing if the text does not start with the deltas, unless these were a placeholder for arguments. */
+  /** Nothing is emitted if the text does not start with the deltas, unless these were a placeholder for arguments. */
   private emitRemainder(item: Item, kind: TextKind, index: number, text: string): void {
     const emitted = item.texts.get(kind, index);
     if (emitted === '' && item.texts.equals(kind, text)) return; // emitted under another index

@@ -16,7 +16,7 @@ export function encodeContent(part: Part): readonly JsonObject[] {
   }
 }
 
-/** The API does not accept them. */
+/** The API accepts no audio and no video. */
 export const isAudioOrVideo = ({ mediaType }: FilePart): boolean => /^(audio|video)\//.test(baseMediaType(mediaType));
 
 /** PDFs, documents, spreadsheets and texts are accepted (guide "File inputs"). */

@@ -5,23 +5,19 @@ import { isEmptyArguments, ItemTexts, snapshotTexts } from './texts.js';
 import type { TextEvent, TextKind } from './texts.js';
 
 export class Item {
-  /** From `output_item.done` or the final response. */
   done: JsonObject | undefined;
   callId: string | undefined;
-  /** An event with a different id then belongs to a different item. */
+  /** An event with a different id belongs to a different item, once an event has found this one by its id. */
   foundById = false;
   readonly texts = new ItemTexts();
-  /** The beginning is missing. Emitted only if the complete text never arrives. */
+  /** Deltas whose beginning is missing. They are emitted only if the complete text never arrives. */
   held: TextEvent[] | undefined;
   hasText = false;
   isCut = false;
   hasName = false;
   hasBegunInput = false;
-  /** As a call for the client to answer, or as a provider part. */
   isEmitted = false;
-  /** What was reported, so that nothing is reported twice. */
   reported: Set<string> | undefined;
-  /** The last event of a server item with a final status. */
   ended: { readonly status: string; readonly event: JsonObject } | undefined;
 
   constructor(
@@ -61,7 +57,7 @@ export function haveSameFunction(item: Item, snapshot: JsonObject): boolean {
   return name === undefined || snapshotName === undefined || name === snapshotName;
 }
 
-/** Their text, the free-form input, or the JSON text of what another type has. */
+/** The text, the free-form input, or the JSON text of what a call of another type has. */
 export function readArguments(snapshot: JsonObject): string {
   const { type } = snapshot;
   if (isWholeCall(type)) return JSON.stringify(readWholeCall(snapshot).arguments);
@@ -82,7 +78,7 @@ function isPlaceholder(text: string): boolean {
   return trimmed === '' || isEmptyArguments(trimmed);
 }
 
-/** Only the whitespace between the tokens of a JSON text, for comparison. */
+/** Only the whitespace between tokens is removed, for comparison. */
 export function compactJson(text: string): string {
   if (isPlaceholder(text)) return '{}';
   const value = tryParseJson(text);

@@ -17,7 +17,7 @@ export class Items {
   private readonly byId = new Map<string, Item>();
   private readonly byIndex = new Map<number, Item>();
   private readonly byCallId = new Map<string, Item[]>();
-  private readonly openByType = new Map<string, Item[]>(); // the last one may be done
+  private readonly openByType = new Map<string, Item[]>();
 
   has(id: string): boolean {
     return this.byId.has(id);
@@ -87,7 +87,6 @@ export class Items {
     return calls?.find((item) => item.type === type && !item.done);
   }
 
-  /** Without an index, the last open item of the type. */
   private findOpen(type: string, index: number | undefined): Item | undefined {
     const item = index === undefined ? this.lastOpen(type) : this.byIndex.get(index);
     return item?.type === type && !item.done ? item : undefined;

@@ -1,18 +1,17 @@
 import { finiteNumber, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 
-/** Gateways that reconnect send events again. Some servers' numbers do not rise: those do not count. */
+/** Gateways that reconnect send events again. Some servers' numbers do not rise: such numbers do not count. */
 export class Sequence {
   last: number | undefined;
   private isReliable = true;
 
-  /** Only for an event that may be repeated: one about the response. */
   add(event: JsonObject): void {
     const number = finiteNumber(event['sequence_number']);
     if (number !== undefined && (this.last === undefined || number > this.last)) this.last = number;
   }
 
-  /** The first number is 0. */
+  /** An event after the first one: the first number is 0. */
   isAfterStart(event: JsonObject): boolean {
     return (finiteNumber(event['sequence_number']) ?? 0) > 0;
   }

@@ -3,7 +3,6 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 
 interface Submission {
   readonly content: readonly JsonValue[];
-  /** Undefined until the server has acknowledged it. */
   id?: string;
 }
 
@@ -12,7 +11,6 @@ export class Steering {
   private submissions: Submission[] = [];
   private whenAcknowledged: (() => void)[] = [];
 
-  /** Whether the server has input, or may have it. */
   get isActive(): boolean {
     return this.submissions.length > 0;
   }
@@ -34,7 +32,6 @@ export class Steering {
     return isFailed;
   }
 
-  /** Also when the connection has ended. */
   afterAcknowledgement(callback: () => void): void {
     if (this.submissions.every(({ id }) => id !== undefined)) callback();
     else this.whenAcknowledged.push(callback);

@@ -61,7 +61,6 @@ export interface TextEvent {
   readonly itemType: string;
   readonly index: number;
   readonly text: string;
-  /** Not a delta. */
   readonly complete: boolean;
 }
 

@@ -11,7 +11,7 @@ import { encodeJson } from '../../protocol/encodeOnce.js';
 export interface WebSocketLike {
   send(data: string): void;
   close(): void;
-  /** Their types differ from one environment to another. */
+  /** The types of the handlers differ from one environment to another. */
   onopen: unknown;
   onmessage: unknown;
   onerror: unknown;
@@ -21,10 +21,10 @@ export interface WebSocketLike {
 /** OpenAI closes a connection after 60 minutes (guide "WebSocket Mode"); an older one begins no response. */
 const MAX_AGE = 3_300_000;
 
-/** Milliseconds. After a steered response, the server responds by itself, and nobody may read it. */
+/** Milliseconds. After a steered response, the server answers by itself, and nobody may read the answer. */
 const STEERED_IDLE = 1_000;
 
-/** Milliseconds. Then another connection: a server that does not know the input ignores it. */
+/** Milliseconds. Then another connection is used: a server that does not know the input ignores it. */
 const ACKNOWLEDGEMENT_TIME = 5_000;
 
 const lastEvents: ReadonlySet<unknown> = new Set([
@@ -41,7 +41,6 @@ const steeringEvents: ReadonlySet<unknown> = new Set([
 const firstEvents: ReadonlySet<unknown> = new Set(['response.created', 'response.queued', 'response.in_progress']);
 
 export interface ConnectionOptions {
-  /** Connections with the same key go to the same address with the same headers. */
   readonly key: string;
   /** Milliseconds without a request. */
   readonly idle: number;
@@ -50,9 +49,8 @@ export interface ConnectionOptions {
 }
 
 export class Connection {
-  /** Still in the server's memory for this connection. */
+  /** The last response is still in the server's memory for this connection. */
   private lastResponse: string | undefined;
-  /** Whether the next request refers to `lastResponse`. */
   private isStored = false;
   private exchange: Exchange | undefined;
   /** The responses of this connection, and the response of each of their items. */
@@ -68,7 +66,7 @@ export class Connection {
   private isClaimed = false;
   /** Events of the response that the server began before it was requested. */
   private early: string[] = [];
-  /** Until the first event of the answer: the server answers it by itself. */
+  /** The request that the server answers by itself, until the first event of the answer. */
   private expected: JsonObject | undefined;
 
   constructor(
@@ -85,7 +83,7 @@ export class Connection {
     return this.options.key;
   }
 
-  /** After a steered response, it can send only the next. */
+  /** After a steered response, the connection can send only the next request. */
   isFreeFor(previous: unknown): boolean {
     const isFree = !this.isClosed && !this.exchange && !this.isClaimed;
     return isFree && (!this.steering.isActive || this.has(previous));
@@ -183,7 +181,7 @@ export class Connection {
     else if (this.steering.isActive) this.early.push(text);
   }
 
-  /** Late events of another response are nobody's. */
+  /** Late events of another response belong to nobody. */
   private isOfResponse(exchange: Exchange, event: JsonObject): boolean {
     const { type, response, response_id, item, item_id } = event;
     if (type === 'error') return true;
@@ -233,7 +231,7 @@ export class Connection {
     this.abortListener.unsubscribe();
     this.options.onClose();
     const { exchange } = this;
-    this.exchange = undefined; // it may still receive what had arrived
+    this.exchange = undefined;
     exchange?.fail(new TypeError(`The WebSocket ended. ${reason}`));
     this.steering.clear();
   }

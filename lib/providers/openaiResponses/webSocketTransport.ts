@@ -162,7 +162,6 @@ const steeredModel = (
 
 const addressOf = (input: string | URL | Request): string => (input instanceof Request ? input.url : input.toString());
 
-/** Undefined if a WebSocket cannot send it. */
 function requestBody(body: unknown): JsonObject | undefined {
   const { stream, background, ...fields } = objectOrEmpty(typeof body === 'string' ? parseJsonOrText(body) : undefined);
   return stream === true && background !== true ? fields : undefined;

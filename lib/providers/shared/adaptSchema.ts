@@ -102,7 +102,6 @@ function joinPath(path: string, keyword: string, part: JsonSchema, value: JsonVa
   return [path, keyword, name].filter((each) => each !== undefined && each !== '').join('.');
 }
 
-/** Where the APIs look for the target of a reference. */
 const isDefinition = /^#\/\$defs\/[^/]+$/;
 
 /** `$defs` is the only place that every API knows. */

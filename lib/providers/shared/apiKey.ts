@@ -12,7 +12,7 @@ export type PerRequest<T> = T | (() => T | Promise<T> | Observable<T>);
 type Headers = Readonly<Record<string, string>>;
 
 export interface Credentials {
-  /** Absent if the user's headers contain the credentials, and where no key is sent. */
+  /** Absent if the user's headers contain credentials, and where no key is sent. */
   readonly key?: string | undefined;
   readonly headers: Headers;
 }
@@ -50,7 +50,7 @@ export function withCredentials<T>(
   );
 }
 
-/** With `out` itself, not an operator's subscriber: a stop finds what is before it (`createOperator`). */
+/** With `out` itself, not an operator's subscriber: a stop finds what is before (`createOperator`). */
 const subscribeWith = <T>(out: Subscriber<T>, source: Observable<T>): void => out.add(source.subscribe(out));
 
 function openWith<T>(
@@ -64,7 +64,7 @@ function openWith<T>(
   return open({ headers, key: hasOwn ? undefined : chooseKey(sources, optionKey, headers) });
 }
 
-/** Those of gateways (`helicone-auth`) come in addition. */
+/** Headers of gateways (`helicone-auth`) come in addition to these. */
 const credentialHeader = /^(?:authorization|(?:x-(?:goog-)?)?api-key)$/;
 
 function chooseKey(sources: CredentialSources, optionKey: string | undefined, headers: Headers): string | undefined {
@@ -84,7 +84,7 @@ function chooseKey(sources: CredentialSources, optionKey: string | undefined, he
   );
 }
 
-/** The URL defined with the variable, or https to hosts below the vendor's (`eu.api.openai.com`). */
+/** The key goes to the URL defined with its variable, and over https to the vendor's hosts (`eu.api.openai.com`). */
 function isVendorUrl({ vendorUrl, apiKey, options }: CredentialSources): boolean {
   if (options.baseUrl === undefined) return true;
   const [vendor, url] = [parseUrl(vendorUrl), parseUrl(options.baseUrl)];
@@ -127,7 +127,6 @@ const readSource = <T>(source: PerRequest<T> | undefined, noValue: () => Error):
 const missingValue = (provider: string, option: string) =>
   new ConfigurationError('apiKey', `The function "${option}" of ${provider} returned no value.`, 'Return one.');
 
-/** Of Node, Bun and Deno; empty in a browser. */
 function environment(): Readonly<Record<string, string | undefined>> {
   return (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {};
 }

@@ -16,7 +16,7 @@ export class CallFragments {
   private readonly openCalls = new Map<unknown, OpenCall>();
   /** Nearly always the call of the next fragment. */
   private lastCall: OpenCall | undefined;
-  /** It ended without arguments, and is complete if anything follows it. */
+  /** A call that ended without arguments is complete if anything follows. */
   private ended: OpenCall | undefined;
 
   /** @param out Receives the fragments. */

@@ -124,7 +124,6 @@ export function createChunkEmitter(provider: string, out: (chunk: Chunk) => void
   return emitter;
 }
 
-/** Content for the subscriber, or a fragment of a tool call. */
 function continuesResponse(chunk: Chunk): boolean {
   switch (chunk.type) {
     case 'text':
@@ -138,7 +137,7 @@ function continuesResponse(chunk: Chunk): boolean {
   }
 }
 
-/** As a group, so that no earlier count is combined with a later one of its group. */
+/** Counts are merged as a group, so that no earlier count is combined with a later one of its group. */
 function mergeUsage(earlier: Usage, later: Usage): Usage {
   const hasInput = (later.input ?? later.cachedInput ?? later.cacheWriteInput) !== undefined;
   const hasOutput = (later.output ?? later.reasoning) !== undefined;

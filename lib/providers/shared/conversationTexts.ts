@@ -2,7 +2,7 @@ import type { JsonValue } from '../../core/json/json.js';
 import type { Part } from '../../core/message.js';
 import type { ModelRequest } from '../../core/model.js';
 
-/** Errors do not reveal them. */
+/** Texts that errors must not reveal. */
 export const conversationTexts = ({ messages }: ModelRequest): readonly string[] =>
   messages.flatMap(({ parts }) => parts.flatMap(collectTexts));
 

@@ -1,6 +1,6 @@
 import type { FinishReason } from '../../core/chunk.js';
 
-/** In upper or lower case. Gateways forward those of other APIs (`MAX_TOKENS`, `end_turn`). */
+/** In upper or lower case. Gateways forward the reasons of other APIs (`MAX_TOKENS`, `end_turn`). */
 const finishReasons: readonly (readonly [FinishReason, RegExp])[] = [
   ['stop', /^(stop|stop_sequence|eos|eos_token|end|end_turn|complete|completed|done)$/i],
   [

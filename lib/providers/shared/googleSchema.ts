@@ -15,5 +15,4 @@ const rules: SchemaRules = {
   bareReferences: true,
 };
 
-/** Any other keyword moves to the description. */
 export const googleSchema = (schema: JsonSchema, subject: string): JsonSchema => adaptSchema(schema, rules, subject);

@@ -13,7 +13,6 @@ const subschemas: ReadonlySet<string> = new Set([
   'additionalProperties',
 ]);
 
-/** Not the schemas inside them. */
 export function mapSubschemas(keyword: string, value: JsonValue, map: (schema: JsonSchema) => JsonSchema): JsonValue {
   const mapSchema = (schema: JsonValue): JsonValue => (isJsonObject(schema) ? map(schema) : schema);
   if (namedSchemas.has(keyword) && isJsonObject(value)) return mapValues(value, mapSchema);

@@ -5,7 +5,6 @@ import { lookUpEffort } from './thinkingEffort.js';
 interface EffortFamily {
   readonly models: RegExp;
   readonly efforts: readonly ThinkingEffort[];
-  /** The models reject `none`. */
   readonly alwaysThinks?: true;
 }
 

@@ -18,7 +18,7 @@ export interface TextCallOptions {
 /** Llama 3 writes the first tag before its calls, Llama 4 the second. */
 const tags = ['<|python_tag|>', '<|python_start|>'] as const;
 
-/** Characters that are not whitespace: enough for a tag and the character after it. */
+/** Characters that are not whitespace: enough for a tag and the next character. */
 const HEAD_LENGTH = 24;
 
 /** Llama's calls, forwarded as text (vLLM without a parser). They may be quoted: only a text of only calls counts. */
@@ -32,7 +32,7 @@ export function createTextCallParser(offered: ReadonlySet<string>, emit: (chunk:
 class TextCallReader implements TextReader {
   private heldText = ''; // V8 keeps appended strings as a rope; the rope is flattened once, when it is parsed
   private head = '';
-  private isPlainText = false; // the text does not consist of calls: nothing is held back
+  private isPlainText = false; // A text that does not consist of calls is not held back.
 
   constructor(
     private readonly offered: ReadonlySet<string>,
@@ -79,7 +79,6 @@ class TextCallReader implements TextReader {
   }
 }
 
-/** A tag is followed by a bracket or another tag. */
 function mayBeginCalls(head: string): boolean {
   return tags.some((tag) => {
     if (!head.startsWith(tag)) return tag.startsWith(head);

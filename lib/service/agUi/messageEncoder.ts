@@ -15,7 +15,6 @@ interface ArrivingCall {
   isStarted: boolean;
 }
 
-/** Closes each message that it opens. */
 export class MessageEncoder {
   private sent: AgUiEvent[] = [];
   private messageCount = 0;
@@ -26,7 +25,6 @@ export class MessageEncoder {
   /** A client assumes that it has to answer such calls. */
   private readonly unanswered = new Set<string>();
   private readonly transcript: Transcript;
-  /** The client has the results of these calls. */
   readonly answered: ReadonlySet<string>;
 
   constructor(
@@ -109,7 +107,7 @@ export class MessageEncoder {
     this.send({ type: 'TEXT_MESSAGE_END', messageId });
   }
 
-  /** They will get no result, and a client would assume that it has to answer them. */
+  /** Calls that will get no result: a client would assume that it has to answer them. */
   answerOpenCalls(waiting: ReadonlySet<string>): void {
     const error = toolErrorTexts.not_executed;
     for (const id of this.unanswered)
@@ -121,7 +119,7 @@ export class MessageEncoder {
     this.transcript.commit();
   }
 
-  /** With a snapshot. `notice` is sent before it. */
+  /** The snapshot follows `notice`. */
   retract(notice: AgUiEvent): void {
     this.closeAll();
     this.answerOpenCalls(new Set());

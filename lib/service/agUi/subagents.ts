@@ -6,7 +6,7 @@ import type { SubagentEvent } from '../../transport/agUi/protocol.js';
 
 /** A sub-agent has the id of its call, so a run that waits has the same id when it continues. */
 export class Subagents {
-  /** Outer ones first. */
+  /** The ids of open runs, outer ones first. */
   private readonly open = new Set<string>();
 
   addNested({ id, name, event }: NestedEvent, parent?: string): readonly SubagentEvent[] {
@@ -22,7 +22,7 @@ export class Subagents {
     return [{ type: 'SUBAGENT_ERROR', subagentRunId, message: error }];
   }
 
-  /** Inner ones first. */
+  /** The ends of sub-agents without a result, inner ones first. */
   end(waiting: readonly WaitingCall[] = []): readonly SubagentEvent[] {
     const open = [...this.open].reverse();
     this.open.clear();

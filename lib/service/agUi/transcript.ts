@@ -1,10 +1,9 @@
 import { StringBuilder } from '../../core/stringBuilder.js';
 import type { AgUiEvent, AgUiMessage } from '../../transport/agUi/protocol.js';
 
-/** Text that is still arriving is a builder. */
 interface Entry {
   readonly message: AgUiMessage;
-  /** 0 for a message of the request. */
+  /** The turn that added the message; 0 for a message of the request. */
   readonly turn: number;
   readonly text?: StringBuilder;
   readonly calls: Map<string, { readonly name: string; readonly text: StringBuilder }>;
@@ -93,7 +92,7 @@ export class Transcript {
     return entry;
   }
 
-  /** After its call and after the results that follow the call. */
+  /** Inserts the result after its call and after the results that follow the call. */
   private addResult(event: Extract<AgUiEvent, { readonly type: 'TOOL_CALL_RESULT' }>): void {
     const { messageId: id, toolCallId, content, metadata } = event;
     const message: AgUiMessage = { id, role: 'tool', toolCallId, content, ...(metadata ? { metadata } : {}) };

@@ -22,9 +22,8 @@ export type ChatStore = RecordStore<ChatRecord>;
 
 export interface ChatService {
   readonly store: ChatStore;
-  /** Also the runs that it resumed. */
+  /** Deletes also the runs that the run resumed. */
   readonly deleteRun: (id: string, owner: string) => Observable<never>;
-  /** An error that the client does not see. */
   readonly onError: (thrown: unknown) => void;
 }
 

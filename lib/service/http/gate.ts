@@ -18,7 +18,7 @@ export interface GateOptions {
   readonly allowedOrigins?: readonly string[] | undefined;
 }
 
-/** With what `answer` emits, or what `fail` returns for a thrown value. */
+/** Answers with what `answer` emits, or what `fail` returns for a thrown value. */
 export type Gate = (
   request: Request,
   answer: () => Observable<Response>,

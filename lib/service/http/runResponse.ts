@@ -58,7 +58,6 @@ export function serverSentEvents(options: RunResponseOptions, isPlain: boolean):
 }
 
 export interface RunFormat {
-  /** Sent before the run emits anything. */
   start(): string;
   /** Empty: nothing is sent. If it throws, the run ends with the failure. */
   event(envelope: Envelope): string;
@@ -96,7 +95,6 @@ export function createResponse(
 
 interface RunWriting {
   start(): void;
-  /** The reader accepts more. */
   resume(): void;
   /** The reader has left. */
   leave(): void;
@@ -134,7 +132,6 @@ function writeRun(
     sink.close();
     leave();
   };
-  /** Returns whether the reader may have more. */
   const next = (envelope: Envelope): boolean => {
     try {
       const text = format.event(envelope);

@@ -11,7 +11,6 @@ import type { RunRecord, StoredRun } from '../ports/runStore.js';
 
 interface LoggedRun {
   readonly completeTurns: SeenTurns;
-  /** With the turn that was interrupted. */
   readonly all: SeenTurns;
 }
 
@@ -35,7 +34,6 @@ export function continueLog(
   );
 }
 
-/** The log of a run that has ended according to its record: up to its result or error. */
 export function completeLog(log: RunLog, stored: StoredRun): RunPlan {
   const { record } = stored;
   const { checkpoint } = record;

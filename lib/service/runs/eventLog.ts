@@ -10,19 +10,17 @@ import { createLateReader } from './lateReader.js';
 import type { Entry, Envelope, LogReader } from './lateReader.js';
 import type { Receiver } from '../ports/runLog.js';
 
-/** Consecutive deltas are stored as one text, whatever the number of readers. */
 export interface EventLog<E extends StreamEvent> {
-  /** In bytes. */
   readonly size: number;
   append(event: CompactEvent): void;
   /** `after` is an envelope's `id`. @throws ConfigurationError `options` if it is not a position of this log. */
   reader(after?: string): LogReader<E>;
 }
 
-/** In characters. It limits the cost of reading a delta that grows. */
+/** In characters: the cost of reading a delta that grows is limited. */
 const MAX_DELTA_LENGTH = 4096;
 
-/** Its size is that of the text of the run, not that of its deltas. */
+/** The size is that of the text of the run, not that of its deltas. */
 export function createEventLog<E extends StreamEvent>(): EventLog<E> {
   const entries: Entry<E>[] = [];
   const restore = createRestorer();

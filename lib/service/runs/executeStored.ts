@@ -11,7 +11,7 @@ import { recordOf } from './handOver.js';
 import { planRest } from './planRun.js';
 import { RunDeadError, RunParkedError, RunTakenError } from './runErrors.js';
 
-/** With others, or alone until the run calls `letIn`. */
+/** A run is executed with others, or alone until it calls `letIn`. */
 export type EnterRun = <T>(isAlone: boolean, run: (letIn: () => void) => Observable<T>) => Observable<T>;
 
 /**
@@ -20,7 +20,7 @@ export type EnterRun = <T>(isAlone: boolean, run: (letIn: () => void) => Observa
  */
 export type ExecuteStored<C> = (id: string, context: C, enter: EnterRun) => Observable<'aside'>;
 
-/** Without a checkpoint in between. */
+/** Failures without a checkpoint in between. */
 const MAX_FAILURES = 8;
 /** One failure says nothing: a roll-out or a lost machine ends many runs, which should go on at once. */
 const ALONE_FROM = 2;
@@ -79,7 +79,7 @@ export function executeStored<C>(kernel: Kernel<C>): ExecuteStored<C> {
       }),
     );
   };
-  /** Its process may have ended between the last write of the record and that of the log. */
+  /** The process may have ended between the last write of the record and that of the log. */
   const complete = (id: string, context: C): Observable<never> =>
     launch(id, context, (run) =>
       stateAtEnd(log, id).pipe(

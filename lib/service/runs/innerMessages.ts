@@ -24,7 +24,7 @@ export function createInnerMessages(inner: readonly NestedEvent[] = []): InnerMe
   };
 }
 
-/** At any depth. The others follow from these. */
+/** Steps at any depth. The other events follow from these. */
 export const isInnerStep = (nested: StreamEvent): nested is NestedEvent => {
   if (!isNested(nested)) return false;
   const { event } = nested;

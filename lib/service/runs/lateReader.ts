@@ -19,7 +19,6 @@ export interface Envelope<E = StreamEvent> {
   readonly compact: CompactEvent | undefined;
 }
 
-/** What a late or slow reader has missed, and then what is appended. */
 export interface LogReader<E> {
   /** Undefined at the end. Deltas that were appended since the last call are merged. */
   next(): Envelope<E> | undefined;
@@ -34,7 +33,6 @@ export interface Entry<E> {
 
 interface Position {
   readonly entry: number;
-  /** The characters that were read. */
   readonly offset: number;
 }
 

@@ -10,7 +10,7 @@ import { estimateSize } from './estimateSize.js';
 export class PromptInbox {
   private arrived = new ReplaySubject<Message>(Infinity); // a run may subscribe to it late, after its store has written
   readonly prompts: Observable<Message> = defer(() => this.arrived);
-  /** Each with the position before it. */
+  /** Waiting prompts, each with the position before it. */
   private readonly waiting = new Map<Message, string>();
   private last: string;
   private takenPosition: string;
@@ -30,7 +30,6 @@ export class PromptInbox {
     return this.takenPosition;
   }
 
-  /** In bytes. */
   get bytes(): number {
     return this.size;
   }
@@ -45,7 +44,6 @@ export class PromptInbox {
     }
   }
 
-  /** A prompt that joins is an event. */
   note(event: StreamEvent): void {
     const known = asKnownEvent(event);
     if (known.type === 'message') this.waiting.delete(known.message);

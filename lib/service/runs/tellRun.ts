@@ -24,7 +24,6 @@ const stopQueued = <C>(kernel: Kernel<C>, id: string, owner: string): Observable
     }),
   );
 
-/** A stop ends a run that no worker executes at once. */
 export const tellRun = <C>(kernel: Kernel<C>, id: string, owner: string, message: RunMessage): Observable<boolean> => {
   const { durable } = kernel;
   const told = kernel.tell(id, owner, message);

@@ -10,7 +10,6 @@ interface Lock {
   isStopped: boolean;
 }
 
-/** One after the other for an id, in this process. */
 export class WorkLocks {
   private readonly locks = new Map<string, Lock>();
   private readonly unlocked = new Subject<void>();
@@ -42,7 +41,7 @@ export class WorkLocks {
     return this.locks.has(id);
   }
 
-  /** Returns whether there is such work of this owner. */
+  /** Returns whether this owner has such work. */
   stop(id: string, owner: string): boolean {
     const lock = this.locks.get(id);
     if (lock?.owner !== owner) return false;

@@ -1,7 +1,7 @@
 import { asyncScheduler, defer, finalize, ReplaySubject, switchMap, take, using } from 'rxjs';
 import type { EnterRun } from './executeStored.js';
 
-/** Milliseconds: what ends its process does so earlier, as a rule. */
+/** Milliseconds: what ends a process does so earlier, as a rule. */
 const ALONE_TIME = 30_000;
 
 /** Lets in runs in their order, and one that may end the process only when no other is inside. */

@@ -12,13 +12,12 @@ import { remoteRunError } from '../../transport/fromServerSentEvents.js';
 export interface Tail<T> {
   readonly values: readonly T[];
   readonly position: string;
-  /** The rest is read at once. */
   readonly hasMore: boolean;
   readonly hasEnded: boolean;
   readonly failure?: JsonObject | undefined;
 }
 
-/** Again after each wake-up, until the end. `read` answers asynchronously. */
+/** Reads again after each wake-up, until the end. `read` answers asynchronously. */
 export function followTail<T extends Tail<unknown>>(
   read: (after: string) => Observable<T>,
   wakes: Observable<unknown>,
@@ -67,7 +66,7 @@ export function createRunReader(follow: (run: string) => Observable<Tail<StreamE
     );
 }
 
-/** Emitted when the existing events are read, and again each time it has grown. */
+/** Emits when the existing events are read, and again each time the copy has grown. */
 const copyEvents = (tails: Observable<Tail<StreamEvent>>): Observable<EventLog<StreamEvent>> =>
   defer(() => {
     const log = createEventLog();
@@ -87,7 +86,7 @@ const copyEvents = (tails: Observable<Tail<StreamEvent>>): Observable<EventLog<S
     );
   });
 
-/** It comes from a user of the log. */
+/** The position comes from a user of the log. */
 export const requirePosition = (from: string): string => {
   if (/^\d{1,9}$/.test(from)) return from;
   throw new ConfigurationError(

@@ -13,13 +13,11 @@ interface ChatRun {
   readonly runId: string;
   readonly owner: string;
   readonly messageId: string;
-  /** Those of the message before this run. */
   readonly earlier: readonly StreamEvent[];
 }
 
 type FoundRun = ChatRun & { readonly run: SharedRun };
 
-/** The newest run of each chat of this process. */
 export class ChatRuns<C> {
   private readonly chats = new Map<string, ChatRun>();
 
@@ -69,7 +67,7 @@ export class ChatRuns<C> {
     return run && { ...chat, run };
   }
 
-  /** Two for each new chat, so that a long run hides none of them. */
+  /** Two chats for each new one, so that a long run hides none of them. */
   private removeEnded(): void {
     for (const [key, chat] of oldest(this.chats, 2)) {
       this.chats.delete(key);

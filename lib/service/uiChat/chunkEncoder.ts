@@ -50,7 +50,6 @@ export class ChunkEncoder {
     this.emit({ type: 'start', ...(messageId === undefined ? {} : { messageId }) });
   }
 
-  /** Of the message before this run, whose questions were answered. */
   encodeEarlier(events: readonly StreamEvent[]): void {
     for (const event of events) this.encode(event);
     this.tools.endQuestions();

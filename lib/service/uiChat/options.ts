@@ -19,10 +19,9 @@ export interface UiMessageStreamOptions {
   /** Whether the progress of a tool is sent, as a preliminary output. Default: true. */
   readonly progress?: boolean | undefined;
   /**
-   * The major version of the AI SDK in the browser. Version 6 fails on three chunks, which are then not sent. So
-   * discarded content (`retract`) remains visible, with the next attempt in a step of its own, a call that the server
-   * itself approves (`approve`) shows its question until it has its output, and a prompt that joined the run is not
-   * shown. Default: 7.
+   * The major version of the AI SDK in the browser. Version 6 gets no chunks on which it fails: discarded content stays
+   * visible, a call that the server itself approves shows its question until its output, and a prompt that joined the
+   * run is not shown. Default: 7.
    */
   readonly version?: 6 | 7 | undefined;
   /**

@@ -54,7 +54,6 @@ export const messageResponse = (
   return createResponse(run, uiFormat(options, earlier), { ...options, headers });
 };
 
-/** Server-sent events, each with the JSON of one chunk, and `[DONE]`. */
 function uiFormat(options: UiMessageStreamOptions, earlier?: EarlierEvents): RunFormat {
   let text = '';
   const write = (data: string) => (text += `data: ${data}\n\n`);

@@ -11,18 +11,15 @@ export interface DrawnEvent {
   readonly mark: string;
 }
 
-/** An input, an inner stream or the output. */
 export interface DiagramLine {
   /** `title = ...`. Default: `source` above the box, `result` below it, the letter of an inner stream. */
   readonly title: string;
-  /** Without leading and trailing blanks. */
   readonly marbles: string;
-  /** The number of leading blanks. */
   readonly start: number;
   readonly events: readonly DrawnEvent[];
   /** `kind = hot`: runs whether it is subscribed or not. Otherwise cold. */
   readonly hot: boolean;
-  /** `subs = ...`: in frames of the complete diagram; an empty list if it must never be subscribed. */
+  /** `subs = ...`: subscriptions in frames of the complete diagram; an empty list if there must be none. */
   readonly subs?: readonly string[];
   /** `error = ...`: the fields of this line's `#`. Default: those of the diagram. */
   readonly error?: Readonly<Record<string, unknown>>;

@@ -114,7 +114,7 @@ function rejectLongName(line: SourceLine, name: string): never {
   );
 }
 
-/** One of the name's characters has no definition of its own. */
+/** The characters of a drawn name need definitions of their own. */
 function rejectDrawnNames(line: SourceLine, marbles: string, definitions: Definitions): void {
   const words = marbles.match(/[A-Za-z0-9]{2,}/g) ?? [];
   for (const name of definitions.keys())

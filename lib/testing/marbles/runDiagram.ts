@@ -18,7 +18,7 @@ export type { DiagramLine } from './line.js';
  */
 export type Streams<Title extends string = string, T = never> = Readonly<Record<Title, Observable<T>>>;
 
-/** After this many more, an endless result fails and does not hang. */
+/** So many events more, and an endless result fails instead of hanging. */
 const EXTRA_EVENTS = 100;
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -16,7 +16,7 @@ const finish: AnyEvent = { type: 'finish', reason: 'stop' };
 const stopped: AnyEvent = { type: 'finish', reason: 'stopped' };
 const source: AnyEvent = { type: 'source', source: { type: 'source', url: 'https://example.org' } };
 
-/** They have a position in the text. */
+/** Events with a position in the text. */
 const content: readonly AnyEvent[] = [
   source,
   { type: 'provider', provider: 'any', data: { signature: 'signature' } },
@@ -25,7 +25,7 @@ const content: readonly AnyEvent[] = [
   { type: 'toolCall', id: 'call_1', name: 'any', arguments: {} },
 ];
 
-/** They have none. */
+/** Events without a position in the text. */
 const notices: readonly AnyEvent[] = [
   { type: 'metadata', metadata: { id: 'response_1' } },
   { type: 'retry', attempt: 1, delay: 1, error: {} },
@@ -66,7 +66,7 @@ export function textCases(operator: TextOperator, turn: Events): Readonly<Record
   const deltas = oneByOne(turn);
   const turns = deltas.map((_, index) => deltas.slice(0, index + 1));
 
-  /** With what follows it. The longest, since the others lose some. */
+  /** The longest emitted text counts, since the others lose some. */
   const emittedTextOf = (events: Events) =>
     Object.entries(endings)
       .map(([ending, { textAfter }]) => ({ ending, text: textAfter(operator, events) }))

@@ -38,7 +38,6 @@ export interface ProviderContractOptions {
 
 const key = 'key-of-the-provider-contract';
 
-/** Of a body, evenly distributed. */
 const MAX_POSITIONS = 40;
 
 /**

@@ -107,7 +107,7 @@ export function expectBeginning(reading: Reading, answer: RecordedAnswer, provid
   expectSame('the error is an interruption', isRecordedError || error.code, isRecordedError || 'stream_interrupted');
 }
 
-/** The conversation contains them, and so must the request. */
+/** The conversation contains these texts, and so must the request. */
 export const markers = ['marker-system', 'marker-user', 'marker-argument', 'marker-result'] as const;
 
 export function conversation(): Partial<ModelRequest> {

@@ -2,14 +2,13 @@ export interface ReceivedRequest {
   readonly url: string;
   readonly headers: Headers;
   readonly body: string;
-  /** Or has cancelled the body of the response. */
   aborted: boolean;
 }
 
 export interface BodyOptions {
   /** In bytes: where the body is cut into reads. Default: one read. */
   readonly cuts?: readonly number[];
-  /** After the last byte. Default: the end. */
+  /** Happens after the last byte. Default: the end. */
   readonly then?: 'end' | 'reset' | 'silence';
 }
 

@@ -27,7 +27,7 @@ const listChanged = 'notifications/tools/list_changed';
 /** A client has one handler per kind of notification: all subscribers of its tools share the handler and the list. */
 const sharedLists = new WeakMap<McpClient, Observable<readonly ServerTool[]>>();
 
-/** On subscription, and after each change that the server announces; completes when none can follow. */
+/** Emits on subscription, and after each change that the server announces; completes when none can follow. */
 export function watchTools(client: McpClient): Observable<readonly ServerTool[]> {
   const shared =
     sharedLists.get(client) ?? defer(() => listOnChange(client)).pipe(share({ connector: () => new ReplaySubject(1) }));
@@ -65,7 +65,7 @@ function listOnChange(client: McpClient): Observable<readonly ServerTool[]> {
   );
 }
 
-/** Without the checks of the client. */
+/** Pages that are listed without the checks of the client. */
 const MAX_PAGES = 1000;
 
 /** The client's checks fail for the complete list if one schema has some hundreds of levels. */
@@ -90,7 +90,7 @@ const IMMEDIATE_REQUESTS = 3;
 const INITIAL_DELAY = 100;
 const MAX_DELAY = 30_000;
 
-/** 100 ms, doubling up to 30 s. */
+/** Delays of 100 ms, doubling up to 30 s. */
 function requestSeries() {
   let length = 0;
   let lastResponse = -Infinity;
@@ -108,7 +108,7 @@ function requestSeries() {
   };
 }
 
-/** Up to revision 2025-11-25 without a request; from 2026-07-28 on, the client has to listen. */
+/** Up to revision 2025-11-25, a server sends notifications unasked; from 2026-07-28 on, the client has to listen. */
 function changes(client: McpClient): Observable<void> {
   if (client.getProtocolEra() !== 'modern') return notifications(client, (out) => out.next());
   return client.getServerCapabilities()?.tools?.listChanged

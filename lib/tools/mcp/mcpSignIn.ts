@@ -76,10 +76,9 @@ export function mcpSignIn(provider: OAuthClientProvider, fetch: typeof globalThi
   return signIn;
 }
 
-/** The user has not completed it. */
 interface Pending {
   readonly address: string;
-  /** Not accepted. The user may sign in in another process, which stores another one. */
+  /** The token that was not accepted. The user may sign in in another process, which stores another one. */
   readonly accessToken: string | undefined;
   readonly begun: number;
 }
@@ -90,7 +89,7 @@ const PENDING_TIME = 60_000;
 interface SignInState {
   /** What requests have carried: tokens, codes, verifiers, the secret of the client. */
   secrets(): readonly string[];
-  /** Of a sign-in that was begun a moment ago, and is not completed. */
+  /** The address of a sign-in that was begun a moment ago, and is not completed. */
   pendingAddress(): Promise<string | undefined>;
 }
 
@@ -98,7 +97,7 @@ const states = new WeakMap<McpSignIn, SignInState>();
 
 export const stateOf = (signIn: McpSignIn | undefined): SignInState | undefined => signIn && states.get(signIn);
 
-/** Those of some requests, which have two or three each. */
+/** Some requests have two or three secrets each. */
 const MAX_SECRETS = 30;
 
 const secretField = /token|code|secret|assertion/;
@@ -138,7 +137,7 @@ class SentSecrets {
   }
 }
 
-/** By the authorisation server. */
+/** The last answer of the authorisation server. */
 interface Refreshed {
   readonly accessToken: string;
   readonly refreshToken: string;

@@ -31,5 +31,5 @@ function ask(session: McpSession, signIn: McpSignIn): Observable<Need> {
   );
 }
 
-/** By its name, since the client is not imported at runtime. */
+/** Checked by name, since the client is not imported at runtime. */
 const isUnauthorized = (error: unknown): boolean => isRecord(error) && error['name'] === 'UnauthorizedError';

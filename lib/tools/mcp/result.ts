@@ -13,11 +13,7 @@ export class McpToolError extends RivuletError {
   override readonly name = 'McpToolError';
   readonly code = 'mcp_tool';
 
-  /**
-   * @param tool The tool, by the server's name.
-   * @param content All contents that the server sent.
-   * @param structuredContent The structured content, if the server sent one.
-   */
+  /** `tool` is the name at the server, and `content` all contents that the server sent. */
   constructor(
     readonly tool: string,
     readonly content: readonly ContentBlock[],
@@ -73,7 +69,6 @@ function toPlainBlock(block: ContentBlock): JsonObject {
   return block.type === 'resource' ? { ...plain, resource: omitMeta(block.resource) } : plain;
 }
 
-/** Undefined for a text or a link. */
 function toFile(block: ContentBlock): FilePart | undefined {
   switch (block.type) {
     case 'image':
@@ -102,8 +97,9 @@ const isEmpty = (data: JsonValue): boolean =>
   data === null || (typeof data === 'object' && Object.keys(data).length === 0);
 
 /**
- * Its JSON, in any layout. Up to revision 2025-11-25, the official SDKs wrap other values than objects in `{ result
- * }`, servers in a field of their own. The SDK for Python writes an array as one text for each item.
+ * A repetition is the JSON, in any layout. Up to revision 2025-11-25, the official SDKs wrap other values than
+ * objects in `{ result }`, servers in a field of their own. The SDK for Python writes an array as one text for each
+ * item.
  */
 export function createRepetitionTest(data: JsonValue, texts: readonly string[]): (text: string) => boolean {
   const value = onlyField(data);
@@ -118,5 +114,4 @@ function onlyField(data: JsonValue): JsonValue {
   return others.length === 0 ? value : data;
 }
 
-/** The string itself, or its JSON. */
 const expresses = (text: string, value: unknown): boolean => text === value || isSameJson(tryParseJson(text), value);

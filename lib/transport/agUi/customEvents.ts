@@ -3,7 +3,6 @@ import { isRecord } from '../../core/json/json.js';
 import { hasForm } from '../eventForm.js';
 import type { CustomEvent } from './protocol.js';
 
-/** The type of the event follows. */
 const PREFIX = 'rivulet.';
 
 export const customEvent = ({ type, ...value }: StreamEvent): CustomEvent => ({
@@ -19,7 +18,7 @@ export function restoreEvent({ name, value }: CustomEvent): StreamEvent | undefi
   return hasForm(event) ? event : undefined;
 }
 
-/** AG-UI has types for them, or they do not leave a server. */
+/** AG-UI has types for these events, or they do not leave a server. */
 const excludedTypes: ReadonlySet<string> = new Set([
   '',
   'text',

@@ -99,7 +99,6 @@ const errorCodes: Readonly<Record<ToolErrorCode, true>> = {
 const isErrorCode = (code: unknown): code is ToolErrorCode =>
   typeof code === 'string' && Object.hasOwn(errorCodes, code);
 
-/** To texts and files, to the value of a JSON object or array, or to a text. */
 function parseResult(content: AgUiContent, isJson: unknown): JsonValue {
   if (typeof content !== 'string') return fromContent(content) as unknown as JsonValue;
   if (isJson === false) return content;
@@ -177,7 +176,6 @@ export function resultMetadata({ error, code, result }: ToolResultPart): { reado
   return isContainer(result) ? {} : mark({ json: true });
 }
 
-/** A text, or the texts and files of the result. */
 export function resultContent(part: ToolResultPart): AgUiContent {
   if (part.error !== undefined) return part.error;
   const { result } = part;

@@ -184,14 +184,13 @@ export type AgUiPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'image' | 'audio' | 'video' | 'document'; readonly source: AgUiSource };
 
-/** In base64, or at a URL. */
+/** Bytes in base64, or a URL. */
 export interface AgUiSource {
   readonly type: 'data' | 'url' | 'file';
   readonly value: string;
   readonly mimeType?: string;
 }
 
-/** The arguments are a JSON text. */
 export interface AgUiToolCall {
   readonly id: string;
   readonly type: 'function';

@@ -10,13 +10,12 @@ export interface LockClient extends PostgresClient {
 }
 
 export interface WorkerLock {
-  /** And if no other worker does this work. */
+  /** Does nothing while another worker does this work. */
   ifFree<T>(worker: string, work: () => Observable<T>): Observable<T>;
-  /** After that of the same name of other workers. */
+  /** Waits for work of the same name of other workers. */
   inTurn<T>(name: string, work: Observable<T>): Observable<T>;
 }
 
-/** The number of this library. */
 const CLASS = 724519;
 
 export const holdWorkerLock = <T>(

@@ -26,10 +26,9 @@ import type { MemoryEntry } from './memoryTable.js';
 
 interface LoggedRun extends MemoryEntry {
   readonly log: EventLog<StreamEvent>;
-  /** Ends as the run: late subscribers receive its end too. */
+  /** The subject ends as the run: late subscribers receive the end, too. */
   readonly grown: Subject<EventLog<StreamEvent>>;
   readonly messages: ReplaySubject<SentMessage>;
-  /** By position. */
   readonly messageSizes: number[];
   readonly firstAttempt: number;
   readonly attempt: number;

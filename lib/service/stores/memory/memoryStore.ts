@@ -77,7 +77,6 @@ const rules: MemoryRules<Entry<StorableRecord>> = {
   isNeeded: ({ record }) => record.state === 'waiting',
 };
 
-/** The record that was changed last comes first. */
 const byPlace = (a: ListPlace, b: ListPlace): number =>
   b.updated - a.updated || (a.id > b.id ? -1 : Number(a.id < b.id));
 

@@ -2,20 +2,18 @@ import { asyncScheduler } from 'rxjs';
 
 export interface MemoryEntry {
   readonly owner: string;
-  /** In bytes. */
   readonly size: number;
   /** When it is removed, in milliseconds since 1970. */
   readonly expires: number;
 }
 
 export interface MemoryRules<E> {
-  /** Such an entry is never removed. */
   readonly isInUse: (entry: E) => boolean;
-  /** Removed only if its owner has no other. Default: false. */
+  /** The entry is removed only if its owner has no other. Default: false. */
   readonly isNeeded?: ((entry: E) => boolean) | undefined;
 }
 
-/** Of the owners that use most, so that an owner that uses less than its share loses nothing. */
+/** What does not fit is taken from the owners that use most: an owner with less than its share loses nothing. */
 export function createMemoryTable<E extends MemoryEntry>(
   maxBytes: number,
   { isInUse, isNeeded = () => false }: MemoryRules<E>,
@@ -42,7 +40,7 @@ export function createMemoryTable<E extends MemoryEntry>(
     if (entry && isExpired(entry)) remove(id);
     return entries.get(id);
   };
-  /** Not the one that was added last, of which somebody is told. */
+  /** Not the entry that was added last, of which somebody is told. */
   const leastNeeded = (owner: string, added: string): string | undefined => {
     let needed: string | undefined;
     for (const [id, entry] of entries) {

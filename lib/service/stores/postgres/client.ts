@@ -23,7 +23,6 @@ export interface PostgresOptions {
 export const DEFAULT_MAX_AGE = 2_592_000_000;
 export const DEFAULT_RETRY_TIME = 30_000;
 
-/** At each subscription. */
 export const rowsOf = <Row>(client: PostgresClient, text: string, values: unknown[]): Observable<readonly Row[]> =>
   defer(() => from(client.query(text, values))).pipe(
     map(({ rows }) => rows as readonly Row[]),

@@ -1,6 +1,6 @@
 import { Observable } from 'rxjs';
 
-/** The statements of `postgresLog` say there which run has changed. */
+/** The statements of `postgresLog` notify this channel. */
 const CHANNEL = 'rivulet';
 
 /** A connection of its own to PostgreSQL: what `new Client(...)` of `pg` returns. */

@@ -58,7 +58,6 @@ export function postgresStore<K extends 'run' | 'chat' = 'run'>(
   const clean = removeExpired(client, retryTime);
   const now = () => asyncScheduler.now();
 
-  /** Returns a row if the table had this version. */
   const write = (record: StorableRecord, text: string, version: number): Observable<readonly object[]> => {
     const { id, owner, state = null, title = null, updated, expires = now() + maxAge, executor } = record;
     const values = [kind, id, now(), owner, state, title, updated, expires, executor?.until ?? 0, text];
@@ -130,7 +129,7 @@ returning version`;
 
 const DELETE = 'delete from rivulet_records where kind = $1 and id = $2 and version = $3 returning version';
 
-/** Only the conditions that the query has, so that an index fits it. */
+/** Only conditions that the query has, so that an index fits the statement. */
 function listStatement(kind: string, now: number, { owner, state, cursor }: RecordQuery): [string, unknown[]] {
   const after = cursor === undefined ? undefined : placeOf(cursor);
   const values: unknown[] = [kind, now, PAGE_SIZE + 1];

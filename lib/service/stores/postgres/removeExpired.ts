@@ -14,7 +14,6 @@ const STATEMENTS = [
     select run from rivulet_logs where expires <= $1 limit 1000 for update skip locked)`,
 ];
 
-/** Runs and chats, at most once a minute. */
 export function removeExpired(client: PostgresClient, retryTime: number): Observable<void> {
   let next = 0;
   return defer(() => {

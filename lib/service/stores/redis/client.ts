@@ -17,7 +17,6 @@ export interface RedisScript {
   readonly keys: readonly string[];
 }
 
-/** At each subscription. */
 export const evaluate = (
   client: RedisClient,
   script: RedisScript,
@@ -31,10 +30,9 @@ export const evaluate = (
 export const retryConnection = <T>(retryTime: number): MonoTypeOperatorFunction<T> =>
   retryUnreachable(isUnreachable, retryTime);
 
-/** Its code in capitals: the Redis protocol specification, "Simple errors". */
+/** Error codes are in capitals: the Redis protocol specification, "Simple errors". */
 const serverError = /^[A-Z]{2,} /;
 
-/** After which the same command may succeed. */
 const transientErrors = /^(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|READONLY|BUSY) /;
 
 function isUnreachable(thrown: unknown): boolean {

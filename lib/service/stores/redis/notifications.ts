@@ -1,6 +1,6 @@
 import { Observable } from 'rxjs';
 
-/** The scripts of `redisLog` say there which run has changed. */
+/** The scripts of `redisLog` notify this channel. */
 const CHANNEL = 'rivulet';
 
 /** A connection of its own to Redis: what `createClient(...)` of `redis` returns. */

@@ -24,7 +24,7 @@ for _, key in ipairs(KEYS) do redis.call('pexpire', key, age) end
 redis.call('publish', 'rivulet', run)
 return written + count`;
 
-/** ARGV as the script names it; `expires` in milliseconds since 1970. Nothing if another attempt has taken the run. */
+/** `expires` is in milliseconds since 1970. Nothing if another attempt has taken the run. */
 export const END = `local run, uncertain, attempt, failure, expires, age = unpack(ARGV)
 local state = redis.call('hmget', KEYS[1], 'attempt', 'ended')
 local known, ended = tonumber(state[1] or 0), state[2]

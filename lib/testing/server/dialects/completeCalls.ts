@@ -18,7 +18,7 @@ export interface CallCollector {
   flush(): readonly CompleteCall[];
 }
 
-/** By index or id; fragments with neither continue the previous call. */
+/** Fragments belong to a call by index or id; fragments with neither continue the previous call. */
 export function createCallCollector(): CallCollector {
   let open = new Map<string, ToolCallFragment[]>();
   let current = '';
@@ -74,5 +74,5 @@ export function splitInput(args: ToolCallFragment['arguments']): readonly string
 
 export const splitJson = (value: JsonValue): readonly string[] => splitText(JSON.stringify(value));
 
-/** By tokens of a few characters, as providers do. By code points: no server sends half a surrogate pair. */
+/** Tokens have a few characters, as those of providers. By code points: no server sends half a surrogate pair. */
 const splitText = (text: string): readonly string[] => text.match(/.{1,8}/gsu) ?? [];

@@ -9,7 +9,7 @@ export interface Conversation {
   add(role: Role, parts: readonly Part[]): void;
   /** A call without an id gets one: `call_1`, by its position among the calls of the conversation. */
   call(id: unknown, name: unknown, args: unknown): void;
-  /** It answers the open call with its id; without an id, the first open call with its name. */
+  /** A result answers the open call with its id; without an id, the first open call with its name. */
   result(id: unknown, name: unknown, outcome: Outcome): void;
   readonly messages: readonly Message[];
 }
@@ -69,7 +69,7 @@ export function outcomeOf(content: unknown, failed = false): Outcome {
   return typeof error === 'string' ? { error } : { result };
 }
 
-/** With files, it is an array of texts and file parts, as a tool returns it. */
+/** A content with files is an array of texts and file parts, as a tool returns it. */
 export function outcomeWithFiles(content: unknown, parts: readonly Part[]): Outcome {
   return parts.some(({ type }) => type === 'file') ? { result: parts as readonly JsonValue[] } : outcomeOf(content);
 }

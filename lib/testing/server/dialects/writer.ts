@@ -7,7 +7,6 @@ import type { DialectFrame, DialectWriter } from './dialect.js';
 type Frames = readonly DialectFrame[];
 
 interface WriterParts {
-  /** Before those of the first chunk. */
   readonly begin?: (first: Chunk) => Frames;
   readonly call?: (call: CompleteCall) => Frames;
   readonly chunks: { readonly [T in Chunk['type']]?: (chunk: Extract<Chunk, { readonly type: T }>) => Frames };

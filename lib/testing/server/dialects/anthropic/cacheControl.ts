@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../../core/json/json.js';
 import type { CachedPrompt } from '../dialect.js';
 import { objectsIn } from '../history.js';
 
-/** Of a request (its page "Prompt caching"). */
+/** The limit of a request (its page "Prompt caching"). */
 const maxBreakpoints = 4;
 
 /**
@@ -33,7 +33,7 @@ export function cacheObjection(body: Readonly<Record<string, unknown>>): string 
 const blocksIn = ({ content }: JsonObject): readonly JsonObject[] =>
   objectsIn(content).flatMap((block) => [block, ...objectsIn(block['content'])]);
 
-/** In the order of the cache. Breakpoints are not cached themselves. */
+/** Parts are in the order of the cache. Breakpoints are not cached themselves. */
 export function promptOf(body: JsonObject): CachedPrompt {
   const contents = objectsIn(body['messages']).flatMap(({ role = '', content = '' }) =>
     typeof content === 'string' ? [{ role, content }] : objectsIn(content).map((block) => ({ role, ...block })),

@@ -20,7 +20,7 @@ export function anthropicHistory(body: JsonObject): readonly Message[] {
   return conversation.messages;
 }
 
-/** With files, it is an array of its texts and files. */
+/** A result with files is an array of its texts and files. */
 function resultOf({ content, is_error }: JsonObject): Outcome {
   const blocks = objectsIn(content);
   if (!blocks.some(({ type }) => type === 'image' || type === 'document')) return outcomeOf(content, is_error === true);

@@ -4,7 +4,7 @@ import { objectsIn } from '../history.js';
 import { textOf } from '../historyRules.js';
 import type { HistoryRule } from '../historyRules.js';
 
-/** With the API's own messages. Pages of platform.claude.com; an issue reports a refused request. */
+/** Messages are the API's own, pages those of platform.claude.com; an issue reports a refused request. */
 export const historyRules: readonly HistoryRule[] = [
   {
     source: 'Messages API reference, `messages.role`',

@@ -3,9 +3,7 @@ import type { JsonObject } from '../../../../core/json/json.js';
 import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeWithFiles, textParts } from '../history.js';
 
-/**
- * Also Cohere (`tool_plan` is the text before the calls) and Ollama (arguments are objects, no ids, separate images).
- */
+/** Also Cohere (`tool_plan` is the text before the calls) and Ollama (no ids, separate images). */
 export function chatHistory(body: JsonObject): readonly Message[] {
   const conversation = createConversation();
   for (const message of objectsIn(body['messages'])) {

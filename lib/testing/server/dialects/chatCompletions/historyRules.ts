@@ -4,7 +4,7 @@ import { objectsIn } from '../history.js';
 import { textOf } from '../historyRules.js';
 import type { HistoryRule } from '../historyRules.js';
 
-/** Of any server, with OpenAI's messages. */
+/** These hold for any server. The messages are OpenAI's. */
 export const historyRules: readonly HistoryRule[] = [
   {
     source: 'Chat Completions reference, `messages.content`: required unless the message has calls',
@@ -38,7 +38,7 @@ export const historyRules: readonly HistoryRule[] = [
   },
 ];
 
-/** Of OpenAI and of servers that do not support files in results. */
+/** More rules, of OpenAI and of servers that do not support files in results. */
 export const textResultRules: readonly HistoryRule[] = [
   {
     source: '`ChatCompletionToolMessageParam.content` of the SDK openai 7.57: the parts of a result are texts',

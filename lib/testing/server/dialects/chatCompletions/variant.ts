@@ -124,7 +124,7 @@ export const mistral = variant({
   },
 });
 
-/** In one piece, with an id that Mistral accepts back. */
+/** A call is in one piece, with an id that Mistral accepts back. */
 const mistralFragment = ({ id, arguments: args, ...rest }: ToolCallFragment): ToolCallFragment => ({
   ...rest,
   ...omitUndefined({ id: id === undefined ? undefined : /^[a-zA-Z0-9]{9}$/.test(id) ? id : hash(id).slice(0, 9) }),

@@ -20,7 +20,7 @@ export function googleHistory(body: JsonObject): readonly Message[] {
   return conversation.messages;
 }
 
-/** With files (`parts`), it is an array of its result and the files. */
+/** A response with files (`parts`) is an array of its result and the files. */
 function resultOf({ response, parts }: JsonObject): Outcome {
   const outcome = outcomeOf(response);
   const files = objectsIn(parts).flatMap(partsOf);

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../../core/json/json.js';
 import { objectsIn } from '../history.js';
 import type { HistoryRule } from '../historyRules.js';
 
-/** With the API's own messages. The guides are those of ai.google.dev. */
+/** Messages are the API's own. The guides are those of ai.google.dev. */
 export const historyRules: readonly HistoryRule[] = [
   {
     source: 'API reference, `Content.parts`',

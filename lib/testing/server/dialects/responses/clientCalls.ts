@@ -31,7 +31,7 @@ export function wholeCallContent(type: string, args: JsonObject): JsonObject | u
   }
 }
 
-/** With the name that OpenAI's errors have for the call. */
+/** The output item that answers a call, and the name that OpenAI's errors have for the call. */
 export const outputTypes: ReadonlyMap<unknown, readonly [output: string, call: string]> = new Map([
   ['function_call', ['function_call_output', 'function call']],
   ['custom_tool_call', ['custom_tool_call_output', 'custom tool call']],

@@ -4,7 +4,7 @@ import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeOf, outcomeWithFiles, textParts } from '../history.js';
 import type { Outcome } from '../history.js';
 
-/** Without the previous response, reasoning, and the items of provider-run tools. */
+/** The previous response, reasoning, and the items of provider-run tools are not read. */
 export function responsesHistory(body: JsonObject): readonly Message[] {
   const conversation = createConversation();
   const { instructions, input } = body;

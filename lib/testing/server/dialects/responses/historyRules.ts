@@ -4,7 +4,7 @@ import { textOf } from '../historyRules.js';
 import type { HistoryRule } from '../historyRules.js';
 import { outputTypes } from './clientCalls.js';
 
-/** With OpenAI's messages. */
+/** The messages are OpenAI's. */
 export const historyRules: readonly HistoryRule[] = [
   {
     source: 'Guide "Function calling": each call needs an output',
@@ -34,7 +34,7 @@ export const historyRules: readonly HistoryRule[] = [
   },
 ];
 
-/** For an input that does not continue a stored response. */
+/** More rules, for an input that does not continue a stored response. */
 export const completeHistoryRules: readonly HistoryRule[] = [
   {
     source: 'Effect-TS/effect#5939: each output needs a call',
