@@ -10,7 +10,7 @@ import { ToolFailure } from '../../operators/execute/toolFailure.js';
 import type { AskContext, AskOptions } from '../askTool.js';
 
 /** What a server receives for a question, in the words of its protocol. */
-export type Elicited = { readonly action: 'accept' | 'decline' | 'cancel'; readonly content?: JsonObject };
+type Elicited = { readonly action: 'accept' | 'decline' | 'cancel'; readonly content?: JsonObject };
 
 /** Asks a person what a server asks. `params` are those of its request, as they arrived. */
 export type Elicit = (params: unknown) => Observable<Elicited>;
