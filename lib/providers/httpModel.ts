@@ -34,7 +34,7 @@ import { createSendable } from './shared/sendable.js';
 import type { ToSendable } from './shared/sendable.js';
 
 /** Where a request is sent, and what it contains. */
-export type RoutedRequest = Pick<WireRequest, 'path' | 'body'>;
+type RoutedRequest = Pick<WireRequest, 'path' | 'body'>;
 
 /** The options of all models that use HTTP. */
 export interface ModelOptions {

@@ -36,7 +36,7 @@ import { inVirtualTime } from './virtualTime.js';
 type Op = 'once' | 'ask';
 type Program = readonly (Op | readonly Op[])[];
 /** A call of a turn: with questions, with an approval, without either, or of an inner agent that makes such calls. */
-export type Call =
+type Call =
   | { readonly kind: 'work'; readonly program: Program }
   | { readonly kind: 'pay' | 'look' }
   | { readonly kind: 'delegate'; readonly calls: readonly Call[] };
@@ -62,7 +62,7 @@ export const scripts: fc.Arbitrary<Script> = fc.array(
 );
 
 /** When a process is killed: before or after the n-th write of a record or the log. */
-export interface Kill {
+interface Kill {
   readonly write: number;
   readonly when: 'before' | 'after';
 }
@@ -78,7 +78,7 @@ interface WorldOptions {
 }
 
 /** What is the same however often the process is killed. */
-export interface Outcome {
+interface Outcome {
   readonly view: unknown;
   readonly history: unknown;
   /** The steps that were done: each has one idempotency key. */

@@ -6,15 +6,20 @@ import { providerDataOf } from '../../core/providerPart.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { provider } from './models.js';
 import { ServerItemReporter } from './serverItems.js';
-import type { ResponsesTool } from './serverTools.js';
 import { readNotFoundText } from './session.js';
+
+/** What a tool that OpenAI runs (`ResponsesTool`) adds to a request. */
+interface ToolRequest {
+  readonly definition: JsonObject;
+  readonly include?: readonly string[];
+}
 
 export type ServerSupport = typeof serverSupport;
 
 /** What the tools that OpenAI runs need of the model. */
 export const serverSupport = {
   /** The tools of a request. `lost` is the id of a container that OpenAI no longer has. */
-  encode(tools: readonly ResponsesTool[], messages: readonly Message[], lost: string | undefined) {
+  encode(tools: readonly ToolRequest[], messages: readonly Message[], lost: string | undefined) {
     const usable = tools.filter(isUsable);
     const last = usable.some(({ definition }) => hasAutoContainer(definition))
       ? findLastContainer(messages)
@@ -34,13 +39,13 @@ export const serverSupport = {
 };
 
 /** Whether a tool can be sent: the API rejects a file search without vector stores. */
-function isUsable({ definition }: ResponsesTool): boolean {
+function isUsable({ definition }: ToolRequest): boolean {
   const stores = definition['vector_store_ids'];
   return definition['type'] !== 'file_search' || (Array.isArray(stores) && stores.length > 0);
 }
 
 /** Returns the secrets in a tool's definition: an MCP server's token and the values of its headers. */
-function readSecrets({ definition }: ResponsesTool): readonly string[] {
+function readSecrets({ definition }: ToolRequest): readonly string[] {
   const { authorization, headers } = definition;
   return [authorization, ...Object.values(objectOrEmpty(headers))].flatMap((value) => nonEmptyString(value) ?? []);
 }

@@ -4,7 +4,7 @@ import type { Observable } from 'rxjs';
 import { pickAnswers } from '../../core/approval.js';
 import type { CallAnswers } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
-import type { RunResult, StreamEvent } from '../../core/event.js';
+import type { StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
 import { failedRunOf } from '../../core/failedRun.js';
 import type { JsonObject } from '../../core/json/json.js';
@@ -25,13 +25,14 @@ import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { DEFAULT_LEASE } from '../ports/guardPorts.js';
 import { changeAtEnd, changeAtFailure, progress } from './recordChanges.js';
+import type { EndOfRun } from './recordChanges.js';
 import { writeFirst, WrittenEvents } from './writeFirst.js';
 
 /** In milliseconds. A garbage collection, or the way to the store, takes a good part of less. */
 const MIN_LEASE = 1000;
 
 /** A run that this process is to execute. */
-export interface RunPlan extends RunAudience {
+export interface RunPlan extends RunAudience, EndOfRun {
   readonly record: Omit<RunRecord, 'state' | 'updated' | 'attempt' | 'executor'>;
   /** The record that the store has under this id. Default: none. */
   readonly stored?: StoredRun | undefined;
@@ -54,10 +55,6 @@ export interface RunPlan extends RunAudience {
   readonly undo?: Observable<never> | undefined;
   /** Whether the stored record is restored if the run fails before it emits anything. Default: false. */
   readonly restores?: boolean | undefined;
-  /** The messages of the inner runs so far. Default: none. */
-  readonly inner?: (() => RunRecord['inner']) | undefined;
-  /** Returns more fields for the record at the end of the run. Default: none. */
-  readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
 }
 
 /** About how many bytes a run holds at its start. */

@@ -3,7 +3,14 @@ import type { RunResult } from '../../core/event.js';
 import { messagesOfFailed } from '../../core/failedRun.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { RunRecord } from '../ports/runStore.js';
-import type { RunPlan } from './executeRun.js';
+
+/** What a run adds to its record at its end. */
+export interface EndOfRun {
+  /** The messages of the inner runs so far. Default: none. */
+  readonly inner?: (() => RunRecord['inner']) | undefined;
+  /** Returns more fields for the record at the end of the run. Default: none. */
+  readonly ended?: ((result: RunResult) => Partial<RunRecord>) | undefined;
+}
 
 /** The fields that a checkpoint replaces. */
 export const progress = { answers: undefined, history: undefined, failures: undefined, reason: undefined };
@@ -21,7 +28,7 @@ const atEnd = () => ({
 /** The change of the record at the end of a run. */
 export const changeAtEnd = (
   { checkpoint, ...result }: RunResult,
-  plan: Pick<RunPlan, 'inner' | 'ended'>,
+  plan: EndOfRun,
 ): Partial<RunRecord> => ({
   state: checkpoint ? 'waiting' : 'ended',
   ...atEnd(),

@@ -7,8 +7,7 @@ import type { JsonObject } from '../../core/json/json.js';
 import type { OuterRun } from '../../core/nested.js';
 import { TimeoutError } from '../../core/timeoutError.js';
 import { ToolHandle } from '../../operators/execute/toolHandle.js';
-import type { McpCallOptions } from './callTool.js';
-import type { McpClient } from './client.js';
+import type { McpCallOptions, McpClient } from './client.js';
 import { refusal, requiredPages } from './serverQuestion.js';
 import type { Elicit } from './serverQuestion.js';
 

@@ -12,7 +12,7 @@ import type { AskContext } from '../askTool.js';
 import { answersItself, askingOf, inRounds, sendAlone } from './askingCall.js';
 import type { ServerRequests } from './askingCall.js';
 import { fromRequest, nestingError } from './client.js';
-import type { McpSession } from './client.js';
+import type { McpCallOptions, McpSession } from './client.js';
 import { isDeeperThan } from '../../core/json/depth.js';
 import { toResult } from './result.js';
 import { createElicit } from './serverQuestion.js';
@@ -25,16 +25,6 @@ export type McpProgress = {
   readonly total?: number;
   readonly message?: string;
 };
-
-/** The time limits of a call. The client measures them, and cancels the call when one has passed. */
-export interface McpCallOptions {
-  /** How long to wait for the response, in milliseconds. Default: the client's, which is 60,000. */
-  readonly timeout?: number;
-  /** Whether progress restarts that time. Default: true. */
-  readonly resetTimeoutOnProgress?: boolean;
-  /** How long a call may take in total, whatever its progress, in milliseconds. Default: no limit. */
-  readonly maxTotalTimeout?: number;
-}
 
 /** What a call needs of the context of its tool. Without `ask`, nobody can be asked. */
 export type McpContext = Pick<ToolContext, 'signal' | 'outer'> & Partial<AskContext>;

@@ -18,6 +18,16 @@ export type McpClient = Pick<
 > &
   Partial<Pick<Client, 'setRequestHandler' | 'assertCanSetRequestHandler'>>;
 
+/** The time limits of a call. The client measures them, and cancels the call when one has passed. */
+export interface McpCallOptions {
+  /** How long to wait for the response, in milliseconds. Default: the client's, which is 60,000. */
+  readonly timeout?: number;
+  /** Whether progress restarts that time. Default: true. */
+  readonly resetTimeoutOnProgress?: boolean;
+  /** How long a call may take in total, whatever its progress, in milliseconds. Default: no limit. */
+  readonly maxTotalTimeout?: number;
+}
+
 /**
  * The client that the calls use. With a function that connects, a session that the server has lost (it was started
  * again) is opened again: by the first call that finds out, for all.

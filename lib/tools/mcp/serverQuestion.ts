@@ -11,7 +11,7 @@ import type { AskOptions } from '../ask/askOptions.js';
 import type { AskContext } from '../askTool.js';
 
 /** What a server receives for a question, in the words of its protocol. */
-export type Elicited = { readonly action: 'accept' | 'decline' | 'cancel'; readonly content?: JsonObject };
+type Elicited = { readonly action: 'accept' | 'decline' | 'cancel'; readonly content?: JsonObject };
 
 /** Asks a person what a server asks. `params` are those of its request, as they arrived. */
 export type Elicit = (params: unknown) => Observable<Elicited>;
