@@ -26,10 +26,7 @@ const atEnd = () => ({
 });
 
 /** The change of the record at the end of a run. */
-export const changeAtEnd = (
-  { checkpoint, ...result }: RunResult,
-  plan: EndOfRun,
-): Partial<RunRecord> => ({
+export const changeAtEnd = ({ checkpoint, ...result }: RunResult, plan: EndOfRun): Partial<RunRecord> => ({
   state: checkpoint ? 'waiting' : 'ended',
   ...atEnd(),
   checkpoint,
