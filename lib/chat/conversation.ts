@@ -226,7 +226,10 @@ function createConversation(
     edit,
     send: (input) => queue.add(newPrompt(input)),
     regenerate: (id = exchanges.selected() ?? '') => edit(id, exchanges.inputOf(id)),
-    ...createAnswers(answerCall),
+    decide: (callId, decision) => answerCall(callId, { decisions: { [callId]: decision } }),
+    answer: (callId, result) => answerCall(callId, { results: { [callId]: result } }),
+    decline: (callId, reason) =>
+      answerCall(callId, { decisions: { [callId]: { approve: false, ...omitUndefined({ reason }) } } }),
     cancel(callId) {
       if (!exchanges.waiting().some(({ id }) => id === callId)) runs.cancel(callId);
       else answerCall(callId, { decisions: { [callId]: { approve: false } } });
@@ -245,16 +248,6 @@ function createConversation(
     },
   };
 }
-
-/** The answers of a person to a call that waits. */
-const createAnswers = (
-  answerCall: (callId: string, answer: CallAnswers) => void,
-): Pick<Conversation, 'decide' | 'answer' | 'decline'> => ({
-  decide: (callId, decision) => answerCall(callId, { decisions: { [callId]: decision } }),
-  answer: (callId, result) => answerCall(callId, { results: { [callId]: result } }),
-  decline: (callId, reason) =>
-    answerCall(callId, { decisions: { [callId]: { approve: false, ...omitUndefined({ reason }) } } }),
-});
 
 /** The views, from the first subscriber on, until what they show has been executed. */
 function viewsWhile(views: Observable<ConversationView>, executed: () => Observable<never>) {

@@ -137,6 +137,18 @@ export function remoteAgent(
       takeWhile(([{ status }]) => status === 404),
       ignoreElements(),
     );
+  const waitingPage = (cursor?: string) =>
+    pageRequest({ ...options, headers }, addressOf(url, { state: 'waiting', ...(cursor && { cursor }) }), {
+      method: 'GET',
+    }).pipe(
+      map(([response, text]) => {
+        if (!response.ok) throw statusError(response, text);
+        const page = objectOrEmpty(tryParseJson(text));
+        if (!Array.isArray(page['runs'])) throw contentTypeError(response, 'a list of runs');
+        return page as unknown as WaitingPage;
+      }),
+      retry({ delay: createRetryDelay({ ...options, headers }) }),
+    );
   return {
     stream(prompt, { id, earlier, ...notifiers }) {
       const input = messagesOf(prompt);
@@ -152,27 +164,13 @@ export function remoteAgent(
       run(id, { resume: earlier.at(-1)?.id, decisions, results, errors }, notifiers),
     join: (id, notifiers) => run(id, {}, notifiers),
     stop: (id) => tell(id, url, { method: 'DELETE' }),
-    waiting: () => waitingRuns(url, { ...options, headers }),
+    waiting: () =>
+      waitingPage().pipe(
+        expand(({ next }) => (next === undefined ? EMPTY : waitingPage(next))),
+        reduce((all: readonly WaitingRun[], { runs }) => [...all, ...runs], []),
+      ),
     fileAddress: (file) => fileAddress(url, file),
   };
-}
-
-/** All runs of the user that wait, which the server returns in pages. */
-function waitingRuns(url: string, options: RemoteAgentOptions): Observable<readonly WaitingRun[]> {
-  const readPage = (cursor?: string) =>
-    pageRequest(options, addressOf(url, { state: 'waiting', ...(cursor && { cursor }) }), { method: 'GET' }).pipe(
-      map(([response, text]) => {
-        if (!response.ok) throw statusError(response, text);
-        const page = objectOrEmpty(tryParseJson(text));
-        if (!Array.isArray(page['runs'])) throw contentTypeError(response, 'a list of runs');
-        return page as unknown as WaitingPage;
-      }),
-      retry({ delay: createRetryDelay(options) }),
-    );
-  return readPage().pipe(
-    expand(({ next }) => (next === undefined ? EMPTY : readPage(next))),
-    reduce((all: readonly WaitingRun[], { runs }) => [...all, ...runs], []),
-  );
 }
 
 const sizeOfFiles = (messages: readonly Message[]): number =>

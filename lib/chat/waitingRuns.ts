@@ -66,8 +66,9 @@ export function createWaitingRuns(
       // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run.
       filter(() => lock.hasWaited || isAnswered(exchanges.get(id))),
     );
-    const expired = defer(() => expirations(openCalls(exchanges.get(id)), overdue));
-    const continued = merge(answered, expired).pipe(map(() => resume(exchanges.get(id), stop, () => lock.release())));
+    const continued = merge(answered, expired(id)).pipe(
+      map(() => resume(exchanges.get(id), stop, () => lock.release())),
+    );
     const executed = lockTab(id, stop).pipe(
       tap((own) => (lock = own)),
       concatMap(({ hasWaited }) => (hasWaited ? EMPTY : executeHere(id, stop))),
@@ -119,27 +120,25 @@ export function createWaitingRuns(
 
   const callsOfPage = (id: string) => openCalls(exchanges.get(id)).filter((call) => isForPage(call, tools));
 
+  /** Emits when the time of a question is over: the run goes on without its answer. */
+  const expired = (id: string): Observable<unknown> =>
+    defer(() => {
+      const questions = openCalls(exchanges.get(id)).filter((call) => !overdue.has(call.id));
+      const ends = questions.map(({ id: call, question: { expires = Infinity } = {} }) =>
+        after(Math.max(0, expires - asyncScheduler.now())).pipe(
+          filter(() => asyncScheduler.now() >= expires),
+          tap(() => overdue.add(call)),
+        ),
+      );
+      return merge(...ends);
+    });
+
   function cancelWaiting(id: string): Observable<never> {
     update(id, { view: cancelView(exchanges.get(id).view), checkpoint: undefined });
     return EMPTY;
   }
 
   return { wait, resume, answers };
-}
-
-/**
- * Emits when the time of a question is over: the run goes on without its answer. Questions that are `overdue` are left
- * out, and those whose time is over are added.
- */
-function expirations(calls: readonly ToolCallView[], overdue: Set<string>): Observable<unknown> {
-  const questions = calls.filter(({ id }) => !overdue.has(id));
-  const ends = questions.map(({ id, question: { expires = Infinity } = {} }) =>
-    after(Math.max(0, expires - asyncScheduler.now())).pipe(
-      filter(() => asyncScheduler.now() >= expires),
-      tap(() => overdue.add(id)),
-    ),
-  );
-  return merge(...ends);
 }
 
 /** Whether a call that waits is executed in the page. A question is for the person, whatever the name of its call. */
