@@ -28,8 +28,8 @@ export interface ExchangeRunOptions {
   /** The option `context` of each run, for a local agent. Default: undefined. */
   readonly context?: unknown;
   /**
-   * The option `wrapTurn` of each run, for a local agent: `omitRefused` leaves out what the provider has refused once. A
-   * service does so by default. Default: none.
+   * The option `wrapTurn` of each run, for a local agent: `omitRefused` leaves out what the provider has refused once.
+   * A service does so by default. Default: none.
    */
   readonly wrapTurn?: RunOptions['wrapTurn'];
 }

@@ -1,5 +1,5 @@
 import { AsyncSubject, catchError, concat, concatMap, defer, identity, interval, map, merge } from 'rxjs';
-import { of, retry, Subject, tap, throwError } from 'rxjs';
+import { of, Subject, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -36,16 +36,13 @@ import { ExecutorLostError, RunAbandonedError, RunTakenError } from './runs/runE
 import type { LoggedRun } from './runs/runLife.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import { descriptionOf } from './runs/trustedDescription.js';
-import { WorkLocks } from './runs/workLocks.js';
+import { retryTaken, WorkLocks } from './runs/workLocks.js';
 import { readinessOf } from './readiness.js';
 import type { AgentHandler, Service } from './service.js';
 import { requireGroups } from './serviceOptions.js';
 import type { BrowserOptions, ServedAgent, ServiceOptions } from './serviceOptions.js';
 import { memoryLog } from './stores/memory/memoryLog.js';
 import { memoryStore } from './stores/memory/memoryStore.js';
-
-/** How often the work for a request is retried when another process changes its record. */
-const WORK_RETRIES = 5;
 
 const DEFAULT_HISTORY_BYTES = 33_554_432;
 
@@ -169,10 +166,7 @@ export class Kernel<C> implements OwnerData {
    */
   locked<T>(id: string, { owner }: Client<C>, work: () => Observable<T>): Observable<T> {
     return defer(work).pipe(
-      retry({
-        count: WORK_RETRIES,
-        delay: (thrown: unknown) => (thrown instanceof RunTakenError ? of(0) : throwError(() => thrown)),
-      }),
+      retryTaken(),
       catchError((thrown: unknown) => this.storeFailed(thrown)),
       this.locks.locked(id, owner),
     );

@@ -46,8 +46,8 @@ const sum = (a: Amounts, b: Amounts, sign = 1): Amounts => ({
 });
 
 /**
- * Keeps what each owner has used in a record of the store, which is removed when the time is over. A run that is deleted
- * is still paid for, so the records of runs would not do.
+ * Keeps what each owner has used in a record of the store, which is removed when the time is over. A run that is
+ * deleted is still paid for, so the records of runs would not do.
  */
 export function createOwnerBudget(store: RunStore, options?: OwnerBudget): Spending {
   if (!options) return { check: () => EMPTY, spend: () => undefined };
@@ -79,7 +79,7 @@ export function createOwnerBudget(store: RunStore, options?: OwnerBudget): Spend
       }),
       concatMap((isDone) => (isDone || retries === 0 ? of(isDone) : add(owner, amounts, retries - 1))),
     );
-  /** Writes what was used, in one process one after the other. What cannot be written is written with the next usage. */
+  /** Writes what was used, one write of a process at a time. What cannot be written is written with the next usage. */
   const write = (owner: string): void => {
     const amounts = unwritten.get(owner);
     if (!amounts || writing.has(owner)) return;

@@ -35,7 +35,7 @@ export interface Service<C = unknown> extends OwnerData {
    */
   run(id: string, input: Input, options: ServiceRunOptions<C>): Observable<SharedRun>;
   /**
-   * Answers a run that waits, as a page does: from a link in an e-mail, or a job that ends questions whose time is over.
+   * Answers a run that waits, as a page does: from a link in an e-mail, or a job that ends questions whose time is up.
    *
    * @param id The id of the run that waits.
    * @param answers By the ids of the calls in `waiting` of `runs`. Questions without an answer wait on.

@@ -12,7 +12,7 @@ import type { WrapTurn } from './wrapInnerRuns.js';
 /**
  * Wraps the turns of a run so that no call of an `atMostOnce` tool is executed twice, in whatever process: before a
  * call begins, the record says so. A call that had begun in a process that has ended is answered with
- * `outcome_unknown`, unless it has asked a person and waits for the answer. This holds for the calls of inner agents too.
+ * `outcome_unknown`, unless it has asked a person and waits for the answer. The same holds for calls of inner agents.
  */
 export function onceOnly(
   begunKeys: readonly string[] = [],

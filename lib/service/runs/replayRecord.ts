@@ -128,8 +128,8 @@ export function innerOfCheckpoint({ inner = [], checkpoint }: Pick<RunRecord, 'i
 }
 
 /**
- * The inner runs of an open turn, up to their checkpoints. Those of calls that have ended inside of them are in `steps`,
- * the messages of all inner runs.
+ * The inner runs of an open turn, up to their checkpoints. Those of calls that have ended inside of them are in
+ * `steps`, the messages of all inner runs.
  */
 const nestedEvents = (
   open: OpenCalls | undefined,

@@ -1,7 +1,11 @@
-import { defer, filter, finalize, ignoreElements, startWith, Subject, take } from 'rxjs';
+import { defer, filter, finalize, ignoreElements, of, retry, startWith, Subject, take, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { createSemaphore } from '../../core/semaphore.js';
 import type { Semaphore } from '../../core/semaphore.js';
+import { RunTakenError } from './runErrors.js';
+
+/** How often the work for a request is retried when another process changes its record. */
+const WORK_RETRIES = 5;
 
 interface Lock {
   readonly queue: Semaphore;
@@ -53,3 +57,10 @@ export class WorkLocks {
     return this.locks.get(id)?.isStopped ?? false;
   }
 }
+
+/** Does work again when another process has changed the record in the meantime. */
+export const retryTaken = <T>(): MonoTypeOperatorFunction<T> =>
+  retry({
+    count: WORK_RETRIES,
+    delay: (thrown: unknown) => (thrown instanceof RunTakenError ? of(0) : throwError(() => thrown)),
+  });

@@ -103,6 +103,7 @@ function listen(client: McpClient): Asking | undefined {
     client.setRequestHandler(ELICIT, async ({ params }) => {
       const [elicit, another] = open;
       if (!elicit || another) throw refusal('No call could have asked this, or more than one.');
+      // eslint-disable-next-line rxjs-x/no-ignored-default-value -- the calls in `open` throw if there is none
       return (await lastValueFrom(elicit(params))) as ElicitResult; // the server validates the content, too
     });
   } catch {

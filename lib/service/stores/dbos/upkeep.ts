@@ -65,8 +65,8 @@ const REMOVAL_INTERVAL = 60_000;
 const LIMIT = 1000;
 
 /**
- * Removes the workflows that ended some time ago, in one worker at a time. DBOS would keep them for ever; the record and
- * the log have what a page shows. That of a run that was set aside stays, so that the run can be retried.
+ * Removes the workflows that ended some time ago, in one worker at a time. DBOS would keep them for ever; the record
+ * and the log have what a page shows. That of a run that was set aside stays, so that the run can be retried.
  */
 export function removeEnded({ dbos, store }: Upkept, lock: WorkerLock, retention: number): Observable<never> {
   const list = (...status: ('SUCCESS' | 'ERROR' | 'CANCELLED')[]) => {

@@ -1,4 +1,4 @@
-import { asyncScheduler, concat, concatMap, defer, ignoreElements, map, of, tap, timer } from 'rxjs';
+import { asyncScheduler, concatMap, defer, ignoreElements, map, of, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { JsonObject } from '../../../core/json/json.js';
 import { requireNumber } from '../../../core/options.js';
@@ -7,6 +7,7 @@ import type { RunLog } from '../../ports/runLog.js';
 import { createBatches } from '../batches.js';
 import { createRunReader, eventsOf, followTail, messageOf, requirePosition } from '../followTail.js';
 import type { Tail } from '../followTail.js';
+import { numberWrites } from '../numberedWrites.js';
 import { createWakeUps } from '../wakeUps.js';
 import { DEFAULT_MAX_AGE, DEFAULT_RETRY_TIME, retryConnection, rowsOf } from './client.js';
 import type { PostgresClient, PostgresOptions } from './client.js';
@@ -36,6 +37,9 @@ const PAUSE = 20;
 
 /** How many rows of a run are read at a time. */
 const PAGE_SIZE = 100;
+
+/** Runs a statement. */
+type Query = <Row>(text: string, values: unknown[]) => Observable<readonly Row[]>;
 
 /** A write to a run. */
 interface Write {
@@ -86,34 +90,15 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
   requireNumber('retryTime', retryTime, 0);
   requireNumber('writeInterval', writeInterval, 0);
   requireNumber('pollInterval', pollInterval, 1);
-  const query = <Row>(text: string, values: unknown[]) => rowsOf<Row>(client, text, values);
+  const query: Query = (text, values) => rowsOf(client, text, values);
   const clean = removeExpired(client, retryTime);
   const wakeUps = createWakeUps(notifications, pollInterval);
   const now = () => asyncScheduler.now();
-  /** The last write of each run that this process writes. */
-  const lastWrites = new Map<string, { readonly attempt: number; readonly number: number }>();
   // Not a time of its own for each write: an update that changes no index is cheaper.
   const expiry = () => Math.ceil((now() + maxAge) / grain) * grain;
   const grain = Math.max(1, Math.floor(maxAge / 100));
 
-  const writeAll = (writes: readonly Write[]) =>
-    query<Written>(WRITE, [JSON.stringify(writes)]).pipe(
-      map((rows) => {
-        const written = new Map(rows.map((row) => [row.run, row.last_write]));
-        return writes.map(({ run }) => written.get(run));
-      }),
-    );
-  /** After a failure, the state of the run says whether the database has executed the statement. */
-  const writeSafely = (write: Write) =>
-    query<WriteState>(STATE, [write.run]).pipe(
-      concatMap(([state]) => (state && isWritten(write, state) ? of(state.last_write) : writeAll([write]))),
-      map((written) => (typeof written === 'object' ? written[0] : written)),
-      retryConnection(retryTime),
-    );
-  const batchOfWrites = createBatches(writeAll, writeSafely, {
-    keyOf: ({ run }) => run,
-    pause: Math.min(PAUSE, writeInterval),
-  });
+  const batchOfWrites = createWrites(query, Math.min(PAUSE, writeInterval), retryTime);
   /** Writes as an attempt. Emits the number of the last write. */
   const write = (item: Write): Observable<number> =>
     clean.pipe(
@@ -124,44 +109,26 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
       }),
       tap({
         next: () => wakeUps.wake(item.ended ? item.run : ` ${item.run}`),
-        error: () => lastWrites.delete(item.run),
+        error: () => forget(item.run),
       }),
     );
-  const append: RunLog['append'] = (run, attempt, events) =>
-    defer(() => {
-      const known = lastWrites.get(run);
-      const last = known?.attempt === attempt ? known.number : undefined;
-      // Only a write with a number can be told from one that was lost, and opening a run twice does no harm.
-      if (last === undefined && events.length > 0)
-        return concat(append(run, attempt, []), append(run, attempt, events));
-      const isOpening = last === undefined || events.length === 0;
-      const written = write({
+  const { append, forget } = numberWrites(
+    (run, attempt, events, last = 0) =>
+      write({
         ...{ run, attempt, ended: false, failure: null, expires: expiry() },
-        ...(isOpening ? { number: 0, events: null } : { number: last + 1, events: JSON.stringify(events) }),
-      }).pipe(tap((number) => lastWrites.set(run, { attempt, number })));
-      return concat(written, isOpening ? [] : timer(writeInterval));
-    }).pipe(ignoreElements());
-
-  const batchesOf = (source: string) => {
-    const readAll = (reads: readonly Read[]) =>
-      query<TailRow>(selectTails(source), [JSON.stringify(reads), now()]).pipe(
-        map((rows) => reads.map((_, place) => rows.filter((row) => row.place === place))),
-      );
-    return createBatches(readAll, (read) =>
-      readAll([read]).pipe(
-        map(([rows = []]) => rows),
-        retryConnection(retryTime),
-      ),
-    );
-  };
-  const [events, messages] = [batchesOf(EVENTS), batchesOf(MESSAGES)];
+        ...(events.length === 0 ? { number: 0, events: null } : { number: last + 1, events: JSON.stringify(events) }),
+      }),
+    writeInterval,
+  );
+  const events = createReads(query, EVENTS, retryTime);
+  const messages = createReads(query, MESSAGES, retryTime);
 
   return {
     isShared: true,
     append,
     end: (run, attempt, { failure, expires = expiry() } = {}) =>
       defer(() => {
-        lastWrites.delete(run);
+        forget(run);
         const text = failure ? JSON.stringify(failure) : null;
         return write({ run, attempt, number: 0, events: null, ended: true, failure: text, expires });
       }).pipe(ignoreElements()),
@@ -196,6 +163,39 @@ export function postgresLog(client: PostgresClient, options: PostgresLogOptions 
         requirePosition(from),
       ).pipe(concatMap(({ values }) => values)),
   };
+}
+
+/** Writes to runs, many at once. Emits the number of the last write, or undefined if another attempt has the run. */
+function createWrites(query: Query, pause: number, retryTime: number) {
+  const writeAll = (writes: readonly Write[]) =>
+    query<Written>(WRITE, [JSON.stringify(writes)]).pipe(
+      map((rows) => {
+        const written = new Map(rows.map((row) => [row.run, row.last_write]));
+        return writes.map(({ run }) => written.get(run));
+      }),
+    );
+  /** After a failure, the state of the run says whether the database has executed the statement. */
+  const writeSafely = (write: Write) =>
+    query<WriteState>(STATE, [write.run]).pipe(
+      concatMap(([state]) => (state && isWritten(write, state) ? of(state.last_write) : writeAll([write]))),
+      map((written) => (typeof written === 'object' ? written[0] : written)),
+      retryConnection(retryTime),
+    );
+  return createBatches(writeAll, writeSafely, { keyOf: ({ run }) => run, pause });
+}
+
+/** Reads the rows of runs, many at once. */
+function createReads(query: Query, source: string, retryTime: number) {
+  const readAll = (reads: readonly Read[]) =>
+    query<TailRow>(selectTails(source), [JSON.stringify(reads), asyncScheduler.now()]).pipe(
+      map((rows) => reads.map((_, place) => rows.filter((row) => row.place === place))),
+    );
+  return createBatches(readAll, (read) =>
+    readAll([read]).pipe(
+      map(([rows = []]) => rows),
+      retryConnection(retryTime),
+    ),
+  );
 }
 
 const notFound = (): never => {
@@ -264,7 +264,8 @@ const MESSAGES = 'select position, message as value from rivulet_messages';
 const selectTails = (
   source: string,
 ) => `select asked.place::integer - 1 as place, log.ended, log.failure, tail.position, tail.value
-from rows from (json_to_recordset($1::text::json) as (run text, after integer)) with ordinality as asked(run, after, place)
+from rows from (json_to_recordset($1::text::json) as (run text, after integer))
+  with ordinality as asked(run, after, place)
 join rivulet_logs log on log.run = asked.run and log.expires > $2
 left join lateral (
   ${source} where run = log.run and position > asked.after order by position limit ${PAGE_SIZE}

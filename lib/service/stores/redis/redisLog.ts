@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, ignoreElements, map, tap, timer } from 'rxjs';
+import { concatMap, defer, ignoreElements, map, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { JsonObject } from '../../../core/json/json.js';
 import { requireNumber } from '../../../core/options.js';
@@ -6,6 +6,7 @@ import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErr
 import type { RunLog } from '../../ports/runLog.js';
 import { createRunReader, eventsOf, followTail, messageOf, requirePosition } from '../followTail.js';
 import type { Tail } from '../followTail.js';
+import { numberWrites } from '../numberedWrites.js';
 import { createWakeUps } from '../wakeUps.js';
 import { evaluate, retryConnection } from './client.js';
 import type { RedisClient, RedisScript } from './client.js';
@@ -76,8 +77,6 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
   requireNumber('writeInterval', writeInterval, 0);
   requireNumber('pollInterval', pollInterval, 1);
   const wakeUps = createWakeUps(notifications, pollInterval);
-  /** The last write of each run that this process writes. */
-  const lastWrites = new Map<string, { readonly attempt: number; readonly number: number }>();
 
   /** The keys of a run. Those in braces are on one node of a cluster: Redis hashes what the braces contain. */
   const script = (text: string, run: string): RedisScript => ({
@@ -88,7 +87,7 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
   /** Emits the number of the write. */
   const write = (run: string, text: string, values: readonly (string | number)[]): Observable<number> =>
     writeOnce(client, script(text, run), run, values, retryTime).pipe(
-      tap({ next: () => wakeUps.wake(run), error: () => lastWrites.delete(run) }),
+      tap({ next: () => wakeUps.wake(run), error: () => forget(run) }),
     );
   /** Reads a stream after a position, and whether the run has ended. One step: the end is not seen before the rest. */
   const readTail = <T>(
@@ -102,25 +101,17 @@ export function redisLog(client: RedisClient, options: RedisLogOptions = {}): Ru
       map((reply) => tailOf(reply, valuesOf, after)),
     );
 
-  const append: RunLog['append'] = (run, attempt, events) =>
-    defer(() => {
-      const known = lastWrites.get(run);
-      const last = known?.attempt === attempt ? known.number : '';
-      // Only a write with a number can be told from one that was lost, and opening a run twice does no harm.
-      if (last === '' && events.length > 0) return concat(append(run, attempt, []), append(run, attempt, events));
-      const text = events.length === 0 ? '' : JSON.stringify(events);
-      const written = write(run, APPEND, [attempt, last, text, maxAge]).pipe(
-        tap((number) => lastWrites.set(run, { attempt, number })),
-      );
-      return concat(written, text === '' ? [] : timer(writeInterval));
-    }).pipe(ignoreElements());
+  const { append, forget } = numberWrites((run, attempt, events, last) => {
+    const text = events.length === 0 ? '' : JSON.stringify(events);
+    return write(run, APPEND, [attempt, last ?? '', text, maxAge]);
+  }, writeInterval);
 
   return {
     isShared: true,
     append,
     end: (run, attempt, { failure, expires } = {}) =>
       defer(() => {
-        lastWrites.delete(run);
+        forget(run);
         const text = failure ? JSON.stringify(failure) : '';
         return write(run, END, [attempt, text, expires ?? '', maxAge]);
       }).pipe(ignoreElements()),
