@@ -8,7 +8,7 @@ export { createAgent } from './agent/createAgent.js';
 export type { Agent, AgentOptions, Input } from './agent/createAgent.js';
 
 export type { OfType, OptionsOf } from './core/typesOf.js';
-export type { Approve, CallAnswers, Decision, WaitingCall } from './core/approval.js';
+export type { Approve, CallAnswers, Decision, Question, WaitingCall } from './core/approval.js';
 export type { Checkpoint } from './core/checkpoint.js';
 export type { Chunk, FinishReason } from './core/chunk.js';
 export type { DeepPartial } from './core/json/partialJson.js';

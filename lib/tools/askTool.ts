@@ -1,4 +1,3 @@
-import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../core/errors.js';
 import type { RunEvent } from '../core/event.js';
 import type { JsonValue } from '../core/json/json.js';
@@ -9,25 +8,7 @@ import type { Nested, NeedsApproval, noParameters, Tool, ToolContext } from '../
 import type { ProgressOf, ResultOf } from '../core/toolOutput.js';
 import { runTool } from '../operators/execute/runTool.js';
 import { AskedCall } from './ask/askedCall.js';
-import type { AskOptions } from './ask/askOptions.js';
-
-/** What the context of an `askTool` has beside that of any other tool. */
-export interface AskContext {
-  /**
-   * Asks a person. Emits one validated answer. It fails with an error of the code `denied` if the person declines, and
-   * `timeout` if nobody answers in time.
-   */
-  readonly ask: <S extends Schema>(question: AskOptions<S>) => Observable<Infer<S>>;
-  /**
-   * Runs the step `key` once, and records its result, which must be JSON: later executions receive it. If the process
-   * ends before the record, the step runs again, with the same `idempotencyKey`. `work` returns a value, a Promise or
-   * an Observable, of which the last value counts.
-   */
-  readonly once: <T>(
-    key: string,
-    work: (idempotencyKey: string) => Observable<T> | PromiseLike<T> | T,
-  ) => Observable<T>;
-}
+import type { AskContext } from './ask/askOptions.js';
 
 type AskToolContext<P, Call extends ToolCallPart<string, unknown>, C> = ToolContext<P, Call, C> & AskContext;
 
@@ -89,12 +70,7 @@ export function askTool<
   const asking = definition as unknown as Tool;
   const execute: Tool['execute'] = (args, context) => {
     const call = askedCall(context as ToolContext);
-    const given = {
-      ...(context as ToolContext),
-      ask: (question: AskOptions<Schema>) => call.ask(question),
-      once: (key: string, work: Parameters<AskContext['once']>[1]) => call.once(key, work),
-    };
-    return call.run(runTool(asking, args, given));
+    return call.run((ask) => runTool(asking, args, { ...(context as ToolContext), ...ask }));
   };
   return tool({ ...asking, execute } as never) as unknown as ReturnType<typeof askTool<Name, Output, S, P, C>>;
 }

@@ -2,18 +2,25 @@ import type { KnownEvent } from '../core/eventGuards.js';
 import { isRecord } from '../core/json/json.js';
 
 const isText = (value: unknown): boolean => typeof value === 'string';
-const call = { id: isText, name: isText };
-const callWithArguments = { id: isText, name: isText, arguments: isRecord };
-
 const isQuestion = (value: unknown): boolean =>
   isRecord(value) && isText(value['message']) && isRecord(value['schema']);
 
+type Fields = Readonly<Record<string, (value: unknown) => boolean>>;
+
+const call: Fields = { id: isText, name: isText };
+const callWithArguments: Fields = { id: isText, name: isText, arguments: isRecord };
+
 /** The fields without which an event cannot be shown. `toolStart` may omit the arguments of its call. */
-const forms: Partial<Readonly<Record<KnownEvent['type'], Readonly<Record<string, (value: unknown) => boolean>>>>> = {
+const forms: Partial<Readonly<Record<KnownEvent['type'], Fields>>> = {
   text: { text: isText, prefix: (value) => value === undefined || isText(value) },
   thinking: { text: isText },
   toolCall: callWithArguments,
-  toolWaiting: { ...callWithArguments, question: (value) => value === undefined || isQuestion(value) },
+  toolWaiting: {
+    id: isText,
+    name: isText,
+    arguments: isRecord,
+    question: (value) => value === undefined || isQuestion(value),
+  },
   toolStart: call,
   toolProgress: call,
   toolResult: call,

@@ -28,7 +28,7 @@ import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
 import { askTool } from '../../lib/tools/askTool.js';
-import type { AskContext } from '../../lib/tools/askTool.js';
+import type { AskContext } from '../../lib/tools/ask/askOptions.js';
 import { mapStore } from './stores.js';
 import { inVirtualTime } from './virtualTime.js';
 

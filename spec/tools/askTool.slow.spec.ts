@@ -10,7 +10,7 @@ import type { RunResult, StreamEvent } from '../../lib/core/event.js';
 import type { Tool } from '../../lib/core/tool.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
 import { askTool } from '../../lib/tools/askTool.js';
-import type { AskContext } from '../../lib/tools/askTool.js';
+import type { AskContext } from '../../lib/tools/ask/askOptions.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { virtual } from '../support/toolCalls.js';
 

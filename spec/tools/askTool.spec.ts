@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { asyncScheduler, concatMap, defer, forkJoin, map, merge, NEVER, retry, Subject, tap, timer } from 'rxjs';
+import { asyncScheduler, concatMap, defer, firstValueFrom, forkJoin, lastValueFrom, map, merge, NEVER } from 'rxjs';
+import { retry, Subject, tap, timer, toArray } from 'rxjs';
 import type { Observable, ObservedValueOf } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
@@ -11,13 +12,14 @@ import type { Tool, ToolContext } from '../../lib/core/tool.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
 import { askTool } from '../../lib/tools/askTool.js';
-import type { AskContext } from '../../lib/tools/askTool.js';
+import type { AskContext } from '../../lib/tools/ask/askOptions.js';
 import { deadlineTool } from '../../lib/tools/deadlineTool.js';
 import { retryTool } from '../../lib/tools/retryTool.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { diagram } from '../support/diagram.js';
 import { anyTool, virtual } from '../support/toolCalls.js';
+import { inVirtualTime } from '../support/virtualTime.js';
 import { sameType } from './calls.js';
 
 const anything = { type: 'object' };
@@ -402,4 +404,92 @@ describe('askTool', () => {
     );
     expect(lastResults(result)).toEqual(['failed']);
   });
+
+  const slowTool = (name: string, time: number) => anyTool(name, () => timer(time).pipe(map(() => name)));
+
+  it('a call that has its answer, and waits for its place, does not end as waiting', () => {
+    const agent = agentWith([asking(whichAccount), slowTool('slow', 300)], { toolConcurrency: 1, patience: 100 });
+    const { result } = run((options) => agent.stream('Pay.', options), {
+      answers: { 50: { results: { 'c1/1': { account: 'A' } } } },
+    });
+    expect([result.finishReason, lastResults(result)]).toEqual(['stop', [{ account: 'A' }, 'slow']]);
+  });
+
+  it('each of two answers reaches its question, whatever else runs', () => {
+    const both = ({ ask, once }: AskContext) =>
+      forkJoin([
+        ask({ message: 'A?', schema: anything, key: 'a' }).pipe(
+          concatMap(() => once('step', () => timer(50).pipe(map(() => 'stepped')))),
+        ),
+        ask({ message: 'B?', schema: anything, key: 'b' }),
+      ]);
+    const agent = agentWith([asking(both), slowTool('slow', 30)], { toolConcurrency: 1 });
+    const { result } = run((options) => agent.stream('Pay.', options), {
+      answers: { 5: { results: { 'c1/a': { n: 1 }, 'c1/b': { n: 2 } } } },
+    });
+    expect(lastResults(result)).toEqual([['stepped', { n: 2 }], 'slow']);
+  });
+
+  it('the time of a person after a step counts for no deadline, and patience is kept for each question', () => {
+    const both = ({ ask, once }: AskContext) =>
+      forkJoin([
+        ask({ message: 'A?', schema: anything, key: 'a' }).pipe(
+          concatMap(() => once('step', () => timer(40).pipe(map(() => 'stepped')))),
+        ),
+        ask({ message: 'B?', schema: anything, key: 'b' }),
+      ]);
+    const first = { 5: { results: { 'c1/a': {} } } };
+    const late = { ...first, 900: { results: { 'c1/b': {} } } };
+    const patient = agentWith([asking(both)], { toolDeadline: 150 });
+    expect(lastResults(run((options) => patient.stream('Pay.', options), { answers: late }).result)).toEqual([
+      ['stepped', {}],
+    ]);
+    const impatient = agentWith([asking(both)], { patience: 30 });
+    const { result } = run((options) => impatient.stream('Pay.', options), { answers: first });
+    expect(result.waiting?.map(({ id }) => id)).toEqual(['c1/b']);
+  });
+
+  it.each(['constructor', 'toString', '__proto__'])('a question with the key %s waits for its own answer', (key) => {
+    const agent = agentWith([asking(({ ask }) => ask({ message: 'A?', schema: z.any(), key }))]);
+    const first = run((options) => agent.stream('Pay.', options));
+    const again = run((options) => agent.resume(stored(first.result), options));
+    expect(again.result.finishReason).toBe('waiting');
+  });
+
+  it('a default answer that does not match the schema fails the tool', () => {
+    const otherwise = { account: 5 } as never;
+    const agent = agentWith([asking(({ ask }) => ask({ message: 'A?', schema: account, within: 10, otherwise }))]);
+    const { labels, result } = run((options) => agent.stream('Pay.', options), { answers: {} });
+    expect(labels.filter((text) => text.includes('toolWaiting'))).toHaveLength(1);
+    expect(lastResults(result)).toEqual(['failed']);
+  });
+
+  it('an asynchronous tool begins no step, and asks nobody, after its call has ended', () =>
+    inVirtualTime(async () => {
+      const effects: string[] = [];
+      const late = new Subject<void>();
+      const asynchronous = asking(async ({ ask, once }: AskContext) => {
+        const step = firstValueFrom(late).then(() => firstValueFrom(once('step', () => effects.push('step'))));
+        const question = firstValueFrom(ask({ message: 'A?', schema: anything }));
+        return Promise.all([step, question]);
+      });
+      const events = await lastValueFrom(agentWith([asynchronous]).stream('Pay.').pipe(toArray()));
+      expect(events.at(-1)).toMatchObject({ type: 'result', result: { finishReason: 'waiting' } });
+      late.next();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      expect(effects).toEqual([]);
+    }));
+
+  it('an attempt that has timed out asks nobody any more', () =>
+    inVirtualTime(async () => {
+      const flaky = asking(async ({ ask }: AskContext) => {
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        return firstValueFrom(ask({ message: 'A?', schema: anything }));
+      });
+      const agent = agentWith([retryTool(deadlineTool(flaky, 5), { count: 2, delay: 1 })]);
+      const events = await lastValueFrom(agent.stream('Pay.').pipe(toArray()));
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      expect(events.map((event) => label(event)).filter((text) => text.includes('toolWaiting'))).toEqual([]);
+      expect(events.at(-1)).toMatchObject({ result: { finishReason: 'stop' } });
+    }));
 });

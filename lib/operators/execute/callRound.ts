@@ -229,16 +229,26 @@ export class CallRound implements CallObserver, DecisionObserver {
   private startQueued(): void {
     if (this.isStarting) return;
     this.isStarting = true;
-    while (this.canStart()) {
-      const next = this.ready.shift();
-      const call = next ? undefined : this.queue.shift();
-      if (!next && !call) break;
-      if (next && this.paused.delete(next.id)) next.work();
-      if (call) this.run(call);
-    }
+    while (this.continueReady() || this.startNext());
     this.isStarting = false;
     const openCount = this.running.size + this.decisions.size + this.queue.length;
     if (this.isComplete && !this.isClosed && openCount === 0) this.observer.roundEnded(this);
+  }
+
+  /** Continues a call that has its answer: one that has kept its place at once, any other when there is a place. */
+  private continueReady(): boolean {
+    const index = this.ready.findIndex(({ id }) => !this.paused.has(id) || this.canStart());
+    const [next] = index < 0 ? [] : this.ready.splice(index, 1);
+    if (!next) return false;
+    this.paused.delete(next.id);
+    if (!this.isClosed && this.running.has(next.id)) next.work();
+    return true;
+  }
+
+  private startNext(): boolean {
+    const call = this.canStart() ? this.queue.shift() : undefined;
+    if (call) this.run(call);
+    return call !== undefined;
   }
 
   private canStart(): boolean {

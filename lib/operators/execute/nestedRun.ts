@@ -72,6 +72,7 @@ export class NestedRun implements OuterRun {
   }
 
   pause(): void {
+    if (!this.execution.isOpen()) return;
     for (const clock of this.clocks) clock.pause();
     this.observer.callPaused(this.call.id);
   }

@@ -94,7 +94,7 @@ export class ServerItemReporter {
 
   reportSnapshot(item: Item, snapshot: JsonObject, all: readonly Item[]): void {
     if (!markReported(item, 'complete')) return;
-    const raw = summarize(snapshot);
+    const raw = summaryOf(snapshot);
     if (isToolType(item.type))
       this.report(findCall(item, all), { status: readStatus(item, snapshot), ...readInputAndOutput(raw), raw });
     else this.out.emit(unknownChunk(raw));
@@ -156,7 +156,7 @@ function readInputAndOutput(item: JsonObject): { readonly input?: JsonValue; rea
 const isPresent = (value: JsonValue | undefined): value is JsonValue => value !== undefined && value !== null;
 
 /** The item without the bytes of its image, and with the names of tools instead of their definitions. */
-function summarize(snapshot: JsonObject): JsonObject {
+function summaryOf(snapshot: JsonObject): JsonObject {
   const image = snapshot['type'] === 'image_generation_call' ? ['result'] : [];
   const { tools, ...fields } = omit(snapshot, 'encrypted_content', ...image);
   return omitUndefined({ ...fields, tools: tools && toolNames(tools) });

@@ -36,6 +36,9 @@ export function createBatches<I, O>(
   let isBusy = false;
   /** The time before which no batch begins. */
   let earliest = 0;
+  const answerAlone = ({ item, answer }: Call<I, O>): void => {
+    alone(item).subscribe(answer);
+  };
   const takeBatch = (): readonly Call<I, O>[] => {
     const batch: Call<I, O>[] = [];
     const keys = new Set();
@@ -65,7 +68,7 @@ export function createBatches<I, O>(
       },
       error: () => {
         next.unsubscribe();
-        for (const { item, answer } of batch) alone(item).subscribe(answer);
+        batch.forEach(answerAlone);
       },
       complete: () => next.unsubscribe(),
     });

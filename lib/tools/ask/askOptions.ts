@@ -1,5 +1,6 @@
+import type { Observable } from 'rxjs';
 import type { JsonObject } from '../../core/json/json.js';
-import type { InferInput, Schema } from '../../core/schema.js';
+import type { Infer, InferInput, Schema } from '../../core/schema.js';
 
 /** What a tool asks a person. */
 export interface AskOptions<S extends Schema> {
@@ -18,4 +19,22 @@ export interface AskOptions<S extends Schema> {
   readonly within?: number | undefined;
   /** The answer, as JSON, if the time is over. Default: an error with the code `timeout`. */
   readonly otherwise?: InferInput<S> | undefined;
+}
+
+/** What the context of an `askTool` has beside that of any other tool. */
+export interface AskContext {
+  /**
+   * Asks a person. Emits one validated answer. It fails with an error of the code `denied` if the person declines, and
+   * `timeout` if nobody answers in time.
+   */
+  readonly ask: <S extends Schema>(question: AskOptions<S>) => Observable<Infer<S>>;
+  /**
+   * Runs the step `key` once, and records its result, which must be JSON: later executions receive it. If the process
+   * ends before the record, the step runs again, with the same `idempotencyKey`. `work` returns a value, a Promise or
+   * an Observable, of which the last value counts.
+   */
+  readonly once: <T>(
+    key: string,
+    work: (idempotencyKey: string) => Observable<T> | PromiseLike<T> | T,
+  ) => Observable<T>;
 }

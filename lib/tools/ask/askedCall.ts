@@ -1,5 +1,5 @@
-import { asyncScheduler, concat, concatMap, defaultIfEmpty, defer, EMPTY, filter, finalize, from } from 'rxjs';
-import { merge, mergeMap, of, ReplaySubject, take, takeLast, tap, throwError } from 'rxjs';
+import { asyncScheduler, AsyncSubject, concat, concatMap, defaultIfEmpty, defer, EMPTY, filter, finalize } from 'rxjs';
+import { from, merge, mergeMap, NEVER, of, ReplaySubject, take, takeLast, takeUntil, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers, Question } from '../../core/approval.js';
 import type { RunEvent } from '../../core/event.js';
@@ -17,8 +17,16 @@ import { after } from '../../core/timeLimit.js';
 import type { ToolValue } from '../../operators/execute/runTool.js';
 import { ToolFailure } from '../../operators/execute/toolFailure.js';
 import { isPromise, toOutputStream } from '../../operators/execute/toolOutput.js';
-import type { AskOptions } from './askOptions.js';
+import type { AskContext, AskOptions } from './askOptions.js';
 import { CallJournal, cancelledQuestion, unanswered } from './callJournal.js';
+
+/** One execution of the call: `retryTool` begins another one. */
+interface Execution {
+  isOpen: boolean;
+  readonly ended: Observable<void>;
+  /** The number of questions without a key. */
+  count: number;
+}
 
 /**
  * Asks people and runs steps for one call. An execution that begins again (a resumed run, `retryTool`) receives the
@@ -28,11 +36,11 @@ export class AskedCall implements InnerRunControl {
   private readonly journal: CallJournal;
   /** The questions for which the tool waits, by id. */
   private readonly open = new Map<string, ReplaySubject<void>>();
-  /** The number of questions of this execution without a key. */
-  private count = 0;
+  /** The questions that have waited in memory for as long as they may. */
+  private readonly late = new Set<string>();
+  /** The questions whose answer is `otherwise`. */
+  private readonly defaulted = new Set<string>();
   private openSteps = 0;
-  /** Whether the call has waited in memory for as long as it may. */
-  private isImpatient = false;
 
   constructor(
     private readonly outer: OuterRun,
@@ -42,55 +50,69 @@ export class AskedCall implements InnerRunControl {
   }
 
   /** The values of an execution, without the progress that an earlier one has emitted. */
-  run(execution: Observable<ToolValue>): Observable<ToolValue> {
+  run(execute: (asking: AskContext) => Observable<ToolValue>): Observable<ToolValue> {
     return defer(() => {
       const { journal } = this;
+      const ended = new AsyncSubject<void>();
+      const execution = { isOpen: true, ended, count: 0 };
       const known = journal.progress;
       let emitted = 0;
-      this.count = 0;
-      this.isImpatient = false;
-      return execution.pipe(
+      const values = execute({
+        ask: (asked) => this.during(execution, () => this.ask(execution, asked)),
+        once: (key, work) => this.during(execution, () => this.once(key, work)),
+      });
+      return values.pipe(
         filter((value) => {
           if (!isMarkedProgress(value)) return true;
           journal.progress = Math.max(known, ++emitted);
           return emitted > known;
         }),
-      );
-    });
-  }
-
-  ask<S extends Schema>(asked: AskOptions<S>): Observable<Infer<S>> {
-    return defer(() => {
-      requireNumber('within', asked.within, 0);
-      requireShort(asked);
-      const id = asked.key ?? String(++this.count);
-      const answer = defer(() => this.answered(id, asked));
-      return concat(this.outer.written, answer); // nobody is asked by a call that may be lost
-    });
-  }
-
-  once<T>(key: string, work: (idempotencyKey: string) => Observable<T> | PromiseLike<T> | T): Observable<T> {
-    return defer(() => {
-      const { journal, outer } = this;
-      if (journal.steps.has(key)) return of(journal.steps.get(key) as T);
-      this.openSteps++;
-      // The call is stored first: if the model were asked again, the call could have another id, and so another key.
-      const output = defer(() => outputOf(() => work(`${this.idempotencyKey}.${key}`)));
-      return concat(outer.written, output).pipe(
-        takeLast(1),
-        defaultIfEmpty(null),
-        concatMap((value) => {
-          const result = toJson(value ?? null);
-          journal.steps.set(key, result);
-          this.keep();
-          return concat(outer.written, of(result as T));
-        }),
         finalize(() => {
-          this.openSteps--;
-          this.suspendIfIdle();
+          execution.isOpen = false;
+          ended.next();
+          ended.complete();
         }),
       );
     });
+  }
+
+  /** After its execution has ended, an asynchronous tool asks nobody, and begins no step. */
+  private during<T>(execution: Execution, work: () => Observable<T>): Observable<T> {
+    return defer(() => {
+      if (!execution.isOpen) return NEVER;
+      const rest = defer(() => (execution.isOpen ? EMPTY : NEVER));
+      return concat(work().pipe(takeUntil(execution.ended)), rest);
+    });
+  }
+
+  private ask<S extends Schema>(execution: Execution, asked: AskOptions<S>): Observable<Infer<S>> {
+    requireNumber('within', asked.within, 0);
+    requireShort(asked);
+    const id = asked.key ?? String(++execution.count);
+    const answer = defer(() => this.answered(id, asked));
+    return concat(this.outer.written, answer); // nobody is asked by a call that may be lost
+  }
+
+  private once<T>(key: string, work: (idempotencyKey: string) => Observable<T> | PromiseLike<T> | T): Observable<T> {
+    const { journal, outer } = this;
+    if (journal.steps.has(key)) return of(journal.steps.get(key) as T);
+    this.openSteps++;
+    // The call is stored first: if the model were asked again, the call could have another id, and so another key.
+    const output = defer(() => outputOf(() => work(`${this.idempotencyKey}.${key}`)));
+    return concat(outer.written, output).pipe(
+      takeLast(1),
+      defaultIfEmpty(null),
+      concatMap((value) => {
+        const result = toJson(value ?? null);
+        journal.steps.set(key, result);
+        this.keep();
+        return concat(outer.written, of(result as T));
+      }),
+      finalize(() => {
+        this.openSteps--;
+        this.rest();
+      }),
+    );
   }
 
   /** A call that is stopped is answered as cancelled, with its questions. */
@@ -124,6 +146,7 @@ export class AskedCall implements InnerRunControl {
     return (validation instanceof Promise ? from(validation) : of(validation)).pipe(
       mergeMap((checked) => {
         if ('value' in checked) return concat(this.tell(answer), of(checked.value as Infer<S>));
+        if (this.defaulted.has(id)) throw new ToolFailure('failed', `\`otherwise\` is not valid: ${checked.invalid}`);
         this.journal.answers.delete(id);
         return this.answered(id, asked, checked.invalid);
       }),
@@ -149,11 +172,16 @@ export class AskedCall implements InnerRunControl {
     const { expires } = this.announce(id, asked, problem);
     const isOver = after(expires === undefined ? Infinity : Math.max(0, expires - asyncScheduler.now()));
     const limits = merge(
-      isOver.pipe(tap(() => this.end(unanswered(id, asked.otherwise as JsonValue | undefined)))),
+      isOver.pipe(
+        tap(() => {
+          if (asked.otherwise !== undefined) this.defaulted.add(id);
+          this.end(unanswered(id, asked.otherwise as JsonValue | undefined));
+        }),
+      ),
       after(this.outer.patience).pipe(
         tap(() => {
-          this.isImpatient = true;
-          this.suspendIfIdle();
+          this.late.add(id);
+          this.rest();
         }),
       ),
     );
@@ -161,7 +189,7 @@ export class AskedCall implements InnerRunControl {
     return opened.pipe(
       take(1),
       finalize(() => {
-        if (this.open.get(id) === opened) this.open.delete(id); // otherwise it is asked again
+        if (this.open.get(id) === opened) this.close(id); // otherwise it is asked again
         limited.unsubscribe();
       }),
     );
@@ -176,7 +204,7 @@ export class AskedCall implements InnerRunControl {
     const question: Question = { message, schema: schemaOf(asked), ...omitUndefined({ problem, expires }) };
     this.emit(journal.ask(id, question, details));
     this.keep();
-    if (!journal.answers.has(id)) this.outer.pause();
+    this.rest();
     return question;
   }
 
@@ -188,18 +216,26 @@ export class AskedCall implements InnerRunControl {
 
   /** Continues the tool with the answer to a question. It may still wait for another one. */
   private proceed(id: string): void {
-    this.isImpatient = false;
     this.outer.proceed(() => {
       const opened = this.open.get(id);
-      this.open.delete(id);
+      this.close(id);
       opened?.next();
-      if (this.open.size > 0 && this.openSteps === 0) this.outer.pause();
+      this.rest();
     });
   }
 
-  /** Steps end before the call suspends: their work is not interrupted. */
-  private suspendIfIdle(): void {
-    if (this.isImpatient && this.open.size > 0 && this.openSteps === 0) this.outer.suspend(this.journal.checkpoint());
+  private close(id: string): void {
+    this.open.delete(id);
+    this.late.delete(id);
+  }
+
+  /** A call in which nothing runs waits for people: in memory, as long as it may. */
+  private rest(): void {
+    const { open, journal } = this;
+    const hasAnswer = [...open.keys()].some((id) => journal.answers.has(id));
+    if (open.size === 0 || hasAnswer || this.openSteps > 0) return;
+    this.outer.pause();
+    if (this.late.size > 0) this.outer.suspend(journal.checkpoint());
   }
 
   private keep(): void {

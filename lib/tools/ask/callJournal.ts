@@ -1,4 +1,5 @@
 import { identity } from 'rxjs';
+import { isDecision } from '../../core/approval.js';
 import type { CallAnswers, Question, WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import { startState } from '../../core/event.js';
@@ -109,10 +110,10 @@ function answerIn(
   id: string,
 ): ToolResultPart | undefined {
   const part = { type: 'toolResult', id, name: NAME } as const;
-  const [result, error, decision] = [results[given], errors[given], decisions[given]];
-  if (result !== undefined) return { ...part, result };
-  if (error !== undefined) return { ...part, error, code: 'failed' };
-  if (!decision || decision.approve) return undefined;
+  if (Object.hasOwn(results, given)) return { ...part, result: results[given] ?? null };
+  if (Object.hasOwn(errors, given)) return { ...part, error: String(errors[given]), code: 'failed' };
+  const decision = Object.hasOwn(decisions, given) ? decisions[given] : undefined;
+  if (!isDecision(decision) || decision.approve) return undefined;
   const { reason } = decision;
   if (reason === undefined) return { ...part, error: toolErrorTexts.denied, code: 'denied' };
   return { ...part, error: `${toolErrorTexts.denied} Reason: ${reason}`, code: 'denied', reason };

@@ -8,7 +8,7 @@ import { MAX_TIMER_DELAY } from '../../core/options.js';
 import { isMarkedProgress, progress } from '../../core/progress.js';
 import type { Progress } from '../../core/progress.js';
 import type { ToolContext } from '../../core/tool.js';
-import type { AskContext } from '../askTool.js';
+import type { AskContext } from '../ask/askOptions.js';
 import { answersItself, askingOf, inRounds, sendAlone } from './askingCall.js';
 import type { ServerRequests } from './askingCall.js';
 import { fromRequest, nestingError } from './client.js';

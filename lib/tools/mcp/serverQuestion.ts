@@ -8,7 +8,7 @@ import type { PlainSchema } from '../../core/schema.js';
 import { noParameters } from '../../core/tool.js';
 import { ToolFailure } from '../../operators/execute/toolFailure.js';
 import type { AskOptions } from '../ask/askOptions.js';
-import type { AskContext } from '../askTool.js';
+import type { AskContext } from '../ask/askOptions.js';
 
 /** What a server receives for a question, in the words of its protocol. */
 type Elicited = { readonly action: 'accept' | 'decline' | 'cancel'; readonly content?: JsonObject };

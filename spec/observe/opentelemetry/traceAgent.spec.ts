@@ -116,7 +116,7 @@ describe('traceAgent', () => {
   it('traceAgent records the id of a run of a service', () => {
     const { agent, span } = traced({ model: scriptedModel(['Hi.']) });
     observe(agent.stream('Go.', { runId: 'run-1' }));
-    expect(span('invoke_agent helper')?.attributes).toMatchObject({ 'rivulet.run': 'run-1' });
+    expect(span('invoke_agent helper').attributes).toMatchObject({ 'rivulet.run': 'run-1' });
   });
 
   it('traceAgent records the settings, the response and the tokens of a request', () => {

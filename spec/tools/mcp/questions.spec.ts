@@ -3,7 +3,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import type { ClientOptions } from '@modelcontextprotocol/client';
 import { acceptedContent, createMcpHandler, inputRequired, McpServer } from '@modelcontextprotocol/server';
 import type { CallToolResult, InputRequiredResult, ServerContext } from '@modelcontextprotocol/server';
-import { delay, firstValueFrom, Subject, tap, timer, toArray } from 'rxjs';
+import { asyncScheduler, delay, firstValueFrom, Subject, tap, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/index.js';
 import type { OptionsOf, RunEvent, RunResult } from '../../../lib/index.js';
@@ -89,7 +89,7 @@ async function live(agent: Awaited<ReturnType<typeof agentOf>>, answer: (id: str
   const run: Observable<RunEvent> = agent.stream('Book.', { answers });
   const events = run.pipe(
     tap((event) => {
-      for (const { id } of questionOf(event)) timer(wait).subscribe(() => answers.next(answer(id)));
+      for (const { id } of questionOf(event)) asyncScheduler.schedule(() => answers.next(answer(id)), wait);
     }),
     toArray(),
   );

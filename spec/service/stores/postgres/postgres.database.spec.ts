@@ -129,7 +129,7 @@ describe('PostgreSQL', () => {
     await done(forkJoin(runs.map((run) => concat(log.append(run, 1, []), of(undefined)))));
     const write = (run: string) =>
       concat(log.append(run, run === 'apart-2' ? 2 ** 40 : 1, [{ type: 'a' }]), of('written')).pipe(
-        catchError(({ code }: { readonly code: string }) => of(code)),
+        catchError((thrown: unknown) => of((thrown as { readonly code: string }).code)),
       );
     expect(await firstValueFrom(forkJoin(runs.map(write)))).toEqual(['written', 'written', '22003', 'written']);
   });
