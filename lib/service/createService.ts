@@ -5,7 +5,7 @@ import type { CallAnswers } from '../core/approval.js';
 import type { RunResult } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import type { Input } from '../core/input.js';
-import { followingId, isUnguessable } from '../transport/randomId.js';
+import { isUnguessable } from '../transport/randomId.js';
 import { createDeadLetters } from './deadLetters.js';
 import type { DeadLetters } from './deadLetters.js';
 import { Kernel } from './kernel.js';
@@ -14,7 +14,7 @@ import type { ListedRecord } from './ports/recordStore.js';
 import type { RunRecord } from './ports/runStore.js';
 import { allPages } from './runs/allPages.js';
 import { isRate } from './promptRate.js';
-import { openRun } from './runs/openRun.js';
+import { answerRun, openRun } from './runs/openRun.js';
 import type { OpenedRun } from './runs/openRun.js';
 import { waitingOf, withWaiting } from './runs/waitingRuns.js';
 import { shareRun } from './runs/shareRun.js';
@@ -69,9 +69,7 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
   answer(id: string, answers: CallAnswers, { context }: Pick<ServiceRunOptions<C>, 'context'>): Observable<SharedRun> {
     return defer(() => {
       const client = this.access.clientOf(context);
-      // The id that a page would use: whoever answers later joins this run.
-      const opening = { id: followingId(id), client, body: { resume: id, answers }, grace: Infinity };
-      return openRun(this, opening);
+      return answerRun(this, id, answers, client);
     }).pipe(map(asShared));
   }
 

@@ -37,9 +37,10 @@ export interface Service<C = unknown> extends OwnerData {
   /**
    * Answers a run that waits, as a page does: from a link in an e-mail, or a job that ends questions whose time is up.
    *
-   * @param id The id of the run that waits.
+   * @param id The id of the run that waits, or of an earlier one that it continues.
    * @param answers By the ids of the calls in `waiting` of `runs`. Questions without an answer wait on.
-   * @returns Emits the run that continues it, and completes. It fails if the run does not wait any more.
+   * @returns Emits the run that continues it, and completes. It fails if the run does not wait any more,
+   * and if the answers are not valid: the run then waits on.
    */
   answer(id: string, answers: CallAnswers, options: Pick<ServiceRunOptions<C>, 'context'>): Observable<SharedRun>;
   /**

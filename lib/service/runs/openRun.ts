@@ -1,9 +1,12 @@
-import { concat, concatMap, defer, of } from 'rxjs';
+import { concat, concatMap, defer, of, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
+import { followingId } from '../../transport/randomId.js';
 import type { AgentRequest, ResumeRequest } from '../http/agentRequest.js';
 import type { Kernel } from '../kernel.js';
 import type { StoredRun } from '../ports/runStore.js';
+import { checkAnswers } from './checkAnswers.js';
 import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
 import type { RunTimes } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
@@ -24,6 +27,8 @@ interface Opening<C> extends Pick<RunTimes, 'grace'> {
   readonly body: AgentRequest;
   /** The id of the last event that the reader has. */
   readonly after?: string | undefined;
+  /** Called when a run has begun with the answers of the body. */
+  readonly onUsed?: (() => void) | undefined;
 }
 
 /** Joins the run with an id, in whatever process it is; resumes it if its process has ended; or starts it. */
@@ -35,6 +40,28 @@ export const openRun = <C>(kernel: Kernel<C>, opening: Opening<C>): Observable<O
       .pipe(concatMap((run): Observable<OpenedRun> => (run ? of(run) : openStored(kernel, opening)))),
   );
 };
+
+/** Answers a run that waits, or the last of those that continue it: that one waits for the rest. */
+export const answerRun = <C>(
+  kernel: Kernel<C>,
+  resume: string,
+  answers: CallAnswers,
+  client: Client<C>,
+): Observable<OpenedRun> =>
+  defer(() => {
+    const id = followingId(resume); // as a page: only one of several answers starts this run
+    let isUsed = false;
+    const onUsed = () => void (isUsed = true);
+    const opened = openRun(kernel, { id, client, body: { resume, answers }, grace: Infinity, onUsed });
+    const answerNext = () =>
+      kernel.access.find(id, client.owner).pipe(
+        concatMap((next) => {
+          if (next?.record.state !== 'waiting' && next?.record.resumedBy === undefined) throw notWaiting();
+          return answerRun(kernel, id, answers, client);
+        }),
+      );
+    return opened.pipe(concatMap((run) => (isUsed ? of(run) : answerNext())));
+  });
 
 /** Opens a run that this process does not execute. */
 function openStored<C>(kernel: Kernel<C>, opening: Opening<C>): Observable<OpenedRun> {
@@ -79,7 +106,10 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
       const { resume: resumes, answers } = request;
       const open = inner?.filter((step) => Object.hasOwn(checkpoint.open?.nested ?? {}, step.id));
       const record = { id, owner, input, ...shown, checkpoint, answers, resumes, inner: open };
-      return launch(kernel, planResumption(kernel, record, client), opening);
+      return concat(
+        checkAnswers(kernel.agentFor(), checkpoint, answers),
+        defer(() => launch(kernel, planResumption(kernel, record, client), opening)),
+      ).pipe(tap(() => opening.onUsed?.()));
     }),
   );
 };

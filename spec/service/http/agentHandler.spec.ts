@@ -609,8 +609,8 @@ describe('agentHandler: requests', () => {
     const handler = agentHandler(createAgent({ model, tools: [counted] }));
     const resume = runId();
     await (await post(handler, { input: 'a' }, { 'x-run-id': resume })).text();
-    const wrong = await (await post(handler, { resume, decisions: { x: { approve: true } } })).text();
-    expect(wrong).toContain('event: failed');
+    const wrong = await post(handler, { resume, decisions: { x: { approve: true } } });
+    expect([wrong.status, await wrong.text()]).toEqual([400, expect.stringContaining('The answers do not fit')]);
     const answer = { resume, decisions: { w: { approve: true } } };
     const responses = await Promise.all([post(handler, answer), post(handler, answer)]);
     const texts = await Promise.all(responses.map((response) => response.text()));

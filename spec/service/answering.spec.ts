@@ -1,0 +1,96 @@
+import { describe, expect, it } from '@jest/globals';
+import { concatMap, firstValueFrom, forkJoin, lastValueFrom, toArray } from 'rxjs';
+import * as z from 'zod';
+import { createAgent } from '../../lib/agent/createAgent.js';
+import type { CallAnswers } from '../../lib/core/approval.js';
+import { tool } from '../../lib/core/tool.js';
+import { createService } from '../../lib/service/createService.js';
+import { agentHandler } from '../../lib/service/http/agentHandler.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { followingId } from '../../lib/transport/randomId.js';
+import { askTool } from '../../lib/tools/askTool.js';
+
+/** A run that waits for two questions, and for the position of the page. */
+async function startWaiting() {
+  const book = askTool({
+    name: 'book',
+    description: 'Books a table.',
+    execute: (_, { ask }) =>
+      forkJoin([
+        ask({ key: 'a', message: 'A?', schema: z.number() }),
+        ask({ key: 'b', message: 'B?', schema: z.number() }),
+      ]),
+  });
+  const locate = tool({ name: 'locate', description: 'Locates.', result: z.object({ lat: z.number() }) });
+  const calls = [toolCall('book', {}, 'c1'), toolCall('locate', {}, 'c2')];
+  const model = scriptedModel(({ messages }) => (messages.length === 1 ? calls : 'Done.'));
+  const service = createService({
+    agent: createAgent({ model, tools: [book, locate], toolConcurrency: 2 }),
+    checkpoints: true,
+    context: () => undefined,
+    owner: () => 'ann',
+  });
+  const id = crypto.randomUUID();
+  const context = undefined;
+  const first = await firstValueFrom(service.run(id, 'Book.', { context }));
+  await lastValueFrom(first.events$);
+  const last = (answers: CallAnswers) =>
+    lastValueFrom(service.answer(id, answers, { context }).pipe(concatMap(({ events$ }) => events$)));
+  const waiting = async () => {
+    const runs = await lastValueFrom(service.runs({ owner: 'ann', state: 'waiting' }).pipe(toArray()));
+    return runs.flatMap((run) => run.waiting ?? []).map((call) => call.id);
+  };
+  return { id, last, waiting, handler: agentHandler(service) };
+}
+
+const all = { results: { 'c1/a': 1, 'c1/b': 2, c2: { lat: 60 } } };
+const done = { result: { finishReason: 'stop', text: 'Done.' } };
+const answered = { status: 409, refusal: { code: 'not_waiting' } };
+
+describe('the answers to a run with several questions', () => {
+  it('may come one by one, each with the id of the first run', async () => {
+    const { last, waiting } = await startWaiting();
+    expect(await last({ results: { 'c1/a': 1 } })).toMatchObject({ result: { finishReason: 'waiting' } });
+    expect((await waiting()).sort()).toEqual(['c1/b', 'c2']);
+    await last({ results: { 'c1/b': 'two' } }); // asked again, since it does not fit the question
+    expect((await waiting()).sort()).toEqual(['c1/b', 'c2']);
+    await last({ results: { 'c1/b': 2 } });
+    expect(await waiting()).toEqual(['c2']);
+    const end = await last({ results: { c2: { lat: 60 } } });
+    expect(end).toMatchObject(done);
+    expect(JSON.stringify(end)).toContain('"result":[1,2]');
+    await expect(last({ results: { c2: { lat: 61 } } })).rejects.toMatchObject(answered);
+  });
+
+  it('are used or refused if they come at once: none is lost', async () => {
+    const { last, waiting } = await startWaiting();
+    const [one, other] = await Promise.allSettled([last(all), last({ results: { 'c1/b': 3 } })]);
+    expect(one).toMatchObject({ status: 'fulfilled', value: done });
+    expect(other).toMatchObject({ status: 'rejected', reason: answered });
+    expect(await waiting()).toEqual([]);
+  });
+});
+
+describe('an answer that is not valid', () => {
+  it.each<[string, object, string]>([
+    ['an unknown id', { results: { 'c1/typo': 1 } }, 'c1/typo'],
+    ['a result that does not fit the schema of the tool', { results: { c2: { lat: 'north' } } }, 'lat'],
+    ['no decision', { decisions: { c2: 'yes' } }, 'not a decision'],
+    ['an error that is no text', { errors: { c2: { a: 1 } } }, 'not a text'],
+    ['an approval of a tool of the page', { decisions: { c2: { approve: true } } }, 'execute'],
+  ])('is refused, and the run waits on: %s', async (_, answers, cause) => {
+    const { id, last, waiting, handler } = await startWaiting();
+    const refused = { status: 400, cause: { code: 'configuration', message: expect.stringContaining(cause) } };
+    await expect(last(answers)).rejects.toMatchObject(refused);
+    expect((await waiting()).sort()).toEqual(['c1/a', 'c1/b', 'c2']);
+    const post = async (body: object) => {
+      const headers = { 'x-run-id': followingId(id), 'content-type': 'application/json' };
+      const request = { method: 'POST', headers, body: JSON.stringify({ resume: id, ...body }) };
+      const response = await handler(new Request('http://service.test', request));
+      return [response.status, await response.text()] as const;
+    };
+    const [status, text] = await post(answers);
+    expect([status, text]).toEqual([400, expect.stringContaining('The answers do not fit the calls that wait')]);
+    expect(await post(all)).toEqual([200, expect.stringContaining('"text":"Done."')]);
+  });
+});
