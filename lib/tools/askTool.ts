@@ -1,4 +1,5 @@
 import type { Observable } from 'rxjs';
+import { markAsking } from '../core/askingTool.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { RunEvent } from '../core/event.js';
 import type { JsonValue } from '../core/json/json.js';
@@ -96,7 +97,9 @@ export function askTool<
     };
     return call.run(runTool(asking, args, given));
   };
-  return tool({ ...asking, execute } as never) as unknown as ReturnType<typeof askTool<Name, Output, S, P, C>>;
+  return markAsking(tool({ ...asking, execute } as never)) as unknown as ReturnType<
+    typeof askTool<Name, Output, S, P, C>
+  >;
 }
 
 /** A question is an event of a run inside the call. */
