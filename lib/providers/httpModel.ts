@@ -51,7 +51,8 @@ export interface ModelOptions {
   readonly baseUrl?: string | undefined;
   /**
    * Returns the path (below `baseUrl`) and the body to send instead of those that it receives: for a cloud that serves
-   * the same API under another path, or with other fields. Default: no change.
+   * the same API under another path, or with other fields. The request that joins a `background` response again has a
+   * path of its own, and only the path that is returned counts. Default: no change.
    */
   readonly route?: ((request: RoutedRequest) => RoutedRequest) | undefined;
   /**
@@ -210,7 +211,7 @@ function streamResponse(call: HttpCall): Observable<Chunk> {
   const wire: Wire = { ...definition.wire, decode: (emit) => definition.wire.decode(emit, body) };
   const read = (current: Wire, resumePath?: string) => {
     const sent = {
-      url: joinUrl(baseUrl, resumePath ?? path),
+      url: joinUrl(baseUrl, resumePath === undefined ? path : createRequest(call, resumePath).path),
       body: resumePath === undefined ? text : undefined,
     };
     return withCredentials(sources, (credentials) =>
@@ -283,9 +284,12 @@ function preparePost(
   return { provider, ...sent, headers, accept, fetch: options.fetch, failures };
 }
 
-function createRequest({ definition, options: { route = identity }, request, encoded }: HttpCall): RoutedRequest {
+function createRequest(
+  { definition, options: { route = identity }, request, encoded }: HttpCall,
+  path = encoded.path,
+): RoutedRequest {
   const overrides = request.providerOptions?.[definition.provider];
-  return route({ path: encoded.path, body: overrides ? mergeJson(encoded.body, overrides) : encoded.body });
+  return route({ path, body: overrides ? mergeJson(encoded.body, overrides) : encoded.body });
 }
 
 /**

@@ -1,3 +1,4 @@
+import { markAsking } from '../core/askingTool.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { RunEvent } from '../core/event.js';
 import type { JsonValue } from '../core/json/json.js';
@@ -72,7 +73,9 @@ export function askTool<
     const call = askedCall(context as ToolContext);
     return call.run((ask) => runTool(asking, args, { ...(context as ToolContext), ...ask }));
   };
-  return tool({ ...asking, execute } as never) as unknown as ReturnType<typeof askTool<Name, Output, S, P, C>>;
+  return markAsking(tool({ ...asking, execute } as never)) as unknown as ReturnType<
+    typeof askTool<Name, Output, S, P, C>
+  >;
 }
 
 /** A question is an event of a run inside the call. */

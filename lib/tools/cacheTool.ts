@@ -1,6 +1,8 @@
 import { asyncScheduler, defer, of, share, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { asksInside } from '../core/askingTool.js';
 import { callToolWrapper } from '../core/callWrapper.js';
+import { ConfigurationError } from '../core/errors.js';
 import { canonicalJson } from '../core/json/canonical.js';
 import type { JsonValue } from '../core/json/json.js';
 import { requireNumber } from '../core/options.js';
@@ -36,7 +38,7 @@ interface CachedResult {
  * tool again. A result from the cache comes without progress.
  *
  * If a result depends on more than the arguments (on the user, for example), put it into the key; otherwise one user
- * gets the result of another.
+ * gets the result of another. A tool that asks a person, also in an agent that it runs, is refused for this reason.
  *
  * ```ts
  * const weather = cacheTool(getWeather, { ttl: 60_000, key: ({ city }) => city.toLowerCase() });
@@ -45,7 +47,7 @@ interface CachedResult {
  * @param tool The tool. It may be left out.
  * @param options `key` (default: the arguments), `size` (default: 1000), `ttl` in milliseconds (default: Infinity).
  * @returns A tool of the same type. Without `tool`, a function of a tool, for rxjs's `pipe`.
- * @throws ConfigurationError `options` if `size` or `ttl` is negative or not a number.
+ * @throws ConfigurationError `options` if `size` or `ttl` is negative or not a number, `tools` for a tool that asks.
  */
 export function cacheTool<T extends Tool>(tool: T, options?: CacheToolOptions<T>): T;
 export function cacheTool<T extends Tool = Tool>(options?: CacheToolOptions<T>): <U extends T>(tool: U) => U;
@@ -56,8 +58,18 @@ export function cacheTool(...args: readonly unknown[]) {
 function cached({ size = 1000, ttl = Infinity, key = argumentsOfCall }: CacheToolOptions = {}) {
   requireNumber('size', size, 0);
   requireNumber('ttl', ttl, 0);
-  return <T extends Tool>(tool: T): T => wrapTool(tool, cacheResults(key, size, ttl));
+  return <T extends Tool>(tool: T): T => {
+    if (asksInside(tool)) throw asksPerson(tool);
+    return wrapTool(tool, cacheResults(key, size, ttl));
+  };
 }
+
+const asksPerson = ({ name }: Tool) =>
+  new ConfigurationError(
+    'tools',
+    `The tool "${name}" asks a person: its cache would give the answers of one call to another call.`,
+    'Cache what the tool calls inside `once` instead.',
+  );
 
 function cacheResults(key: NonNullable<CacheToolOptions['key']>, size: number, ttl: number) {
   const results = new Map<string, CachedResult>(); // in the order of their last use

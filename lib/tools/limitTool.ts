@@ -1,8 +1,13 @@
+import { concat, defer, Observable } from 'rxjs';
+import { isAsking } from '../core/askingTool.js';
 import { callToolWrapper } from '../core/callWrapper.js';
+import type { OuterRun } from '../core/nested.js';
 import { requireNumber } from '../core/options.js';
 import { createSemaphore } from '../core/semaphore.js';
+import type { Semaphore } from '../core/semaphore.js';
 import type { Tool } from '../core/tool.js';
 import { wrapTool } from './wrapTool.js';
+import type { ToolValue } from './wrapTool.js';
 
 export interface LimitToolOptions {
   /** The maximum number of calls that run at a time, in all runs together. */
@@ -20,6 +25,9 @@ export interface LimitToolOptions {
  * run over all of its tools. A call that has to wait starts when an earlier call has ended; calls start in the order in
  * which they were made. A call that is cancelled while it waits gives up its place. The time in which a call waits
  * counts towards `toolDeadline`; put `deadlineTool` inside to exclude it: `limitTool(deadlineTool(tool, 5_000), ...)`.
+ *
+ * A call of an `askTool` keeps its place while a person is asked. The calls that wait for the place may wait for that
+ * person, so their time does not count for `toolDeadline` and `toolConcurrency`.
  *
  * ```ts
  * const query = limitTool(queryDatabase, { concurrency: 2 });
@@ -41,6 +49,30 @@ function limited({ concurrency }: LimitToolOptions) {
   requireNumber('concurrency', concurrency, 1);
   return <T extends Tool>(tool: T): T => {
     const semaphore = createSemaphore(concurrency); // each tool has a limit of its own
-    return wrapTool(tool, (run) => run.pipe(semaphore.limit()));
+    return wrapTool(tool, (run, _args, { outer }) =>
+      outer && isAsking(tool) ? limitAsking(run, semaphore, outer) : run.pipe(semaphore.limit()),
+    );
   };
+}
+
+/**
+ * A call that waits lets the others of its run go on: the call that has the place needs one of the run, too, when its
+ * question is answered.
+ */
+function limitAsking(run: Observable<ToolValue>, semaphore: Semaphore, outer: OuterRun): Observable<ToolValue> {
+  return new Observable((out) => {
+    const place = { isPaused: false, isGranted: false };
+    const proceeded = new Observable<never>((begin) => outer.proceed(() => begin.complete()));
+    const granted = defer(() => {
+      place.isGranted = true;
+      return place.isPaused ? concat(proceeded, run) : run;
+    });
+    out.add(granted.pipe(semaphore.limit()).subscribe(out));
+    if (place.isGranted || out.closed) return;
+    place.isPaused = true;
+    out.add(() => {
+      if (!place.isGranted) outer.proceed(() => undefined); // the call may go on without the tool
+    });
+    outer.pause();
+  });
 }

@@ -3,6 +3,7 @@ import type { ObservableInput } from 'rxjs';
 import { callToolWrapper } from '../core/callWrapper.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../core/options.js';
 import type { Tool } from '../core/tool.js';
+import { ToolFailure } from '../operators/execute/toolFailure.js';
 import { wrapTool } from './wrapTool.js';
 
 export interface RetryToolOptions {
@@ -24,7 +25,8 @@ export interface RetryToolOptions {
  *
  * Each attempt is a call of `execute` with the same arguments and a signal of its own. Progress of a failed attempt
  * remains. The model sees only the result of the last attempt, or its error. Unsubscribing the call ends the attempt or
- * the wait. Use it only for tools that may run more than once for one call.
+ * the wait. Use it only for tools that may run more than once for one call. A question that a person declines or
+ * cancels is not asked again: errors of the codes `denied` and `cancelled` are not retried.
  *
  * ```ts
  * const search = retryTool(searchWeb, { count: 2, when: (error) => error instanceof NetworkError });
@@ -52,11 +54,17 @@ function retried({ count = 3, delay = exponentialDelay, when = () => true }: Ret
       retry({
         count,
         delay: (error: unknown, retryCount) =>
-          defer(() => (when(error) ? wait(error, retryCount) : EMPTY)).pipe(throwIfEmpty(() => error)),
+          defer(() => (!isDecision(error) && when(error) ? wait(error, retryCount) : EMPTY)).pipe(
+            throwIfEmpty(() => error),
+          ),
       }),
     ),
   );
 }
+
+/** A person has declined or cancelled a question: another attempt gets the same answer. */
+const isDecision = (error: unknown): boolean =>
+  error instanceof ToolFailure && (error.code === 'denied' || error.code === 'cancelled');
 
 const exponentialDelay = (_error: unknown, retryCount: number) =>
   timer(Math.min(1000 * 2 ** (retryCount - 1), MAX_TIMER_DELAY));

@@ -1,8 +1,15 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { concat, delay, merge, mergeMap, NEVER, of, Subject, throwError, timer } from 'rxjs';
+import { ConfigurationError } from '../../lib/core/errors.js';
 import { progress } from '../../lib/core/progress.js';
+import type { Tool } from '../../lib/core/tool.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
+import { createAgent } from '../../lib/agent/createAgent.js';
+import { scriptedModel } from '../../lib/testing/index.js';
+import { agentTool } from '../../lib/tools/agentTool.js';
+import { askTool } from '../../lib/tools/askTool.js';
 import { cacheTool } from '../../lib/tools/cacheTool.js';
+import { limitTool } from '../../lib/tools/limitTool.js';
 import { retryTool } from '../../lib/tools/retryTool.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { diagram } from '../support/diagram.js';
@@ -134,6 +141,22 @@ describe('cacheTool', () => {
       const calls = [1, 2, 1].map((n) => callTool(cached, { n }));
       expectObservable(concat(merge(...calls), callTool(cached, { n: 2 }))).toBe('10ms (aabc|)', { a: 1, b: 2, c: 2 });
     }));
+
+  const asking = askTool({ name: 'who', description: '', execute: () => 'Ann' });
+  const agentWith = (tool: Tool) => {
+    const agent = createAgent({ model: scriptedModel([]), tools: [tool] });
+    return agentTool(agent, { name: 'sub', description: '' });
+  };
+  it.each([
+    ['a tool', asking, 'who'],
+    ['a wrapped tool', limitTool(retryTool(asking), { concurrency: 1 }), 'who'],
+    ['a tool in an agent', agentWith(asking), 'sub'],
+    ['a tool in an agent in an agent', agentWith(agentWith(asking)), 'sub'],
+  ])('cacheTool rejects %s that asks a person', (_, tool, name) => {
+    expect(() => cacheTool(tool)).toThrow(`The tool "${name}" asks a person`);
+    expect(() => cacheTool({ ttl: 1 })(tool)).toThrow(ConfigurationError);
+    expect(() => cacheTool(agentWith(counter()))).not.toThrow();
+  });
 
   it.each([
     [{ size: -1 }, 'size is -1.'],

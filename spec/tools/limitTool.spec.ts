@@ -1,7 +1,13 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { map, merge, NEVER, throwError, timer } from 'rxjs';
+import { asyncScheduler, concat, map, merge, NEVER, takeUntil, throwError, timer } from 'rxjs';
+import { createAgent } from '../../lib/agent/createAgent.js';
+import type { AgentOptions } from '../../lib/agent/createAgent.js';
 import type { JsonObject } from '../../lib/core/json/json.js';
+import type { Tool } from '../../lib/core/tool.js';
+import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { askTool } from '../../lib/tools/askTool.js';
 import { limitTool } from '../../lib/tools/limitTool.js';
+import { wrapTool } from '../../lib/tools/wrapTool.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
 import { diagram } from '../support/diagram.js';
 import { observe } from '../support/observe.js';
@@ -48,6 +54,60 @@ describe('limitTool', () => {
     observe(callTool(limited)).subscription.unsubscribe();
     first.unsubscribe();
     expect(execute).toHaveBeenCalledTimes(1);
+  });
+
+  const who = askTool({
+    name: 'who',
+    description: '',
+    execute: (_, { ask }) => ask({ message: 'Who?', schema: { type: 'object' } }),
+  });
+
+  /** Runs three calls of a tool whose questions are answered at 5, 9 and 13 ms. Returns the results with their times. */
+  function askThree(tool: Tool, options: Partial<AgentOptions> = {}, isLive = true) {
+    const results: unknown[] = [];
+    const model = scriptedModel([['c1', 'c2', 'c3'].map((id) => toolCall('who', {}, id)), 'Done.']);
+    virtual(({ flush }) => {
+      const given = [5, 9, 13].map((at, index) =>
+        timer(at).pipe(map(() => ({ results: { [`c${index + 1}/1`]: { person: index + 1 } } }))),
+      );
+      const live = isLive ? { answers: merge(NEVER, ...given) } : {};
+      createAgent({ model, tools: [tool], ...options })
+        .stream('Go.', live)
+        .subscribe((event) => {
+          const at = asyncScheduler.now();
+          if (event.type === 'toolResult') results.push([at, event.id, event.result ?? event.code]);
+          if (event.type === 'result') results.push([at, event.result.finishReason]);
+        });
+      flush();
+    });
+    return results;
+  }
+
+  it.each([1, 2, Infinity])(
+    'limitTool lets calls that ask take turns with a toolConcurrency of %s',
+    (toolConcurrency) => {
+      const limited = limitTool(who, { concurrency: 1 });
+      // A call that waits for a call that waits for a person waits for that person.
+      expect(askThree(limited, { toolConcurrency, toolDeadline: 4 })).toEqual([
+        [5, 'c1', { person: 1 }],
+        [9, 'c2', { person: 2 }],
+        [13, 'c3', { person: 3 }],
+        [13, 'stop'],
+      ]);
+      expect(askThree(limited, { toolConcurrency }, false)).toEqual([[0, 'waiting']]);
+    },
+  );
+
+  it('limitTool continues the deadline of a call that goes on without the tool', () => {
+    const impatient = wrapTool(limitTool(who, { concurrency: 1 }), (run, _, { call }) =>
+      call.id === 'c1' ? run : concat(run.pipe(takeUntil(timer(3))), timer(7)),
+    );
+    expect(askThree(impatient, { toolConcurrency: Infinity, toolDeadline: 5 })).toEqual([
+      [5, 'c1', { person: 1 }],
+      [8, 'c2', 'timeout'],
+      [8, 'c3', 'timeout'],
+      [8, 'stop'],
+    ]);
   });
 
   it.each([0, NaN])('limitTool rejects a concurrency of %s', (concurrency) => {

@@ -2,6 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { EMPTY, map, NEVER, of, throwError, timer } from 'rxjs';
 import { isToolResult } from '../../lib/core/eventGuards.js';
 import { progress } from '../../lib/core/progress.js';
+import { ToolFailure } from '../../lib/operators/execute/toolFailure.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
 import { deadlineTool } from '../../lib/tools/deadlineTool.js';
 import { retryTool } from '../../lib/tools/retryTool.js';
@@ -45,6 +46,19 @@ describe('retryTool', () => {
     const when = jest.fn<(error: unknown) => boolean>(() => false);
     expect(observe(callTool(retryTool(flaky(1), { when }))).values).toEqual(['failure 1']);
     expect(when).toHaveBeenCalledWith(new Error('failure 1'));
+  });
+
+  it.each([
+    ['denied', 1],
+    ['cancelled', 1],
+    ['failed', 3],
+    ['timeout', 3],
+  ] as const)('a tool that fails with the code %s is executed %d times by retryTool', (code, times) => {
+    const execute = jest.fn(() => throwError(() => new ToolFailure(code, 'Failed.')));
+    const tool = retryTool(anyTool('f', execute), { count: 2, delay: () => of(0) });
+    const { values } = observe(turnOf(callOf('f')).pipe(executeTools([tool])));
+    expect(values.find(isToolResult)).toMatchObject({ code });
+    expect(execute).toHaveBeenCalledTimes(times);
   });
 
   it('retryTool waits for the Observable that `delay` returns, and gives up if it is empty', () =>

@@ -30,7 +30,7 @@ export const DEFAULT_LEASE = 30_000;
 
 /** In leases: with the pauses before the repetitions, three calls that do not answer take less than one, 29 s of 30. */
 const TIME_LIMIT = 0.3;
-const PAUSES = [0, 1 / 15];
+const pauses = () => [0, 1 / 15];
 
 /** A call of a port. */
 interface Call<T> {
@@ -79,7 +79,7 @@ const createGuard =
         const late = () => fail(new Error(`\`${name}\` has not answered for ${timeLimit} ms.`));
         calling.add(asyncScheduler.schedule(late, timeLimit));
       };
-      attempt(work, PAUSES);
+      attempt(work, pauses());
     });
 
 /** Guards a store: a write whose answer was lost is repeated, and the record shows whether it was done before. */

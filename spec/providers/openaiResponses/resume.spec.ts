@@ -4,6 +4,7 @@ import type { Chunk } from '../../../lib/core/chunk.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { userMessage } from '../../../lib/core/message.js';
 import { openai } from '../../../lib/providers/openai.js';
+import type { ResponsesOptions } from '../../../lib/providers/openai.js';
 import { background } from '../../../lib/providers/openaiResponses/background.js';
 import { toolCall } from '../../../lib/testing/index.js';
 import { serveModel } from '../../../lib/testing/server/index.js';
@@ -69,12 +70,12 @@ describe('a background response over a real socket', () => {
     ' a time',
     toolCall('look', { at: 'a' }, 'call_1'),
   ];
-  const run = async (options: ServeOptions, isBackground = true) => {
+  const run = async (options: ServeOptions, isBackground = true, models: ResponsesOptions = {}) => {
     const server = await serveModel([turn], options);
     servers.push(server);
     const retry = { initialDelay: 1 };
     const own = { background: background(), store: true, retry };
-    const model = openai('gpt-6.1-terra', { apiKey: 'key', baseUrl: server.url, ...own });
+    const model = openai('gpt-6.1-terra', { apiKey: 'key', baseUrl: server.url, ...own, ...models });
     const providerOptions = { openai: isBackground ? {} : { background: false } };
     const chunks = await lastValueFrom(
       model.stream({ messages: [userMessage('Hi')], providerOptions }).pipe(toArray()),
@@ -101,6 +102,23 @@ describe('a background response over a real socket', () => {
     expect(chunks.filter(({ type }) => type === 'retry')).toHaveLength(4);
     const lost = run({ forRequest: ({ order }) => (order === 0 ? { reset: 9 } : { status: 503 }) });
     await expect(lost).rejects.toMatchObject({ code: 'http', status: 503 });
+  });
+
+  it('is joined again at the path that `route` returns', async () => {
+    const sent: string[] = [];
+    const { chunks: whole } = await run({});
+    const { chunks } = await run({ forRequest: [{ reset: 4 }] }, true, {
+      route: ({ path, body }) => ({ path: `/tenants/${body['model'] as string}${path}`, body }),
+      fetch(url, init) {
+        sent.push(`${init?.method} ${(url as string).replace(/.*v1/, '')}`);
+        return fetch((url as string).replace('/tenants/gpt-6.1-terra', ''), init);
+      },
+    });
+    expect(withoutRetries(chunks)).toEqual(whole);
+    expect(sent).toEqual([
+      'POST /tenants/gpt-6.1-terra/responses',
+      expect.stringMatching(/^GET \/tenants\/gpt-6.1-terra\/responses\/resp_1\?stream=true&starting_after=\d+$/),
+    ]);
   });
 
   it('is not resumed unless it is a background response', async () => {
