@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { concatMap, filter, firstValueFrom, lastValueFrom, of, toArray } from 'rxjs';
+import { concatMap, filter, firstValueFrom, lastValueFrom, of, Subscription, toArray } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
@@ -19,7 +19,16 @@ import { mapStore } from '../support/stores.js';
 import { inVirtualTime } from '../support/virtualTime.js';
 
 const servers = createServers();
-afterEach(servers.close);
+let shown = new Subscription();
+/** Shows a chat until the end of the test. */
+const show = (chat: Conversation, next?: (view: ConversationView) => void): void => {
+  shown.add(chat.view$.subscribe(next));
+};
+afterEach(() => {
+  shown.unsubscribe();
+  shown = new Subscription();
+  servers.close();
+});
 
 const isFilled = z.object({ account: z.enum(['house', 'shop']) });
 
@@ -84,7 +93,7 @@ describe('questions of a tool in a service', () => {
     view.unsubscribe();
 
     const reloaded = conversation(remoteAgent(await servers.serve(before.handler)), { saved });
-    reloaded.view$.subscribe();
+    show(reloaded);
     await until(reloaded, asks('Which account?'));
     reloaded.answer(first, { account: 'boat' });
     const refused = await until(reloaded, ({ waiting }) => waiting[0]?.question?.problem !== undefined);
@@ -101,7 +110,7 @@ describe('questions of a tool in a service', () => {
     const devices = [copy, JSON.stringify(reloaded.save())].map((state) =>
       conversation(remoteAgent(url), { saved: state }),
     );
-    for (const device of devices) device.view$.subscribe();
+    for (const device of devices) show(device);
     const [late, other] = devices as [Conversation, Conversation];
     // Answered already: this device learns how, by itself or when it answers.
     const { waiting } = await until(late, (shown) => shown.waiting[0]?.question !== undefined);
@@ -124,7 +133,7 @@ describe('questions of a tool in a service', () => {
     const store = mapStore();
     const { handler } = startProcess(store);
     const chat = conversation(remoteAgent(await servers.serve(handler)));
-    chat.view$.subscribe();
+    show(chat);
     chat.send('Pay.');
     const saved = JSON.stringify(chat.save()); // before the run waits
     await until(chat, asks('Which account?'));
@@ -138,7 +147,7 @@ describe('questions of a tool in a service', () => {
   it('are declined with a reason, which the tool learns', async () => {
     const { handler, paid } = startProcess(mapStore());
     const chat = conversation(remoteAgent(await servers.serve(handler)));
-    chat.view$.subscribe();
+    show(chat);
     chat.send('Pay.');
     await until(chat, asks('Which account?'));
     chat.decline(first, 'Ask Bob.');
@@ -153,7 +162,7 @@ describe('questions of a tool in a service', () => {
     const ask = tool({ name: 'ask', description: 'Asks.', execute: () => ({ account: 'house' }) });
     const tools = pageTools([ask]);
     const chat = conversation(remoteAgent(await servers.serve(handler)), { tools });
-    chat.view$.subscribe();
+    show(chat);
     chat.send('Pay.');
     const { waiting } = await until(chat, ({ status }) => status === 'waiting');
     expect(waiting.map(({ id }) => id)).toEqual([first]);
@@ -163,7 +172,7 @@ describe('questions of a tool in a service', () => {
     const { service, handler } = startProcess(memoryStore());
     const url = await servers.serve(handler);
     const chat = conversation(remoteAgent(url));
-    chat.view$.subscribe();
+    show(chat);
     chat.send('Pay.');
     await until(chat, asks('Which account?'));
     const list = (user: string, query = '') =>
@@ -194,7 +203,7 @@ describe('questions of a tool in a service', () => {
       const { service, handler } = startProcess(mapStore(), { within: 3_600_000 });
       const fetchHere: typeof fetch = (url, init) => handler(new Request(url, init));
       const chat = conversation(remoteAgent('http://service.test', { fetch: fetchHere }));
-      chat.view$.subscribe();
+      show(chat);
       chat.send('Pay.');
       await until(chat, asks('Which account?'));
       const answer = await until(chat, ended);
@@ -224,7 +233,7 @@ describe('questions of a tool in a service', () => {
     });
     const { handler } = startProcess(store, { atMostOnce: true });
     const chat = conversation(remoteAgent(await servers.serve(handler)));
-    chat.view$.subscribe();
+    show(chat);
     chat.send('Pay.');
     const saved = JSON.stringify(chat.save());
     await until(chat, asks('Which account?'));
@@ -233,7 +242,7 @@ describe('questions of a tool in a service', () => {
     if (!killed) throw new Error('The process was not killed.');
     const url = await servers.serve(startProcess(killed, { atMostOnce: true }).handler);
     const next = conversation(remoteAgent(url), { saved });
-    next.view$.subscribe((view) => {
+    show(next, (view) => {
       const call = view.waiting[0];
       if (call?.id === first) next.answer(first, { account: 'shop' });
       if (call?.id === second) next.answer(second, { send: true });
