@@ -123,7 +123,7 @@ const terminalMark = '[DONE]';
 /** `MAX_JSON_DEPTH`, and some levels around the arguments of a call. */
 const MAX_FRAME_DEPTH = 532;
 
-/** A chunk that only announces the response is no content. */
+/** A chunk that only announces the response has no content. */
 export function isAnswerContent(chunk: Chunk): boolean {
   switch (chunk.type) {
     case 'metadata':

@@ -52,7 +52,7 @@ const foreign = new Set([
   ],
   ...['claude', 'gemini', 'googleai', 'mistralai', 'qwen3', 'togetherai', 'draw', 'inspect', 'spec', 'floor', 'track'],
   ...['maskEmails', 'pool', 'researcher', 'similarity', 'sqliteStore', 'embed', 'withSignedFiles', 'c1', 'f', 'p'],
-  ...['elicitation', 'omitted', 'nanoid', 'bodyLimit', 'preClose', 'preStop', 'terminationGracePeriodSeconds'],
+  ...['elicitation', 'omitted', 'nanoid', 'cause', 'bodyLimit', 'preClose', 'preStop', 'terminationGracePeriodSeconds'],
   ...['enableShutdownHooks', 'beforeApplicationShutdown', 'onApplicationShutdown'],
   ...['aiSdk', 'answering', 'bases', 'chatCompletions', 'responses', 'steered'], // files and folders of the library
 ]);

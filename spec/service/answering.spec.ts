@@ -76,7 +76,7 @@ describe('an answer that is not valid', () => {
     ['an unknown id', { results: { 'c1/typo': 1 } }, 'c1/typo'],
     ['a result that does not fit the schema of the tool', { results: { c2: { lat: 'north' } } }, 'lat'],
     ['no decision', { decisions: { c2: 'yes' } }, 'not a decision'],
-    ['an error that is no text', { errors: { c2: { a: 1 } } }, 'not a text'],
+    ['an error without a text', { errors: { c2: { a: 1 } } }, 'not a text'],
     ['an approval of a tool of the page', { decisions: { c2: { approve: true } } }, 'execute'],
   ])('is refused, and the run waits on: %s', async (_, answers, cause) => {
     const { id, last, waiting, handler } = await startWaiting();

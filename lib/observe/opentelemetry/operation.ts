@@ -72,7 +72,7 @@ export interface Observed<T> {
   readonly teardown?: () => void;
 }
 
-/** Notifications are emitted in the subscriber's context: its operations are no children of the source's span. */
+/** Notifications are emitted in the subscriber's context: the source's span is not the parent of its operations. */
 export function inContext<T>(
   inner: Context,
   observed: Omit<Observed<T>, 'teardown'> = {},

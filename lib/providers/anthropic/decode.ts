@@ -10,7 +10,7 @@ import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { BlockDecoder } from './blocks.js';
 import { toFinishReason, UsageCounter } from './finish.js';
 
-/** platform.claude.com, "Streaming messages". Unknown events and blocks are no errors: the API may add types. */
+/** platform.claude.com, "Streaming messages". Unknown events and blocks are ignored: the API may add types. */
 export const decodeAnthropic = (emit: (chunk: Chunk) => void): Decoder => new AnthropicDecoder(emit);
 
 class AnthropicDecoder implements Decoder {

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../../../core/json/json.js';
 import type { Message, Part } from '../../../../core/message.js';
 import { createConversation, fileParts, objectsIn, outcomeOf, outcomeWithFiles, textParts } from '../history.js';
 
-/** Thoughts and the steps of Google's tools are no messages. */
+/** Thoughts and the steps of Google's tools do not belong to messages. */
 export function interactionsHistory(body: JsonObject): readonly Message[] {
   const conversation = createConversation();
   conversation.add('system', textParts(body['system_instruction']));
