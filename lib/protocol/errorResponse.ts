@@ -125,7 +125,7 @@ function httpError(
   );
 }
 
-/** Daily limits of Groq and OpenAI slide, and their header has the delay (that in Google's body is wrong). */
+/** Daily limits of Groq and OpenAI slide, and their header has the delay (Google's body does not help). */
 const asksToWait = (headers: Headers, { message }: ErrorDetails): boolean =>
   headers.has('retry-after') && /\bper day\b/i.test(message ?? '');
 
