@@ -1,4 +1,5 @@
 import type { Observable } from 'rxjs';
+import { pickAnswers } from './approval.js';
 import type { Approve, CallAnswers, WaitingCall } from './approval.js';
 import type { Checkpoint, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
@@ -87,4 +88,10 @@ export const asOuterCall = <Call extends WaitingCall>(outer: string, call: Call)
 
 export function waitingInside(nested: Iterable<readonly [id: string, checkpoint: Checkpoint]>): readonly WaitingCall[] {
   return [...nested].flatMap(([id, { open }]) => (open?.waiting ?? []).map((call) => asOuterCall(id, call)));
+}
+
+/** The answers to the calls of an inner run, by the ids that they have there. */
+export function answersInside(outer: string, answers: CallAnswers): CallAnswers {
+  const path = nestedId(outer, '');
+  return pickAnswers(answers, (id) => (id.startsWith(path) ? id.slice(path.length) : undefined));
 }

@@ -12,7 +12,7 @@ import type { JsonValue } from '../core/json/json.js';
 import { messageText } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { innerAgentOf, innerAgentProperty } from '../core/innerAgent.js';
-import { asOuterCall, innermost, nestedId } from '../core/nested.js';
+import { answersInside, asOuterCall, innermost, nestedId } from '../core/nested.js';
 import type { InnerRunControl, OuterRun } from '../core/nested.js';
 import type { Infer, InferInput, Schema } from '../core/schema.js';
 import type { Nested, Tool } from '../core/tool.js';
@@ -167,7 +167,7 @@ class AgentControl implements InnerRunControl {
   }
 
   cancel(id: string): void {
-    const path = this.path();
+    const path = nestedId(this.outer.call.id, '');
     if (id.startsWith(path)) this.cancels.next(id.slice(path.length));
   }
 
@@ -176,7 +176,7 @@ class AgentControl implements InnerRunControl {
   }
 
   answer(answers: CallAnswers): void {
-    this.given.next(answersInside(this.path(), answers));
+    this.given.next(answersInside(this.outer.call.id, answers));
   }
 
   /** The deadline of the outer call does not count the time of a person. */
@@ -190,20 +190,6 @@ class AgentControl implements InnerRunControl {
     if (!hadOpen && open.size > 0) outer.pause();
     else if (hadOpen && open.size === 0) outer.proceed(() => undefined);
   }
-
-  private path(): string {
-    return nestedId(this.outer.call.id, '');
-  }
-}
-
-/** The answers to the calls of an inner run, by the ids that they have there. */
-function answersInside(path: string, answers: CallAnswers): CallAnswers {
-  const inside = <T>(given: Readonly<Record<string, T>> = {}): Record<string, T> =>
-    Object.fromEntries(
-      Object.entries(given).flatMap(([id, value]) => (id.startsWith(path) ? [[id.slice(path.length), value]] : [])),
-    );
-  const { decisions, results, errors } = answers;
-  return { decisions: inside(decisions), results: inside(results), errors: inside(errors) };
 }
 
 /** Reports an event of the agent's run to the outer run. Returns the answer if the run has ended with one. */

@@ -8,7 +8,7 @@ import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import type { ToolResultPart } from '../../core/message.js';
 import { requireNumber } from '../../core/options.js';
-import { nestedId } from '../../core/nested.js';
+import { answersInside, nestedId } from '../../core/nested.js';
 import type { InnerRunControl, OuterRun } from '../../core/nested.js';
 import { isMarkedProgress } from '../../core/progress.js';
 import { toJsonSchema, validate } from '../../core/schema.js';
@@ -125,7 +125,7 @@ export class AskedCall implements InnerRunControl {
   }
 
   answer(given: CallAnswers): void {
-    for (const id of this.journal.add(given, (question) => this.outerId(question))) this.proceed(id);
+    for (const id of this.journal.add(answersInside(this.outer.call.id, given))) this.proceed(id);
   }
 
   private outerId(question: string): string {

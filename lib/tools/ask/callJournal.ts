@@ -1,4 +1,3 @@
-import { identity } from 'rxjs';
 import { isDecision } from '../../core/approval.js';
 import type { CallAnswers, Question, WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
@@ -50,9 +49,9 @@ export class CallJournal {
     if (resumed) this.add(resumed.answers);
   }
 
-  /** Adds answers to questions that wait. Returns the ids of these questions. `toId` returns the ids in `given`. */
-  add(given: CallAnswers, toId: (question: string) => string = identity): readonly string[] {
-    const answered = [...this.waiting.keys()].flatMap((id) => answerIn(given, toId(id), id) ?? []);
+  /** Adds answers to questions that wait. Returns the ids of these questions. */
+  add(given: CallAnswers): readonly string[] {
+    const answered = [...this.waiting.keys()].flatMap((id) => answerIn(given, id) ?? []);
     for (const answer of answered) this.answers.set(answer.id, answer);
     return answered.map(({ id }) => id);
   }
@@ -104,15 +103,11 @@ export class CallJournal {
 }
 
 /** The answer to a question, as the result of its call. */
-function answerIn(
-  { results = {}, decisions = {}, errors = {} }: CallAnswers,
-  given: string,
-  id: string,
-): ToolResultPart | undefined {
+function answerIn({ results = {}, decisions = {}, errors = {} }: CallAnswers, id: string): ToolResultPart | undefined {
   const part = { type: 'toolResult', id, name: NAME } as const;
-  if (Object.hasOwn(results, given)) return { ...part, result: results[given] ?? null };
-  if (Object.hasOwn(errors, given)) return { ...part, error: String(errors[given]), code: 'failed' };
-  const decision = Object.hasOwn(decisions, given) ? decisions[given] : undefined;
+  if (Object.hasOwn(results, id)) return { ...part, result: results[id] ?? null };
+  if (Object.hasOwn(errors, id)) return { ...part, error: String(errors[id]), code: 'failed' };
+  const decision = Object.hasOwn(decisions, id) ? decisions[id] : undefined;
   if (!isDecision(decision) || decision.approve) return undefined;
   const { reason } = decision;
   if (reason === undefined) return { ...part, error: toolErrorTexts.denied, code: 'denied' };
