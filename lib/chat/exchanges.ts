@@ -237,7 +237,7 @@ export const isAnswered = (exchange: Exchange): boolean =>
 /** The answers to the calls of an exchange. Others were given to calls that were retracted. */
 export function answersTo({ view, answers = {} }: Exchange): CallAnswers {
   const ids = new Set(callsOf(view).map(({ id }) => id));
-  return pickAnswers(answers, (id) => (ids.has(id) ? id : undefined));
+  return pickAnswers(answers, (id) => ids.has(id));
 }
 
 const mergeAnswers = (before: CallAnswers = {}, added: CallAnswers): CallAnswers => ({

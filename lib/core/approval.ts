@@ -60,15 +60,10 @@ export interface CallAnswers {
   readonly errors?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The answers whose ids `toId` maps to other ones. It returns undefined for an answer that is left out. */
-export function pickAnswers(answers: CallAnswers, toId: (id: string) => string | undefined): CallAnswers {
+/** The answers for some of the ids. */
+export function pickAnswers(answers: CallAnswers, has: (id: string) => boolean): CallAnswers {
   const pick = <T>(given: Readonly<Record<string, T>> = {}): Record<string, T> =>
-    Object.fromEntries(
-      Object.entries(given).flatMap(([before, value]) => {
-        const id = toId(before);
-        return id === undefined ? [] : [[id, value]];
-      }),
-    );
+    Object.fromEntries(Object.entries(given).filter(([id]) => has(id)));
   const { decisions, results, errors } = answers;
   return { decisions: pick(decisions), results: pick(results), errors: pick(errors) };
 }

@@ -1,5 +1,4 @@
 import type { Observable } from 'rxjs';
-import { pickAnswers } from './approval.js';
 import type { Approve, CallAnswers, WaitingCall } from './approval.js';
 import type { Checkpoint, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
@@ -93,5 +92,10 @@ export function waitingInside(nested: Iterable<readonly [id: string, checkpoint:
 /** The answers to the calls of an inner run, by the ids that they have there. */
 export function answersInside(outer: string, answers: CallAnswers): CallAnswers {
   const path = nestedId(outer, '');
-  return pickAnswers(answers, (id) => (id.startsWith(path) ? id.slice(path.length) : undefined));
+  const inside = <T>(given: Readonly<Record<string, T>> = {}): Record<string, T> =>
+    Object.fromEntries(
+      Object.entries(given).flatMap(([id, value]) => (id.startsWith(path) ? [[id.slice(path.length), value]] : [])),
+    );
+  const { decisions, results, errors } = answers;
+  return { decisions: inside(decisions), results: inside(results), errors: inside(errors) };
 }

@@ -238,7 +238,7 @@ function runRecorded(
 /** The answers that calls of a checkpoint have not received yet: these calls wait in it. */
 function answersTo({ open }: Checkpoint, given: CallAnswers = {}): CallAnswers | undefined {
   const ids = new Set(open?.waiting.map(({ id }) => id));
-  const left = pickAnswers(given, (id) => (ids.has(id) ? id : undefined));
+  const left = pickAnswers(given, (id) => ids.has(id));
   return Object.values(left).some((answers) => Object.keys(answers as object).length > 0) ? left : undefined;
 }
 
