@@ -26,15 +26,18 @@ export interface OwnerLimitOptions {
    * use more. Usage counts when its turn ends, in all processes with the same store. Default: no limit.
    */
   readonly budget?: OwnerBudget | undefined;
-  /**
-   * How many prompts may wait for a run: another one is rejected with 429, in whatever process it arrives. So is one
-   * with which they have more bytes than a request may have (`maxBodyBytes`). Default: 100.
-   */
+  /** How many prompts may wait for a run: another one is rejected with 429, wherever it arrives. Default: 100. */
   readonly maxWaitingPrompts?: number | undefined;
+  /**
+   * How many bytes the prompts that wait for a run may have together. One that waits alone may have as many as a request
+   * (`maxBodyBytes`), so that a file fits. Another one is rejected with 429, wherever it arrives. Default: 8 MiB.
+   */
+  readonly maxWaitingBytes?: number | undefined;
   /**
    * How many bytes the runs of an owner that are executed, and the prompts for them, may have in this process: their
    * input, the conversation before them, and what joined them. Another request is rejected with 429, and one that alone
-   * has more with 413. Default: 64 MiB.
+   * has more with 413: no run has more than this, so choose at least `maxHistoryBytes` and `maxBodyBytes` together.
+   * Default: 64 MiB.
    */
   readonly maxOwnerBytes?: number | undefined;
 }

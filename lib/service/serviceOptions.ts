@@ -94,6 +94,7 @@ const groups: Readonly<Record<'limits' | 'browser', readonly string[]>> = {
     'budget',
     'maxOwnerBytes',
     'maxWaitingPrompts',
+    'maxWaitingBytes',
     'maxBodyBytes',
     'maxHistoryBytes',
   ],

@@ -197,10 +197,11 @@ const messages: Checks = {
       full('the third', { after: '0', count: 2, bytes: 1000 }),
       full('too many bytes', { after: '1', count: 2, bytes: 250 }),
       expecting('one is taken', log.send(run, prompt, { after: '1', count: 2, bytes: 1000 }), true),
+      expecting('a large one alone', log.send(run, prompt, { after: '3', count: 2, bytes: 1 }), true),
       expecting('a stop', log.send(run, { type: 'stop' }), true),
       log.end(run, 1),
       expecting('after the end', log.send(run, prompt, { after: '0', count: 1, bytes: 1 }), false),
-      expecting('messages', positionsOf(log.messages(run)), ['1', '2', '3', '4']),
+      expecting('messages', positionsOf(log.messages(run)), ['1', '2', '3', '4', '5']),
     );
   },
 

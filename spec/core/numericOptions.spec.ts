@@ -111,6 +111,7 @@ const options: Readonly<Record<string, Use>> = {
   'OwnerLimitOptions.maxRunsPerOwner': (maxRunsPerOwner) => handler({ limits: { maxRunsPerOwner } }),
   'OwnerLimitOptions.maxPromptsPerMinute': (maxPromptsPerMinute) => handler({ limits: { maxPromptsPerMinute } }),
   'OwnerLimitOptions.maxWaitingPrompts': (maxWaitingPrompts) => handler({ limits: { maxWaitingPrompts } }),
+  'OwnerLimitOptions.maxWaitingBytes': (maxWaitingBytes) => handler({ limits: { maxWaitingBytes } }),
   'OwnerLimitOptions.maxOwnerBytes': (maxOwnerBytes) => handler({ limits: { maxOwnerBytes } }),
   'OwnerBudget.tokens': (tokens) => handler({ limits: { budget: { tokens } } }),
   'OwnerBudget.cost': (cost) => handler({ limits: { budget: { cost } } }),

@@ -167,7 +167,10 @@ describe('one service with three protocols', () => {
 });
 
 describe('createService', () => {
-  const limits = ['maxRunsPerOwner', 'budget', 'maxOwnerBytes', 'maxWaitingPrompts', 'maxBodyBytes', 'maxHistoryBytes'];
+  const limits = [
+    ...['maxRunsPerOwner', 'maxPromptsPerMinute', 'budget', 'maxOwnerBytes'],
+    ...['maxWaitingPrompts', 'maxWaitingBytes', 'maxBodyBytes', 'maxHistoryBytes'],
+  ];
   const browser = [
     ...['allowedHosts', 'allowedOrigins', 'allowFileUrl', 'allowEdits'],
     ...['exposeToolErrors', 'exposeMetadata', 'describeError'],

@@ -136,7 +136,18 @@ describe('the prompts that wait for a run of agentHandler', () => {
       room: 3,
       sentence: /At most 3 prompts/,
     },
-    bytes: { options: { limits: { maxBodyBytes: 1000 } }, length: 300, room: 2, sentence: /and 1000 bytes, wait/ },
+    maxWaitingBytes: {
+      options: { limits: { maxWaitingBytes: 1000 } },
+      length: 300,
+      room: 2,
+      sentence: /and 1000 bytes, wait/,
+    },
+    'maxWaitingBytes, a large one': {
+      options: { limits: { maxWaitingBytes: 10 } },
+      length: 300,
+      room: 1,
+      sentence: /and 10 bytes, wait/,
+    },
     maxOwnerBytes: {
       options: { limits: { maxOwnerBytes: 1500 } },
       length: 500,

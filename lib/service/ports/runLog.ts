@@ -38,7 +38,7 @@ export interface MessageRoom {
   /** The position of the last message that does not wait any more. */
   readonly after: string;
   readonly count: number;
-  /** About how many bytes the messages have. */
+  /** About how many bytes the messages may have together. A message that waits alone may be larger. */
   readonly bytes: number;
 }
 

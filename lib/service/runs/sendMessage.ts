@@ -1,7 +1,6 @@
 import { catchError, concat } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { requireNumber } from '../../core/options.js';
-import { MAX_PROMPT_BYTES } from '../../transport/runFiles.js';
 import { RequestError } from '../http/requestError.js';
 import type { OwnerLimits } from '../ownerLimits.js';
 import type { CountPrompt } from '../promptRate.js';
@@ -11,6 +10,7 @@ import type { RunLog, RunMessage } from '../ports/runLog.js';
 import { estimateSize } from './estimateSize.js';
 
 const DEFAULT_WAITING_PROMPTS = 100;
+const DEFAULT_WAITING_BYTES = 8_388_608;
 
 /**
  * Sends a message to a run, unless too many wait for it. A stop is always sent.
@@ -23,9 +23,10 @@ export function createSender(
   log: RunLog,
   limits: OwnerLimits,
   countPrompt: CountPrompt,
-  { maxWaitingPrompts: count = DEFAULT_WAITING_PROMPTS, maxBodyBytes: bytes = MAX_PROMPT_BYTES }: LimitOptions,
+  { maxWaitingPrompts: count = DEFAULT_WAITING_PROMPTS, maxWaitingBytes: bytes = DEFAULT_WAITING_BYTES }: LimitOptions,
 ): SendMessage {
   requireNumber('maxWaitingPrompts', count, 0);
+  requireNumber('maxWaitingBytes', bytes, 0);
   return (id, owner, message, taken = '0') => {
     if (message.type === 'stop') return log.send(id, message);
     const sent = log.send(id, message, { after: taken, count, bytes });

@@ -128,7 +128,8 @@ const sum = (sizes: readonly number[]): number => sizes.reduce((total, size) => 
 
 function requireRoom({ messageSizes }: LoggedRun, size: number, { after, count, bytes }: MessageRoom): void {
   const waiting = messageSizes.slice(Number(after));
-  if (waiting.length >= count || sum(waiting) + size > bytes) throw new RunFullError();
+  const isTooMuch = waiting.length > 0 && sum(waiting) + size > bytes;
+  if (waiting.length >= count || isTooMuch) throw new RunFullError();
 }
 
 /** Another log may have had the first attempts: ids of later ones have a prefix (`2:12.345`). */

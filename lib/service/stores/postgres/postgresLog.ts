@@ -250,8 +250,8 @@ select run, last_write, case when ended then pg_notify('rivulet', run) end, (
 const SEND = `with log as (
   update rivulet_logs set last_message = last_message + 1
   where run = $1 and not ended and ($4::integer is null or last_message - $3::integer < $4)
-    and ($5::float8 is null or octet_length($2) + (
-      select coalesce(sum(octet_length(message)), 0) from rivulet_messages where run = $1 and position > $3) <= $5)
+    and coalesce(octet_length($2) + (
+      select sum(octet_length(message)) from rivulet_messages where run = $1 and position > $3) <= $5::float8, true)
   returning last_message
 )
 insert into rivulet_messages (run, position, message) select $1, last_message, $2 from log

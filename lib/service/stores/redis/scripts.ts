@@ -50,9 +50,10 @@ export const SEND = `local run, message, age, after, count, bytes = unpack(ARGV)
 local state = redis.call('hmget', KEYS[1], 'attempt', 'ended', 'sent')
 if not state[1] or state[2] then return false end
 if count ~= '0' then
-  local size = #message
+  local size = 0
   for _, entry in ipairs(redis.call('xrange', KEYS[3], '(' .. after .. '-0', '+')) do size = size + #entry[2][2] end
-  if tonumber(state[3] or 0) - tonumber(after) >= tonumber(count) or size > tonumber(bytes) then return -1 end
+  if tonumber(state[3] or 0) - tonumber(after) >= tonumber(count) 
+    or size > 0 and size + #message > tonumber(bytes) then return -1 end
 end
 local number = redis.call('hincrby', KEYS[1], 'sent', 1)
 redis.call('xadd', KEYS[3], number .. '-0', 'message', message)
