@@ -9,11 +9,10 @@ import { isUnguessable } from '../transport/randomId.js';
 import { createDeadLetters } from './deadLetters.js';
 import type { DeadLetters } from './deadLetters.js';
 import { Kernel } from './kernel.js';
-import { BUDGETS } from './ownerBudget.js';
+import { OWNERS } from './ownerUsage.js';
 import type { ListedRecord } from './ports/recordStore.js';
 import type { RunRecord } from './ports/runStore.js';
 import { allPages } from './runs/allPages.js';
-import { isRate } from './promptRate.js';
 import { answerRun, openRun } from './runs/openRun.js';
 import type { OpenedRun } from './runs/openRun.js';
 import { waitingOf, withWaiting } from './runs/waitingRuns.js';
@@ -84,7 +83,7 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
       return allPages((cursor) => this.store.list({ owner: typeof owner === 'string' ? owner : null, state, cursor }));
     }).pipe(
       concatMap(({ records }) => {
-        const runs = records.filter((record) => record.owner !== BUDGETS && !isRate(record));
+        const runs = records.filter(({ owner }) => owner !== OWNERS);
         if (query.state !== 'waiting') return runs;
         return withWaiting(this.store, runs).pipe(
           concatMap((found) => found.map(([record, stored]) => ({ ...record, waiting: waitingOf(stored) }))),

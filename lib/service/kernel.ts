@@ -14,12 +14,10 @@ import { elsewhere, lateStore, leaving, RequestError } from './http/requestError
 import { observed, reportOnce } from './observed.js';
 import { createOwnerData } from './ownerData.js';
 import type { OwnerData } from './ownerData.js';
-import { createOwnerLimits } from './ownerLimits.js';
+import { OwnerLimits } from './ownerLimits.js';
 import { guardLog, guardStore } from './ports/guardPorts.js';
 import type { RunLog, RunMessage } from './ports/runLog.js';
 import type { RunRecord, RunStore } from './ports/runStore.js';
-import { createPromptRate } from './promptRate.js';
-import type { CountPrompt } from './promptRate.js';
 import { publicEvents } from './publicEvents.js';
 import type { RunAudience } from './publicEvents.js';
 import { createRegistry } from './runs/createRuns.js';
@@ -77,9 +75,7 @@ export class Kernel<C> implements OwnerData {
   /** Stops and deletes a run of an owner, and the runs that it resumed. */
   readonly deleteRun: (id: string, owner: string) => Observable<never>;
 
-  /** Counts a prompt: one that starts a run, or joins one. It fails with 429 if an owner sends too many. */
-  readonly countPrompt: CountPrompt;
-  private readonly limits;
+  readonly limits: OwnerLimits;
   private readonly send: SendMessage;
   private readonly gate;
   readonly registry: Runs;
@@ -109,9 +105,8 @@ export class Kernel<C> implements OwnerData {
     this.durable = typeof agent === 'object' ? agent.durable : undefined;
     this.checkpoints = checkpoints;
     this.access = new RunAccess(this.store, options, this.onError, maxHistoryBytes);
-    this.limits = createOwnerLimits(limits, this.store);
-    this.countPrompt = createPromptRate(this.access, limits.maxPromptsPerMinute);
-    this.send = createSender(this.log, this.limits, this.countPrompt, limits);
+    this.limits = new OwnerLimits(limits, this.store);
+    this.send = createSender(this.log, this.limits, limits);
     this.gate = createGate(browser);
     this.registry = createRegistry(this.log, options);
     const { store, log, onError } = this;
@@ -184,11 +179,6 @@ export class Kernel<C> implements OwnerData {
     return this.register({ ...start, ...times, isExecuted }, () => this.executor.execute(plan));
   }
 
-  /** Does the work that starts a run, which counts for its owner. At a limit, it fails with 413 or 429. */
-  admit<T>(owner: string, work: Observable<T>, bytes: number): Observable<T> {
-    return this.limits.admit(owner, work, bytes);
-  }
-
   /** Registers the run that the work emits: it counts for its owner, it can be joined, and a shutdown ends it. */
   register(start: Start, work: () => Observable<ExecutedRun>): Observable<LoggedRun> {
     const { id, owner, lockId, context, clientErrors, bytes, inbox = new PromptInbox(), isExecuted = true } = start;
@@ -197,7 +187,7 @@ export class Kernel<C> implements OwnerData {
       if (this.registry.get(id)) throw new RequestError(409, 'There is a run with this id.'); // of another owner
       return work();
     });
-    return this.admit(
+    return this.limits.admit(
       owner,
       begin.pipe(
         map((events) => {

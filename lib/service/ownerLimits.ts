@@ -6,26 +6,15 @@ import { requireNumber } from '../core/options.js';
 import { usageOfError } from '../core/usageOfError.js';
 import { createUsageCounter } from '../core/usageOfEvent.js';
 import { RequestError } from './http/requestError.js';
-import { createOwnerBudget } from './ownerBudget.js';
-import type { OwnerBudget } from './ownerBudget.js';
+import { OwnerUsage } from './ownerUsage.js';
+import type { OwnerUsageOptions } from './ownerUsage.js';
 import type { RunStore } from './ports/runStore.js';
 import { isReplayed } from './runs/replayed.js';
 
 /** Limits for each owner of runs. Prompts per minute and the budget count in the store, the others in this process. */
-export interface OwnerLimitOptions {
+export interface OwnerLimitOptions extends OwnerUsageOptions {
   /** How many runs of an owner are executed at once. Another one is rejected with 429. Default: 100. */
   readonly maxRunsPerOwner?: number | undefined;
-  /**
-   * How many prompts of an owner are accepted in any minute, by all processes that share the store: those that start a
-   * run, and those that join one. Another one is rejected with 429, whose `Retry-After` says when the next one is
-   * accepted. Answers to a run that waits, and repeated requests, do not count. Default: no limit.
-   */
-  readonly maxPromptsPerMinute?: number | undefined;
-  /**
-   * What the runs of an owner may use. When it is used up, another run is rejected with 429; a run that continues may
-   * use more. Usage counts when its turn ends, in all processes with the same store. Default: no limit.
-   */
-  readonly budget?: OwnerBudget | undefined;
   /** How many prompts may wait for a run: another one is rejected with 429, wherever it arrives. Default: 100. */
   readonly maxWaitingPrompts?: number | undefined;
   /**
@@ -45,80 +34,81 @@ export interface OwnerLimitOptions {
 export const DEFAULT_MAX_RUNS = 100;
 const DEFAULT_OWNER_BYTES = 67_108_864;
 
-export interface OwnerLimits {
-  /** Does the work that starts a run, and counts as one. It fails with 413 or 429 if the owner has reached a limit. */
-  admit<T>(owner: string, work: Observable<T>, bytes?: number): Observable<T>;
-  /** Does other work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them. */
-  hold<T>(owner: string, work: Observable<T>, bytes: number): Observable<T>;
-  /** Counts a run from its subscription to its end, what its turns use, and what it holds, which may grow. */
-  count(owner: string, bytes?: () => number, resumed?: Checkpoint): MonoTypeOperatorFunction<StreamEvent>;
-}
-
 /** What a request or a run of an owner holds. */
 interface Held {
   readonly isRun: boolean;
   readonly bytes: () => number;
 }
 
-export function createOwnerLimits(options: OwnerLimitOptions, store: RunStore): OwnerLimits {
-  const { maxRunsPerOwner = DEFAULT_MAX_RUNS, maxOwnerBytes = DEFAULT_OWNER_BYTES } = options;
-  requireNumber('maxRunsPerOwner', maxRunsPerOwner, 1);
-  requireNumber('maxOwnerBytes', maxOwnerBytes, 0);
-  const budget = createOwnerBudget(store, options.budget);
-  const owners = new Map<string, Set<Held>>();
+export class OwnerLimits extends OwnerUsage {
+  private readonly owners = new Map<string, Set<Held>>();
+  private readonly maxRuns: number;
+  private readonly maxBytes: number;
 
-  const counted =
-    <T>(owner: string, isRun: boolean, bytes: () => number): MonoTypeOperatorFunction<T> =>
-    (source) =>
+  constructor(options: OwnerLimitOptions, store: RunStore) {
+    const { maxRunsPerOwner = DEFAULT_MAX_RUNS, maxOwnerBytes = DEFAULT_OWNER_BYTES } = options;
+    requireNumber('maxRunsPerOwner', maxRunsPerOwner, 1);
+    requireNumber('maxOwnerBytes', maxOwnerBytes, 0);
+    super(store, options);
+    this.maxRuns = maxRunsPerOwner;
+    this.maxBytes = maxOwnerBytes;
+  }
+
+  /** Does the work that starts a run, and counts as one. It fails with 413 or 429 if the owner has reached a limit. */
+  admit<T>(owner: string, work: Observable<T>, bytes = 0): Observable<T> {
+    return defer(() => {
+      const runs = [...(this.owners.get(owner) ?? [])].filter(({ isRun }) => isRun);
+      if (runs.length >= this.maxRuns) throw tooManyRuns(this.maxRuns);
+      this.requireRoom(owner, bytes);
+      return concat(this.requireBudget(owner), work).pipe(this.counted(owner, true, () => bytes));
+    });
+  }
+
+  /** Does other work that holds bytes of an owner. It fails with 413 or 429 if there is no room for them. */
+  hold<T>(owner: string, work: Observable<T>, bytes: number): Observable<T> {
+    return defer(() => {
+      this.requireRoom(owner, bytes);
+      return work.pipe(this.counted(owner, false, () => bytes));
+    });
+  }
+
+  /** Counts a run from its subscription to its end, what its turns use, and what it holds, which may grow. */
+  count(owner: string, bytes = () => 0, resumed?: Checkpoint): MonoTypeOperatorFunction<StreamEvent> {
+    return (events) => {
+      const usageOf = createUsageCounter(resumed);
+      return events.pipe(
+        tap({
+          next: (event) => {
+            const used = isReplayed(event) ? undefined : usageOf(event);
+            if (used) this.spend(owner, used);
+          },
+          error: (thrown: unknown) => this.spend(owner, usageOfError(thrown)),
+        }),
+        this.counted(owner, true, bytes),
+      );
+    };
+  }
+
+  private counted<T>(owner: string, isRun: boolean, bytes: () => number): MonoTypeOperatorFunction<T> {
+    return (source) =>
       defer(() => {
         const own = { isRun, bytes };
-        const all = owners.get(owner) ?? new Set();
-        owners.set(owner, all.add(own));
+        const all = this.owners.get(owner) ?? new Set();
+        this.owners.set(owner, all.add(own));
         return source.pipe(
           finalize(() => {
             all.delete(own);
-            if (all.size === 0) owners.delete(owner);
+            if (all.size === 0) this.owners.delete(owner);
           }),
         );
       });
-  const requireRoom = (owner: string, bytes: number) => {
-    if (bytes > maxOwnerBytes) throw tooLarge(maxOwnerBytes);
-    const total = [...(owners.get(owner) ?? [])].reduce((sum, held) => sum + held.bytes(), bytes);
-    if (total > maxOwnerBytes) throw tooMuch(maxOwnerBytes);
-  };
-  const check = (owner: string) => {
-    const runs = [...(owners.get(owner) ?? [])].filter(({ isRun }) => isRun);
-    if (runs.length >= maxRunsPerOwner) throw tooManyRuns(maxRunsPerOwner);
-  };
+  }
 
-  return {
-    admit: (owner, work, bytes = 0) =>
-      defer(() => {
-        check(owner);
-        requireRoom(owner, bytes);
-        return concat(budget.check(owner), work).pipe(counted(owner, true, () => bytes));
-      }),
-    hold: (owner, work, bytes) =>
-      defer(() => {
-        requireRoom(owner, bytes);
-        return work.pipe(counted(owner, false, () => bytes));
-      }),
-    count:
-      (owner, bytes = () => 0, resumed) =>
-      (events) => {
-        const usageOf = createUsageCounter(resumed);
-        return events.pipe(
-          tap({
-            next(event) {
-              const used = isReplayed(event) ? undefined : usageOf(event);
-              if (used) budget.spend(owner, used);
-            },
-            error: (thrown: unknown) => budget.spend(owner, usageOfError(thrown)),
-          }),
-          counted(owner, true, bytes),
-        );
-      },
-  };
+  private requireRoom(owner: string, bytes: number): void {
+    if (bytes > this.maxBytes) throw tooLarge(this.maxBytes);
+    const total = [...(this.owners.get(owner) ?? [])].reduce((sum, held) => sum + held.bytes(), bytes);
+    if (total > this.maxBytes) throw tooMuch(this.maxBytes);
+  }
 }
 
 export const tooManyRuns = (max: number) =>

@@ -11,7 +11,7 @@ import type { Checkpoint } from '../../lib/core/checkpoint.js';
 import type { StreamEvent } from '../../lib/core/event.js';
 import { setUsageOfError } from '../../lib/core/usageOfError.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
-import { createOwnerLimits as createLimits } from '../../lib/service/ownerLimits.js';
+import { OwnerLimits } from '../../lib/service/ownerLimits.js';
 import type { OwnerLimitOptions } from '../../lib/service/ownerLimits.js';
 import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
 import { scriptedModel } from '../../lib/testing/index.js';
@@ -100,11 +100,10 @@ describe.each(Object.entries(handlers))('%s', (_, create) => {
   });
 });
 
-describe('createOwnerLimits', () => {
-  const createOwnerLimits = (options: OwnerLimitOptions) => createLimits(options, memoryStore());
+describe('the limits of an owner', () => {
+  const createOwnerLimits = (options: OwnerLimitOptions) => new OwnerLimits(options, memoryStore());
   const turn = (fields: object) => of({ type: 'turn', turn: 1, finishReason: 'stop', ...fields } as StreamEvent);
-  const isAdmitted = (limits: ReturnType<typeof createOwnerLimits>) =>
-    observe(limits.admit('ann', of(1))).error === undefined;
+  const isAdmitted = (limits: OwnerLimits) => observe(limits.admit('ann', of(1))).error === undefined;
 
   it.each([
     ['the cost that the provider reports', { cost: 1 }, { metadata: { cost: 0.6 } }],

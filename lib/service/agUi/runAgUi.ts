@@ -96,7 +96,7 @@ export function agUiRun<C>(
         }),
         ignoreElements(),
       );
-  const begun = kernel.countPrompt(owner);
+  const begun = kernel.limits.countPrompt(owner);
   const start: ExecutedRun = (controls, opened = EMPTY) =>
     concat(
       opened,

@@ -51,7 +51,7 @@ export const admitStored = <C>(kernel: Kernel<C>, plan: RunPlan, durable: Durabl
   const enqueue = (rank: number) => durable.enqueue(id, plan.context as C, rank);
   if (plan.stored) return handOver(kernel, plan, enqueue(0));
   const counted = ownerOf || maxRunsPerOwner < Infinity ? countRunning(kernel.store, owner, maxRunsPerOwner) : of(0);
-  return kernel.admit(
+  return kernel.limits.admit(
     owner,
     counted.pipe(
       concatMap((count) => {

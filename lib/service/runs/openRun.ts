@@ -75,7 +75,7 @@ function openStored<C>(kernel: Kernel<C>, opening: Opening<C>): Observable<Opene
       if (body.resume !== undefined) return resume(kernel, body, opening);
       if (body.input === undefined) throw new RunNotFoundError();
       return concat(
-        kernel.countPrompt(client.owner),
+        kernel.limits.countPrompt(client.owner),
         planStart(kernel, id, body, client).pipe(concatMap((plan) => launch(kernel, plan, opening))),
       );
     }),

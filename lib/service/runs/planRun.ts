@@ -119,13 +119,13 @@ const continued = <C>(
   checkpoint?: Checkpoint,
 ) => (before && log.isShared ? continueRun(log, before.record, rest, checkpoint) : rest);
 
-/** Changes the record of a run that waits, unless it was taken otherwise. Emits whether it was changed. */
+/** Changes the record of a run that waits, unless it was taken otherwise. Emits what it has written. */
 const changeWaiting = (
   access: Access,
   waitingId: string,
   owner: string,
   change: (record: RunRecord) => Partial<RunRecord> | undefined,
-): Observable<boolean> =>
+): Observable<StoredRun | undefined> =>
   access.update(waitingId, owner, (record) => {
     const changes = record && change(record);
     return record && changes && { ...record, updated: asyncScheduler.now(), ...changes };

@@ -1,16 +1,4 @@
-import {
-  asyncScheduler,
-  catchError,
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  endWith,
-  from,
-  ignoreElements,
-  map,
-  mergeMap,
-  of,
-} from 'rxjs';
+import { asyncScheduler, catchError, defaultIfEmpty, defer, endWith, from, ignoreElements, map, mergeMap } from 'rxjs';
 import { take, tap, throwIfEmpty } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
@@ -22,13 +10,12 @@ import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { settled } from '../../core/settled.js';
 import type { Client } from '../client.js';
 import type { ServiceOptions } from '../serviceOptions.js';
+import { OWNERS } from '../ownerUsage.js';
+import { changeRecord } from './changeRecord.js';
 import { RunTakenError } from './runErrors.js';
 
 /** How many records are read at a time for one request. */
 const READS_AT_ONCE = 16;
-
-/** How many times a change is retried after another request changed the record in the meantime. */
-const MAX_RETRIES = 5;
 
 /** The sizes of records: a store in memory returns the same one each time. */
 const sizes = new WeakMap<RunRecord, number>();
@@ -51,10 +38,10 @@ const tooLong = (max: number) =>
 
 /** The owner, as the option says. Otherwise, all users without an id would share one owner. */
 function requireOwner(owner: unknown): string {
-  if (typeof owner === 'string') return owner;
+  if (typeof owner === 'string' && owner !== OWNERS) return owner;
   throw new ConfigurationError(
     'options',
-    `The option \`owner\` has returned a value of the type ${typeof owner}.`,
+    `The option \`owner\` has returned a ${typeof owner} that is no id of a user.`,
     'Return the id of the user as a text, and throw in `context` if there is no user.',
   );
 }
@@ -118,22 +105,13 @@ export class RunAccess<C> {
     });
   }
 
-  /** Changes a record, or creates it, unless `change` returns undefined. Emits whether it was changed. */
+  /** Changes the record of an owner, or creates it, as `changeRecord` does. */
   update(
     id: string,
     owner: string,
     change: (record: RunRecord | undefined) => RunRecord | undefined,
-    retriesLeft = MAX_RETRIES,
-  ): Observable<boolean> {
-    return this.find(id, owner).pipe(
-      concatMap((stored) => {
-        const record = change(stored?.record);
-        if (!record) return of(false);
-        const again = () => this.update(id, owner, change, retriesLeft - 1);
-        const written = this.store.put(record, stored?.version ?? 0);
-        return written.pipe(concatMap((isDone) => (isDone || retriesLeft === 0 ? of(isDone) : again())));
-      }),
-    );
+  ): Observable<StoredRun | undefined> {
+    return changeRecord(this.store, id, (record) => (record && record.owner !== owner ? undefined : change(record)));
   }
 
   /** Says in the record of a run that nobody executes, and nobody can resume, that it is lost. Emits the record. */

@@ -3,7 +3,6 @@ import type { Observable } from 'rxjs';
 import { requireNumber } from '../../core/options.js';
 import { RequestError } from '../http/requestError.js';
 import type { OwnerLimits } from '../ownerLimits.js';
-import type { CountPrompt } from '../promptRate.js';
 import type { LimitOptions } from '../serviceOptions.js';
 import { RunFullError } from './runErrors.js';
 import type { RunLog, RunMessage } from '../ports/runLog.js';
@@ -22,7 +21,6 @@ export type SendMessage = (id: string, owner: string, message: RunMessage, taken
 export function createSender(
   log: RunLog,
   limits: OwnerLimits,
-  countPrompt: CountPrompt,
   { maxWaitingPrompts: count = DEFAULT_WAITING_PROMPTS, maxWaitingBytes: bytes = DEFAULT_WAITING_BYTES }: LimitOptions,
 ): SendMessage {
   requireNumber('maxWaitingPrompts', count, 0);
@@ -30,7 +28,7 @@ export function createSender(
   return (id, owner, message, taken = '0') => {
     if (message.type === 'stop') return log.send(id, message);
     const sent = log.send(id, message, { after: taken, count, bytes });
-    const counted = message.type === 'prompt' ? concat(countPrompt(owner), sent) : sent;
+    const counted = message.type === 'prompt' ? concat(limits.countPrompt(owner), sent) : sent;
     return limits.hold(owner, counted, estimateSize(message)).pipe(
       catchError((thrown: unknown) => {
         throw thrown instanceof RunFullError ? tooManyPrompts(count, bytes) : thrown;

@@ -144,7 +144,7 @@ function startRun<C>(
       map((stored) => planResponse(kernel, messages, client, stored)),
       concatMap(({ plan, isPrompt, messageId, earlier }) =>
         concat(
-          isPrompt ? kernel.countPrompt(owner) : EMPTY,
+          isPrompt ? kernel.limits.countPrompt(owner) : EMPTY,
           runs.start(key, { plan, messageId, earlier, grace, keep }),
         ).pipe(
           map((run) => {

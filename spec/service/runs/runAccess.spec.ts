@@ -26,14 +26,14 @@ describe('the change of a record', () => {
     const put: RunStore['put'] = (next, version) =>
       defer(() => (++writes > conflicts ? store.put(next, version) : of(false)));
     const access = accessTo({ ...store, put });
-    expect(observe(access.update('r', 'ann', () => record)).values).toEqual([isDone]);
+    expect(observe(access.update('r', 'ann', () => record)).values[0] !== undefined).toBe(isDone);
     expect(writes).toBe(expected);
   });
 
   it('is not written if there is none', () => {
     const store = storeOf();
     expect(observe(accessTo(store).update('r', 'ann', () => undefined))).toMatchObject({
-      values: [false],
+      values: [undefined],
       error: undefined,
     });
     expect(store.records.get('r')?.version).toBe(1);

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { firstValueFrom, of, throwError, toArray } from 'rxjs';
+import { concatMap, firstValueFrom, of, throwError, timer, toArray } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { createService } from '../../lib/service/createService.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
-import { createOwnerBudget } from '../../lib/service/ownerBudget.js';
+import { OWNERS, OwnerUsage } from '../../lib/service/ownerUsage.js';
 import type { RunStore } from '../../lib/service/ports/runStore.js';
 import { scriptedModel } from '../../lib/testing/index.js';
 import { openDurableService } from '../support/durableService.js';
@@ -65,7 +65,7 @@ describe('the budget of an owner', () => {
     observe(service.deleteData('ann'));
     await wait(0);
     expect(await send('POST')).toBe(429);
-    expect(await send('DELETE', 'ann', 'budget.ann')).toBe(400);
+    expect(await send('DELETE', 'ann', 'owner.ann')).toBe(400);
   });
 
   it('counts the usage of durable runs, whose workers have the budget', async () => {
@@ -95,20 +95,52 @@ describe('the budget of an owner', () => {
         return fault === 'error' ? throwError(() => new Error('down')) : of(false);
       },
     };
-    const counted = createOwnerBudget(faulty, { tokens: 30 });
-    const isAllowed = () => observe(createOwnerBudget(store, { tokens: 30 }).check('ann')).error === undefined;
+    const counted = new OwnerUsage(faulty, { budget: { tokens: 30 } });
+    const isAllowed = () =>
+      observe(new OwnerUsage(store, { budget: { tokens: 30 } }).requireBudget('ann')).error === undefined;
     for (let n = 0; n < 5; n++) counted.spend('ann', { total: 5 });
     expect(isAllowed()).toBe(true);
     counted.spend('ann', { total: 5 });
     expect(isAllowed()).toBe(false);
   });
 
+  it('counts all prompts that come at once, in one record of the owner with what the runs use', async () => {
+    const store = mapStore();
+    const later: RunStore = {
+      ...store,
+      put: (record, version) => timer(1).pipe(concatMap(() => store.put(record, version))),
+    };
+    const counted = new OwnerUsage(later, { maxPromptsPerMinute: 20, budget });
+    const prompts = Array.from({ length: 21 }, () => observe(counted.countPrompt('ann')));
+    counted.spend('ann', { total: 5 });
+    await wait(100);
+    const refused = prompts.filter(({ error }) => error !== undefined);
+    expect(refused).toHaveLength(1);
+    expect(refused[0]?.error).toMatchObject({ status: 429, headers: { 'retry-after': '60' } });
+    expect([...store.records.values()].map(({ record }) => record)).toMatchObject([
+      { id: 'owner.ann', owner: OWNERS, protocol: { tokens: 5, cost: 0 } },
+    ]);
+  });
+
+  it('is shown to nobody: lists, exports, and a user whose id is that of its owner', async () => {
+    const { service, send } = start(mapStore());
+    expect(await send('POST')).toBe(200);
+    for (const query of [{ owner: 'ann' }, { everyOwner: true }, { owner: OWNERS }] as const)
+      expect(observe(service.runs(query)).values.map(({ owner }) => owner)).toEqual(
+        'owner' in query && query.owner === OWNERS ? [] : ['ann'],
+      );
+    expect(observe(service.exportData('ann')).values).toHaveLength(1);
+    expect(observe(service.run(crypto.randomUUID(), 'Hi', { context: OWNERS })).error).toMatchObject({
+      subject: 'options',
+    });
+  });
+
   it('takes any text as an owner', () => {
-    const counted = createOwnerBudget(mapStore(), { tokens: 1 });
+    const counted = new OwnerUsage(mapStore(), { budget: { tokens: 1 } });
     for (const owner of ['', 'ä/\u0000 ö', '\uD800']) {
-      expect(observe(counted.check(owner)).error).toBeUndefined();
+      expect(observe(counted.requireBudget(owner)).error).toBeUndefined();
       counted.spend(owner, { total: 1 });
-      expect(observe(counted.check(owner)).error).toMatchObject({ status: 429 });
+      expect(observe(counted.requireBudget(owner)).error).toMatchObject({ status: 429 });
     }
   });
 });

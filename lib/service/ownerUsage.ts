@@ -1,0 +1,193 @@
+import { asyncScheduler, defer, EMPTY, ignoreElements, map, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { asArray } from '../core/json/json.js';
+import { requireNumber } from '../core/options.js';
+import { costOf } from '../core/prices.js';
+import type { Prices } from '../core/prices.js';
+import type { Usage } from '../core/usage.js';
+import { RequestError } from './http/requestError.js';
+import type { RunRecord, RunStore } from './ports/runStore.js';
+import { changeRecord } from './runs/changeRecord.js';
+import { WorkLocks } from './runs/workLocks.js';
+
+/** What each owner may use in a time. */
+export interface OwnerBudget {
+  /** The tokens, as providers report them. Default: no limit. */
+  readonly tokens?: number | undefined;
+  /** The money, in the currency of `prices`. Default: no limit. */
+  readonly cost?: number | undefined;
+  /** The prices for `cost`. Without them, `usage.cost` counts, or what the provider reports. Default: none. */
+  readonly prices?: Prices | undefined;
+  /** The time, from the first run of an owner, in milliseconds. Default: 24 hours. */
+  readonly window?: number | undefined;
+}
+
+/** Limits that count in the store. */
+export interface OwnerUsageOptions {
+  /**
+   * How many prompts of an owner are accepted in any minute, by all processes that share the store: those that start a
+   * run, and those that join one. Another one is rejected with 429, whose `Retry-After` says when the next one is
+   * accepted. Answers to a run that waits, and repeated requests, do not count. Default: no limit.
+   */
+  readonly maxPromptsPerMinute?: number | undefined;
+  /**
+   * What the runs of an owner may use. When it is used up, another run is rejected with 429; a run that continues may
+   * use more. Usage counts when its turn ends, in all processes with the same store. Default: no limit.
+   */
+  readonly budget?: OwnerBudget | undefined;
+}
+
+interface Amounts {
+  readonly tokens: number;
+  readonly cost: number;
+}
+
+/** The record of an owner: when its prompts of the last minute came, and what its runs have used until a time. */
+interface OwnerCounts extends Amounts {
+  readonly prompts: readonly number[];
+  readonly until: number;
+}
+
+const MINUTE = 60_000;
+
+/**
+ * The owner of the records of owners, which are among those of runs. No user has this name, so nobody lists, exports or
+ * deletes them: a run that was deleted is still paid for.
+ */
+export const OWNERS = '\u0001';
+
+const sum = (a: Amounts, b: Amounts, sign = 1): Amounts => ({
+  tokens: a.tokens + sign * b.tokens,
+  cost: a.cost + sign * b.cost,
+});
+
+/** What owners do in all processes with the same store: one record of each, which the store removes in time. */
+export class OwnerUsage {
+  private readonly locks = new WorkLocks();
+  /** What this process has not written yet, by owner. */
+  private readonly unwritten = new Map<string, Amounts>();
+  private readonly maxPrompts: number;
+  private readonly hasBudget: boolean;
+  private readonly budget;
+
+  constructor(
+    private readonly store: RunStore,
+    { maxPromptsPerMinute = Infinity, budget }: OwnerUsageOptions,
+  ) {
+    const { tokens = Infinity, cost = Infinity, window = DAY, prices } = budget ?? {};
+    requireNumber('maxPromptsPerMinute', maxPromptsPerMinute, 1);
+    requireNumber('budget.tokens', tokens, 0);
+    requireNumber('budget.cost', cost, 0);
+    requireNumber('budget.window', window, 1);
+    this.maxPrompts = maxPromptsPerMinute;
+    this.hasBudget = budget !== undefined;
+    this.budget = { tokens, cost, window, prices };
+  }
+
+  /** Counts a prompt: one that starts a run, or joins one. It fails with 429 if there were too many in a minute. */
+  countPrompt(owner: string): Observable<never> {
+    const max = this.maxPrompts;
+    if (max === Infinity) return EMPTY;
+    const counted = this.change(owner, (counts, now) => {
+      const [first = now] = counts.prompts.slice(-max);
+      if (counts.prompts.length >= max) throw tooManyPrompts(max, first + MINUTE - now);
+      return { ...counts, prompts: [...counts.prompts, now] };
+    });
+    return counted.pipe(
+      tap((isCounted) => {
+        if (!isCounted) throw tooManyPrompts(max, 0); // many at once
+      }),
+      ignoreElements(),
+    );
+  }
+
+  /** Fails with 429 if an owner has used up its budget. */
+  requireBudget(owner: string): Observable<never> {
+    const { tokens, cost } = this.budget;
+    if (tokens === Infinity && cost === Infinity) return EMPTY;
+    return defer(() => this.store.get(idOf(owner))).pipe(
+      tap((stored) => {
+        const now = asyncScheduler.now();
+        const counts = countsOf(stored?.record, now);
+        const used = sum(counts, this.pending(owner));
+        if (used.tokens >= tokens || used.cost >= cost) throw overBudget(this.endOf(counts, now) - now);
+      }),
+      ignoreElements(),
+    );
+  }
+
+  /** Adds what a turn has used. What cannot be written is written with the next usage. */
+  spend(owner: string, usage: Usage = {}): void {
+    if (!this.hasBudget) return;
+    const { prices } = this.budget;
+    const { input = 0, output = 0, total = input + output } = usage;
+    const cost = prices ? costOf(usage, prices) : (usage.cost ?? 0);
+    this.unwritten.set(owner, sum(this.pending(owner), { tokens: total, cost }));
+    let written = NOTHING;
+    this.change(owner, (counts, now) => {
+      written = this.pending(owner);
+      // A write that has waited for another one may have nothing left to add.
+      return written === NOTHING ? undefined : { ...counts, ...sum(counts, written), until: this.endOf(counts, now) };
+    }).subscribe({
+      next: (isWritten) => {
+        const pending = this.pending(owner);
+        if (isWritten && pending !== written) this.unwritten.set(owner, sum(pending, written, -1));
+        else if (isWritten) this.unwritten.delete(owner);
+      },
+      error: () => undefined, // the guard of the store has reported it
+    });
+  }
+
+  private pending(owner: string): Amounts {
+    return this.unwritten.get(owner) ?? NOTHING;
+  }
+
+  private endOf({ until }: OwnerCounts, now: number): number {
+    return until > 0 ? until : now + this.budget.window;
+  }
+
+  /** Changes the record of an owner, one change of this process at a time. Emits whether it was written. */
+  private change(
+    owner: string,
+    change: (counts: OwnerCounts, now: number) => OwnerCounts | undefined,
+  ): Observable<boolean> {
+    const id = idOf(owner);
+    return changeRecord(this.store, id, (record) => {
+      const now = asyncScheduler.now();
+      const counts = change(countsOf(record, now), now);
+      const times = { updated: now, expires: Math.max(now + MINUTE, counts?.until ?? 0) };
+      return counts && { id, owner: OWNERS, state: 'ended', attempt: 0, input: [], ...times, protocol: { ...counts } };
+    }).pipe(
+      map((stored) => stored !== undefined),
+      this.locks.locked(owner, owner),
+    );
+  }
+}
+
+const DAY = 86_400_000;
+const NOTHING: Amounts = { tokens: 0, cost: 0 };
+
+function countsOf(record: RunRecord | undefined, now: number): OwnerCounts {
+  const { prompts, tokens = 0, cost = 0, until = 0 } = (record?.protocol ?? {}) as Partial<OwnerCounts>;
+  const recent = (asArray(prompts) as readonly number[]).filter((time) => time > now - MINUTE);
+  const isCurrent = until > now;
+  return { prompts: recent, ...(isCurrent ? { tokens, cost, until } : { ...NOTHING, until: 0 }) };
+}
+
+/** An owner may be any text; the id of a record is ASCII. */
+const idOf = (owner: string): string => `owner.${encodeURIComponent(owner.replace(/[\uD800-\uDFFF]/gu, '?'))}`;
+
+const inSeconds = (wait: number) => ({ 'retry-after': String(Math.max(1, Math.ceil(wait / 1000))) });
+
+const tooManyPrompts = (max: number, wait: number) =>
+  new RequestError(
+    429,
+    `At most ${max} prompts per minute are accepted from a user. Ask again later.`,
+    inSeconds(wait),
+    { code: 'prompt_rate', params: { max } },
+  );
+
+const overBudget = (wait: number) =>
+  new RequestError(429, 'The budget of this user is used up for now. Ask again later.', inSeconds(wait), {
+    code: 'budget',
+  });
