@@ -30,7 +30,7 @@ import type { SendMessage } from './runs/sendMessage.js';
 import { remoteRun, watchExecutor } from './runs/remoteRun.js';
 import { ownerIsMissing, RunAccess } from './runs/runAccess.js';
 import type { Client } from './client.js';
-import { ExecutorLostError, RunAbandonedError, RunTakenError } from './runs/runErrors.js';
+import { isElsewhere, RunAbandonedError } from './runs/runErrors.js';
 import type { LoggedRun } from './runs/runLife.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import { descriptionOf } from './runs/trustedDescription.js';
@@ -261,8 +261,7 @@ export class Kernel<C> implements OwnerData {
 
   /** Whether an error says that a process has left a run to others: at its shutdown, or since it was too slow. */
   hasLeft(thrown: unknown): boolean {
-    const isTaken = thrown instanceof ExecutorLostError || thrown instanceof RunTakenError;
-    return isTaken || (this.isClosing && thrown instanceof RunAbandonedError);
+    return isElsewhere(thrown) || (this.isClosing && thrown instanceof RunAbandonedError);
   }
 
   private tellHere(id: string, owner: string, run: SharedRun, message: RunMessage): Observable<boolean> {

@@ -4,7 +4,7 @@ import type { Checkpoint } from '../core/checkpoint.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
 import { reportUnhandled } from '../core/reportUnhandled.js';
 import { RequestError } from './http/requestError.js';
-import { ExecutorLostError, RunNotFoundError, RunTakenError } from './runs/runErrors.js';
+import { isElsewhere, RunNotFoundError } from './runs/runErrors.js';
 import { isReplayed } from './runs/replayed.js';
 import { descriptionOf } from './runs/trustedDescription.js';
 
@@ -72,9 +72,6 @@ export function observed<C>(
       );
     });
 }
-
-const isElsewhere = (thrown: unknown): boolean =>
-  thrown instanceof RunTakenError || thrown instanceof ExecutorLostError;
 
 /**
  * Reports each error once, whoever sees it: the port, the run, its readers. One that says where the run is now, or that

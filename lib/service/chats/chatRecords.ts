@@ -8,78 +8,69 @@ import type { ChatRecord, ChatStore, StoredChat } from './chatStore.js';
 const MAX_RETRIES = 5;
 
 /** The chats of a store that the service has guarded, each for its owner only. */
-export interface ChatRecords extends Pick<ChatStore, 'put' | 'list'> {
-  /** As `find`, also for the mark of a chat that was deleted. */
-  findAny(id: string, owner: string): Observable<StoredChat | undefined>;
-  /** Emits undefined if the owner has no such chat. */
-  find(id: string, owner: string): Observable<StoredChat | undefined>;
-  /** As `find`, but fails with 404. */
-  found(id: string, owner: string): Observable<StoredChat>;
-  /** Changes a chat, unless `change` returns undefined. Emits the chat as it is then. */
-  update(id: string, owner: string, change: (record: ChatRecord) => ChatRecord | undefined): Observable<StoredChat>;
-  /** Does `work` with a chat until it emits true: false says that another request has changed the chat. */
-  retry(id: string, owner: string, work: (chat: StoredChat) => Observable<boolean>): Observable<StoredChat>;
-  /** Fails with 429 if the owner has as many chats already. */
-  requireRoom(owner: string, maxChats: number): Observable<never>;
-}
+export class ChatRecords {
+  constructor(readonly store: ChatStore) {}
 
-export function createChatRecords(store: ChatStore): ChatRecords {
-  const findAny: ChatRecords['find'] = (id, owner) =>
-    store.get(id).pipe(map((stored) => (stored?.record.owner === owner ? stored : undefined)));
-  const find: ChatRecords['find'] = (id, owner) =>
-    findAny(id, owner).pipe(map((stored) => (stored && isDeleted(stored.record) ? undefined : stored)));
-  const found: ChatRecords['found'] = (id, owner) =>
-    find(id, owner).pipe(
+  /** Emits undefined if the owner has no such chat. One that was deleted has left a mark. */
+  find(id: string, owner: string): Observable<StoredChat | undefined> {
+    return this.store.get(id).pipe(map((stored) => (stored?.record.owner === owner ? stored : undefined)));
+  }
+
+  /** Fails with 404 if the owner has no such chat, or has deleted it. */
+  found(id: string, owner: string): Observable<StoredChat> {
+    return this.find(id, owner).pipe(
       map((stored) => {
-        if (!stored) throw notFound();
+        if (!stored || isDeleted(stored.record)) throw notFound();
         return stored;
       }),
     );
-  const retry = (
+  }
+
+  /** Does `work` with a chat until it emits true: false says that another request has changed the chat. */
+  retry(
     id: string,
     owner: string,
     work: (chat: StoredChat) => Observable<boolean>,
     retriesLeft = MAX_RETRIES,
-  ): Observable<StoredChat> =>
-    found(id, owner).pipe(
+  ): Observable<StoredChat> {
+    return this.found(id, owner).pipe(
       concatMap((chat) =>
         work(chat).pipe(
           concatMap((isDone) => {
             if (isDone) return of(chat);
             if (retriesLeft === 0) throw busy();
-            return retry(id, owner, work, retriesLeft - 1);
+            return this.retry(id, owner, work, retriesLeft - 1);
           }),
         ),
       ),
     );
-  return {
-    findAny,
-    find,
-    found,
-    put: (record, version) => store.put(record, version),
-    list: (query) => store.list(query),
-    retry,
-    update: (id, owner, change) =>
-      defer(() => {
-        let changed: StoredChat | undefined;
-        return retry(id, owner, ({ record: before, version }) => {
-          const record = change(before);
-          changed = record && { record, version: version + 1 };
-          return record ? store.put(record, version) : of(true);
-        }).pipe(map((chat) => changed ?? chat));
+  }
+
+  /** Changes a chat, unless `change` returns undefined. Emits the chat as it is then. */
+  update(id: string, owner: string, change: (record: ChatRecord) => ChatRecord | undefined): Observable<StoredChat> {
+    return defer(() => {
+      let changed: StoredChat | undefined;
+      return this.retry(id, owner, ({ record: before, version }) => {
+        const record = change(before);
+        changed = record && { record, version: version + 1 };
+        return record ? this.store.put(record, version) : of(true);
+      }).pipe(map((chat) => changed ?? chat));
+    });
+  }
+
+  /** Fails with 429 if the owner has as many chats already. */
+  requireRoom(owner: string, maxChats: number): Observable<never> {
+    return allPages((cursor) => this.store.list({ owner, cursor })).pipe(
+      concatMap(({ records }) => records),
+      toArray(),
+      concatMap((records) => {
+        const deleted = records.filter(isDeleted);
+        if (records.length - deleted.length >= maxChats) throw tooMany(maxChats);
+        const oldest = records.length >= maxChats ? deleted.at(-1) : undefined; // the newest change is listed first
+        return oldest ? this.store.delete(oldest.id, oldest.version).pipe(ignoreElements()) : EMPTY;
       }),
-    requireRoom: (owner, maxChats) =>
-      allPages((cursor) => store.list({ owner, cursor })).pipe(
-        concatMap(({ records }) => records),
-        toArray(),
-        concatMap((records) => {
-          const deleted = records.filter(isDeleted);
-          if (records.length - deleted.length >= maxChats) throw tooMany(maxChats);
-          const oldest = records.length >= maxChats ? deleted.at(-1) : undefined; // the newest change is listed first
-          return oldest ? store.delete(oldest.id, oldest.version).pipe(ignoreElements()) : EMPTY;
-        }),
-      ),
-  };
+    );
+  }
 }
 
 /** How long a chat that was deleted stays so for a device that was offline: 90 days, in milliseconds. */

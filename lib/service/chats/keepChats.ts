@@ -3,8 +3,7 @@ import { take, throwIfEmpty, timeout } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import { requireNumber } from '../../core/options.js';
 import type { ChatPage } from '../../transport/chatSummary.js';
-import { createChatRecords, deletedMark, isDeleted, notFound } from './chatRecords.js';
-import type { ChatRecords } from './chatRecords.js';
+import { ChatRecords, deletedMark, isDeleted, notFound } from './chatRecords.js';
 import type { ChatRecord, ChatService, ChatStore } from './chatStore.js';
 import type { ServiceChats, StoredChat } from './chatStore.js';
 import { listResponse, NOT_CACHED } from '../http/listResponse.js';
@@ -87,7 +86,7 @@ export function keepChats<C = unknown>(store: ChatStore, options: KeepChatsOptio
       const { searchParams } = new URL(request.url);
       const id = searchParams.get('chat');
       const { method } = request;
-      const chats = createChatRecords(service.store);
+      const chats = new ChatRecords(service.store);
       if (id === null && method === 'GET')
         return listResponse(request, (cursor) => listChats(chats, client.owner, cursor));
       if (id === null || !isUnguessable(id))
@@ -141,7 +140,7 @@ function saveChat<C>({
     const { chats } = request;
     return concat(
       chats.requireRoom(record.owner, maxChats),
-      chats.put(record, version).pipe(
+      chats.store.put(record, version).pipe(
         concatMap((isDone) => {
           if (!isDone) return conflicting(chats, record);
           return addTitle({ record, version: version + 1 }, request).pipe(
@@ -152,7 +151,7 @@ function saveChat<C>({
     );
   };
   const replace = (chats: ChatRecords, record: ChatRecord, version: number): Observable<Response> =>
-    chats
+    chats.store
       .put(record, version)
       .pipe(
         concatMap((isDone) =>
@@ -164,7 +163,7 @@ function saveChat<C>({
     return readBody(request.request, maxBytes).pipe(
       map(readSave),
       concatMap(({ version, saved, restore }) =>
-        chats.findAny(id, client.owner).pipe(
+        chats.find(id, client.owner).pipe(
           concatMap((before) => {
             const updated = asyncScheduler.now();
             const isGone = before === undefined || isDeleted(before.record);
@@ -194,7 +193,7 @@ const removeChat: Answer<unknown> = ({ id, client: { owner }, service, chats }) 
     .retry(id, owner, ({ record, version }) =>
       concat(
         from(runsOf(record.saved)).pipe(mergeMap((run) => service.deleteRun(run, owner), DELETES_AT_ONCE)),
-        defer(() => chats.put(deletedMark(record, asyncScheduler.now()), version)),
+        defer(() => chats.store.put(deletedMark(record, asyncScheduler.now()), version)),
       ),
     )
     .pipe(map(() => new Response(null, { status: 204 })));
@@ -205,7 +204,7 @@ const openChat: Answer<unknown> = ({ id, client, chats }) =>
     .pipe(map((chat) => Response.json({ ...withoutContent(chat), saved: chat.record.saved }, { headers: NOT_CACHED })));
 
 const listChats = (chats: ChatRecords, owner: string, cursor?: string): Observable<ChatPage> =>
-  chats.list({ owner, cursor }).pipe(
+  chats.store.list({ owner, cursor }).pipe(
     map(({ records, next }) => {
       const listed = records
         .filter((record) => !isDeleted(record))

@@ -10,42 +10,39 @@ import { createLateReader } from './lateReader.js';
 import type { Entry, Envelope, LogReader } from './lateReader.js';
 import type { Receiver } from '../ports/runLog.js';
 
-export interface EventLog<E extends StreamEvent> {
-  readonly size: number;
-  append(event: CompactEvent): void;
-  /** `after` is an envelope's `id`. @throws ConfigurationError `options` if it is not a position of this log. */
-  reader(after?: string): LogReader<E>;
-}
-
 /** In characters: the cost of reading a delta that grows is limited. */
 const MAX_DELTA_LENGTH = 4096;
 
-/** The size is that of the text of the run, not that of its deltas. */
-export function createEventLog<E extends StreamEvent>(): EventLog<E> {
-  const entries: Entry<E>[] = [];
-  const restore = createRestorer();
-  let size = 0;
-  return {
-    get size() {
-      return size;
-    },
-    append(compact) {
-      const event = restore(compact) as E;
-      const text = deltaText(event);
-      const last = entries.at(-1);
-      size += text?.length ?? estimateSize(compact);
-      if (text === undefined) entries.push({ event, compact: withoutCheckpoints(compact) });
-      else if (last?.text !== undefined && last.text.length < MAX_DELTA_LENGTH && continuesDelta(last.event, event))
-        last.text.add(text);
-      else {
-        last?.text?.toString(); // joins the deltas of a complete text
-        const builder = new StringBuilder();
-        builder.add(text);
-        entries.push({ event, compact: event, text: builder });
-      }
-    },
-    reader: (after) => createLateReader(entries, after),
-  };
+export class EventLog<E extends StreamEvent> {
+  private readonly entries: Entry<E>[] = [];
+  private readonly restore = createRestorer();
+  private total = 0;
+
+  /** That of the text of the run, not that of its deltas. */
+  get size(): number {
+    return this.total;
+  }
+
+  append(compact: CompactEvent): void {
+    const event = this.restore(compact) as E;
+    const text = deltaText(event);
+    const last = this.entries.at(-1);
+    this.total += text?.length ?? estimateSize(compact);
+    if (text === undefined) this.entries.push({ event, compact: withoutCheckpoints(compact) });
+    else if (last?.text !== undefined && last.text.length < MAX_DELTA_LENGTH && continuesDelta(last.event, event))
+      last.text.add(text);
+    else {
+      last?.text?.toString(); // joins the deltas of a complete text
+      const builder = new StringBuilder();
+      builder.add(text);
+      this.entries.push({ event, compact: event, text: builder });
+    }
+  }
+
+  /** `after` is an envelope's `id`. @throws ConfigurationError `options` if it is not a position of this log. */
+  reader(after?: string): LogReader<E> {
+    return createLateReader(this.entries, after);
+  }
 }
 
 /** An operator on the log, which is emitted again each time it has grown. `from` may throw. */

@@ -12,8 +12,7 @@ import { requireNumber } from '../../core/options.js';
 import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { estimateSize } from './estimateSize.js';
-import { holdRecord } from './heldRecord.js';
-import type { HeldRecord } from './heldRecord.js';
+import { HeldRecord } from './heldRecord.js';
 import { onceOnly } from './onceOnly.js';
 import { leftEvent } from './leftEvent.js';
 import type { PromptInbox } from './promptInbox.js';
@@ -136,7 +135,7 @@ export function createExecutor(store: RunStore, options: ExecutorOptions): Execu
         const attempt = (stored?.record.attempt ?? 0) + 1;
         const times = { updated: asyncScheduler.now(), executor: newLease() };
         const taken: RunRecord = { ...plan.record, state: plan.state ?? 'running', attempt, ...times };
-        const record = holdRecord(store, taken, stored?.version ?? 0, writing);
+        const record = new HeldRecord(store, taken, stored?.version ?? 0, writing);
         /** What is still to be done with the record, if the run does not start: the request failed, or was too late. */
         let cleanUp = () => finish(stored ? record.restore(stored.record) : record.delete());
         const afterWrite = defer(() => {

@@ -5,80 +5,86 @@ import { createSemaphore } from '../../core/semaphore.js';
 import type { RunRecord, RunStore } from '../ports/runStore.js';
 import { RunTakenError } from './runErrors.js';
 
-/** A record that this process may change. */
-export interface HeldRecord {
-  readonly id: string;
-  readonly attempt: number;
-  /** Writes a change. It fails with a RunTakenError if another process has written the record. */
-  write(change: Partial<RunRecord>): Observable<never>;
-  /** Writes the record that was there before. */
-  restore(before: RunRecord): Observable<never>;
-  delete(): Observable<never>;
-}
-
-/** Writes changes one by one, each to its end: after a write that was unsubscribed, the version would be unknown. */
-export function holdRecord(
-  store: RunStore,
-  first: RunRecord,
-  firstVersion: number,
-  writing: Set<Observable<never>>,
-): HeldRecord {
-  const oneByOne = createSemaphore(1);
-  let record = first;
-  let version = firstVersion;
+/**
+ * A record that this process may change: each change fails with a RunTakenError if another process has written it.
+ * Changes are done one by one, each to its end: after one that was unsubscribed, the version would be unknown.
+ */
+export class HeldRecord {
+  private readonly oneByOne = createSemaphore(1);
   /** After a write that failed: the store may have written it. */
-  let isUncertain = false;
-  const check = defer(() => (isUncertain ? store.get(first.id).pipe(take(1)) : of(undefined))).pipe(
-    tap((stored) => {
-      const { attempt, executor = first.executor } = stored?.record ?? {};
-      const isOurs = attempt === first.attempt && executor?.id === first.executor?.id;
-      if (stored && isOurs) version = stored.version;
-      isUncertain = false;
-    }),
-  );
-  const change = (work: () => Observable<boolean>, done: () => void): Observable<never> =>
-    defer(() => {
+  private isUncertain = false;
+
+  constructor(
+    private readonly store: RunStore,
+    private record: RunRecord,
+    private version: number,
+    private readonly writing: Set<Observable<never>>,
+  ) {}
+
+  get id(): string {
+    return this.record.id;
+  }
+
+  get attempt(): number {
+    return this.record.attempt;
+  }
+
+  write(changes: Partial<RunRecord>): Observable<never> {
+    return this.change(() => {
+      const next = { ...this.record, ...changes };
+      return this.store.put(next, this.version).pipe(
+        tap((isDone) => {
+          if (!isDone) return;
+          this.record = next;
+          this.version += 1;
+        }),
+      );
+    });
+  }
+
+  /** Writes the record that was there before. Nothing is written after it. */
+  restore(before: RunRecord): Observable<never> {
+    return this.change(() => this.store.put(before, this.version));
+  }
+
+  delete(): Observable<never> {
+    return this.change(() => this.store.delete(this.id, this.version));
+  }
+
+  private change(work: () => Observable<boolean>): Observable<never> {
+    return defer(() => {
       const result = new AsyncSubject<never>();
-      writing.add(result);
-      check
+      this.writing.add(result);
+      this.findVersion()
         .pipe(
           concatMap(work),
           take(1),
           defaultIfEmpty(false),
           map((isDone) => {
             if (!isDone) throw new RunTakenError();
-            done();
           }),
           catchError((thrown: unknown) => {
-            isUncertain = !(thrown instanceof RunTakenError);
+            this.isUncertain = !(thrown instanceof RunTakenError);
             return throwError(() => thrown);
           }),
           ignoreElements(),
-          oneByOne.limit(),
-          finalize(() => writing.delete(result)),
+          this.oneByOne.limit(),
+          finalize(() => this.writing.delete(result)),
         )
         .subscribe(result);
       return result;
     });
-  const put = (toRecord: () => RunRecord) => {
-    let next: RunRecord;
-    return change(
-      () => store.put((next = toRecord()), version),
-      () => {
-        record = next;
-        version += 1;
-      },
+  }
+
+  private findVersion(): Observable<unknown> {
+    const { attempt, executor } = this.record;
+    return defer(() => (this.isUncertain ? this.store.get(this.id) : of(undefined))).pipe(
+      tap((stored) => {
+        const found = stored?.record;
+        const isOurs = found?.attempt === attempt && (!found.executor || found.executor.id === executor?.id);
+        if (stored && isOurs) this.version = stored.version;
+        this.isUncertain = false;
+      }),
     );
-  };
-  return {
-    id: first.id,
-    attempt: first.attempt,
-    write: (changes) => put(() => ({ ...record, ...changes })),
-    restore: (before) => put(() => before),
-    delete: () =>
-      change(
-        () => store.delete(first.id, version),
-        () => undefined,
-      ),
-  };
+  }
 }

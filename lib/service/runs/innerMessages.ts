@@ -1,26 +1,20 @@
 import { tap } from 'rxjs';
-import type { MonoTypeOperatorFunction } from 'rxjs';
 import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
 import { isMessage, isNested, isResult, isTurn } from '../../core/eventGuards.js';
 import type { Message } from '../../core/message.js';
 import type { RunRecord } from '../ports/runStore.js';
 
-/** Checkpoints have only the messages of calls without a result. */
-export interface InnerMessages {
-  readonly collect: MonoTypeOperatorFunction<StreamEvent>;
-  readonly all: () => RunRecord['inner'];
-}
-
-export function createInnerMessages(inner: readonly NestedEvent[] = []): InnerMessages {
+/** Collects the messages of inner runs: checkpoints have only those of calls without a result. */
+export function createInnerMessages(inner: readonly NestedEvent[] = []) {
   const all = [...inner];
   let ended = all.length;
   return {
-    collect: tap((event) => {
+    collect: tap((event: StreamEvent) => {
       if (event.type === 'turn') ended = all.length;
       if (event.type === 'retract') all.length = ended;
       if (isInnerStep(event)) all.push(event);
     }),
-    all: () => (all.length > 0 ? [...all] : undefined),
+    all: (): RunRecord['inner'] => (all.length > 0 ? [...all] : undefined),
   };
 }
 

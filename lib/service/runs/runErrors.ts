@@ -76,6 +76,10 @@ export class RunDeadError extends RivuletError {
   }
 }
 
+/** The record of the run has no end: another process has it, or a page that comes back settles it. */
+export const isElsewhere = (thrown: unknown): thrown is Error =>
+  thrown instanceof RunTakenError || thrown instanceof ExecutorLostError;
+
 /** The run goes on, here or elsewhere. */
 export const isLeft = (thrown: unknown): boolean =>
   thrown instanceof RunTakenError || thrown instanceof RunAbandonedError || thrown instanceof RunParkedError;

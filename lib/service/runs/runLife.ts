@@ -8,7 +8,7 @@ import { createCompactor } from '../../transport/compactEvents.js';
 import type { CompactEvent } from '../../transport/compactEvents.js';
 import { describeError } from '../../transport/publicError.js';
 import { randomId } from '../../transport/randomId.js';
-import { ExecutorLostError, RunAbandonedError, RunTakenError } from './runErrors.js';
+import { ExecutorLostError, isElsewhere, RunAbandonedError, RunTakenError } from './runErrors.js';
 import type { Receiver, RunLog } from '../ports/runLog.js';
 import { withoutLeftEvents } from './leftEvent.js';
 import type { Envelope } from './lateReader.js';
@@ -186,7 +186,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
           this.flush();
         },
         error: (error: unknown) => {
-          if (isLeft(error) && this.log.isShared) this.lose(error);
+          if (isElsewhere(error) && this.log.isShared) this.lose(error);
           else this.end('failed', error);
         },
         complete: () => this.end('completed'),
@@ -254,7 +254,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     if (this.state !== 'ending') return undefined;
     this.state = 'ended';
     const failure = this.how === 'completed' ? undefined : describeError(this.thrown);
-    const time = isLeft(this.thrown) ? 0 : this.options.keep; // this process may execute the run again
+    const time = isElsewhere(this.thrown) ? 0 : this.options.keep; // this process may execute the run again
     return this.log.end(this.id, this.attempt, {
       failure,
       expires: time === undefined ? undefined : asyncScheduler.now() + time,
@@ -267,7 +267,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     this.toCompact = createCompactor(); // the last one has all that the run has emitted
     // V8 keeps what the frames of an error refer to, such as the request of the model, until its stack is read.
     readStack(this.thrown);
-    if (isLeft(this.thrown)) this.settling.error(this.thrown);
+    if (isElsewhere(this.thrown)) this.settling.error(this.thrown);
     else this.settling.complete();
   }
 
@@ -286,9 +286,5 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
     this.waitForSubscribers(Math.max(this.grace, STOP_TIME));
   }
 }
-
-/** Whether an error says that the record has no end: another process has it, or a page that comes back settles it. */
-const isLeft = (thrown: unknown): thrown is Error =>
-  thrown instanceof RunTakenError || thrown instanceof ExecutorLostError;
 
 const readStack = (thrown: unknown) => (thrown instanceof Error ? thrown.stack : undefined);

@@ -4,8 +4,7 @@ import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import type { StreamEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { createEventLog, readLog } from '../runs/eventLog.js';
-import type { EventLog } from '../runs/eventLog.js';
+import { EventLog, readLog } from '../runs/eventLog.js';
 import type { RunLog, RunMessage, SentMessage } from '../ports/runLog.js';
 import { remoteRunError } from '../../transport/fromServerSentEvents.js';
 
@@ -69,7 +68,7 @@ export function createRunReader(follow: (run: string) => Observable<Tail<StreamE
 /** Emits when the existing events are read, and again each time the copy has grown. */
 const copyEvents = (tails: Observable<Tail<StreamEvent>>): Observable<EventLog<StreamEvent>> =>
   defer(() => {
-    const log = createEventLog();
+    const log = new EventLog();
     return tails.pipe(
       tap(({ values }) => {
         for (const event of values) log.append(event);

@@ -10,7 +10,7 @@ import type { Kernel } from '../kernel.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
 import { createPublisher } from '../publicEvents.js';
 import { estimateSize } from '../runs/estimateSize.js';
-import { createEventLog } from '../runs/eventLog.js';
+import { EventLog } from '../runs/eventLog.js';
 import type { RunPlan } from '../runs/executeRun.js';
 import type { Client } from '../client.js';
 import type { UiMessage } from './chunks.js';
@@ -53,7 +53,7 @@ export function planResponse<C>(
   if (place === 'elsewhere') throw elsewhere();
 
   const checkpoint = response?.kept?.checkpoint;
-  const log = createEventLog<StreamEvent>();
+  const log = new EventLog<StreamEvent>();
   const protocol = response?.kept ? { protocol: toProtocol(response.kept.messages) } : {};
   const publish = createPublisher(kernel.browser);
   const plan: RunPlan = {
@@ -107,7 +107,7 @@ function earlierEvents(response: UiConversation['response']): readonly StreamEve
 function endedResponse(
   { messages, checkpoint }: RunResult,
   response: UiConversation['response'],
-  log: ReturnType<typeof createEventLog<StreamEvent>>,
+  log: EventLog<StreamEvent>,
 ): JsonObject {
   const { messages: before = [], kept } = response ?? {};
   const resumed = kept?.checkpoint?.emitted.messages.length ?? 0; // they are in the result as well

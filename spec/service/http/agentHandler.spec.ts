@@ -14,7 +14,7 @@ import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import type { Script, ScriptedRequest, ScriptedTurn } from '../../../lib/testing/index.js';
 import { agentHandler } from '../../../lib/service/http/agentHandler.js';
 import { Kernel } from '../../../lib/service/kernel.js';
-import { executeStored } from '../../../lib/service/runs/executeStored.js';
+import { executeStored } from '../../../lib/service/stores/dbos/executeStored.js';
 import type { AgentHandlerOptions } from '../../../lib/service/http/agentHandler.js';
 import { conversation } from '../../../lib/chat/conversation.js';
 import { pageTools } from '../../../lib/chat/pageTools.js';

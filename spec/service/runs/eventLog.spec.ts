@@ -3,8 +3,7 @@ import fc from 'fast-check';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { StreamEvent } from '../../../lib/core/event.js';
-import { createEventLog } from '../../../lib/service/runs/eventLog.js';
-import type { EventLog } from '../../../lib/service/runs/eventLog.js';
+import { EventLog } from '../../../lib/service/runs/eventLog.js';
 import type { Envelope, LogReader } from '../../../lib/service/runs/lateReader.js';
 import { contentOf } from '../../support/runs.js';
 
@@ -14,7 +13,7 @@ const fragment = (index: number, args: string): StreamEvent =>
 const other: StreamEvent = { type: 'myOwn' };
 
 function logOf(events: readonly StreamEvent[]): EventLog<StreamEvent> {
-  const log = createEventLog();
+  const log = new EventLog();
   events.forEach((event) => log.append(event));
   return log;
 }
@@ -57,7 +56,7 @@ describe('an event log', () => {
   });
 
   it('gives a reader at its end each delta as it arrives', () => {
-    const log = createEventLog();
+    const log = new EventLog();
     const reader = log.reader();
     const received = ['a', 'b', 'c'].map((delta) => {
       log.append(text(delta));
@@ -67,7 +66,7 @@ describe('an event log', () => {
   });
 
   it('merges what a slow reader has not read', () => {
-    const log = createEventLog();
+    const log = new EventLog();
     const reader = log.reader();
     log.append(text('a'));
     readAll(reader);
@@ -115,7 +114,7 @@ describe('an event log', () => {
     );
     fc.assert(
       fc.property(fc.array(event, { maxLength: 40 }), fc.infiniteStream(fc.nat(3)), (events, pauses) => {
-        const log = createEventLog();
+        const log = new EventLog();
         const received: StreamEvent[] = [];
         let last: string | undefined;
         const read = () => {
@@ -137,7 +136,7 @@ describe('an event log', () => {
   it('needs the memory of the text for deltas that nobody reads', () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
-    const log = createEventLog();
+    const log = new EventLog();
     collectGarbage();
     const before = process.memoryUsage().heapUsed;
     for (let i = 0; i < 1_000_000; i++) log.append(text('abcdefghij'.charAt(i % 10)));

@@ -16,8 +16,7 @@ import { remoteRunError } from '../../../transport/fromServerSentEvents.js';
 import { RunFullError, RunNotFoundError, RunTakenError } from '../../runs/runErrors.js';
 import type { MessageRoom, RunLog, SentMessage } from '../../ports/runLog.js';
 import { estimateSize } from '../../runs/estimateSize.js';
-import { createEventLog, readLog } from '../../runs/eventLog.js';
-import type { EventLog } from '../../runs/eventLog.js';
+import { EventLog, readLog } from '../../runs/eventLog.js';
 import type { Envelope } from '../../runs/lateReader.js';
 import { DEFAULT_MAX_AGE, DEFAULT_MAX_BYTES } from './memoryStore.js';
 import type { MemoryOptions } from './memoryStore.js';
@@ -112,7 +111,7 @@ export function memoryLog({ maxBytes = DEFAULT_MAX_BYTES, maxAge = DEFAULT_MAX_A
 }
 
 const openRun = (attempt: number): LoggedRun => ({
-  log: createEventLog<StreamEvent>(),
+  log: new EventLog<StreamEvent>(),
   grown: new Subject(),
   messages: new ReplaySubject<SentMessage>(Infinity),
   messageSizes: [],

@@ -5,7 +5,7 @@ import { createAgent } from '../../../../lib/agent/createAgent.js';
 import { tool } from '../../../../lib/core/tool.js';
 import { agentHandler } from '../../../../lib/service/http/agentHandler.js';
 import { Kernel } from '../../../../lib/service/kernel.js';
-import { executeStored } from '../../../../lib/service/runs/executeStored.js';
+import { executeStored } from '../../../../lib/service/stores/dbos/executeStored.js';
 import type { OwnerLimitOptions } from '../../../../lib/service/ownerLimits.js';
 import type { HandledAgent } from '../../../../lib/service/handledAgent.js';
 import { memoryLog } from '../../../../lib/service/stores/memory/memoryLog.js';

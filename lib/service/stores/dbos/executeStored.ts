@@ -1,15 +1,15 @@
 import { catchError, concat, concatMap, defer, EMPTY, filter, ignoreElements, map, of, tap, throwError } from 'rxjs';
 import { asyncScheduler } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { ConfigurationError, errorText } from '../../core/errors.js';
-import { isCheckpoint, isTurn } from '../../core/eventGuards.js';
-import type { Kernel } from '../kernel.js';
-import type { RunRecord, StoredRun } from '../ports/runStore.js';
-import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
-import type { RunPlan } from './executeRun.js';
-import { recordOf } from './handOver.js';
-import { planRest } from './planRun.js';
-import { RunDeadError, RunParkedError, RunTakenError } from './runErrors.js';
+import { ConfigurationError, errorText } from '../../../core/errors.js';
+import { isCheckpoint, isTurn } from '../../../core/eventGuards.js';
+import type { Kernel } from '../../kernel.js';
+import type { RunRecord, StoredRun } from '../../ports/runStore.js';
+import { completeLog, isOpen, stateAtEnd } from '../../runs/continueLog.js';
+import type { RunPlan } from '../../runs/executeRun.js';
+import { recordOf } from '../../runs/handOver.js';
+import { planRest } from '../../runs/planRun.js';
+import { RunDeadError, RunParkedError, RunTakenError } from '../../runs/runErrors.js';
 
 /** A run is executed with others, or alone until it calls `letIn`. */
 export type EnterRun = <T>(isAlone: boolean, run: (letIn: () => void) => Observable<T>) => Observable<T>;
