@@ -1,5 +1,16 @@
-import { AsyncSubject, catchError, concat, concatMap, defer, identity, interval, map, merge } from 'rxjs';
-import { of, Subject, tap, throwError } from 'rxjs';
+import {
+  AsyncSubject,
+  catchError,
+  concat,
+  concatMap,
+  defer,
+  interval,
+  map,
+  merge,
+  of,
+  Subject,
+  throwError,
+} from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -199,8 +210,7 @@ export class Kernel<C> implements OwnerData {
             (stop, cancel, prompts, opened) =>
               events({ stop: isStopped ? of(undefined) : stop, cancel, prompts, wrapTurn }, opened, inbox).pipe(
                 this.limits.count(owner, () => bytes + inbox.bytes, resumed),
-                tap({ error: this.onError }),
-                isExecuted ? observed(this.options, { id, context: context as C, resumed }, this.onError) : identity,
+                observed(isExecuted ? this.options : {}, { id, context: context as C, resumed }, this.onError),
                 publicEvents(this.browser, clientErrors),
               ),
             id,

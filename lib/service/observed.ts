@@ -42,7 +42,7 @@ export interface ObserveOptions<C> {
   readonly onError?: ((thrown: unknown) => void) | undefined;
 }
 
-/** Passes the events of a run on, and to its observer. */
+/** Passes the events of a run on, and to its observer; its error is reported. */
 export function observed<C>(
   { observe, name = 'agent' }: ObserveOptions<C>,
   run: Omit<ObservedRun<C>, 'agent'>,
@@ -50,7 +50,7 @@ export function observed<C>(
 ): MonoTypeOperatorFunction<StreamEvent> {
   return (events) =>
     defer(() => {
-      if (!observe) return events;
+      if (!observe) return events.pipe(tap({ error: onError }));
       const run$ = new Subject<StreamEvent>();
       let failure: unknown;
       const observer = defer(() =>
@@ -63,6 +63,7 @@ export function observed<C>(
           next: (event) => isReplayed(event) || run$.next(event),
           error: (thrown: unknown) => {
             if (isElsewhere(thrown)) observer.unsubscribe();
+            onError(thrown);
             failure = thrown;
             run$.error(thrown);
           },

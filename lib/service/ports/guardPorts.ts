@@ -1,16 +1,4 @@
-import {
-  asyncScheduler,
-  catchError,
-  concatMap,
-  defer,
-  EMPTY,
-  map,
-  Observable,
-  of,
-  Subscription,
-  take,
-  tap,
-} from 'rxjs';
+import { asyncScheduler, catchError, concatMap, defer, EMPTY, map, Observable, of, take, tap } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../../core/errors.js';
 import { isSameJson } from '../../core/json/equal.js';
 import type { RecordStore, StorableRecord } from './recordStore.js';
@@ -30,7 +18,7 @@ export const DEFAULT_LEASE = 30_000;
 
 /** In leases: with the pauses before the repetitions, three calls that do not answer take less than one, 29 s of 30. */
 const TIME_LIMIT = 0.3;
-const pauses = () => [0, 1 / 15];
+const PAUSES = [0, 1 / 15];
 
 /** A call of a port. */
 interface Call<T> {
@@ -42,15 +30,12 @@ interface Call<T> {
 
 /** Limits the time of each call, repeats what is safe to repeat, and reports a failure once. */
 const createGuard =
-  ({ lease = DEFAULT_LEASE, onError }: GuardOptions) =>
+  ({ lease = DEFAULT_LEASE, onError }: GuardOptions, timeLimit = TIME_LIMIT * lease) =>
   <T>({ name, work, again }: Call<T>): Observable<T> =>
     new Observable<T>((out) => {
-      const timeLimit = TIME_LIMIT * lease;
       let first: unknown;
-      const attempt = (call: () => Observable<T>, [pause, ...pauses]: readonly number[]) => {
-        const calling = new Subscription();
+      const attempt = (call: () => Observable<T>, repeated: number) => {
         const fail = (thrown: unknown) => {
-          calling.unsubscribe();
           // An error of ours is an answer, such as that another process has the run.
           if (thrown instanceof RivuletError) {
             out.error(thrown);
@@ -58,28 +43,27 @@ const createGuard =
           }
           if (first === undefined) onError?.(thrown);
           first ??= thrown;
+          const pause = PAUSES[repeated];
           if (again && pause !== undefined && !isEnded(thrown))
-            out.add(asyncScheduler.schedule(() => attempt(again, pauses), pause * lease));
+            out.add(asyncScheduler.schedule(() => attempt(again, repeated + 1), pause * lease));
           else out.error(first);
         };
-        out.add(calling);
-        calling.add(
-          // `timeout` of RxJS would leave a timer after a call that completes at once without a value.
-          // eslint-disable-next-line no-restricted-syntax -- no handler of a user is called
-          defer(call).subscribe({
-            next: (value) => out.next(value),
-            error: fail,
-            complete() {
-              calling.unsubscribe();
-              out.complete();
-            },
-          }),
-        );
+        // `timeout` of RxJS would leave a timer after a call that completes at once without a value.
+        // eslint-disable-next-line no-restricted-syntax -- no handler of a user is called
+        const calling = defer(call).subscribe({
+          next: (value) => out.next(value),
+          error: fail,
+          complete: () => out.complete(),
+        });
         if (calling.closed) return; // at once: no timer is needed
-        const late = () => fail(new Error(`\`${name}\` has not answered for ${timeLimit} ms.`));
+        const late = () => {
+          calling.unsubscribe();
+          fail(new Error(`\`${name}\` has not answered for ${timeLimit} ms.`));
+        };
         calling.add(asyncScheduler.schedule(late, timeLimit));
+        out.add(calling);
       };
-      attempt(work, pauses());
+      attempt(work, 0);
     });
 
 /** Guards a store: a write whose answer was lost is repeated, and the record shows whether it was done before. */

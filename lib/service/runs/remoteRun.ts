@@ -2,7 +2,7 @@ import { catchError, concatMap, defer, delayWhen, EMPTY, exhaustMap, filter, int
 import { retry, take, takeUntil, timer } from 'rxjs';
 import type { Observable, Subject } from 'rxjs';
 import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
-import { withoutLeftEvents } from './leftEvent.js';
+import { isLeftEvent } from './leftEvent.js';
 import { keepDescription } from './trustedDescription.js';
 import { ExecutorLostError, RunNotFoundError } from './runErrors.js';
 import type { Receiver, RunLog } from '../ports/runLog.js';
@@ -68,7 +68,10 @@ export function remoteRun(log: RunLog, id: string, lost: Observable<never>, left
       catchError((thrown: unknown) =>
         throwError(() => (thrown instanceof RemoteRunError ? keepDescription(thrown) : thrown)),
       ),
-      withoutLeftEvents(left),
+      filter((envelope) => {
+        if (isLeftEvent(envelope)) left?.next();
+        return !isLeftEvent(envelope);
+      }),
       takeUntil(lost),
     );
   return {

@@ -1,6 +1,5 @@
-import { asyncScheduler, AsyncSubject, concat, defer, EMPTY, ignoreElements, map, merge } from 'rxjs';
-import { Subject, Subscription, take, takeUntil, tap, throwError, timer } from 'rxjs';
-import type { Observable } from 'rxjs';
+import { asyncScheduler, AsyncSubject, defer, EMPTY, ignoreElements, map, merge } from 'rxjs';
+import { Observable, Subject, Subscription, take, takeUntil, tap, throwError, timer } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
@@ -10,7 +9,7 @@ import { describeError } from '../../transport/publicError.js';
 import { randomId } from '../../transport/randomId.js';
 import { ExecutorLostError, isElsewhere, RunAbandonedError, RunTakenError } from './runErrors.js';
 import type { Receiver, RunLog } from '../ports/runLog.js';
-import { withoutLeftEvents } from './leftEvent.js';
+import { isLeftEvent } from './leftEvent.js';
 import type { Envelope } from './lateReader.js';
 import type { ShareRunOptions, SharedRun, SharedRunStatus } from './sharedRun.js';
 
@@ -117,16 +116,13 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
   }
 
   envelopes(after?: string, receiver?: Receiver): Observable<Envelope<E>> {
-    const read = defer(() => this.log.read(this.id, after, receiver)).pipe(withoutLeftEvents()) as Observable<
-      Envelope<E>
-    >;
-    const started = defer(() => {
+    const read = defer(() => this.log.read(this.id, after, receiver)) as Observable<Envelope<E>>;
+    // Not `concat`: the reader must be there before a synchronous run emits.
+    const started = new Observable<Envelope<E>>((out) => {
+      out.add(this.opened.subscribe({ error: (thrown) => out.error(thrown), complete: () => read.subscribe(out) }));
       this.start();
-      return EMPTY;
     });
-    return merge(concat(this.opened, read).pipe(takeUntil(merge(this.closed, this.settled))), started).pipe(
-      this.heldByReader(),
-    );
+    return started.pipe(this.heldByReader());
   }
 
   private hold(): Subscription {
@@ -166,10 +162,16 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
   /** Holds the run for open subscribers only: RxJS subscribes for a closed one too, and a run costs money. */
   private heldByReader() {
     return createOperator<Envelope<E>, Envelope<E>>((out) => {
-      if (!out.closed) out.add(this.hold());
+      const error = (thrown: unknown) => out.error(this.thrown ?? thrown); // the log only has a description of it
+      if (!out.closed) {
+        out.add(this.hold());
+        out.add(merge(this.closed, this.settled).subscribe({ error }));
+      }
       return {
-        next: (envelope) => out.next(envelope),
-        error: (error) => out.error(this.thrown ?? error), // the log only has a description of the error
+        next(envelope) {
+          if (!isLeftEvent(envelope)) out.next(envelope);
+        },
+        error,
       };
     });
   }
