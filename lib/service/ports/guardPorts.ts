@@ -1,4 +1,5 @@
 import { asyncScheduler, catchError, concatMap, defer, EMPTY, map, Observable, of, take, tap } from 'rxjs';
+import type { Observer, Subscriber } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../../core/errors.js';
 import { isSameJson } from '../../core/json/equal.js';
 import type { RecordStore, StorableRecord } from './recordStore.js';
@@ -30,41 +31,61 @@ interface Call<T> {
 
 /** Limits the time of each call, repeats what is safe to repeat, and reports a failure once. */
 const createGuard =
-  ({ lease = DEFAULT_LEASE, onError }: GuardOptions, timeLimit = TIME_LIMIT * lease) =>
-  <T>({ name, work, again }: Call<T>): Observable<T> =>
-    new Observable<T>((out) => {
-      let first: unknown;
-      const attempt = (call: () => Observable<T>, repeated: number) => {
-        const fail = (thrown: unknown) => {
-          // An error of ours is an answer, such as that another process has the run.
-          if (thrown instanceof RivuletError) {
-            out.error(thrown);
-            return;
-          }
-          if (first === undefined) onError?.(thrown);
-          first ??= thrown;
-          const pause = PAUSES[repeated];
-          if (again && pause !== undefined && !isEnded(thrown))
-            out.add(asyncScheduler.schedule(() => attempt(again, repeated + 1), pause * lease));
-          else out.error(first);
-        };
-        // `timeout` of RxJS would leave a timer after a call that completes at once without a value.
-        // eslint-disable-next-line no-restricted-syntax -- no handler of a user is called
-        const calling = defer(call).subscribe({
-          next: (value) => out.next(value),
-          error: fail,
-          complete: () => out.complete(),
-        });
-        if (calling.closed) return; // at once: no timer is needed
-        const late = () => {
-          calling.unsubscribe();
-          fail(new Error(`\`${name}\` has not answered for ${timeLimit} ms.`));
-        };
-        calling.add(asyncScheduler.schedule(late, timeLimit));
-        out.add(calling);
-      };
-      attempt(work, 0);
-    });
+  (options: GuardOptions) =>
+  <T>(call: Call<T>): Observable<T> =>
+    new Observable<T>((out) => new GuardedCall(out, call, options).attempt(call.work));
+
+/** A class, and not closures: a run makes a call for each delta, and most are answered at once. */
+class GuardedCall<T> implements Observer<T> {
+  private first: unknown;
+  private repeated = 0;
+
+  constructor(
+    private readonly out: Subscriber<T>,
+    private readonly call: Call<T>,
+    private readonly options: GuardOptions,
+  ) {}
+
+  attempt(work: () => Observable<T>): void {
+    const calling = defer(work).subscribe(this);
+    if (calling.closed) return; // at once: no timer is needed
+    const timeLimit = TIME_LIMIT * this.lease;
+    const late = () => {
+      calling.unsubscribe();
+      this.error(new Error(`\`${this.call.name}\` has not answered for ${timeLimit} ms.`));
+    };
+    // `timeout` of RxJS would leave a timer after a call that completes without a value.
+    calling.add(asyncScheduler.schedule(late, timeLimit));
+    this.out.add(calling);
+  }
+
+  next(value: T): void {
+    this.out.next(value);
+  }
+
+  complete(): void {
+    this.out.complete();
+  }
+
+  error(thrown: unknown): void {
+    const { again } = this.call;
+    // An error of ours is an answer, such as that another process has the run.
+    if (thrown instanceof RivuletError) {
+      this.out.error(thrown);
+      return;
+    }
+    if (this.first === undefined) this.options.onError?.(thrown);
+    this.first ??= thrown;
+    const pause = PAUSES[this.repeated++];
+    if (again && pause !== undefined && !isEnded(thrown))
+      this.out.add(asyncScheduler.schedule(() => this.attempt(again), pause * this.lease));
+    else this.out.error(this.first);
+  }
+
+  private get lease(): number {
+    return this.options.lease ?? DEFAULT_LEASE;
+  }
+}
 
 /** Guards a store: a write whose answer was lost is repeated, and the record shows whether it was done before. */
 export function guardStore<R extends StorableRecord>(

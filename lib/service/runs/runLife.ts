@@ -221,21 +221,24 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
 
   private write(write: Observable<never>): void {
     this.isWriting = true;
-    write.subscribe({
-      error: (error: unknown) => {
-        this.isWriting = false;
-        this.lose(error instanceof RunTakenError ? error : new ExecutorLostError(), error);
-      },
-      complete: () => {
-        this.isWriting = false;
-        this.opened.complete();
-        if (this.state === 'opening') this.state = 'running';
-        if (this.state === 'ended') this.settle();
-        else if (this.source) this.subscribeSource(this.how ? throwError(() => this.thrown) : EMPTY);
-        this.flush();
-      },
-    });
+    write.subscribe(this.written);
   }
+
+  /** Made once: most runs write for each delta. */
+  private readonly written = {
+    error: (error: unknown) => {
+      this.isWriting = false;
+      this.lose(error instanceof RunTakenError ? error : new ExecutorLostError(), error);
+    },
+    complete: () => {
+      this.isWriting = false;
+      this.opened.complete();
+      if (this.state === 'opening') this.state = 'running';
+      if (this.state === 'ended') this.settle();
+      else if (this.source) this.subscribeSource(this.how ? throwError(() => this.thrown) : EMPTY);
+      this.flush();
+    },
+  };
 
   /** Starts writes in a loop, not by recursion: a log in memory completes at once. */
   private flush(): void {
