@@ -78,7 +78,7 @@ const model = scriptedModel(
   ({ messages }: ScriptedRequest): Observable<Chunk> => {
     const texts = messages.map(messageText).filter((text) => text !== '');
     const users = new Set(
-      messages.flatMap((message) => [...messageText(message).matchAll(/\b(ann|bob)\d+/g)].map(([, user]) => user)),
+      messages.flatMap((message) => [...messageText(message).matchAll(/\b(user-\d+-)\d+/g)].map(([, user]) => user)),
     );
     if (users.size > 1) ask({ method: 'violation', args: [`a model was asked: ${texts.join(' | ')}`] }).subscribe();
     const start = messages.findLastIndex(

@@ -9,8 +9,8 @@ import { createRandom } from '../attack/family.js';
 import { createUser } from './pages.js';
 import { startStore } from './storeServer.js';
 
-// npm run crash [-- --seconds 60] [-- --seed 1] [-- --faults 40]: two users with two tabs each, two processes with one slow store. Prompts,
-// decisions sent twice, stops, reloads, cuts and SIGKILLs at random. Of the writes, one in `faults` is refused, loses its
+// npm run crash [-- --seconds 60] [-- --seed 1] [-- --faults 40] [-- --users 2]: users with two tabs each, two processes
+// with one slow store. Prompts, decisions sent twice, stops, reloads, cuts and SIGKILLs at random. Of the writes, one in `faults` is refused, loses its
 // answer, or is not answered for 20 s. Exits with 1 if anything was lost, repeated or mixed up, or a slot is not freed.
 
 const { values } = parseArgs({
@@ -18,6 +18,7 @@ const { values } = parseArgs({
     seconds: { type: 'string', default: '60' },
     seed: { type: 'string' },
     faults: { type: 'string', default: '40' },
+    users: { type: 'string', default: '2' },
   },
 });
 const seed = Number(values.seed ?? Date.now() % 1_000_000);
@@ -47,7 +48,8 @@ const start = (port: number): Promise<ChildProcess> => {
   return new Promise((resolve) => child.once('message', () => resolve(child)));
 };
 const instances = await Promise.all(ports.map(start));
-const users = ['ann', 'bob'].map((name) => createUser(name, ports, random));
+const names = Array.from({ length: Number(values.users) }, (_, index) => `user-${index + 1}-`);
+const users = names.map((name) => createUser(name, ports, random));
 print(`seed ${seed}, ${values.seconds} s`);
 
 const end = performance.now() + time;

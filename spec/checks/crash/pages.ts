@@ -124,7 +124,8 @@ function problemsOf({ word, steps, mayBeLost }: Prompt, { exchanges }: SavedConv
       });
     const expected = [...steps.flatMap((step) => [`Next ${word}.`, `${step} ${word}`]), `Done ${word}.`];
     const isSame = JSON.stringify(seen) === JSON.stringify(expected);
-    const others = JSON.stringify(messages).match(word.startsWith('ann') ? /\bbob\d+/ : /\bann\d+/);
+    const words = [...JSON.stringify(messages).matchAll(/\b(user-\d+-)\d+/g)];
+    const others = words.find(([, user = '']) => !word.startsWith(user));
     return [
       ...(isSame
         ? []
