@@ -1,5 +1,6 @@
-import { EMPTY, identity, Subject, takeUntil } from 'rxjs';
+import { EMPTY, identity, ReplaySubject, Subject, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { MAX_ANSWERS } from '../core/approval.js';
 import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
@@ -45,7 +46,7 @@ export function startRun(settings: AgentSettings, start: RunStart, options: RunO
     answers
       ? subscribeBefore(
           answers,
-          () => new Subject<CallAnswers>(),
+          () => new ReplaySubject<CallAnswers>(MAX_ANSWERS),
           (given) => begin({ ...notifiers, answers: given }),
         )
       : begin(notifiers);

@@ -60,6 +60,9 @@ export interface CallAnswers {
   readonly errors?: Readonly<Record<string, string>> | undefined;
 }
 
+/** How many answers of a run are kept for the calls that ask later: the last ones. */
+export const MAX_ANSWERS = 1000;
+
 /** The answers for some of the ids. */
 export function pickAnswers(answers: CallAnswers, has: (id: string) => boolean): CallAnswers {
   const pick = <T>(given: Readonly<Record<string, T>> = {}): Record<string, T> =>

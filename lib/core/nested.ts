@@ -17,8 +17,6 @@ export interface InnerRunControl {
   stop(): void;
   /** Cancels a call of the inner run, while the run continues. `id` is the id of the call in the outer run. */
   cancel(id: string): void;
-  /** Answers calls and questions of the inner run. The ids are those of the outer run. */
-  answer(answers: CallAnswers): void;
 }
 
 /**
@@ -38,6 +36,8 @@ export interface OuterRun {
    * run lives.
    */
   readonly patience: number;
+  /** The answers to calls and questions of the inner run, the earlier ones first. Completed: nobody answers any more. */
+  readonly answers: Observable<CallAnswers>;
   /** Completes when everything that the run has emitted is stored. */
   readonly written: Observable<never>;
   /** Replaces the agent before it runs, for a bridge that observes inner runs. Default: the agent runs as it is. */

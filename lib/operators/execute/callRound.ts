@@ -1,4 +1,4 @@
-import type { CallAnswers, WaitingCall } from '../../core/approval.js';
+import type { WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../../core/checkpoint.js';
 import type { ToolWaitingEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
@@ -95,11 +95,6 @@ export class CallRound implements CallObserver, DecisionObserver {
     const idle = this.takeQueued(id) ?? this.suspended.get(id) ?? this.undecided(id);
     if (idle) this.emit(unfinishedResult(idle, 'cancelled'));
     else (this.running.get(id) ?? this.decisions.get(id))?.cancel();
-  }
-
-  answer(answers: CallAnswers): void {
-    for (const decision of this.decisions.values()) decision.answer(answers);
-    for (const call of this.running.values()) call.answerInner(answers);
   }
 
   /** Calls that have not started get a `not_executed` result. */
@@ -207,10 +202,10 @@ export class CallRound implements CallObserver, DecisionObserver {
   }
 
   private decide(call: ToolCallPart, tool: Tool): void {
-    const { messages, context, approve, patience } = this.settings;
+    const { messages, context, approve, patience, answers } = this.settings;
     const decision = new OpenDecision(call, this);
     this.decisions.set(call.id, decision);
-    decision.start(tool, { messages, context, approve, patience, resumed: this.resumed });
+    decision.start(tool, { messages, context, approve, patience, answers, resumed: this.resumed });
   }
 
   private run(given: ToolCallPart): void {
