@@ -36,7 +36,7 @@ export interface OuterRun {
    * run lives.
    */
   readonly patience: number;
-  /** The answers to calls and questions of the inner run, the earlier ones first. Completed: nobody answers any more. */
+  /** The answers to calls of the inner run, the earlier ones first. Completed: nobody answers any more. */
   readonly answers: Observable<CallAnswers>;
   /** Completes when everything that the run has emitted is stored. */
   readonly written: Observable<never>;

@@ -1,4 +1,4 @@
-import { AsyncSubject, concat, EMPTY, from, ReplaySubject } from 'rxjs';
+import { AsyncSubject, concat, EMPTY, from, ReplaySubject, tap } from 'rxjs';
 import type { Observable, ObservableInput, Subscriber } from 'rxjs';
 import { MAX_ANSWERS } from '../../core/approval.js';
 import type { Approve, CallAnswers } from '../../core/approval.js';
@@ -96,13 +96,12 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     out.add(this);
     if (stop) onFirstValue(out, stop, () => this.stop());
     if (cancel) onEachValue(out, cancel, (id) => this.currentRound().cancel(id));
+    // Its completion says that nobody answers any more.
     if (answers)
       out.add(
-        from(answers).subscribe({
-          next: (given) => known.next(given),
-          error: (thrown: unknown) => out.error(thrown),
-          complete: () => known.complete(), // nobody answers any more
-        }),
+        from(answers)
+          .pipe(tap({ error: (thrown: unknown) => out.error(thrown) }))
+          .subscribe(known),
       );
   }
 
