@@ -71,6 +71,12 @@ export function pickAnswers(answers: CallAnswers, has: (id: string) => boolean):
   return { decisions: pick(decisions), results: pick(results), errors: pick(errors) };
 }
 
+export const mergeAnswers = (before: CallAnswers = {}, added: CallAnswers): CallAnswers => ({
+  decisions: { ...before.decisions, ...added.decisions },
+  results: { ...before.results, ...added.results },
+  errors: { ...before.errors, ...added.errors },
+});
+
 export function isDecision(value: unknown): value is Decision {
   if (!isRecord(value)) return false;
   const { approve, arguments: args, reason } = value;

@@ -16,7 +16,8 @@ import { allPages } from './runs/allPages.js';
 import { isRate } from './promptRate.js';
 import { answerRun, openRun } from './runs/openRun.js';
 import type { OpenedRun } from './runs/openRun.js';
-import { waitingOf, withWaiting } from './runs/waitingRuns.js';
+import { waitingIn } from './runs/liveAnswers.js';
+import { withWaiting } from './runs/waitingRuns.js';
 import { shareRun } from './runs/shareRun.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import type { ServedAgent, ServiceOptions } from './serviceOptions.js';
@@ -87,7 +88,7 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
         const runs = records.filter((record) => record.owner !== BUDGETS && !isRate(record));
         if (query.state !== 'waiting') return runs;
         return withWaiting(this.store, runs).pipe(
-          concatMap((found) => found.map(([record, stored]) => ({ ...record, waiting: waitingOf(stored) }))),
+          concatMap((found) => found.map(([record, stored]) => ({ ...record, waiting: waitingIn(stored.record) }))),
         );
       }),
     );
