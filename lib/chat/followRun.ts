@@ -5,6 +5,7 @@ import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent, TurnMessageEvent } from '../core/event.js';
 import { isMessage, isResult } from '../core/eventGuards.js';
 import { messagesOfFailed } from '../core/failedRun.js';
+import { innermost } from '../core/nested.js';
 import { isRecord } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import { hasToolResults } from '../core/message.js';
@@ -77,10 +78,12 @@ export function createFollow(
   };
 }
 
-/** Reports the prompts that join a run, once: a run that is joined again emits its earlier prompts again. */
+/** Reports questions that are asked again, and the prompts that join a run, once: a run that is joined again emits its earlier prompts again. */
 function promptReporter(exchanges: Exchanges, id: string, joined: (message: Message) => void) {
   let prompted = 0;
   return (event: StreamEvent): void => {
+    const asked = innermost(event);
+    if (asked.type === 'toolWaiting' && asked.question?.problem) exchanges.askAgain(id, asked.id);
     if (!isPrompt(event) || ++prompted <= (exchanges.get(id).prompted ?? 0)) return;
     exchanges.update(id, { prompted });
     joined(event.message);

@@ -10,6 +10,7 @@ import {
   mergeMap,
   NEVER,
   of,
+  onErrorResumeNext,
   reduce,
   repeat,
   retry,
@@ -93,7 +94,7 @@ export function remoteAgent(
   const run = (
     id: string,
     body: RunRequest['body'],
-    { cancel, prompts = NEVER, reconnect }: RunNotifiers,
+    { cancel, prompts = NEVER, given = NEVER, reconnect }: RunNotifiers,
   ): Observable<StreamEvent> =>
     defer(() => {
       const notices = new Subject<StreamEvent>();
@@ -108,11 +109,14 @@ export function remoteAgent(
         mergeMap((call) => tell(id, addressOf(url, { call }), { method: 'DELETE' })),
         catchError((thrown: unknown) => of({ type: NOTICE_EVENT, notice: noticeOf('not_cancelled', thrown) })),
       );
+      const patch = (body: object) => tell(id, url, { method: 'PATCH', body: JSON.stringify(body) });
+      // The conversation sends what the run has not taken after it.
       const prompted = prompts.pipe(
-        concatMap((input) => tell(id, url, { method: 'PATCH', body: JSON.stringify({ input: messagesOf(input) }) })),
-        catchError(() => EMPTY), // the conversation sends a prompt that has not joined the run after it
+        concatMap((input) => patch({ input: messagesOf(input) })),
+        catchError(() => EMPTY),
       );
-      return merge(notices, events.pipe(tap({ complete: () => ended.next() })), cancelled, prompted).pipe(
+      const answered = given.pipe(mergeMap((answers) => onErrorResumeNext(patch(answers))));
+      return merge(notices, events.pipe(tap({ complete: () => ended.next() })), cancelled, prompted, answered).pipe(
         takeUntil(ended),
       );
     });

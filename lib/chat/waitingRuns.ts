@@ -48,7 +48,7 @@ export function createWaitingRuns(
   agent: ConversationAgent,
   exchanges: Exchanges,
   tools: PageTools | undefined,
-  runOptions: Pick<ConversationRunOptions, 'cancel' | 'prompts' | 'fragments' | 'context' | 'wrapTurn'>,
+  runOptions: Pick<ConversationRunOptions, 'cancel' | 'prompts' | 'given' | 'fragments' | 'context' | 'wrapTurn'>,
   update: (id: string, change: Partial<Exchange>) => void,
   follow: Follow,
 ) {

@@ -1,10 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { concatMap, defer, filter, firstValueFrom, lastValueFrom, map, NEVER, tap, timer, toArray } from 'rxjs';
+import { concatMap, defer, filter, firstValueFrom, lastValueFrom, map, NEVER, Subscription } from 'rxjs';
+import { tap, timer, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { CallAnswers } from '../../lib/core/approval.js';
 import type { StreamEvent } from '../../lib/core/event.js';
+import { conversation } from '../../lib/chat/conversation.js';
+import type { Conversation, ConversationView } from '../../lib/chat/conversation.js';
+import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { isResult } from '../../lib/core/eventGuards.js';
 import { tool } from '../../lib/core/tool.js';
 import type { Tool } from '../../lib/core/tool.js';
@@ -310,6 +314,38 @@ describe('a run of a service whose tool asks, with `patience`', () => {
       expect(await end).toMatchObject({ finishReason: 'waiting', waiting: [{ id: 'd1' }, { id: 'd0/1' }] });
     }),
   );
+
+  it('is answered by pages: the first answer counts, after a reload and on another device', () =>
+    inVirtualTime(async () => {
+      const { begun, problems, startProcess } = createWorld();
+      const [here, other] = [startProcess('here'), startProcess('other')];
+      const views = new Subscription();
+      const open = ({ handler }: Process, saved?: string) => {
+        const fetchHere: typeof fetch = (url, init) => handler(new Request(url, init));
+        const chat = conversation(remoteAgent('http://service.test', { fetch: fetchHere }), { saved });
+        views.add(chat.view$.subscribe());
+        return chat;
+      };
+      const until = (chat: Conversation, isThere: (view: ConversationView) => boolean) =>
+        firstValueFrom(chat.view$.pipe(filter(isThere)));
+      const asks = (text: string) => (view: ConversationView) =>
+        [view.waiting[0]?.question?.message, view.waiting[0]?.question?.problem].includes(text);
+      const chat = open(here);
+      chat.send('Add.');
+      await until(chat, asks('First?'));
+      chat.answer('d0/1', { n: 'one' });
+      await until(chat, asks('n: Invalid input: expected number, received string'));
+      const device = open(other, JSON.stringify(chat.save()));
+      await until(device, asks('n: Invalid input: expected number, received string'));
+      device.answer('d0/1', { n: 1 });
+      chat.answer('d0/1', { n: 10 });
+      await Promise.all([chat, device].map((each) => until(each, asks('Second?'))));
+      chat.answer('d0/2', { n: 2 });
+      const ends = await Promise.all([chat, device].map((each) => until(each, ({ status }) => status === 'idle')));
+      for (const end of ends) expect(JSON.stringify(end)).toMatch(/"result":(3|12)/);
+      expect([begun, problems]).toEqual([['here'], []]);
+      views.unsubscribe();
+    }));
 
   it('does not wait in memory by default', () =>
     inVirtualTime(async () => {
