@@ -206,9 +206,6 @@ export function createExchanges(
         return view;
       }),
 
-    askAgain: (id: string, callId: string): void =>
-      update(id, { answers: pickAnswers(get(id).answers ?? {}, (other) => other !== callId) }),
-
     /** A call that has an answer keeps it: a button may be clicked twice. */
     answer(callId: string, answer: CallAnswers): void {
       if (!ownerOf(callId, [...byId.values()]))

@@ -1,26 +1,6 @@
-import {
-  catchError,
-  concatMap,
-  defer,
-  EMPTY,
-  expand,
-  ignoreElements,
-  map,
-  merge,
-  mergeMap,
-  NEVER,
-  of,
-  onErrorResumeNext,
-  reduce,
-  repeat,
-  retry,
-  Subject,
-  takeUntil,
-  takeWhile,
-  tap,
-  throwError,
-  timer,
-} from 'rxjs';
+import { catchError, concatMap, defer, EMPTY, expand, ignoreElements, map, merge, mergeMap, NEVER, of } from 'rxjs';
+import { onErrorResumeNext, reduce, repeat, retry, Subject, takeUntil, takeWhile, tap, throwError } from 'rxjs';
+import { timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HttpError } from '../core/errors.js';
 import { CONNECTED_EVENT, NOTICE_EVENT } from '../core/connectionEvents.js';
@@ -36,15 +16,8 @@ import { fileAddress, filesIn, MAX_PROMPT_BYTES } from '../transport/runFiles.js
 import { textsOf } from '../operators/view/view.js';
 import { requireNumber } from '../core/options.js';
 import type { Message } from '../core/message.js';
-import {
-  addressOf,
-  contentTypeError,
-  createRetryDelay,
-  pageRequest,
-  requireReconnection,
-  SERVER,
-  statusError,
-} from '../transport/pageRequest.js';
+import { addressOf, contentTypeError, createRetryDelay, pageRequest } from '../transport/pageRequest.js';
+import { requireReconnection, SERVER, statusError } from '../transport/pageRequest.js';
 import type { PageRequestOptions } from '../transport/pageRequest.js';
 import type { WaitingPage, WaitingRun } from '../transport/waitingRun.js';
 import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromServerSentEvents.js';

@@ -1,17 +1,5 @@
-import {
-  asyncScheduler,
-  concat,
-  concatAll,
-  concatMap,
-  defer,
-  EMPTY,
-  filter,
-  finalize,
-  map,
-  merge,
-  noop,
-  of,
-} from 'rxjs';
+import { asyncScheduler, concat, concatAll, concatMap, defer, EMPTY, filter, finalize, map, merge, noop } from 'rxjs';
+import { of } from 'rxjs';
 import { startWith, Subject, take, takeUntil, takeWhile, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';

@@ -1,4 +1,5 @@
 import type { Observable } from 'rxjs';
+import { mapAnswers } from './approval.js';
 import type { Approve, CallAnswers, WaitingCall } from './approval.js';
 import type { Checkpoint, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
@@ -92,10 +93,5 @@ export function waitingInside(nested: Iterable<readonly [id: string, checkpoint:
 /** The answers to the calls of an inner run, by the ids that they have there. */
 export function answersInside(outer: string, answers: CallAnswers): CallAnswers {
   const path = nestedId(outer, '');
-  const inside = <T>(given: Readonly<Record<string, T>> = {}): Record<string, T> =>
-    Object.fromEntries(
-      Object.entries(given).flatMap(([id, value]) => (id.startsWith(path) ? [[id.slice(path.length), value]] : [])),
-    );
-  const { decisions, results, errors } = answers;
-  return { decisions: inside(decisions), results: inside(results), errors: inside(errors) };
+  return mapAnswers(answers, (id) => (id.startsWith(path) ? id.slice(path.length) : undefined));
 }

@@ -6,6 +6,7 @@ import * as z from 'zod';
 import type { AgentOptions } from '../../lib/agent/createAgent.js';
 import type { CallAnswers } from '../../lib/core/approval.js';
 import type { Checkpoint } from '../../lib/core/checkpoint.js';
+import { tool } from '../../lib/core/tool.js';
 import type { Tool } from '../../lib/core/tool.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
@@ -328,6 +329,34 @@ describe('askTool', () => {
     );
     expect(lastResults(result)).toEqual(['failed']);
   });
+
+  it.each<[string, CallAnswers, string]>([
+    [
+      'two answers',
+      { results: { 'c1/1': {} }, decisions: { 'c1/1': { approve: false } } },
+      'is denied, and has a result',
+    ],
+    ['a result and an error', { results: { 'c1/1': {} }, errors: { 'c1/1': 'gone' } }, 'has another answer too'],
+    ['an approval', { decisions: { 'c1/1': { approve: true } } }, 'has no `execute`'],
+    ['no decision', { decisions: { 'c1/1': 'yes' as never } }, 'is not a decision'],
+    ['no text as an error', { errors: { 'c1/1': 5 as never } }, 'is not a text'],
+  ])('a question that is resumed with %s is refused, as a call is', (_, answers, problem) => {
+    const agent = agentWith([asking(whichAccount)]);
+    const first = stored(run((options) => agent.stream('Pay.', options)).result);
+    expect(() => run((options) => agent.resume(first, { ...options, ...answers }))).toThrow(problem);
+  });
+
+  it.each([{}, { results: { 'c1/1': { account: 'A' } } }])(
+    'a call whose tool has no `execute` any more waits for its result, and asks nothing (answers: %j)',
+    (answers) => {
+      const first = stored(run((options) => agentWith([asking(whichAccount)]).stream('Pay.', options)).result);
+      const replaced = agentWith([tool({ name: 'pay', description: 'Paid elsewhere.' })]);
+      const { result } = run((options) => replaced.resume(first, { ...options, ...answers }));
+      expect(result.waiting).toEqual([{ id: 'c1', name: 'pay', arguments: { prompt: 'Go.' } }]);
+      const last = run((options) => replaced.resume(stored(result), { ...options, results: { c1: 'paid' } }));
+      expect(lastResults(last.result)).toEqual(['paid']);
+    },
+  );
 
   const slowTool = (name: string, time: number) => anyTool(name, () => timer(time).pipe(map(() => name)));
 

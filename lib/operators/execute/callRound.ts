@@ -69,6 +69,7 @@ export class CallRound implements CallObserver, DecisionObserver {
       return;
     }
     const tool = findTool(this.settings.tools, call.name);
+    if (tool && !tool.execute) this.nested.delete(call.id); // the tool that had begun was replaced: another one answers
     // A call with an inner run was approved before.
     if (tool && !this.isVetoed && !this.nested.has(call.id) && mayWait(tool, call, this.resumed)) {
       this.decide(call, tool);

@@ -1,10 +1,5 @@
-import type {
-  NestedEvent,
-  ToolProgressEvent,
-  ToolResultEvent,
-  ToolStartEvent,
-  ToolUsageEvent,
-} from '../../core/event.js';
+import type { NestedEvent, ToolProgressEvent, ToolResultEvent, ToolStartEvent } from '../../core/event.js';
+import type { ToolUsageEvent } from '../../core/event.js';
 import type { JsonValue } from '../../core/json/json.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import type { ResumedRun } from '../../core/checkpoint.js';

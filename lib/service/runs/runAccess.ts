@@ -1,16 +1,5 @@
-import {
-  asyncScheduler,
-  catchError,
-  concatMap,
-  defaultIfEmpty,
-  defer,
-  endWith,
-  from,
-  ignoreElements,
-  map,
-  mergeMap,
-  of,
-} from 'rxjs';
+import { asyncScheduler, catchError, concatMap, defaultIfEmpty, defer, endWith, from, ignoreElements } from 'rxjs';
+import { map, mergeMap, of } from 'rxjs';
 import { take, tap, throwIfEmpty } from 'rxjs';
 import type { Observable, ObservableInput } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
