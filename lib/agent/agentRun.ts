@@ -1,8 +1,10 @@
-import { EMPTY, identity, Subject, takeUntil } from 'rxjs';
+import { EMPTY, identity, ReplaySubject, Subject, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { MAX_ANSWERS } from '../core/approval.js';
 import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
+import { omitUndefined } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
 import { newRunId } from '../core/runId.js';
 import type { Tool } from '../core/tool.js';
@@ -20,7 +22,7 @@ import { dropReplay } from './replay.js';
 import type { RunOptions } from './runOptions.js';
 import { runTurns } from './runTurns.js';
 import type { TurnPosition } from './runTurns.js';
-import { rememberStop, subscribeBefore } from './stopRun.js';
+import { firstOf, withNotifier } from './stopRun.js';
 import type { StopWhen } from './stopWhen.js';
 import type { TypedOutput } from './typed.js';
 
@@ -39,28 +41,25 @@ export interface AgentSettings extends TurnOptions {
 
 /** The notifiers of `options` are subscribed with the run. */
 export function startRun(settings: AgentSettings, start: RunStart, options: RunOptions): Observable<RunEvent> {
-  const begin = (notifiers: Notifiers) => new AgentRun(settings, start, options, notifiers).events();
-  const { cancel, answers } = options;
-  const withAnswers = (notifiers: Notifiers) =>
-    answers
-      ? subscribeBefore(
-          answers,
-          () => new Subject<CallAnswers>(),
-          (given) => begin({ ...notifiers, answers: given }),
-        )
-      : begin(notifiers);
-  const withCancel = (notifiers: Notifiers) =>
-    cancel
-      ? subscribeBefore(
-          cancel,
-          () => new Subject<string>(),
-          (ids) => withAnswers({ ...notifiers, cancel: ids }),
-        )
-      : withAnswers(notifiers);
-  const withStop = (prompts?: PromptQueue) =>
-    options.stop ? rememberStop(options.stop, (stop) => withCancel({ stop, prompts })) : withCancel({ prompts });
-  return options.prompts ? collectPrompts(options.prompts, withStop) : withStop();
+  const { stop, cancel, answers, prompts } = options;
+  const begin = (queue?: PromptQueue) =>
+    withNotifier(stop && firstOf(stop), newReplay<unknown>(1), (stopped) =>
+      withNotifier(cancel, newSubject<string>, (ids) =>
+        withNotifier(answers, newReplay<CallAnswers>(MAX_ANSWERS), (given) =>
+          new AgentRun(settings, start, options, { stop: stopped, cancel: ids, answers: given }, queue).events(),
+        ),
+      ),
+    );
+  return prompts ? collectPrompts(prompts, begin) : begin();
 }
+
+const newSubject = <T>() => new Subject<T>();
+
+/** Late subscribers get the last values. */
+const newReplay =
+  <T>(size: number) =>
+  () =>
+    new ReplaySubject<T>(size);
 
 export interface RunStart {
   readonly state: RunState;
@@ -69,10 +68,9 @@ export interface RunStart {
 }
 
 interface Notifiers {
-  readonly stop?: Observable<unknown>;
-  readonly cancel?: Observable<string>;
-  readonly answers?: Observable<CallAnswers>;
-  readonly prompts?: PromptQueue | undefined;
+  readonly stop?: Observable<unknown> | undefined;
+  readonly cancel?: Observable<string> | undefined;
+  readonly answers?: Observable<CallAnswers> | undefined;
 }
 
 class AgentRun {
@@ -85,11 +83,11 @@ class AgentRun {
     private readonly start: RunStart,
     private readonly runOptions: RunOptions,
     private readonly notifiers: Notifiers,
+    private readonly prompts: PromptQueue | undefined,
   ) {
     const { model, tools, output, orchestrator } = settings;
     const { context, checkpoints = false, fragments = false, wrapTurn } = runOptions;
     const { approve = runOptions.approve, patience = runOptions.patience } = settings;
-    const { stop, cancel, answers } = notifiers;
     const { written } = runOptions;
     this.runId = start.checkpoint?.runId ?? runOptions.runId ?? newRunId();
     this.context = {
@@ -99,11 +97,7 @@ class AgentRun {
       options: { ...settings, approve, patience, fragments },
       checkpoints,
       runId: this.runId,
-      ...(output ? { output: output.schema } : {}),
-      ...(stop ? { stop } : {}),
-      ...(cancel ? { cancel } : {}),
-      ...(answers ? { answers } : {}),
-      ...(written ? { written } : {}),
+      ...omitUndefined({ output: output?.schema, written, ...notifiers }),
     };
     this.runner = wrapTurn
       ? { ...orchestrator, turn: wrapTurn((...turn) => orchestrator.turn(...turn)) }
@@ -114,8 +108,7 @@ class AgentRun {
     const { maxTurns, stopWhen, prefix, timeout, model, output } = this.settings;
     const { checkpoints, signal } = this.runOptions;
     const { state, checkpoint } = this.start;
-    const { prompts } = this.notifiers;
-    const { runId } = this;
+    const { prompts, runId } = this;
     const { name: orchestrator } = this.settings.orchestrator;
     const turns = runTurns((from: RunState, position: TurnPosition) => this.turn(from, position), state, {
       maxTurns,
@@ -143,7 +136,8 @@ class AgentRun {
   private turn(state: RunState, { last }: TurnPosition): Observable<RunEvent> {
     const { prepareTurn, timeout } = this.settings;
     const { resumed } = this.start;
-    const { stop, prompts } = this.notifiers;
+    const { prompts } = this;
+    const { stop } = this.notifiers;
     const isResumed = resumed !== undefined && state === this.start.state;
     const context = { ...this.context, last, ...(isResumed ? { resumed } : {}) };
     const receive = prompts && receiverOf(this.runOptions.whenPrompted, prompts);

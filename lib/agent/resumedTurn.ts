@@ -1,7 +1,7 @@
 import { forkJoin, from, map, of } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { isDecision } from '../core/approval.js';
-import type { CallAnswers, WaitingCall } from '../core/approval.js';
+import { isDecision, mapAnswers } from '../core/approval.js';
+import type { AllAnswers, CallAnswers, WaitingCall } from '../core/approval.js';
 import type { Checkpoint, OpenCalls, ResumedTurn, ResumedRun } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
 import type { JsonValue } from '../core/json/json.js';
@@ -20,17 +20,16 @@ export function resumedTurn(
   tools: readonly Tool[],
 ): Observable<ResumedTurn | undefined> {
   const waiting = new Map(open?.waiting.map((call) => [call.id, call]));
-  for (const subject of subjects)
-    for (const id of Object.keys(given[subject] ?? {})) if (!waiting.has(id)) throw notWaiting(subject, id, waiting);
-  const own = answersOf(
-    [...waiting.values()].filter(({ path }) => !path),
-    given,
-    ({ id }) => id,
-  );
+  const all = mapAnswers(given, (id) => id);
+  requireAnswers(all, waiting);
+  const inside = (path: readonly string[] = []) => path.slice(1).join('/');
+  const own = mapAnswers(all, (id) => (waiting.get(id)?.path ? undefined : id));
   const results = validAnswers(own, waiting, tools);
-  const inner = Object.entries(open?.nested ?? {}).map(([id, checkpoint]) =>
-    innerRun(id, checkpoint, [...waiting.values()], given, toolOfCall(open, id, tools)),
-  );
+  const inner = Object.entries(open?.nested ?? {}).map(([outer, checkpoint]) => {
+    const pathOf = (id: string) => waiting.get(id)?.path;
+    const answers = mapAnswers(all, (id) => (pathOf(id)?.[0] === outer ? inside(pathOf(id)) : undefined));
+    return innerRun(outer, checkpoint, answers, toolOfCall(open, outer, tools));
+  });
   return forkJoin([results, inner.length > 0 ? forkJoin(inner) : of([])]).pipe(
     map(
       ([valid, runs]) =>
@@ -45,32 +44,30 @@ export function resumedTurn(
   );
 }
 
-const subjects = ['decisions', 'results', 'errors'] as const satisfies readonly (keyof CallAnswers)[];
+const hasOwn = ({ results, errors }: AllAnswers, id: string) => Object.hasOwn(results, id) || Object.hasOwn(errors, id);
 
-type AllAnswers = { readonly [Subject in keyof CallAnswers]-?: NonNullable<CallAnswers[Subject]> };
-
-function answersOf(
-  calls: readonly WaitingCall[],
-  { decisions = {}, results = {}, errors = {} }: CallAnswers,
-  toId: (call: WaitingCall) => string,
-): AllAnswers {
-  const pick = <T>(answers: Readonly<Record<string, T>>) =>
-    Object.fromEntries(
-      calls.flatMap((call) => (Object.hasOwn(answers, call.id) ? [[toId(call), answers[call.id] as T] as const] : [])),
-    );
-  return { decisions: pick(decisions), results: pick(results), errors: pick(errors) };
+/** What holds for calls of all depths, and for questions. */
+function requireAnswers(given: AllAnswers, waiting: ReadonlyMap<string, WaitingCall>): void {
+  for (const [subject, answers] of Object.entries(given))
+    for (const id of Object.keys(answers)) if (!waiting.has(id)) throw notWaiting(subject, id, waiting);
+  const { decisions, results, errors } = given;
+  for (const [id, decision] of Object.entries(decisions)) {
+    if (!isDecision(decision)) throw invalidDecision(id);
+    if (!decision.approve && Object.hasOwn(results, id)) throw contradiction(id);
+    const call = waiting.get(id);
+    if (decision.approve && call?.question && !hasOwn(given, id)) throw notExecutable(id, call.name);
+  }
+  for (const [id, error] of Object.entries(errors))
+    if (typeof error !== 'string' || Object.hasOwn(results, id) || Object.hasOwn(decisions, id)) throw invalidError(id);
 }
 
 /** Checks as the agent of the inner run would, which resumes it later with the same answers. */
 function innerRun(
   id: string,
   stored: Checkpoint,
-  waiting: readonly WaitingCall[],
-  given: CallAnswers,
+  answers: CallAnswers,
   tool: Tool | undefined,
 ): Observable<readonly [string, ResumedRun]> {
-  const calls = waiting.filter(({ path }) => path?.[0] === id);
-  const answers = answersOf(calls, given, ({ path = [] }) => path.slice(1).join('/'));
   const run = [id, { checkpoint: stored, answers }] as const;
   const agent = innerAgentOf(tool);
   if (!agent) return of(run); // the tool is gone, or runs another kind of agent
@@ -84,21 +81,16 @@ function toolOfCall(open: OpenCalls | undefined, id: string, tools: readonly Too
 }
 
 function validAnswers(
-  { decisions, results, errors }: AllAnswers,
+  own: AllAnswers,
   waiting: ReadonlyMap<string, WaitingCall>,
   tools: readonly Tool[],
 ): Observable<readonly (readonly [string, JsonValue])[]> {
-  const hasAnswer = (id: string) => Object.hasOwn(results, id) || Object.hasOwn(errors, id);
   const toolOf = (id: string) => tools.find(({ name }) => name === waiting.get(id)?.name);
-  for (const [id, decision] of Object.entries(decisions)) {
-    if (!isDecision(decision)) throw invalidDecision(id);
-    if (!decision.approve && Object.hasOwn(results, id)) throw contradiction(id);
+  for (const [id, { approve }] of Object.entries(own.decisions)) {
     const tool = toolOf(id);
-    if (decision.approve && tool && !tool.execute && !hasAnswer(id)) throw notExecutable(id, tool.name);
+    if (approve && tool && !tool.execute && !hasOwn(own, id)) throw notExecutable(id, tool.name);
   }
-  for (const [id, error] of Object.entries(errors))
-    if (typeof error !== 'string' || Object.hasOwn(results, id) || Object.hasOwn(decisions, id)) throw invalidError(id);
-  const validations = Object.entries(results).map(([id, result]) => {
+  const validations = Object.entries(own.results).map(([id, result]) => {
     const tool = toolOf(id);
     if (tool?.execute) throw executesItself(id, tool.name);
     return validResult(tool, result).pipe(map((value) => [id, value] as const));
@@ -118,7 +110,7 @@ function validResult(tool: Tool | undefined, result: JsonValue): Observable<Json
   return (validation instanceof Promise ? from(validation) : of(validation)).pipe(map(valid));
 }
 
-const notWaiting = (subject: keyof CallAnswers, id: string, waiting: ReadonlyMap<string, WaitingCall>) =>
+const notWaiting = (subject: string, id: string, waiting: ReadonlyMap<string, WaitingCall>) =>
   new ConfigurationError(
     subject,
     `No call with the id "${id}" waits.`,

@@ -39,8 +39,9 @@ export interface RunOptions<C = unknown> extends StopOptions, PromptOptions {
   readonly approve?: Approve | undefined;
   /**
    * Answers to calls and questions that wait (`needsApproval`, `askTool`), while the run lives: `{ results: { [id]:
-   * value } }` or `{ decisions: { [id]: decision } }`. An id that does not wait is ignored. Subscribed once per run.
-   * Default: nobody answers, so the run ends with `waiting`.
+   * value } }` or `{ decisions: { [id]: decision } }`. The first answer to an id counts; one that comes early (of the
+   * last 1000) is kept until its call asks. When it completes, nobody answers any more: the run ends with `waiting` if
+   * it asks. An error is that of the run. Subscribed once per run. Default: nobody answers.
    */
   readonly answers?: ObservableInput<CallAnswers> | undefined;
   /**

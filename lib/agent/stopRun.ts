@@ -1,4 +1,4 @@
-import { concatWith, defer, from, NEVER, ReplaySubject, take, using } from 'rxjs';
+import { concatWith, defer, from, NEVER, take, using } from 'rxjs';
 import type { Observable, ObservableInput, Subject } from 'rxjs';
 import { deriveModel } from '../core/deriveModel.js';
 import type { Model } from '../core/model.js';
@@ -33,28 +33,25 @@ export interface StopOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Subscribes once for the duration of a run; late subscribers get the value. */
-export function rememberStop<T>(
-  notifier: ObservableInput<unknown>,
-  run: (stop: Observable<unknown>) => Observable<T>,
-): Observable<T> {
-  const first = from(notifier).pipe(take(1), concatWith(NEVER)); // its completion is not a stop
-  return subscribeBefore(first, () => new ReplaySubject(1), run);
-}
+/** Its completion is not a stop. */
+export const firstOf = (notifier: ObservableInput<unknown>): Observable<unknown> =>
+  from(notifier).pipe(take(1), concatWith(NEVER));
 
-/** Subscribes once, before a run that may cause its values synchronously. */
-export const subscribeBefore = <V, T>(
-  notifier: ObservableInput<V>,
+/** Subscribes a notifier once, before a run that may cause its values synchronously, and for the duration of it. */
+export const withNotifier = <V, T>(
+  notifier: ObservableInput<V> | undefined,
   create: () => Subject<V>,
-  run: (values: Subject<V>) => Observable<T>,
+  run: (values?: Subject<V>) => Observable<T>,
 ): Observable<T> =>
-  defer(() => {
-    const values = create();
-    return using(
-      () => from(notifier).subscribe(values),
-      () => run(values),
-    );
-  });
+  notifier
+    ? defer(() => {
+        const values = create();
+        return using(
+          () => from(notifier).subscribe(values),
+          () => run(values),
+        );
+      })
+    : run();
 
 /** Unlike an operator inside a turn, this works in any orchestrator. */
 export const stoppable = (model: Model, stop: Observable<unknown> | undefined): Model =>

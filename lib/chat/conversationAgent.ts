@@ -25,6 +25,8 @@ export interface ConversationRunOptions {
   readonly cancel: Observable<string>;
   /** Prompts that join the run. Those that do not are sent after it. */
   readonly prompts?: Observable<Input> | undefined;
+  /** Answers for a run that waits in memory. Any other is sent them when it has ended as waiting. */
+  readonly given?: Observable<CallAnswers> | undefined;
   /** Ends a delay before the connection to the service is opened again. */
   readonly reconnect?: Observable<unknown> | undefined;
   readonly fragments: true;
@@ -64,7 +66,7 @@ export interface ConversationAgent {
   readonly fileAddress?: ((file: RunFile) => string) | undefined;
 }
 
-export type RunNotifiers = Pick<ConversationRunOptions, 'stop' | 'cancel' | 'prompts' | 'reconnect'>;
+export type RunNotifiers = Pick<ConversationRunOptions, 'stop' | 'cancel' | 'prompts' | 'given' | 'reconnect'>;
 
 /** The notice of a stop that has not reached the server. */
 export const noticeOf = (code: 'not_stopped' | 'not_cancelled', thrown: unknown): JsonObject => ({

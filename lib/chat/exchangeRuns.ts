@@ -48,7 +48,8 @@ export function createExchangeRuns(
   const prompts = new Subject<Input>();
   const cancel = new Subject<string>();
   const reconnect = new Subject<void>();
-  const runOptions = { cancel, prompts, fragments: true as const, context, wrapTurn, reconnect };
+  const given = new Subject<CallAnswers>();
+  const runOptions = { cancel, prompts, given, fragments: true as const, context, wrapTurn, reconnect };
   const unsettled = createUnsettledRuns(agent, exchanges, update);
   const follow = createFollow(
     agent,
@@ -106,6 +107,7 @@ export function createExchangeRuns(
     answer(callId: string, answer: CallAnswers): void {
       exchanges.answer(callId, answer);
       changed();
+      given.next(answer);
       waitingRuns.answers.next();
     },
 

@@ -1,4 +1,4 @@
-import { pickAnswers } from '../core/approval.js';
+import { mergeAnswers, pickAnswers } from '../core/approval.js';
 import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
@@ -239,12 +239,6 @@ export function answersTo({ view, answers = {} }: Exchange): CallAnswers {
   const ids = new Set(callsOf(view).map(({ id }) => id));
   return pickAnswers(answers, (id) => ids.has(id));
 }
-
-const mergeAnswers = (before: CallAnswers = {}, added: CallAnswers): CallAnswers => ({
-  decisions: { ...before.decisions, ...added.decisions },
-  results: { ...before.results, ...added.results },
-  errors: { ...before.errors, ...added.errors },
-});
 
 const allAnswers = (answers: CallAnswers = {}) => ({ ...answers.decisions, ...answers.results, ...answers.errors });
 

@@ -1,10 +1,12 @@
 import { concat, defer, noop, switchMap, take, takeUntil, tap, timer } from 'rxjs';
 import type { Observable, OperatorFunction } from 'rxjs';
+import { pickAnswers } from '../core/approval.js';
 import { isOfConnection, NOTICE_EVENT } from '../core/connectionEvents.js';
 import { createOperator } from '../core/createOperator.js';
 import type { StreamEvent, TurnMessageEvent } from '../core/event.js';
 import { isMessage, isResult } from '../core/eventGuards.js';
 import { messagesOfFailed } from '../core/failedRun.js';
+import { innermost } from '../core/nested.js';
 import { isRecord } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import { hasToolResults } from '../core/message.js';
@@ -77,10 +79,15 @@ export function createFollow(
   };
 }
 
-/** Reports the prompts that join a run, once: a run that is joined again emits its earlier prompts again. */
+/** Reports the prompts that join a run, once, also if it is joined again. A question may be asked again. */
 function promptReporter(exchanges: Exchanges, id: string, joined: (message: Message) => void) {
   let prompted = 0;
   return (event: StreamEvent): void => {
+    const asked = innermost(event);
+    if (asked.type === 'toolWaiting' && asked.question?.problem) {
+      const { answers = {} } = exchanges.get(id);
+      exchanges.update(id, { answers: pickAnswers(answers, (other) => other !== asked.id) });
+    }
     if (!isPrompt(event) || ++prompted <= (exchanges.get(id).prompted ?? 0)) return;
     exchanges.update(id, { prompted });
     joined(event.message);

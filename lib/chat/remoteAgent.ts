@@ -1,25 +1,6 @@
-import {
-  catchError,
-  concatMap,
-  defer,
-  EMPTY,
-  expand,
-  ignoreElements,
-  map,
-  merge,
-  mergeMap,
-  NEVER,
-  of,
-  reduce,
-  repeat,
-  retry,
-  Subject,
-  takeUntil,
-  takeWhile,
-  tap,
-  throwError,
-  timer,
-} from 'rxjs';
+import { catchError, concatMap, defer, EMPTY, expand, ignoreElements, map, merge, mergeMap, NEVER, of } from 'rxjs';
+import { onErrorResumeNext, reduce, repeat, retry, Subject, takeUntil, takeWhile, tap, throwError } from 'rxjs';
+import { timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HttpError } from '../core/errors.js';
 import { CONNECTED_EVENT, NOTICE_EVENT } from '../core/connectionEvents.js';
@@ -35,15 +16,8 @@ import { fileAddress, filesIn, MAX_PROMPT_BYTES } from '../transport/runFiles.js
 import { textsOf } from '../operators/view/view.js';
 import { requireNumber } from '../core/options.js';
 import type { Message } from '../core/message.js';
-import {
-  addressOf,
-  contentTypeError,
-  createRetryDelay,
-  pageRequest,
-  requireReconnection,
-  SERVER,
-  statusError,
-} from '../transport/pageRequest.js';
+import { addressOf, contentTypeError, createRetryDelay, pageRequest } from '../transport/pageRequest.js';
+import { requireReconnection, SERVER, statusError } from '../transport/pageRequest.js';
 import type { PageRequestOptions } from '../transport/pageRequest.js';
 import type { WaitingPage, WaitingRun } from '../transport/waitingRun.js';
 import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromServerSentEvents.js';
@@ -93,7 +67,7 @@ export function remoteAgent(
   const run = (
     id: string,
     body: RunRequest['body'],
-    { cancel, prompts = NEVER, reconnect }: RunNotifiers,
+    { cancel, prompts = NEVER, given = NEVER, reconnect }: RunNotifiers,
   ): Observable<StreamEvent> =>
     defer(() => {
       const notices = new Subject<StreamEvent>();
@@ -108,11 +82,14 @@ export function remoteAgent(
         mergeMap((call) => tell(id, addressOf(url, { call }), { method: 'DELETE' })),
         catchError((thrown: unknown) => of({ type: NOTICE_EVENT, notice: noticeOf('not_cancelled', thrown) })),
       );
+      const patch = (body: object) => tell(id, url, { method: 'PATCH', body: JSON.stringify(body) });
+      // The conversation sends what the run has not taken after it.
       const prompted = prompts.pipe(
-        concatMap((input) => tell(id, url, { method: 'PATCH', body: JSON.stringify({ input: messagesOf(input) }) })),
-        catchError(() => EMPTY), // the conversation sends a prompt that has not joined the run after it
+        concatMap((input) => patch({ input: messagesOf(input) })),
+        catchError(() => EMPTY),
       );
-      return merge(notices, events.pipe(tap({ complete: () => ended.next() })), cancelled, prompted).pipe(
+      const answered = given.pipe(mergeMap((answers) => onErrorResumeNext(patch(answers))));
+      return merge(notices, events.pipe(tap({ complete: () => ended.next() })), cancelled, prompted, answered).pipe(
         takeUntil(ended),
       );
     });

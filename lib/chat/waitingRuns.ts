@@ -1,17 +1,5 @@
-import {
-  asyncScheduler,
-  concat,
-  concatAll,
-  concatMap,
-  defer,
-  EMPTY,
-  filter,
-  finalize,
-  map,
-  merge,
-  noop,
-  of,
-} from 'rxjs';
+import { asyncScheduler, concat, concatAll, concatMap, defer, EMPTY, filter, finalize, map, merge, noop } from 'rxjs';
+import { of } from 'rxjs';
 import { startWith, Subject, take, takeUntil, takeWhile, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
@@ -48,7 +36,7 @@ export function createWaitingRuns(
   agent: ConversationAgent,
   exchanges: Exchanges,
   tools: PageTools | undefined,
-  runOptions: Pick<ConversationRunOptions, 'cancel' | 'prompts' | 'fragments' | 'context' | 'wrapTurn'>,
+  runOptions: Pick<ConversationRunOptions, 'cancel' | 'prompts' | 'given' | 'fragments' | 'context' | 'wrapTurn'>,
   update: (id: string, change: Partial<Exchange>) => void,
   follow: Follow,
 ) {

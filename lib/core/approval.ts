@@ -60,13 +60,31 @@ export interface CallAnswers {
   readonly errors?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The answers for some of the ids. */
-export function pickAnswers(answers: CallAnswers, has: (id: string) => boolean): CallAnswers {
-  const pick = <T>(given: Readonly<Record<string, T>> = {}): Record<string, T> =>
-    Object.fromEntries(Object.entries(given).filter(([id]) => has(id)));
-  const { decisions, results, errors } = answers;
-  return { decisions: pick(decisions), results: pick(results), errors: pick(errors) };
+/** How many answers of a run are kept for the calls that ask later: the last ones. */
+export const MAX_ANSWERS = 1000;
+
+const kinds = ['decisions', 'results', 'errors'] as const satisfies readonly (keyof CallAnswers)[];
+
+/** The answers of each kind, by other ids: undefined omits one. */
+export function mapAnswers(answers: CallAnswers, toId: (id: string) => string | undefined): AllAnswers {
+  const all = kinds.map((kind) => {
+    const entries = Object.entries(answers[kind] ?? {}).map(([id, answer]) => [toId(id), answer] as const);
+    return [kind, Object.fromEntries(entries.filter(([id]) => id !== undefined))] as const;
+  });
+  return Object.fromEntries(all) as unknown as AllAnswers;
 }
+
+export type AllAnswers = { readonly [Kind in keyof CallAnswers]-?: NonNullable<CallAnswers[Kind]> };
+
+/** The answers for some of the ids. */
+export const pickAnswers = (answers: CallAnswers, has: (id: string) => boolean): CallAnswers =>
+  mapAnswers(answers, (id) => (has(id) ? id : undefined));
+
+export const mergeAnswers = (before: CallAnswers = {}, added: CallAnswers): CallAnswers => ({
+  decisions: { ...before.decisions, ...added.decisions },
+  results: { ...before.results, ...added.results },
+  errors: { ...before.errors, ...added.errors },
+});
 
 export function isDecision(value: unknown): value is Decision {
   if (!isRecord(value)) return false;

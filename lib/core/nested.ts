@@ -1,4 +1,5 @@
 import type { Observable } from 'rxjs';
+import { mapAnswers } from './approval.js';
 import type { Approve, CallAnswers, WaitingCall } from './approval.js';
 import type { Checkpoint, ResumedRun } from './checkpoint.js';
 import type { StreamEvent } from './event.js';
@@ -17,8 +18,6 @@ export interface InnerRunControl {
   stop(): void;
   /** Cancels a call of the inner run, while the run continues. `id` is the id of the call in the outer run. */
   cancel(id: string): void;
-  /** Answers calls and questions of the inner run. The ids are those of the outer run. */
-  answer(answers: CallAnswers): void;
 }
 
 /**
@@ -38,6 +37,8 @@ export interface OuterRun {
    * run lives.
    */
   readonly patience: number;
+  /** The answers to calls of the inner run, the earlier ones first. Completed: nobody answers any more. */
+  readonly answers: Observable<CallAnswers>;
   /** Completes when everything that the run has emitted is stored. */
   readonly written: Observable<never>;
   /** Replaces the agent before it runs, for a bridge that observes inner runs. Default: the agent runs as it is. */
@@ -92,10 +93,5 @@ export function waitingInside(nested: Iterable<readonly [id: string, checkpoint:
 /** The answers to the calls of an inner run, by the ids that they have there. */
 export function answersInside(outer: string, answers: CallAnswers): CallAnswers {
   const path = nestedId(outer, '');
-  const inside = <T>(given: Readonly<Record<string, T>> = {}): Record<string, T> =>
-    Object.fromEntries(
-      Object.entries(given).flatMap(([id, value]) => (id.startsWith(path) ? [[id.slice(path.length), value]] : [])),
-    );
-  const { decisions, results, errors } = answers;
-  return { decisions: inside(decisions), results: inside(results), errors: inside(errors) };
+  return mapAnswers(answers, (id) => (id.startsWith(path) ? id.slice(path.length) : undefined));
 }

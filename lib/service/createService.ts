@@ -15,7 +15,8 @@ import type { RunRecord } from './ports/runStore.js';
 import { allPages } from './runs/allPages.js';
 import { answerRun, openRun } from './runs/openRun.js';
 import type { OpenedRun } from './runs/openRun.js';
-import { waitingOf, withWaiting } from './runs/waitingRuns.js';
+import { waitingIn } from './runs/liveAnswers.js';
+import { withWaiting } from './runs/waitingRuns.js';
 import { shareRun } from './runs/shareRun.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import type { ServedAgent, ServiceOptions } from './serviceOptions.js';
@@ -86,7 +87,7 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
         const runs = records.filter(({ owner }) => owner !== OWNERS);
         if (query.state !== 'waiting') return runs;
         return withWaiting(this.store, runs).pipe(
-          concatMap((found) => found.map(([record, stored]) => ({ ...record, waiting: waitingOf(stored) }))),
+          concatMap((found) => found.map(([record, stored]) => ({ ...record, waiting: waitingIn(stored.record) }))),
         );
       }),
     );

@@ -1,16 +1,5 @@
-import {
-  AsyncSubject,
-  catchError,
-  concat,
-  concatMap,
-  defer,
-  interval,
-  map,
-  merge,
-  of,
-  Subject,
-  throwError,
-} from 'rxjs';
+import { AsyncSubject, catchError, concat, concatMap, defer, interval, map } from 'rxjs';
+import { merge, of, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -101,10 +90,11 @@ export class Kernel<C> implements OwnerData {
 
   constructor(readonly options: KernelOptions<C>) {
     requireGroups(options);
-    const { agent, browser = {}, limits = {}, owner, checkpoints = false, lease } = options;
+    const { agent, browser = {}, limits = {}, owner, checkpoints = false, lease, patience = 0 } = options;
     const { maxHistoryBytes = DEFAULT_HISTORY_BYTES, maxBodyBytes = 0 } = limits;
     requireNumber('maxHistoryBytes', maxHistoryBytes, 0);
     requireNumber('maxBodyBytes', maxBodyBytes, 0);
+    requireNumber('patience', patience, 0);
     if (options.context !== undefined && owner === undefined) throw ownerIsMissing();
     this.browser = browser;
     this.onError = reportOnce(options.onError);
@@ -122,7 +112,8 @@ export class Kernel<C> implements OwnerData {
     this.registry = createRegistry(this.log, options);
     const { store, log, onError } = this;
     const describe = (thrown: unknown) => this.describe(thrown);
-    this.executor = createExecutor(store, { lease, checkpoints, log, describe, onError });
+    const waits = { patience: this.durable ? 0 : patience };
+    this.executor = createExecutor(store, { lease, checkpoints, log, describe, onError, ...waits });
     const data = createOwnerData(this.store, chatStore, (id, runOwner) => this.stopFor(id, runOwner));
     ({ exportData: this.exportData, deleteData: this.deleteData, deleteRun: this.deleteRun } = data);
     const forChats = chatStore && { store: chatStore, deleteRun: this.deleteRun, onError: this.onError };
@@ -275,7 +266,8 @@ export class Kernel<C> implements OwnerData {
   }
 
   private tellHere(id: string, owner: string, run: SharedRun, message: RunMessage): Observable<boolean> {
-    if (message.type === 'prompt') return this.send(id, owner, message, this.started.get(run)?.inbox.taken);
+    if (message.type === 'prompt' || message.type === 'answers')
+      return this.send(id, owner, message, this.started.get(run)?.inbox.taken);
     return of(message.type === 'cancel' ? this.registry.cancel(id, message.id) : this.registry.stop(id));
   }
 

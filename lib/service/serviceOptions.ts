@@ -68,6 +68,13 @@ export interface ServiceOptions<C = unknown> extends ObserveOptions<C>, RunsOpti
    */
   readonly checkpoints?: boolean | undefined;
   /**
+   * How long a run whose tools ask (`askTool`) waits for the answer in memory, in milliseconds, if the agent itself has
+   * no `patience`: the tools continue where they are, and nothing of them is repeated. Then, and at a shutdown, it ends
+   * as waiting. It needs `checkpoints`, and counts for `maxRunsPerOwner`. A run that also waits for a decision or a
+   * page, and one of a durable agent, of `useChat` or of AG-UI, ends as waiting at once. Default: 0, as all runs do.
+   */
+  readonly patience?: number | undefined;
+  /**
    * Whether a file or a tool result that the provider has refused is left out of the requests to it, with a notice for
    * the person. Default: true; if it is false, such a run fails, and so does each one after it.
    */

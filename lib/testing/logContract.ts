@@ -226,8 +226,8 @@ const messages: Checks = {
   'gives the executor all messages in their order, and completes at the end': (log) => {
     const run = newId();
     const messages = [
-      { type: 'decision', id: 'c1', decision: { approve: true } },
-      { type: 'result', id: 'c2', result: { city: 'Oslo' } },
+      { type: 'answers', answers: { results: { 'c1/1': { city: 'Oslo' } } } },
+      { type: 'answers', answers: { decisions: { 'c1/2': { approve: false } } } },
       { type: 'prompt', input: [{ role: 'user', parts: [{ type: 'text', text: 'Hurry.' }] }] },
       { type: 'cancel', id: 'c3' },
       { type: 'stop' },

@@ -1,6 +1,6 @@
 import { catchError, filter, map, ReplaySubject, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { Approve, CallAnswers } from '../core/approval.js';
+import type { Approve } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
 import type { FinishReason, ToolCallFragment } from '../core/chunk.js';
 import { errorText } from '../core/errors.js';
@@ -12,7 +12,7 @@ import type { JsonValue } from '../core/json/json.js';
 import { messageText } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import { innerAgentOf, innerAgentProperty } from '../core/innerAgent.js';
-import { answersInside, asOuterCall, innermost, nestedId } from '../core/nested.js';
+import { asOuterCall, innermost, nestedId } from '../core/nested.js';
 import type { InnerRunControl, OuterRun } from '../core/nested.js';
 import type { Infer, InferInput, Schema } from '../core/schema.js';
 import type { Nested, Tool } from '../core/tool.js';
@@ -139,19 +139,18 @@ function innerEvents(
 
 /** The options that the inner run takes from the run of its call. */
 function optionsOf(outer: OuterRun) {
-  const { call, approve, checkpoints, patience, written } = outer;
+  const { call, approve, checkpoints, patience, answers, written } = outer;
   const control = outer.inner instanceof AgentControl ? outer.inner : new AgentControl(outer);
   outer.inner = control; // the same one if the tool executes twice, as `retryTool` does: a stop is remembered
   const approveInner: Approve | undefined = approve && ((request) => approve(asOuterCall(call.id, request)));
-  const live = patience > 0 ? { answers: control.answers(), patience } : {};
+  const live = patience > 0 ? { answers, patience } : {};
   return { ...control.notifiers(), ...live, checkpoints, written, ...omitUndefined({ approve: approveInner }) };
 }
 
-/** Passes a stop of the call, the cancellation of an inner call, and answers on to the inner run. */
+/** Passes a stop of the call, and the cancellation of an inner call, on to the inner run. */
 class AgentControl implements InnerRunControl {
   private readonly stops = new ReplaySubject<void>(1);
   private readonly cancels = new Subject<string>();
-  private readonly given = new Subject<CallAnswers>();
   /** The inner calls that wait in memory for a person. */
   private readonly open = new Set<string>();
 
@@ -169,14 +168,6 @@ class AgentControl implements InnerRunControl {
   cancel(id: string): void {
     const path = nestedId(this.outer.call.id, '');
     if (id.startsWith(path)) this.cancels.next(id.slice(path.length));
-  }
-
-  answers(): Observable<CallAnswers> {
-    return this.given.asObservable();
-  }
-
-  answer(answers: CallAnswers): void {
-    this.given.next(answersInside(this.outer.call.id, answers));
   }
 
   /** The deadline of the outer call does not count the time of a person. */

@@ -328,7 +328,7 @@ describe('an inner call that waits', () => {
 
   const wrong: readonly (readonly [string, ResumeOptions, string])[] = [
     ['an unknown id', { decisions: { a: { approve: true } } }, 'No call with the id "a" waits.'],
-    ['no decision', { decisions: { 'a/a/a': 'yes' as never } }, 'The value for the call "a" is not a decision.'],
+    ['no decision', { decisions: { 'a/a/a': 'yes' as never } }, 'The value for the call "a/a/a" is not a decision.'],
     ['a decision about a tool of the browser', { decisions: { 'a/a/b': { approve: true } } }, 'has no `execute`'],
     ['a result that is not valid', { results: { 'a/a/b': { x: 'far' } } }, 'does not match its schema'],
     ['a result of a tool that executes', { results: { 'a/a/a': 1 } }, 'has `execute`'],

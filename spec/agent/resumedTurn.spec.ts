@@ -224,7 +224,7 @@ describe('resumedTurn with inner runs', () => {
   });
 
   it.each<[string, CallAnswers, string]>([
-    ['are not valid', { decisions: { 'h/p': 1 as never } }, 'The value for the call "p" is not a decision.'],
+    ['are not valid', { decisions: { 'h/p': 1 as never } }, 'The value for the call "h/p" is not a decision.'],
     ['belong to none of its waiting calls', { errors: { 'h/b/c': 'No.' } }, 'No call with the id "b/c" waits.'],
   ])('resumedTurn rejects answers to an inner run that %s', (_, answers, message) => {
     expect(() => resumedTurn(nested, answers, all)).toThrow(message);
@@ -239,9 +239,9 @@ describe('resumedTurn with inner runs', () => {
     ['is gone', [ask]],
     ['runs no agent', [ask, tool({ name: 'helper', description: '', execute: () => 1 })]],
   ])('resumedTurn does not check the inner run of a call whose tool %s', (_, having) => {
-    const answers = { decisions: { 'h/p': 1 as never } };
+    const answers = { results: { 'h/p': 1 } }; // `pay` executes itself
     const foreign = { ...nested, nested: { h: { ...checkpoint, orchestrator: 'twoPhase' } } };
-    expect(resumed(answers, foreign, having).values[0]?.nested.get('h')?.answers.decisions).toEqual({ p: 1 });
+    expect(resumed(answers, foreign, having).values[0]?.nested.get('h')?.answers.results).toEqual({ p: 1 });
   });
 
   it('resumedTurn does not check an inner run whose call is in no message', () => {

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { isObservable, lastValueFrom, NEVER, of, throwError } from 'rxjs';
+import { EMPTY, isObservable, lastValueFrom, NEVER, of, throwError } from 'rxjs';
 import { uiChatHandler, uiMessageResponse } from '../../lib/service/uiChat/index.js';
 import { isRecord } from '../../lib/core/json/json.js';
 import * as root from '../../lib/index.js';
@@ -58,7 +58,8 @@ const options: Readonly<Record<string, Use>> = {
   'AgentOptions.maxTurns': (maxTurns) => run({ maxTurns }),
   'AgentOptions.timeout.turn': (turn) => run({ timeout: { turn } }),
   'AgentOptions.timeout.run': (limit) => run({ timeout: { run: limit } }),
-  'AskOptions.within': (within) => asking(within).execute?.({}, { outer: { call: { id: 'c' } } } as never),
+  'AskOptions.within': (within) =>
+    asking(within).execute?.({}, { outer: { call: { id: 'c' }, answers: EMPTY } } as never),
   'Behaviour.delay': (delay) => serve({ delay }),
   'Behaviour.cut': (cut) => serve({ cut }),
   'Behaviour.reset': (reset) => serve({ reset }),
@@ -163,6 +164,7 @@ const options: Readonly<Record<string, Use>> = {
   'LimitOptions.maxBodyBytes': (maxBodyBytes) => handler({ limits: { maxBodyBytes } }),
   'LimitOptions.maxHistoryBytes': (maxHistoryBytes) => handler({ limits: { maxHistoryBytes } }),
   'ServiceOptions.lease': (lease) => handler({ lease }),
+  'ServiceOptions.patience': (patience) => handler({ patience }),
   'ShareRunOptions.grace': (grace) => rivulet.shareRun(NEVER, { grace }),
   'SmoothOptions.maxDelay': (maxDelay) => rivulet.smooth({ maxDelay }),
   'SmoothOptions.interval': (interval) => rivulet.smooth({ interval }),

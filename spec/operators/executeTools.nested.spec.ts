@@ -49,7 +49,6 @@ function asking(options: ExecuteToolsOptions = {}, calls: readonly ToolCallEvent
       outer.inner = {
         stop: () => told.push('stop'),
         cancel: (id) => told.push(`cancel ${id}`),
-        answer: () => undefined,
       };
     return output;
   });

@@ -1,101 +1,26 @@
 import { describe, expect, it } from '@jest/globals';
-import { asyncScheduler, concatMap, defer, firstValueFrom, forkJoin, lastValueFrom, map, merge, NEVER } from 'rxjs';
+import { concatMap, defer, firstValueFrom, forkJoin, lastValueFrom, map, merge, NEVER } from 'rxjs';
 import { retry, Subject, tap, timer, toArray } from 'rxjs';
-import type { Observable, ObservedValueOf } from 'rxjs';
+import type { ObservedValueOf } from 'rxjs';
 import * as z from 'zod';
-import { createAgent } from '../../lib/agent/createAgent.js';
-import type { Agent, AgentOptions, RunOptions } from '../../lib/agent/createAgent.js';
+import type { AgentOptions } from '../../lib/agent/createAgent.js';
 import type { CallAnswers } from '../../lib/core/approval.js';
 import type { Checkpoint } from '../../lib/core/checkpoint.js';
-import type { RunEvent, RunResult, StreamEvent } from '../../lib/core/event.js';
-import type { Tool, ToolContext } from '../../lib/core/tool.js';
+import { tool } from '../../lib/core/tool.js';
+import type { Tool } from '../../lib/core/tool.js';
 import { executeTools } from '../../lib/operators/executeTools.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
 import { askTool } from '../../lib/tools/askTool.js';
 import type { AskContext } from '../../lib/tools/ask/askOptions.js';
 import { deadlineTool } from '../../lib/tools/deadlineTool.js';
 import { retryTool } from '../../lib/tools/retryTool.js';
-import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import type { Streams } from '../../lib/testing/marbles/runDiagram.js';
+import { account, agentWith, anything, asking, label, lastResults } from '../support/askingRuns.js';
+import { run, stored, subAgent, whichAccount } from '../support/askingRuns.js';
 import { diagram } from '../support/diagram.js';
-import { anyTool, virtual } from '../support/toolCalls.js';
+import { anyTool } from '../support/toolCalls.js';
 import { inVirtualTime } from '../support/virtualTime.js';
 import { sameType } from './calls.js';
-
-const anything = { type: 'object' };
-const account = z.object({ account: z.string() });
-
-/** A tool that asks, and does what `execute` says. */
-const asking = (execute: (context: AskContext & Pick<ToolContext, 'progress'>) => unknown, name = 'pay'): Tool =>
-  askTool({ name, description: name, parameters: anything, execute: (_, context) => execute(context) });
-
-const whichAccount = ({ ask }: AskContext) => ask({ message: 'Which account?', schema: account });
-
-const calls = (...names: readonly string[]) =>
-  names.map((name, index) => toolCall(name, { prompt: 'Go.' }, `c${index + 1}`));
-
-/** Calls these tools once, and then says "Done.", in each run. */
-const callsOnce = (fragments: readonly ReturnType<typeof toolCall>[], answer = 'Done.') =>
-  scriptedModel(({ messages }) => (messages.at(-1)?.parts[0]?.type === 'toolResult' ? answer : [...fragments]));
-
-const agentWith = (tools: readonly Tool[], options: Partial<AgentOptions> = {}): Agent =>
-  createAgent({
-    model: callsOnce(calls(...tools.map(({ name }) => name))),
-    tools,
-    toolConcurrency: Infinity,
-    ...options,
-  });
-
-/** An agent inside a tool. */
-const subAgent = () =>
-  createAgent({ model: callsOnce([toolCall('pay', {}, 'i1')], 'Inner.'), tools: [asking(whichAccount)] });
-
-/** What an event says, in short: `frame type id`. Nested events have the id of the question. */
-function label(event: StreamEvent, path = ''): string {
-  const { type, id = '', event: inner, result, error, code } = event as StreamEvent & Record<string, unknown>;
-  if (type === 'nested') return label(inner as StreamEvent, `${path}${String(id)}/`);
-  const end = type === 'toolResult' ? `: ${JSON.stringify(result ?? code ?? error)}` : '';
-  return `${type} ${path}${String(id)}${end}`;
-}
-
-const shown = /toolWaiting|toolStart|toolResult|toolProgress/;
-
-/** Runs in virtual time. `answers` maps a frame to answers. Returns the labels with their frames, and the result. */
-function run(
-  start: (options: Omit<RunOptions, 'fragments'>) => Observable<RunEvent>,
-  {
-    answers,
-    ...options
-  }: Omit<RunOptions, 'answers'> & { readonly answers?: Readonly<Record<number, CallAnswers>> } = {},
-) {
-  const labels: string[] = [];
-  let result: RunResult | undefined;
-  let error: Error | undefined;
-  virtual(({ flush }) => {
-    const given =
-      answers && merge(NEVER, ...Object.entries(answers).map(([at, value]) => timer(+at).pipe(map(() => value))));
-    const begun = asyncScheduler.now();
-    defer(() => start({ ...options, ...(given ? { answers: given } : {}) })).subscribe({
-      next(event) {
-        if (event.type === 'result') ({ result } = event);
-        if (shown.test(label(event))) labels.push(`${asyncScheduler.now() - begun} ${label(event)}`);
-      },
-      error: (thrown: unknown) => (error = thrown as Error),
-    });
-    flush();
-  });
-  if (error) throw error;
-  if (!result) throw new Error('The run has not ended.');
-  return { labels, result };
-}
-
-const stored = ({ checkpoint }: RunResult): Checkpoint => JSON.parse(JSON.stringify(checkpoint)) as Checkpoint;
-
-const lastResults = ({ messages }: RunResult) =>
-  messages
-    .flatMap(({ parts }) => parts)
-    .filter((part) => part.type === 'toolResult')
-    .map(({ result, code }) => result ?? code);
 
 describe('askTool', () => {
   it('askTool waits for an answer in memory, as in its diagram', () =>
@@ -404,6 +329,34 @@ describe('askTool', () => {
     );
     expect(lastResults(result)).toEqual(['failed']);
   });
+
+  it.each<[string, CallAnswers, string]>([
+    [
+      'two answers',
+      { results: { 'c1/1': {} }, decisions: { 'c1/1': { approve: false } } },
+      'is denied, and has a result',
+    ],
+    ['a result and an error', { results: { 'c1/1': {} }, errors: { 'c1/1': 'gone' } }, 'has another answer too'],
+    ['an approval', { decisions: { 'c1/1': { approve: true } } }, 'has no `execute`'],
+    ['no decision', { decisions: { 'c1/1': 'yes' as never } }, 'is not a decision'],
+    ['no text as an error', { errors: { 'c1/1': 5 as never } }, 'is not a text'],
+  ])('a question that is resumed with %s is refused, as a call is', (_, answers, problem) => {
+    const agent = agentWith([asking(whichAccount)]);
+    const first = stored(run((options) => agent.stream('Pay.', options)).result);
+    expect(() => run((options) => agent.resume(first, { ...options, ...answers }))).toThrow(problem);
+  });
+
+  it.each([{}, { results: { 'c1/1': { account: 'A' } } }])(
+    'a call whose tool has no `execute` any more waits for its result, and asks nothing (answers: %j)',
+    (answers) => {
+      const first = stored(run((options) => agentWith([asking(whichAccount)]).stream('Pay.', options)).result);
+      const replaced = agentWith([tool({ name: 'pay', description: 'Paid elsewhere.' })]);
+      const { result } = run((options) => replaced.resume(first, { ...options, ...answers }));
+      expect(result.waiting).toEqual([{ id: 'c1', name: 'pay', arguments: { prompt: 'Go.' } }]);
+      const last = run((options) => replaced.resume(stored(result), { ...options, results: { c1: 'paid' } }));
+      expect(lastResults(last.result)).toEqual(['paid']);
+    },
+  );
 
   const slowTool = (name: string, time: number) => anyTool(name, () => timer(time).pipe(map(() => name)));
 

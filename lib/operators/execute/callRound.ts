@@ -1,4 +1,4 @@
-import type { CallAnswers, WaitingCall } from '../../core/approval.js';
+import type { WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../../core/checkpoint.js';
 import type { ToolWaitingEvent } from '../../core/event.js';
 import type { JsonObject } from '../../core/json/json.js';
@@ -69,6 +69,7 @@ export class CallRound implements CallObserver, DecisionObserver {
       return;
     }
     const tool = findTool(this.settings.tools, call.name);
+    if (tool && !tool.execute) this.nested.delete(call.id); // the tool that had begun was replaced: another one answers
     // A call with an inner run was approved before.
     if (tool && !this.isVetoed && !this.nested.has(call.id) && mayWait(tool, call, this.resumed)) {
       this.decide(call, tool);
@@ -95,11 +96,6 @@ export class CallRound implements CallObserver, DecisionObserver {
     const idle = this.takeQueued(id) ?? this.suspended.get(id) ?? this.undecided(id);
     if (idle) this.emit(unfinishedResult(idle, 'cancelled'));
     else (this.running.get(id) ?? this.decisions.get(id))?.cancel();
-  }
-
-  answer(answers: CallAnswers): void {
-    for (const decision of this.decisions.values()) decision.answer(answers);
-    for (const call of this.running.values()) call.answerInner(answers);
   }
 
   /** Calls that have not started get a `not_executed` result. */
@@ -207,10 +203,10 @@ export class CallRound implements CallObserver, DecisionObserver {
   }
 
   private decide(call: ToolCallPart, tool: Tool): void {
-    const { messages, context, approve, patience } = this.settings;
+    const { messages, context, approve, patience, answers } = this.settings;
     const decision = new OpenDecision(call, this);
     this.decisions.set(call.id, decision);
-    decision.start(tool, { messages, context, approve, patience, resumed: this.resumed });
+    decision.start(tool, { messages, context, approve, patience, answers, resumed: this.resumed });
   }
 
   private run(given: ToolCallPart): void {

@@ -1,8 +1,10 @@
+import { map } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { Approve } from '../../core/approval.js';
+import type { Approve, CallAnswers } from '../../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import type { NestedEvent, RunEvent, StreamEvent } from '../../core/event.js';
 import type { ToolCallPart } from '../../core/message.js';
+import { answersInside } from '../../core/nested.js';
 import type { Clock, InnerRunControl, OuterRun } from '../../core/nested.js';
 import type { ToolExecution } from './toolExecution.js';
 
@@ -11,6 +13,8 @@ export interface NestedSettings {
   readonly checkpoints: boolean;
   /** Milliseconds for which a call waits in memory. 0: nobody answers. */
   readonly patience: number;
+  /** All answers of the run, the earlier ones first. */
+  readonly answers: Observable<CallAnswers>;
   /** Completes when everything that the run has emitted is stored. */
   readonly written: Observable<never>;
 }
@@ -50,6 +54,10 @@ export class NestedRun implements OuterRun {
 
   get patience(): number {
     return this.settings.patience;
+  }
+
+  get answers(): Observable<CallAnswers> {
+    return this.settings.answers.pipe(map((given) => answersInside(this.call.id, given)));
   }
 
   get written(): Observable<never> {

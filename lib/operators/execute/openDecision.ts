@@ -1,17 +1,4 @@
-import {
-  catchError,
-  concat,
-  defaultIfEmpty,
-  defer,
-  EMPTY,
-  finalize,
-  from,
-  map,
-  mergeMap,
-  of,
-  ReplaySubject,
-  take,
-} from 'rxjs';
+import { catchError, concat, defaultIfEmpty, defer, EMPTY, finalize, from, map, mergeMap, of, take } from 'rxjs';
 import { filter, takeUntil } from 'rxjs';
 import type { Observable, Observer, Subscriber } from 'rxjs';
 import { isDecision } from '../../core/approval.js';
@@ -35,6 +22,8 @@ export interface ApprovalOptions {
   readonly approve?: Approve | undefined;
   /** Milliseconds in memory, if there is no `approve`. */
   readonly patience: number;
+  /** All answers of the run, the earlier ones first. */
+  readonly answers: Observable<CallAnswers>;
   readonly resumed?: ResumedTurn | undefined;
 }
 
@@ -62,8 +51,6 @@ const announced = (id: string, resumed: ResumedTurn | undefined): WaitingCall | 
 /** A call without `approvedCall` or a result after `toolWaiting` waits for an answer from outside. */
 export class OpenDecision implements Observer<DecisionEvent> {
   private subscriber: Subscriber<DecisionEvent> | undefined;
-  /** Remembered: a call may be answered while it is announced. */
-  private readonly answers = new ReplaySubject<CallAnswers>(Infinity);
 
   constructor(
     private readonly call: ToolCallPart,
@@ -72,18 +59,12 @@ export class OpenDecision implements Observer<DecisionEvent> {
 
   start(tool: Tool, options: ApprovalOptions): void {
     const { call, observer } = this;
-    const events = decide(call, tool, { ...options, answers: this.answers }).pipe(
-      finalize(() => observer.decisionEnded(call.id)),
-    );
+    const events = decide(call, tool, options).pipe(finalize(() => observer.decisionEnded(call.id)));
     subscribeIsolated(events, this, (subscriber) => (this.subscriber = subscriber));
   }
 
   cancel(): void {
     this.subscriber?.error(cancellation());
-  }
-
-  answer(answers: CallAnswers): void {
-    this.answers.next(answers);
   }
 
   /** Nothing more is emitted, not even by `approve`. */
@@ -106,11 +87,7 @@ export class OpenDecision implements Observer<DecisionEvent> {
   }
 }
 
-interface DecisionOptions extends ApprovalOptions {
-  readonly answers: Observable<CallAnswers>;
-}
-
-function decide(call: ToolCallPart, tool: Tool, options: DecisionOptions): Observable<DecisionEvent> {
+function decide(call: ToolCallPart, tool: Tool, options: ApprovalOptions): Observable<DecisionEvent> {
   const { id, name } = call;
   const { messages, context } = options;
   const known = announced(id, options.resumed);
@@ -154,7 +131,7 @@ function answer(
   call: ToolCallPart,
   waiting: WaitingCall,
   tool: Tool,
-  options: DecisionOptions,
+  options: ApprovalOptions,
 ): Observable<ToolResultEvent | ApprovedCall> {
   const { id, name } = call;
   const result = options.resumed?.results.get(id);
@@ -169,7 +146,7 @@ function answer(
   );
 }
 
-function decision(waiting: WaitingCall, tool: Tool, options: DecisionOptions): Observable<Decision> {
+function decision(waiting: WaitingCall, tool: Tool, options: ApprovalOptions): Observable<Decision> {
   const { approve, messages, context, resumed, answers, patience } = options;
   const made = resumed?.decisions.get(waiting.id);
   if (made) return of(made);

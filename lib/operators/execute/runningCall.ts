@@ -1,13 +1,7 @@
-import type {
-  NestedEvent,
-  ToolProgressEvent,
-  ToolResultEvent,
-  ToolStartEvent,
-  ToolUsageEvent,
-} from '../../core/event.js';
+import type { NestedEvent, ToolProgressEvent, ToolResultEvent, ToolStartEvent } from '../../core/event.js';
+import type { ToolUsageEvent } from '../../core/event.js';
 import type { JsonValue } from '../../core/json/json.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
-import type { CallAnswers } from '../../core/approval.js';
 import type { ResumedRun } from '../../core/checkpoint.js';
 import type { Tool } from '../../core/tool.js';
 import type { Usage } from '../../core/usage.js';
@@ -66,10 +60,6 @@ export class RunningCall implements ExecutionObserver {
   /** `id` is the id of the inner call in the outer run. */
   cancelInner(id: string): void {
     this.nested.inner?.cancel(id);
-  }
-
-  answerInner(answers: CallAnswers): void {
-    this.nested.inner?.answer(answers);
   }
 
   /** Aborts the signal of the tool; nothing more is emitted. */

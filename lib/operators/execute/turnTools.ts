@@ -1,5 +1,6 @@
-import { AsyncSubject, concat, EMPTY } from 'rxjs';
+import { AsyncSubject, concat, EMPTY, from, ReplaySubject, tap } from 'rxjs';
 import type { Observable, ObservableInput, Subscriber } from 'rxjs';
+import { MAX_ANSWERS } from '../../core/approval.js';
 import type { Approve, CallAnswers } from '../../core/approval.js';
 import { vetoReasons } from '../../core/chunk.js';
 import type { FinishChunk } from '../../core/chunk.js';
@@ -42,7 +43,10 @@ export interface ExecuteToolsOptions<C = unknown> {
   readonly cancel?: ObservableInput<string> | undefined;
   /** Decides about calls of tools with `needsApproval`. Default: such a call waits, and the run ends. */
   readonly approve?: Approve | undefined;
-  /** Answers to waiting calls and questions (`askTool`), while the calls wait in memory. Default: nobody answers. */
+  /**
+   * Answers to waiting calls and questions (`askTool`), while the calls wait in memory; also those that come first.
+   * When it completes, nobody answers any more. Default: nobody answers.
+   */
   readonly answers?: ObservableInput<CallAnswers> | undefined;
   /**
    * How long a call waits in memory for an answer, in milliseconds; then the run ends, and the call waits in its
@@ -85,13 +89,20 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     requireNumber('deadline', deadline, 0);
     requireNumber('patience', longest, 0);
     const { idempotencyPrefix = `${newRunId()}.` } = options;
+    const known = new ReplaySubject<CallAnswers>(MAX_ANSWERS);
     const calls = { messages, context, idempotencyPrefix, approve, checkpoints, onToolError, patience, written };
-    this.settings = { tools: toolsByName(tools), ...calls, deadline, concurrency };
+    this.settings = { tools: toolsByName(tools), ...calls, answers: known, deadline, concurrency };
     if (resumed) this.round = new CallRound(this.settings, this, resumed);
     out.add(this);
     if (stop) onFirstValue(out, stop, () => this.stop());
     if (cancel) onEachValue(out, cancel, (id) => this.currentRound().cancel(id));
-    if (answers) onEachValue(out, answers, (given) => this.round?.answer(given));
+    // Its completion says that nobody answers any more.
+    if (answers)
+      out.add(
+        from(answers)
+          .pipe(tap({ error: (thrown: unknown) => out.error(thrown) }))
+          .subscribe(known),
+      );
   }
 
   next(event: StreamEvent): void {

@@ -9,7 +9,7 @@ import type { HandledAgent } from '../handledAgent.js';
 import { kernelOf } from '../kernel.js';
 import type { Kernel } from '../kernel.js';
 import { publicEvents } from '../publicEvents.js';
-import { openRun } from '../runs/openRun.js';
+import { answerOpenRun, openRun } from '../runs/openRun.js';
 import type { OpenedRun } from '../runs/openRun.js';
 import type { Client } from '../client.js';
 import { tellRun } from '../runs/tellRun.js';
@@ -17,6 +17,7 @@ import { waitingPage } from '../runs/waitingRuns.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';
 import { asksForWaiting, isForChats, readRequest, toRunMessage } from './agentRequest.js';
+import type { AgentRequest } from './agentRequest.js';
 import { listResponse } from './listResponse.js';
 import { rejectForbiddenEdits, requireFileUrls } from './requestRules.js';
 import { RequestError } from './requestError.js';
@@ -51,6 +52,8 @@ export interface AgentHandlerOptions<C = unknown> extends ServiceOptions<C>, Age
  *   one call, and the run continues.
  * - `PATCH` with `input` sends a prompt to a run that has not ended: 204, or 404. It joins the run at the end of the
  *   turn, as a message of the user; at most 100 messages do. One that arrives after the last turn has no effect.
+ * - `PATCH` with `results` and `decisions` answers questions of a run that waits in memory (`patience`): 204, or 409 if
+ *   it does not.
  * - `GET` with `?file=ID.N` returns the N-th file of the input and the messages of a run. A prompt may name a file by
  *   this address: a page sends each file once.
  * - `GET` with `?state=waiting` lists the runs of the owner that wait, 100 at a time: `{ runs, next }`, each with its
@@ -126,7 +129,11 @@ const postRun: Route = (kernel, { request, id, client, options }) => {
 
 const tell: Route = (kernel, { request, id, client }) =>
   (request.method === 'DELETE' ? of({}) : readBody(kernel, request)).pipe(
-    concatMap((body) => tellRun(kernel, id, client.owner, toRunMessage(request, body))),
+    concatMap((body: AgentRequest) =>
+      body.resume === undefined && body.answers
+        ? answerOpenRun(kernel, id, body.answers, client)
+        : tellRun(kernel, id, client.owner, toRunMessage(request, body)),
+    ),
     map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 })),
   );
 
@@ -159,7 +166,7 @@ const readBody = <C>(kernel: Kernel<C>, request: Request) =>
     map(readRequest),
     tap((body) => {
       requireFileUrls(fetchedPart(request.method, body), kernel.browser);
-      if (body.resume !== undefined) rejectForbiddenEdits(body.answers.decisions, kernel.browser);
+      rejectForbiddenEdits(body.answers?.decisions, kernel.browser);
     }),
   );
 

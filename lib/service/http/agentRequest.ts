@@ -12,16 +12,20 @@ import type { RunMessage } from '../ports/runLog.js';
 export interface StartRequest {
   readonly input: readonly Message[];
   readonly resume?: undefined;
+  readonly answers?: undefined;
   readonly history: readonly EarlierRun[];
 }
 
 interface JoinRequest {
   readonly resume?: undefined;
   readonly input?: undefined;
+  /** For a run that waits in memory. */
+  readonly answers?: CallAnswers;
 }
 
 export interface ResumeRequest {
   readonly resume: string;
+  readonly input?: undefined;
   readonly answers: CallAnswers;
 }
 
@@ -37,15 +41,15 @@ export const readRequest = (text: string): AgentRequest => toRequest(text === ''
 function toRequest(body: unknown): AgentRequest {
   if (!isRecord(body)) throw new RequestError(400, 'Send a JSON object.');
   const { input, history = [], resume, decisions = {}, results = {}, errors = {} } = body;
-  if (resume !== undefined) {
-    if (typeof resume !== 'string' || !isUnguessable(resume) || ![decisions, results, errors].every(isRecord))
-      throw new RequestError(
-        400,
-        'Send `resume` as the id of a run, and `decisions`, `results` and `errors` as objects.',
-      );
-    return { resume, answers: { decisions, results, errors } } as ResumeRequest;
-  }
-  if (input === undefined) return {};
+  const isId = resume === undefined || (typeof resume === 'string' && isUnguessable(resume));
+  if (!isId || ![decisions, results, errors].every(isRecord))
+    throw new RequestError(
+      400,
+      'Send `resume` as the id of a run, and `decisions`, `results` and `errors` as objects.',
+    );
+  const answers = { decisions, results, errors } as CallAnswers;
+  if (resume !== undefined) return { resume, answers };
+  if (input === undefined) return ['decisions', 'results', 'errors'].some((name) => name in body) ? { answers } : {};
   return { input: toUserMessages(input), history: toEarlierRuns(history) };
 }
 

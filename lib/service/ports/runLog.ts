@@ -1,17 +1,15 @@
 import type { Observable } from 'rxjs';
-import type { Decision } from '../../core/approval.js';
+import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
-import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import type { JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { Envelope } from '../runs/lateReader.js';
 
 /** A message to the executor of a run, from anyone who may use the run. */
 export type RunMessage =
   | { readonly type: 'stop' }
-  /** A decision about the call with this id. */
-  | { readonly type: 'decision'; readonly id: string; readonly decision: Decision }
-  /** The result of the call with this id, or its error. */
-  | { readonly type: 'result'; readonly id: string; readonly result?: JsonValue; readonly error?: string }
+  /** Answers to questions for which the run waits in memory. */
+  | { readonly type: 'answers'; readonly answers: CallAnswers }
   /** A prompt that joins the run. */
   | { readonly type: 'prompt'; readonly input: readonly Message[] }
   /** Cancels the call with this id. The run continues. */

@@ -1,6 +1,7 @@
 import { asyncScheduler, concat, defer, finalize } from 'rxjs';
 import { merge, onErrorResumeNext, ReplaySubject, retry, Subject, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import type { Message } from '../../core/message.js';
 import { requireNumber } from '../../core/options.js';
@@ -56,6 +57,9 @@ export interface RunControls {
   readonly wrapTurn?: WrapTurn | undefined;
   /** Completes when what the run has emitted is in its record. Absent: there are no checkpoints. */
   readonly written?: Observable<never>;
+  /** The options `answers` and `patience` of a run that may wait in memory. Absent: it ends as waiting at once. */
+  readonly answers?: Observable<CallAnswers>;
+  readonly patience?: number;
 }
 
 /** Creates a run from its notifiers. `opened` fails if the log is not open: nobody could read the run. */
@@ -116,6 +120,7 @@ interface Entry {
   readonly run: LoggedRun;
   readonly stop: ReplaySubject<void>;
   readonly cancel: Subject<string>;
+  readonly inbox: PromptInbox;
   /** Until when the run can be joined. Undefined while it runs. */
   expires?: number;
 }
@@ -165,9 +170,12 @@ export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: P
     const cancel = new Subject<string>();
     const run: LoggedRun<E> = new RunLife<E>(listeningSource(create, { log, id, stop, cancel, inbox }), {
       ...{ log, id, owner: own.owner, attempt: own.attempt, grace: own.grace ?? grace, keep: kept + READING_TIME },
-      stop: () => stop.next(),
+      stop: () => {
+        inbox.answers.complete(); // a run that waits for a person ends as waiting
+        stop.next();
+      },
     });
-    const entry: Entry = { run, stop, cancel };
+    const entry: Entry = { run, stop, cancel, inbox };
     entries.set(id, entry);
     run.settled.subscribe({
       complete() {
@@ -199,7 +207,8 @@ export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: P
       defer(() => {
         isClosing = true;
         const all = [...entries.values()];
-        for (const { run, stop } of all.filter((entry) => entry.run.status === 'running')) {
+        for (const { run, stop, inbox } of all.filter((entry) => entry.run.status === 'running')) {
+          if (how !== 'abandon') inbox.answers.complete();
           if (how === 'stop') stop.next();
           if (how === 'abandon') run.leave();
         }

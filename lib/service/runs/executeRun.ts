@@ -1,8 +1,6 @@
 import { asyncScheduler, AsyncSubject, catchError, concat, defer, EMPTY, exhaustMap, finalize, interval } from 'rxjs';
 import { map, merge, of, onErrorResumeNext, Subject, takeUntil, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { pickAnswers } from '../../core/approval.js';
-import type { CallAnswers } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { isCheckpoint, isResult, isTurn } from '../../core/eventGuards.js';
@@ -13,6 +11,7 @@ import { randomId } from '../../transport/randomId.js';
 import type { RunControls } from './createRuns.js';
 import { estimateSize } from './estimateSize.js';
 import { HeldRecord } from './heldRecord.js';
+import { LiveAnswers } from './liveAnswers.js';
 import { onceOnly } from './onceOnly.js';
 import { leftEvent } from './leftEvent.js';
 import type { PromptInbox } from './promptInbox.js';
@@ -87,6 +86,8 @@ export interface ExecutorOptions {
   readonly lease?: number | undefined;
   /** Whether checkpoints are written. */
   readonly checkpoints: boolean;
+  /** How long a run waits in memory for a person, in milliseconds. Default: 0. */
+  readonly patience?: number | undefined;
   /** Describes the error of a failed run to its readers. */
   readonly describe: (thrown: unknown) => JsonObject;
   /** Where other processes learn that this one has left a run. Default: they find out by themselves. */
@@ -178,20 +179,23 @@ function runRecorded(
   ...[controls, opened = EMPTY, inbox]: Parameters<ExecutedRun>
 ): Observable<StreamEvent> {
   const { checkpoints = recording.checkpoints } = plan;
+  const { answers = plan.record.answersLeft } = plan.record;
+  const patience = checkpoints && inbox ? (recording.patience ?? 0) : 0;
+  const live = new LiveAnswers(plan.resumed, answers, patience > 0);
   const hasLeft = new Subject<void>();
   let hasBegun = false;
   let hasEnded = false;
   const write = (event: StreamEvent): Observable<never> | undefined => {
     hasBegun = true;
     inbox?.note(event);
+    live.note(event);
     if (isResult(event)) {
       hasEnded = true;
       return record.write(changeAtEnd(event.result, plan)).pipe(catchError(leftUnsettled));
     }
     const checkpoint = checkpoints && (isCheckpoint(event) || isTurn(event)) ? event.checkpoint : undefined;
     if (!checkpoint) return undefined;
-    const { answers = plan.record.answersLeft } = plan.record;
-    const change = { ...progress, checkpoint, answersLeft: answersTo(checkpoint, answers) };
+    const change = { ...progress, checkpoint, ...live.fields(checkpoint) };
     return record.write({ ...change, inner: plan.inner?.(), taken: inbox?.taken, executor: newLease() });
   };
   const fail = (thrown: unknown): Observable<never> => {
@@ -228,17 +232,14 @@ function runRecorded(
       opened,
       defer(() => {
         const wrapTurn = wrapBoth(controls.wrapTurn, once);
-        return plan.events({ ...controls, wrapTurn, ...(checkpoints ? { written: written.all } : {}) });
+        const answered =
+          patience > 0 && inbox
+            ? { answers: live.receive(inbox.answers, (fields) => record.write(fields)), patience }
+            : {};
+        return plan.events({ ...controls, wrapTurn, ...(checkpoints ? { written: written.all } : {}), ...answered });
       }),
     ).pipe(writeFirst(write, written), catchError(fail), finalize(leave)),
   );
-}
-
-/** The answers that calls of a checkpoint have not received yet: these calls wait in it. */
-function answersTo({ open }: Checkpoint, given: CallAnswers = {}): CallAnswers | undefined {
-  const ids = new Set(open?.waiting.map(({ id }) => id));
-  const left = pickAnswers(given, (id) => ids.has(id));
-  return Object.values(left).some((answers) => Object.keys(answers as object).length > 0) ? left : undefined;
 }
 
 /** The end could not be written: whoever reads the record next settles it. */

@@ -1,5 +1,6 @@
-import { concat, concatMap, defer, of, tap } from 'rxjs';
+import { concat, concatMap, defer, map, of, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { mergeAnswers } from '../../core/approval.js';
 import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import { followingId } from '../../transport/randomId.js';
@@ -11,11 +12,13 @@ import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
 import type { RunTimes } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
 import { admitStored } from './handOver.js';
+import { hasAnswer, isOpenRun, waitingIn } from './liveAnswers.js';
 import { notWaiting, planResumption, planStart } from './planRun.js';
 import { replayDead, replayRecord } from './replayRecord.js';
 import type { Client } from '../client.js';
-import { RunNotFoundError } from './runErrors.js';
+import { RunNotFoundError, RunTakenError } from './runErrors.js';
 import type { SharedRun } from './sharedRun.js';
+import { retryTaken } from './workLocks.js';
 
 /** A run for a reader: one that others read too, or the replay of one that has ended. */
 export type OpenedRun = SharedRun | Observable<StreamEvent>;
@@ -83,7 +86,7 @@ function openStored<C>(kernel: Kernel<C>, opening: Opening<C>): Observable<Opene
 }
 
 /** Starts a run, or hands it to the engine that makes it durable. */
-function launch<C>(kernel: Kernel<C>, plan: RunPlan, { grace }: Opening<C>): Observable<OpenedRun> {
+function launch<C>(kernel: Kernel<C>, plan: RunPlan, { grace }: Pick<RunTimes, 'grace'>): Observable<OpenedRun> {
   const { id } = plan.record;
   const { durable } = kernel;
   if (!durable) return kernel.launch(plan, { grace });
@@ -102,7 +105,8 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
       if (!waiting) throw new RunNotFoundError();
       const { state, checkpoint, input, result, inner } = waiting.record;
       if (state !== 'waiting' || !checkpoint) throw notWaiting();
-      const shown = { shown: result?.messages.length, shownUsage: checkpoint.state.usage };
+      if (!result) return answerInMemory(kernel, waiting, request.answers, opening).pipe(tap(() => opening.onUsed?.()));
+      const shown = { shown: result.messages.length, shownUsage: checkpoint.state.usage };
       const { resume: resumes, answers } = request;
       const open = inner?.filter((step) => Object.hasOwn(checkpoint.open?.nested ?? {}, step.id));
       const record = { id, owner, input, ...shown, checkpoint, answers, resumes, inner: open };
@@ -114,6 +118,49 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
   );
 };
 
+/** Answers a run that waits in memory, in whatever process. If that has ended, the run is resumed with the answers. */
+function answerInMemory<C>(
+  kernel: Kernel<C>,
+  waiting: StoredRun,
+  answers: CallAnswers,
+  opening: Omit<Opening<C>, 'body'>,
+): Observable<OpenedRun> {
+  const { record } = waiting;
+  const { id, owner, checkpoint, answersLeft } = record;
+  const { client } = opening;
+  const isKnown = Object.values(answers).some((given: object = {}) => Object.keys(given).length > 0);
+  if (!checkpoint || (isKnown && !waitingIn(record).some((call) => hasAnswer(answers, call.id)))) throw notWaiting();
+  const resumed = { ...record, answersLeft: mergeAnswers(answersLeft, answers) };
+  const told = kernel.tell(id, owner, { type: 'answers', answers }).pipe(
+    map((isThere) => {
+      if (!isThere) throw new RunTakenError(); // it has just ended: the record is read again
+      return kernel.runOf(id, owner) ?? kernel.runElsewhere(id);
+    }),
+  );
+  return concat(
+    checkAnswers(kernel.agentFor(), checkpoint, answers),
+    kernel.executor.locate(record) === 'nowhere'
+      ? kernel.locked(id, client, () => launch(kernel, planResumption(kernel, resumed, client, waiting), opening))
+      : told,
+  );
+}
+
+/** Answers a run, but only while it waits in memory. Emits whether there is a run with this id. */
+export const answerOpenRun = <C>(
+  kernel: Kernel<C>,
+  id: string,
+  answers: CallAnswers,
+  client: Client<C>,
+): Observable<boolean> =>
+  defer(() => kernel.access.find(id, client.owner)).pipe(
+    concatMap((run) => {
+      if (!run) return of(false);
+      if (run.record.state !== 'waiting' || !isOpenRun(run.record)) throw notWaiting();
+      return answerInMemory(kernel, run, answers, { id, client }).pipe(map(() => true));
+    }),
+    retryTaken(),
+  );
+
 /** Replays a run that has ended, and resumes one whose process ended. */
 function recover<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Observable<OpenedRun> {
   const { record } = run;
@@ -121,7 +168,7 @@ function recover<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Obs
   const { client, after } = opening;
   if (after !== undefined && !kernel.log.isShared) throw new RunNotFoundError(); // its events were removed
   if (state === 'parked') return of(kernel.runElsewhere(id));
-  if (state !== 'running') return replay(kernel, run, opening);
+  if (!isOpenRun(record)) return replay(kernel, run, opening);
   if (!kernel.isResumable)
     return kernel.access
       .settleLost(run, kernel.describe(new RunNotFoundError()))

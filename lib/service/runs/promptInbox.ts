@@ -1,5 +1,7 @@
 import { defer, ReplaySubject } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { MAX_ANSWERS } from '../../core/approval.js';
+import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import type { Message } from '../../core/message.js';
@@ -10,6 +12,8 @@ import { estimateSize } from './estimateSize.js';
 export class PromptInbox {
   private arrived = new ReplaySubject<Message>(Infinity); // a run may subscribe to it late, after its store has written
   readonly prompts: Observable<Message> = defer(() => this.arrived);
+  /** Answers to questions for which the run waits in memory. They complete when it may not wait any longer. */
+  readonly answers = new ReplaySubject<CallAnswers>(MAX_ANSWERS);
   /** Waiting prompts, each with the position before it. */
   private readonly waiting = new Map<Message, string>();
   private last: string;
@@ -37,6 +41,7 @@ export class PromptInbox {
   add({ position, message }: SentMessage): void {
     const before = this.last;
     this.last = position;
+    if (message.type === 'answers') this.answers.next(message.answers);
     if (message.type === 'prompt') {
       this.size += estimateSize(message.input);
       for (const prompt of message.input) this.waiting.set(prompt, before);

@@ -12,6 +12,7 @@ import { addUsage, negative } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { prefixAfterTools } from '../../operators/prefixAfterTools.js';
 import { isInnerStep, withInner } from './innerMessages.js';
+import { hasAnswer } from './liveAnswers.js';
 import { describedError } from './trustedDescription.js';
 import { RunNotFoundError } from './runErrors.js';
 import type { RunRecord } from '../ports/runStore.js';
@@ -111,9 +112,6 @@ function withStarts(events: readonly RunEvent[], messages: readonly Message[]): 
     return call ? [{ type: 'toolStart', id: call.id, name: call.name, arguments: call.arguments }, event] : event;
   });
 }
-
-const hasAnswer = ({ decisions, results, errors }: CallAnswers = {}, id: string): boolean =>
-  [decisions, results, errors].some((given) => given !== undefined && Object.hasOwn(given, id));
 
 /** The own calls of a run that wait. */
 const waitingEvents = (waiting: readonly WaitingCall[]): RunEvent[] =>

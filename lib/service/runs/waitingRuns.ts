@@ -1,11 +1,11 @@
 import { bufferCount, concatMap, defer, forkJoin, from, map, take, toArray } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { RunResult } from '../../core/event.js';
 import { omitUndefined } from '../../core/json/json.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import type { WaitingPage, WaitingRun } from '../../transport/waitingRun.js';
 import { titleFrom } from '../chats/chatRequests.js';
 import type { ListedRecord } from '../ports/recordStore.js';
+import { waitingIn } from './liveAnswers.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 
 /** How many records are read at a time. */
@@ -29,8 +29,6 @@ export const withWaiting = (
 
 const waits = ({ record }: StoredRun): boolean => record.state === 'waiting';
 
-export const waitingOf = ({ record }: StoredRun): NonNullable<RunResult['waiting']> => record.result?.waiting ?? [];
-
 /** A page of the runs of an owner that wait, as a browser may read it: those that it can resume. */
 export const waitingPage = (store: RunStore, owner: string, cursor?: string): Observable<WaitingPage> =>
   store.list({ owner, state: 'waiting', cursor }).pipe(
@@ -45,7 +43,7 @@ export const waitingPage = (store: RunStore, owner: string, cursor?: string): Ob
 function publicRun(stored: StoredRun): WaitingRun {
   const { id, updated, input } = stored.record;
   const texts = input.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : '')));
-  const waiting = waitingOf(stored).map(({ id: call, name, arguments: args, details, question, path }) => ({
+  const waiting = waitingIn(stored.record).map(({ id: call, name, arguments: args, details, question, path }) => ({
     ...{ id: call, name, arguments: args },
     ...omitUndefined({ details, question, path }),
   }));

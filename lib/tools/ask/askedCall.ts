@@ -8,7 +8,7 @@ import type { JsonValue } from '../../core/json/json.js';
 import { toJson } from '../../core/json/toJson.js';
 import type { ToolResultPart } from '../../core/message.js';
 import { requireNumber } from '../../core/options.js';
-import { answersInside, nestedId } from '../../core/nested.js';
+import { nestedId } from '../../core/nested.js';
 import type { InnerRunControl, OuterRun } from '../../core/nested.js';
 import { isMarkedProgress } from '../../core/progress.js';
 import { toJsonSchema, validate } from '../../core/schema.js';
@@ -41,6 +41,8 @@ export class AskedCall implements InnerRunControl {
   /** The questions whose answer is `otherwise`. */
   private readonly defaulted = new Set<string>();
   private openSteps = 0;
+  /** Whether nobody answers any more, while the run lives. */
+  private isUnheard = false;
 
   constructor(
     private readonly outer: OuterRun,
@@ -52,7 +54,11 @@ export class AskedCall implements InnerRunControl {
   /** The values of an execution, without the progress that an earlier one has emitted. */
   run(execute: (asking: AskContext) => Observable<ToolValue>): Observable<ToolValue> {
     return defer(() => {
-      const { journal } = this;
+      const { journal, outer } = this;
+      const listening = outer.answers.subscribe({
+        next: (given) => this.answer(given),
+        complete: () => this.leave([...this.open.keys()], true),
+      });
       const ended = new AsyncSubject<void>();
       const execution = { isOpen: true, ended, count: 0 };
       const known = journal.progress;
@@ -69,6 +75,7 @@ export class AskedCall implements InnerRunControl {
         }),
         finalize(() => {
           execution.isOpen = false;
+          listening.unsubscribe();
           ended.next();
           ended.complete();
         }),
@@ -124,8 +131,15 @@ export class AskedCall implements InnerRunControl {
     for (const question of this.open.keys()) if (this.outerId(question) === id) this.end(cancelledQuestion(question));
   }
 
-  answer(given: CallAnswers): void {
-    for (const id of this.journal.add(answersInside(this.outer.call.id, given))) this.proceed(id);
+  private answer(given: CallAnswers): void {
+    for (const id of this.journal.add(given)) if (this.open.has(id)) this.proceed(id);
+  }
+
+  /** These questions have waited in memory for as long as they may. */
+  private leave(questions: readonly string[], isUnheard = this.isUnheard): void {
+    this.isUnheard = isUnheard;
+    for (const id of questions) this.late.add(id);
+    this.rest();
   }
 
   private outerId(question: string): string {
@@ -135,7 +149,8 @@ export class AskedCall implements InnerRunControl {
   /** The valid answer to a question. The person is asked again if the answer is not valid. */
   private answered<S extends Schema>(id: string, asked: AskOptions<S>, problem?: string): Observable<Infer<S>> {
     const answer = this.journal.answers.get(id);
-    if (!answer) return this.wait(id, asked, problem).pipe(mergeMap(() => this.answered(id, asked)));
+    if (!answer || !this.journal.questions.has(id))
+      return this.wait(id, asked, problem).pipe(mergeMap(() => this.answered(id, asked)));
     const { error, code = 'failed', reason } = answer;
     if (error !== undefined)
       return concat(
@@ -170,6 +185,7 @@ export class AskedCall implements InnerRunControl {
     const opened = new ReplaySubject<void>(1); // it may be answered while it is announced
     this.open.set(id, opened);
     const { expires } = this.announce(id, asked, problem);
+    if (this.journal.answers.has(id)) this.proceed(id); // the answer came first
     const isOver = after(expires === undefined ? Infinity : Math.max(0, expires - asyncScheduler.now()));
     const limits = merge(
       isOver.pipe(
@@ -178,12 +194,7 @@ export class AskedCall implements InnerRunControl {
           this.end(unanswered(id, asked.otherwise as JsonValue | undefined));
         }),
       ),
-      after(this.outer.patience).pipe(
-        tap(() => {
-          this.late.add(id);
-          this.rest();
-        }),
-      ),
+      after(this.isUnheard ? 0 : this.outer.patience).pipe(tap(() => this.leave([id]))),
     );
     const limited = limits.subscribe();
     return opened.pipe(

@@ -1,4 +1,4 @@
-import { isDecision } from '../../core/approval.js';
+import { isDecision, MAX_ANSWERS } from '../../core/approval.js';
 import type { CallAnswers, Question, WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
 import { startState } from '../../core/event.js';
@@ -49,11 +49,16 @@ export class CallJournal {
     if (resumed) this.add(resumed.answers);
   }
 
-  /** Adds answers to questions that wait. Returns the ids of these questions. */
+  /** Adds the first answers to questions, also to those that the tool asks later. Returns their ids. */
   add(given: CallAnswers): readonly string[] {
-    const answered = [...this.waiting.keys()].flatMap((id) => answerIn(given, id) ?? []);
-    for (const answer of answered) this.answers.set(answer.id, answer);
-    return answered.map(({ id }) => id);
+    const { answers, waiting } = this;
+    const ids = Object.keys({ ...given.results, ...given.errors, ...given.decisions });
+    return ids.filter((id) => {
+      const answer = answerIn(given, id);
+      if (!answer || answers.has(id) || (!waiting.has(id) && answers.size >= MAX_ANSWERS)) return false;
+      answers.set(id, answer);
+      return true;
+    });
   }
 
   /** Adds a question. Returns the events that readers need: none if they know it. */
@@ -90,7 +95,7 @@ export class CallJournal {
       open: {
         messages: questions.size > 0 ? [modelMessage([...questions.values()])] : [],
         finish: { reason: 'toolCalls' },
-        results: [...answers.values()].filter(({ id }) => !told.has(id)),
+        results: [...answers.values()].filter(({ id }) => questions.has(id) && !told.has(id)),
         waiting: [...waiting.values()].filter(({ id }) => !answers.has(id)),
       },
     };

@@ -215,7 +215,7 @@ describe('createRuns', () => {
       return NEVER;
     }, 'r');
     const prompt = userMessage('Hurry.');
-    observe(log.send('r', { type: 'decision', id: 'c0', decision: { approve: true } }));
+    observe(log.send('r', { type: 'answers', answers: { results: { 'c0/1': 'x' } } }));
     observe(log.send('r', { type: 'cancel', id: 'c1' }));
     expect(runs.cancel('r', 'c2')).toBe(true);
     expect(runs.cancel('unknown', 'c2')).toBe(false);

@@ -1,0 +1,89 @@
+import { asyncScheduler, AsyncSubject, concat, concatMap, defer, EMPTY, of, takeUntil } from 'rxjs';
+import type { Observable } from 'rxjs';
+import { mergeAnswers, pickAnswers } from '../../core/approval.js';
+import type { CallAnswers, WaitingCall } from '../../core/approval.js';
+import type { Checkpoint } from '../../core/checkpoint.js';
+import type { StreamEvent } from '../../core/event.js';
+import { innermost } from '../../core/nested.js';
+import type { RunRecord } from '../ports/runStore.js';
+
+/** Whether a run has not ended: it runs, or waits in memory, or its process has ended meanwhile. */
+export const isOpenRun = ({ state, result }: RunRecord): boolean =>
+  state === 'running' || (state === 'waiting' && !result);
+
+/** The calls for which a run waits: in memory, or since it has ended. */
+export const waitingIn = ({ result, checkpoint, answersLeft = {} }: RunRecord): readonly WaitingCall[] =>
+  result?.waiting ?? unanswered(checkpoint, answersLeft);
+
+export const hasAnswer = ({ decisions, results, errors }: CallAnswers = {}, id: string): boolean =>
+  [decisions, results, errors].some((given) => given !== undefined && Object.hasOwn(given, id));
+
+const unanswered = (checkpoint: Checkpoint | undefined, answers: CallAnswers): readonly WaitingCall[] =>
+  (checkpoint?.open?.waiting ?? []).filter(({ id }) => !hasAnswer(answers, id));
+
+type AnswerFields = Pick<RunRecord, 'state' | 'answersLeft'> & Partial<Pick<RunRecord, 'updated'>>;
+
+/**
+ * The answers that the calls of a run have not received yet, and what its record says of them. If it is live, the run
+ * waits in memory while all of its open calls are questions: their tools have begun, so another attempt would repeat
+ * what they do. Other calls have not begun.
+ */
+export class LiveAnswers {
+  private readonly left = new AsyncSubject<void>();
+  private state: RunRecord['state'] = 'running';
+
+  constructor(
+    private checkpoint: Checkpoint | undefined,
+    private given: CallAnswers = {},
+    private isLive: boolean,
+  ) {}
+
+  /** A question that is asked again needs another answer. */
+  note(event: StreamEvent): void {
+    const asked = innermost(event);
+    if (asked.type === 'toolWaiting') this.given = pickAnswers(this.given, (id) => id !== asked.id);
+  }
+
+  fields(checkpoint = this.checkpoint): AnswerFields {
+    this.checkpoint = checkpoint;
+    const waiting = checkpoint?.open?.waiting ?? [];
+    const left = pickAnswers(this.given, (id) => waiting.some((call) => call.id === id));
+    const isLeft = waiting.some(({ id }) => hasAnswer(left, id));
+    const { state: before } = this;
+    this.state = this.waits() ? 'waiting' : 'running';
+    const changed = this.state === before ? {} : { updated: asyncScheduler.now() };
+    return { state: this.state, answersLeft: isLeft ? left : undefined, ...changed };
+  }
+
+  /** The first answers to open questions, each after it is written; none any more if the run may not wait. */
+  receive(
+    answers: Observable<CallAnswers>,
+    write: (fields: AnswerFields) => Observable<never>,
+  ): Observable<CallAnswers> {
+    return answers.pipe(
+      concatMap((given) => {
+        const open = unanswered(this.checkpoint, this.given);
+        const first = pickAnswers(given, (id) => open.some((call) => call.id === id));
+        if (!open.some(({ id }) => hasAnswer(first, id))) return EMPTY;
+        this.given = mergeAnswers(this.given, first);
+        return concat(
+          defer(() => write(this.fields())),
+          of(first),
+        );
+      }),
+      takeUntil(this.left),
+    );
+  }
+
+  private waits(): boolean {
+    const open = unanswered(this.checkpoint, this.given);
+    if (open.some(({ question }) => !question)) this.leave();
+    return this.isLive && open.length > 0;
+  }
+
+  private leave(): void {
+    this.isLive = false;
+    this.left.next();
+    this.left.complete();
+  }
+}
