@@ -1,5 +1,5 @@
 import { EMPTY, identity, Subject, takeUntil } from 'rxjs';
-import type { Observable } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
@@ -37,9 +37,22 @@ export interface AgentSettings extends TurnOptions {
   readonly prefix?: string | undefined;
 }
 
+/** What a run does besides its turns. */
+export interface RunHooks {
+  /** Applied to each turn, before prompts join. */
+  turn(state: RunState, context: TurnContext): MonoTypeOperatorFunction<RunEvent>;
+  /** Applied to all turns. */
+  readonly turns: MonoTypeOperatorFunction<RunEvent>;
+}
+
 /** The notifiers of `options` are subscribed with the run. */
-export function startRun(settings: AgentSettings, start: RunStart, options: RunOptions): Observable<RunEvent> {
-  const begin = (notifiers: Notifiers) => new AgentRun(settings, start, options, notifiers).events();
+export function startRun(
+  settings: AgentSettings,
+  start: RunStart,
+  options: RunOptions,
+  hooks?: RunHooks,
+): Observable<RunEvent> {
+  const begin = (notifiers: Notifiers) => new AgentRun(settings, start, options, notifiers, hooks).events();
   const { cancel, answers } = options;
   const withAnswers = (notifiers: Notifiers) =>
     answers
@@ -85,6 +98,7 @@ class AgentRun {
     private readonly start: RunStart,
     private readonly runOptions: RunOptions,
     private readonly notifiers: Notifiers,
+    private readonly hooks: RunHooks | undefined,
   ) {
     const { model, tools, output, orchestrator } = settings;
     const { context, checkpoints = false, fragments = false, wrapTurn } = runOptions;
@@ -125,6 +139,7 @@ class AgentRun {
     const check = output?.check(orchestrator);
     // After a checkpoint of the last turn, only the result is missing.
     return (checkpoint?.ended ? EMPTY : turns).pipe(
+      this.hooks?.turns ?? identity,
       timeLimit('run', timeout?.run),
       prefix === '' ? identity : prefixAfterTools(prefix, checkpoint && prefixPosition(checkpoint)),
       signal ? leaveOn<RunEvent>(signal) : identity,
@@ -150,6 +165,7 @@ class AgentRun {
     return preparedTurn(this.runner, prepareTurn, state, context, receive).pipe(
       timeLimit('turn', timeout?.turn),
       stop ? endStopped(state, stop) : identity,
+      this.hooks?.turn(state, context) ?? identity,
       prompts ? joinPrompts(prompts, state, context) : identity,
       isResumed ? dropReplay(this.settings.orchestrator.name) : identity,
     );
