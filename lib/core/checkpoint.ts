@@ -48,6 +48,8 @@ export interface BackgroundCalls {
   readonly turns: Readonly<Record<string, number>>;
   /** Whether `open` has an open turn besides. */
   readonly hasTurn: boolean;
+  /** What the calls of the open turn were answered with. */
+  readonly handles: readonly ToolResultPart[];
   /** What they have used since the end of the last turn. */
   readonly usage?: Usage;
 }

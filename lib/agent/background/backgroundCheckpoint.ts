@@ -18,19 +18,21 @@ export function withCalls(checkpoint: Checkpoint, calls: readonly BackgroundCall
   const { open, ended: _, ...between } = checkpoint;
   const { messages, finish, results, waiting, ...others } = open ?? noTurn;
   const nested = calls.flatMap(({ call, nested: run, result }) => (run && !result ? [[call.id, run] as const] : []));
+  const ids = new Set(calls.map(({ call }) => call.id));
   return {
     ...between,
     open: {
       ...others,
       messages: [modelMessage(calls.map(({ call }) => call)), ...messages],
       finish,
-      results: [...calls.flatMap(({ result }) => result ?? []), ...results],
+      results: [...calls.flatMap(({ result }) => result ?? []), ...results.filter(({ id }) => !ids.has(id))],
       waiting: [...waitingInside(nested), ...waiting],
       nested: { ...others.nested, ...Object.fromEntries(nested) },
     },
     background: {
       turns: Object.fromEntries(calls.map(({ call, turn }) => [call.id, turn])),
       hasTurn: open !== undefined,
+      handles: results.filter(({ id }) => ids.has(id)),
       ...omitUndefined({ usage }),
     },
   };
@@ -43,14 +45,14 @@ export function withoutCalls(from: RunStart): RunStart {
   const { checkpoint, resumed } = from;
   if (!checkpoint?.open || !checkpoint.background) return from;
   const { open: _, background: __, ...between } = checkpoint;
-  const { turns, hasTurn } = checkpoint.background;
+  const { turns, hasTurn, handles } = checkpoint.background;
   const isOwn = (id: string) => !Object.hasOwn(turns, id);
   const { messages, results, waiting, nested = {}, ...others } = checkpoint.open;
   const ownNested = Object.entries(nested).filter(([id]) => isOwn(id));
   const own: OpenCalls = {
     ...others,
     messages: messages.slice(1),
-    results: results.filter(({ id }) => isOwn(id)),
+    results: [...results.filter(({ id }) => isOwn(id)), ...handles],
     waiting: waiting.filter(({ id, path: [outer = id] = [] }) => isOwn(outer)),
     ...(ownNested.length > 0 ? { nested: Object.fromEntries(ownNested) } : {}),
   };
