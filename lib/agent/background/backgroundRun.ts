@@ -51,6 +51,7 @@ export class BackgroundRun implements BackgroundObserver, RunHooks {
   /** The last checkpoint, without the calls. */
   private kept: Checkpoint | undefined;
   private outer: Subscriber<StreamEvent> | undefined;
+  private isStopping = false;
 
   constructor(
     private readonly settings: AgentSettings,
@@ -99,14 +100,14 @@ export class BackgroundRun implements BackgroundObserver, RunHooks {
         out.next(event);
         return;
       }
-      if (!known.next) this.finish(out as Subscriber<StreamEvent>);
+      if (!known.next) this.finish(out);
       for (const [id, { isJoined }] of this.calls) if (isJoined) this.calls.delete(id);
       out.next(known.next ? event : this.withUsage(known));
     },
   }));
 
   readonly keepCalls = createOperator<RunEvent, RunEvent>((out) => {
-    this.outer = out as Subscriber<StreamEvent>;
+    this.outer = out;
     return {
       next: (event) => {
         const { checkpoint } = event.type === 'result' ? event.result : (event as { checkpoint?: Checkpoint });
@@ -129,9 +130,9 @@ export class BackgroundRun implements BackgroundObserver, RunHooks {
     for (const event of this.early.splice(0)) out.next(event);
   }
 
-  observe({ type }: StreamEvent, hasMessage: boolean): void {
+  observe({ type }: StreamEvent, isComplete: boolean): void {
     if (type === 'retract') for (const { call } of this.announced.splice(0)) this.calls.delete(call.id);
-    if (hasMessage || type === REPLAY_END) this.beginAnnounced();
+    if (isComplete || type === REPLAY_END) this.beginAnnounced();
   }
 
   cancel(id: string): void {
@@ -144,7 +145,9 @@ export class BackgroundRun implements BackgroundObserver, RunHooks {
 
   stop(): void {
     this.isStopped = true;
+    this.isStopping = true;
     for (const call of this.calls.values()) if (!call.result) call.stop();
+    this.isStopping = false;
   }
 
   unsubscribe(): void {
@@ -186,7 +189,7 @@ export class BackgroundRun implements BackgroundObserver, RunHooks {
     next: (prompt) => {
       out.next(prompt);
       this.hasPrompts = true;
-      this.turnNow?.settle();
+      if (!this.isStopping) this.turnNow?.settle();
     },
   }));
 

@@ -9,6 +9,7 @@ import type { Message } from '../../core/message.js';
 import { onEachValue, onFirstValue } from '../../core/notifier.js';
 import { OpenTurn, stoppedTurn } from '../openTurn.js';
 import type { TurnContext } from '../orchestrator.js';
+import { REPLAY_END } from '../replay.js';
 import type { BackgroundRun } from './backgroundRun.js';
 
 /** A turn, with the events of the work in the background. It is held while the run would end before that. */
@@ -18,6 +19,8 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
   private end: StreamEvent | undefined;
   private hasEnded = false;
   private isHeld = false;
+  /** The events of a replay do not reach readers: what is emitted meanwhile would be lost. */
+  private isReplaying: boolean;
 
   constructor(
     private readonly out: Subscriber<StreamEvent>,
@@ -27,6 +30,7 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
   ) {
     const { stop, cancel, answers } = context;
     this.open = new OpenTurn(state);
+    this.isReplaying = context.resumed !== undefined;
     run.enter(this, out);
     if (stop) onFirstValue(out, stop, () => this.stop());
     if (cancel) onEachValue(out, cancel, (id) => run.cancel(id));
@@ -43,10 +47,9 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
     if (known.type === 'retract') this.messages = [];
     this.open.observe(event as RunEvent);
     this.out.next(event);
-    this.run.observe(
-      event,
-      this.messages.some(({ role }) => role === 'model'),
-    );
+    if (event.type === REPLAY_END) this.isReplaying = false;
+    const hasMessage = this.messages.some(({ role }) => role === 'model');
+    this.run.observe(event, hasMessage && !this.isReplaying);
   }
 
   afterTeardown(): void {
