@@ -217,11 +217,16 @@ export function toolCallsOf({ parts }: Pick<Message, 'parts'>): readonly OfType<
   return parts.filter((part) => part.type === 'toolCall');
 }
 
-/** The results in a message; of one that joined the run for a call in the background (`backgroundTool`), its result. */
-export function resultsIn({ parts, metadata }: Pick<Message, 'parts' | 'metadata'>): readonly ToolResultPart[] {
+/** The result that a message reports if it joined the run for a call in the background (`backgroundTool`). */
+export function joinedResult({ metadata }: Pick<Message, 'metadata'>): ToolResultPart | undefined {
   const joined = objectOrEmpty(metadata?.['background']);
-  if (joined['type'] === 'toolResult') return [joined as unknown as ToolResultPart];
-  return parts.filter((part) => part.type === 'toolResult');
+  return joined['type'] === 'toolResult' ? (joined as unknown as ToolResultPart) : undefined;
+}
+
+/** The results that a message reports. */
+export function resultsIn(message: Message): readonly ToolResultPart[] {
+  const joined = joinedResult(message);
+  return joined ? [joined] : message.parts.filter((part) => part.type === 'toolResult');
 }
 
 /** Whether the result of a call is the handle of its work in the background. */

@@ -2,7 +2,7 @@ import type { Checkpoint, OpenCalls, ResumedTurn } from '../../core/checkpoint.j
 import { turnFollows, withoutNext } from '../../core/event.js';
 import type { RunEvent } from '../../core/event.js';
 import { nonEmptyArray, omitUndefined } from '../../core/json/json.js';
-import { modelMessage, toolCallsOf } from '../../core/message.js';
+import { joinedResult, modelMessage, toolCallsOf } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
 import { waitingInside } from '../../core/nested.js';
 import type { Usage } from '../../core/usage.js';
@@ -100,7 +100,7 @@ export function changeCheckpoint(event: RunEvent, change: (checkpoint: Checkpoin
       const { checkpoint: stored, prompts, ...result } = event.result;
       const checkpoint = stored && change(stored);
       const waiting = checkpoint?.open?.waiting;
-      const unjoined = prompts?.filter((message) => !message.metadata?.['background']);
+      const unjoined = prompts?.filter((message) => !joinedResult(message));
       return {
         ...event,
         result: {

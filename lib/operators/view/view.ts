@@ -2,7 +2,14 @@ import type { Question } from '../../core/approval.js';
 import type { FinishReason, RetryChunk } from '../../core/chunk.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { isHandle, modelMessage, readableParts, resultsIn, unfinishedResult } from '../../core/message.js';
+import {
+  isHandle,
+  joinedResult,
+  modelMessage,
+  readableParts,
+  resultsIn,
+  unfinishedResult,
+} from '../../core/message.js';
 import type {
   FilePart,
   Message,
@@ -142,7 +149,7 @@ export function addMessage(view: View, message: Message): View {
   const parts = readableParts(message.parts)
     .filter((part) => part.type !== 'toolResult')
     .map(toPartView);
-  if (parts.length === 0 || message.metadata?.['background']) return answered;
+  if (parts.length === 0 || joinedResult(message)) return answered;
   const last = answered.messages.at(-1);
   if (message.role === 'model' && last?.role === 'model')
     return replaceLast(answered, { ...last, parts: [...last.parts, ...parts] });
@@ -174,7 +181,7 @@ const unansweredStatus = (code: ToolErrorCode = 'failed'): ToolCallView['status'
   return code === 'cancelled' || code === 'not_executed' ? 'cancelled' : 'failed';
 };
 
-export const endedStatuses: readonly ToolCallView['status'][] = ['completed', 'denied', 'cancelled', 'failed'];
+export const endedStatuses: readonly unknown[] = ['completed', 'denied', 'cancelled', 'failed'];
 
 function toPartView(part: Exclude<ReadablePart, ToolResultPart>): PartView {
   if (part.type === 'toolCall') return toolCallView(part);

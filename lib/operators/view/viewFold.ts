@@ -207,8 +207,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
   /** The results of a turn are those that were shown, those from before the checkpoint, and those of the background. */
   function addEarlierResult(result: ToolResultPart): void {
     const known = ownCall(result.id) ?? callsOf(view()).find(({ id }) => id === result.id);
-    if (known && endedStatuses.includes(known.status)) return;
-    changeCall(result, (call) => answeredCall(call, result));
+    if (!endedStatuses.includes(known?.status)) changeCall(result, (call) => answeredCall(call, result));
   }
 
   /** The history does not have calls whose arguments did not arrive. */
