@@ -9,7 +9,7 @@ import type { KnownEvent } from '../../core/eventGuards.js';
 import { asArray, isJsonObject, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import { createPartialJson } from '../../core/json/partialJson.js';
 import type { PartialJson } from '../../core/json/partialJson.js';
-import { resultsIn } from '../../core/message.js';
+import { joinedResult, resultsIn } from '../../core/message.js';
 import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
 import type { ServerTool } from '../../core/metadata.js';
 import { nestedId } from '../../core/nested.js';
@@ -88,6 +88,7 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
       const isPrompt = message.role !== 'model';
       const results = resultsIn(message);
       for (const result of results) addEarlierResult(withOuterId(result, outerCall));
+      if (joinedResult(message)) answer.startTurn(); // in a replay, all turns are one
       if (results.length > 0) return;
       dropStreamed();
       if (isPrompt) answer.addPrompt(message); // the text after it is another answer

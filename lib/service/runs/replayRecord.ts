@@ -124,13 +124,13 @@ export function innerOfCheckpoint({ inner = [], checkpoint }: Pick<RunRecord, 'i
   const { emitted, open } = checkpoint ?? {};
   const results = [...(emitted?.messages.flatMap(({ parts }) => parts) ?? []), ...(open?.results ?? [])];
   const ended = new Set(results.map((part) => (part.type === 'toolResult' ? part.id : undefined)));
-  const known = endedInner(inner, open).filter(({ id }) => ended.has(id));
+  const known = inner.filter(({ id }) => ended.has(id) && !Object.hasOwn(open?.nested ?? {}, id));
   return [...known, ...nestedEvents(open, inner).filter(isInnerStep)];
 }
 
-/** Without the inner runs that continue. A call in the background has a result, its handle, before its run ends. */
-const endedInner = (inner: RunRecord['inner'] = [], open: OpenCalls | undefined) =>
-  inner.filter(({ id }) => !Object.hasOwn(open?.nested ?? {}, id));
+/** Without those that follow as part of the open turn: a call in the background has a handle before its run ends. */
+const endedInner = (inner: RunRecord['inner'] = [], { nested = {}, results }: Partial<OpenCalls> = {}) =>
+  inner.filter(({ id }) => !Object.hasOwn(nested, id) && !results?.some((result) => result.id === id));
 
 /**
  * The inner runs of an open turn, up to their checkpoints. Those of calls that have ended inside of them are in

@@ -6,7 +6,7 @@ import { conversation } from '../../lib/chat/conversation.js';
 import type { Conversation, ConversationView } from '../../lib/chat/conversation.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { tool } from '../../lib/core/tool.js';
-import type { MessageView } from '../../lib/operators/view/view.js';
+import type { MessageView, ToolCallView } from '../../lib/operators/view/view.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import type { RunLog } from '../../lib/service/ports/runLog.js';
@@ -69,15 +69,17 @@ const textOf = (view: ConversationView) =>
     .flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : '')))
     .join('|');
 
+const callText = ({ id, status }: ToolCallView): string => `${id} ${status}`;
+
 /** What a page shows of an answer. */
 const shown = (view: ConversationView) => ({
   roles: answerOf(view).map(({ role }) => role),
   parts: answerOf(view).flatMap(({ parts }) =>
-    parts.map((part) => {
+    parts.map((part): unknown => {
       if (part.type !== 'toolCall') return part.type === 'text' ? part.text : part.type;
       const { id, status, result, nested } = part;
       const inside = nested?.messages.flatMap((message) =>
-        message.parts.map((inner) => (inner.type === 'toolCall' ? `${inner.id} ${inner.status}` : inner.type)),
+        message.parts.map((inner): string => (inner.type === 'toolCall' ? callText(inner) : inner.type)),
       );
       return { id, status, result, ...(inside ? { inside } : {}) };
     }),
@@ -96,13 +98,19 @@ const whole = {
   ],
 };
 
+const logs: readonly (readonly [string, () => RunLog | undefined, boolean])[] = [
+  ['in memory', () => undefined, false],
+  ['that processes share', () => lateLog(memoryLog()), false],
+  ['in memory, with tools that run at most once', () => undefined, true],
+];
+
 describe('work in the background in a service, seen by a page over HTTP', () => {
   it('is shown as running until its result is there, and is saved with the page', async () => {
     const { open, follow } = startProcess(mapStore());
     const chat = await open();
     const states: string[] = [];
     const end = follow(chat, (view) => {
-      const state = shown(view).parts.map((part) => (typeof part === 'string' ? part : `${part.id} ${part.status}`));
+      const state = shown(view).parts.map((part) => (typeof part === 'string' ? part : callText(part as ToolCallView)));
       if (states.at(-1) !== state.join(', ')) states.push(state.join(', '));
     });
     chat.send('Go.');
@@ -115,40 +123,39 @@ describe('work in the background in a service, seen by a page over HTTP', () => 
     expect(view.queued).toEqual([]);
   });
 
-  it.each([
-    ['in memory', () => undefined, false],
-    ['that processes share', () => lateLog(memoryLog()), false],
-    ['in memory, with tools that run at most once', () => undefined, true],
-  ] as const)('continues in another process after a crash at any write, with a log %s', async (_, createLog, once) => {
-    const written: RunRecord[] = [];
-    const first = startProcess(
-      mapStore(new Map(), (record) => written.push(JSON.parse(JSON.stringify(record)) as RunRecord)),
-      createLog(),
-      once,
-    );
-    const chat = await first.open();
-    let sent = '';
-    chat.saved$.subscribe((saved) => (sent ||= saved.exchanges.length > 0 ? JSON.stringify(saved) : ''));
-    const end = first.follow(chat);
-    chat.send('Go.');
-    expect(shown(await end)).toEqual(whole);
-    const running = written.filter(({ state }) => state === 'running');
-    expect(running.length).toBeGreaterThan(8);
-    for (const record of running) {
-      const store = mapStore(new Map([[record.id, { record: { ...record, executor: undefined }, version: 1 }]]));
-      const next = startProcess(store, createLog(), once);
-      const view = await next.follow(await next.open(sent));
-      if (once) {
-        // What had begun is not executed again: the model is told that its outcome is unknown.
-        const again = next.begun.filter((key) => record.begun?.includes(key));
-        expect(again).toEqual([]);
-        expect(view.status).toBe('idle');
-      } else {
-        expect(shown(view)).toEqual(whole);
-        for (const key of next.begun) expect(first.begun).toContain(key);
+  it.each(logs)(
+    'continues in another process after a crash at any write, with a log %s',
+    async (_, createLog, once) => {
+      const written: RunRecord[] = [];
+      const first = startProcess(
+        mapStore(new Map(), (record) => written.push(JSON.parse(JSON.stringify(record)) as RunRecord)),
+        createLog(),
+        once,
+      );
+      const chat = await first.open();
+      let sent = '';
+      chat.saved$.subscribe((saved) => (sent ||= saved.exchanges.length > 0 ? JSON.stringify(saved) : ''));
+      const end = first.follow(chat);
+      chat.send('Go.');
+      expect(shown(await end)).toEqual(whole);
+      const running = written.filter(({ state }) => state === 'running');
+      expect(running.length).toBeGreaterThan(8);
+      for (const record of running) {
+        const store = mapStore(new Map([[record.id, { record: { ...record, executor: undefined }, version: 1 }]]));
+        const next = startProcess(store, createLog(), once);
+        const view = await next.follow(await next.open(sent));
+        if (once) {
+          // What had begun is not executed again: the model is told that its outcome is unknown.
+          const again = next.begun.filter((key) => record.begun?.includes(key));
+          expect(again).toEqual([]);
+          expect(view.status).toBe('idle');
+        } else {
+          expect(shown(view)).toEqual(whole);
+          for (const key of next.begun) expect(first.begun).toContain(key);
+        }
       }
-    }
-  });
+    },
+  );
 
   it('can be cancelled, and ends with a stop', async () => {
     const { open } = startProcess(mapStore());
