@@ -3,6 +3,7 @@ import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
+import type { Message } from '../core/message.js';
 import type { Model } from '../core/model.js';
 import { newRunId } from '../core/runId.js';
 import type { Tool } from '../core/tool.js';
@@ -43,6 +44,10 @@ export interface RunHooks {
   turn(state: RunState, context: TurnContext): MonoTypeOperatorFunction<RunEvent>;
   /** Applied to all turns. */
   readonly turns: MonoTypeOperatorFunction<RunEvent>;
+  /** Adds what else a checkpoint has to have. */
+  readonly extend: (checkpoint: Checkpoint) => Checkpoint;
+  /** Those of the prompts that have not joined the run in another way. */
+  left(prompts: readonly Message[]): readonly Message[];
 }
 
 /** The notifiers of `options` are subscribed with the run. */
@@ -129,7 +134,7 @@ class AgentRun {
     const { checkpoints, signal } = this.runOptions;
     const { state, checkpoint } = this.start;
     const { prompts } = this.notifiers;
-    const { runId } = this;
+    const { runId, hooks } = this;
     const { name: orchestrator } = this.settings.orchestrator;
     const turns = runTurns((from: RunState, position: TurnPosition) => this.turn(from, position), state, {
       maxTurns,
@@ -139,7 +144,7 @@ class AgentRun {
     const check = output?.check(orchestrator);
     // After a checkpoint of the last turn, only the result is missing.
     return (checkpoint?.ended ? EMPTY : turns).pipe(
-      this.hooks?.turns ?? identity,
+      hooks?.turns ?? identity,
       timeLimit('run', timeout?.run),
       prefix === '' ? identity : prefixAfterTools(prefix, checkpoint && prefixPosition(checkpoint)),
       signal ? leaveOn<RunEvent>(signal) : identity,
@@ -149,7 +154,8 @@ class AgentRun {
         orchestrator,
         runId,
         resumed: checkpoint,
-        unjoined: prompts?.take,
+        unjoined: prompts && (() => hooks?.left(prompts.take()) ?? prompts.take()),
+        extend: hooks?.extend,
         check,
       }),
     );

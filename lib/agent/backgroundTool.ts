@@ -2,15 +2,18 @@ import { callToolWrapper } from '../core/callWrapper.js';
 import { ConfigurationError } from '../core/errors.js';
 import { requireOptions } from '../core/requireOptions.js';
 import type { Tool } from '../core/tool.js';
-import { wrapRun } from './background/backgroundRun.js';
-import { markBackground } from './background/backgroundCall.js';
-import type { BackgroundToolOptions } from './background/backgroundCall.js';
+import { wrap } from './background/backgroundRun.js';
 import { withRunWrapper } from './runWrapper.js';
+
+export interface BackgroundToolOptions {
+  /** Whether a run that would end waits for the result, and continues with it. Default: true. */
+  readonly awaited?: boolean | undefined;
+}
 
 /**
  * Makes a tool whose calls run in the background: the model has a handle at once, and goes on.
  *
- * <span class="informal">The research goes on while the model answers, and its result joins the run when it is there.</span>
+ * <span class="informal">The research goes on while the model answers, and joins the run when it is done.</span>
  *
  * ![](../../marbles/backgroundTool.svg)
  *
@@ -21,9 +24,11 @@ import { withRunWrapper } from './runWrapper.js';
  *
  * - `cancel` with the id of the call ends its work, and `stop` ends all. The model is told, as with any result.
  * - At a limit (`maxTurns`, `stopWhen`), what still runs is cancelled, and the history says so.
- * - Checkpoints have the work. A run that is resumed begins it again, with the same `idempotencyKey`: an agent continues
- *   from its own checkpoint, and an `askTool` has what it has recorded. A result that has not joined yet joins once.
- * - Questions and approvals inside of the work are those of the run. A run that has nothing else to do ends as `waiting`.
+ * - Checkpoints have the work. A run that is resumed begins it again, with the same `idempotencyKey`: an agent
+ *   continues from its own checkpoint, and an `askTool` has what it has recorded. A result that has not joined yet
+ *   joins once.
+ * - Questions and approvals inside of the work are those of the run. A run that has nothing else to do ends as
+ *   `waiting`.
  * - The work does not count for `toolConcurrency` and `toolDeadline`. Wrappers, on either side, apply to the work:
  *   `deadlineTool`, `limitTool`, `retryTool`.
  *
@@ -47,9 +52,10 @@ export function backgroundTool(...args: readonly unknown[]) {
 
 const inBackground = (options: BackgroundToolOptions = {}) => {
   requireOptions('backgroundTool', options, { awaited: 'boolean' });
+  const { awaited: isAwaited = true } = options;
   return <T extends Tool>(tool: T): T => {
     if (!tool.execute) throw notExecuted(tool);
-    return withRunWrapper(markBackground(tool, options), wrapRun);
+    return withRunWrapper(tool, { wrap, isAwaited });
   };
 };
 

@@ -186,8 +186,8 @@ function start(settings: AgentSettings, from: RunStart, runOptions: RunOptions):
   const { model, output, tools } = settings;
   requireModel(model, 'The agent has no model.');
   if (output && !isTyped(output)) throw invalidOutput();
-  const wrapRun = tools.map(runWrapperOf).find(Boolean);
-  return (wrapRun?.(startRun) ?? startRun)(settings, from, runOptions);
+  const wrapper = tools.map(runWrapperOf).find(Boolean);
+  return (wrapper?.wrap(startRun) ?? startRun)(settings, from, runOptions);
 }
 
 const onlyResult = (events: Observable<StreamEvent>): Observable<RunResult> =>

@@ -1,17 +1,18 @@
-import type { Tool } from '../core/tool.js';
 import type { startRun } from './agentRun.js';
 
-/** Starts a run in another way. */
-export type RunWrapper = (start: typeof startRun) => typeof startRun;
+/** What a tool brings for the runs of its agent: only who imports the tool has the code for it. */
+export interface RunWrapper {
+  /** Starts a run in another way. */
+  readonly wrap: (start: typeof startRun) => typeof startRun;
+  readonly isAwaited: boolean;
+}
 
 /** A property, because wrappers copy those. */
 const runWrapper: unique symbol = Symbol.for('rivulet.runWrapper');
 
-/** Lets a tool change the runs of its agent: only who imports the tool has the code for it. */
 export const withRunWrapper = <T extends object>(tool: T, wrapper: RunWrapper): T => ({
   ...tool,
   [runWrapper]: wrapper,
 });
 
-export const runWrapperOf = (tool: Tool & { readonly [runWrapper]?: RunWrapper }): RunWrapper | undefined =>
-  tool[runWrapper];
+export const runWrapperOf = (tool: (object & { readonly [runWrapper]?: RunWrapper }) | undefined) => tool?.[runWrapper];

@@ -46,10 +46,8 @@ export interface Checkpoint {
 export interface BackgroundCalls {
   /** The numbers of the turns before the calls, for their idempotency keys, by the ids of the calls. */
   readonly turns: Readonly<Record<string, number>>;
-  /** Whether `open` has an open turn besides. */
-  readonly hasTurn: boolean;
-  /** What the calls of the open turn were answered with. */
-  readonly handles: readonly ToolResultPart[];
+  /** The open turn without them. Absent between two turns. */
+  readonly turn?: OpenCalls;
   /** What they have used since the end of the last turn. */
   readonly usage?: Usage;
 }

@@ -41,7 +41,7 @@ const checkpointFields: Fields = {
     'nested?': record, // each is checked when it is resumed
   },
   'runId?': text,
-  'background?': { turns: record, hasTurn: boolean, 'handles[]': toolResult, 'usage?': usage },
+  'background?': { turns: record },
   'ended?': { finishReason, 'rawReason?': text },
 };
 

@@ -11,21 +11,6 @@ import { CallRound } from '../../operators/execute/callRound.js';
 import type { RoundObserver } from '../../operators/execute/callRound.js';
 import type { TurnContext } from '../orchestrator.js';
 
-export interface BackgroundToolOptions {
-  /** Whether a run that would end waits for the result, and continues with it. Default: true. */
-  readonly awaited?: boolean | undefined;
-}
-
-/** A property, because wrappers copy those. */
-const background: unique symbol = Symbol.for('rivulet.background');
-
-export const markBackground = <T extends object>(tool: T, options: BackgroundToolOptions): T => ({
-  ...tool,
-  [background]: options,
-});
-
-export const backgroundOf = (tool: object & { readonly [background]?: BackgroundToolOptions }) => tool[background];
-
 /** What the model reads as the result of a call whose work goes on. See `isHandle`. */
 export const handleOf = ({ id }: ToolCallPart): JsonObject => ({
   handle: id,
@@ -50,8 +35,8 @@ export interface BackgroundObserver {
   changed(): void;
   /** The call has a result, and its resources have been released. */
   ended(call: BackgroundCall): void;
-  /** The call waits for a person. */
-  suspended(): void;
+  /** Ends the turn, if nothing is waited for. */
+  settle(): void;
 }
 
 /** A call in the background: a round of one call, whose result joins the run later. */
@@ -144,7 +129,7 @@ export class BackgroundCall implements RoundObserver {
 
   roundEnded(round: CallRound): void {
     this.isSuspended = round.waits;
-    if (this.isSuspended) this.observer.suspended();
+    if (this.isSuspended) this.observer.settle();
     else if (this.result) this.observer.ended(this);
   }
 }

@@ -10,7 +10,7 @@ import { onEachValue, onFirstValue } from '../../core/notifier.js';
 import { OpenTurn, stoppedTurn } from '../openTurn.js';
 import type { TurnContext } from '../orchestrator.js';
 import { REPLAY_END } from '../replay.js';
-import type { BackgroundRun } from './backgroundRun.js';
+import type { BackgroundWork } from './backgroundWork.js';
 
 /** A turn, with the events of the work in the background. It is held while the run would end before that. */
 export class HeldTurn implements OperatorHandlers<StreamEvent> {
@@ -24,17 +24,18 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
 
   constructor(
     private readonly out: Subscriber<StreamEvent>,
-    private readonly run: BackgroundRun,
+    private readonly work: BackgroundWork,
     private readonly state: RunState,
     private readonly context: TurnContext,
   ) {
     const { stop, cancel, answers } = context;
+    const { calls } = work;
     this.open = new OpenTurn(state);
     this.isReplaying = context.resumed !== undefined;
-    run.enter(this, out);
+    work.enter(out, () => this.settle());
     if (stop) onFirstValue(out, stop, () => this.stop());
-    if (cancel) onEachValue(out, cancel, (id) => run.cancel(id));
-    if (answers) onEachValue(out, answers, (given) => run.answer(given));
+    if (cancel) onEachValue(out, cancel, (id) => calls.forEach((call) => call.cancel(id)));
+    if (answers) onEachValue(out, answers, (given) => calls.forEach((call) => call.answer(given)));
   }
 
   next(event: StreamEvent): void {
@@ -44,12 +45,15 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
     }
     const known = asKnownEvent(event);
     if (known.type === 'message') this.messages.push(known.message);
-    if (known.type === 'retract') this.messages = [];
     this.open.observe(event as RunEvent);
     this.out.next(event);
+    if (known.type === 'retract') {
+      this.messages = [];
+      this.work.retract();
+    }
     if (event.type === REPLAY_END) this.isReplaying = false;
-    const hasMessage = this.messages.some(({ role }) => role === 'model');
-    this.run.observe(event, hasMessage && !this.isReplaying);
+    else if (!this.messages.some(({ role }) => role === 'model')) return;
+    if (!this.isReplaying) this.work.begin();
   }
 
   afterTeardown(): void {
@@ -68,21 +72,21 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
 
   /** The run waits for people, but not before the work in the background has ended, or waits too. */
   private settleWaiting(end: OpenCallsEvent): void {
-    const { run, open } = this;
-    const isRunning = run.awaited.some(({ isSuspended }) => !isSuspended);
-    if (run.isStopped && this.isHeld) this.release(...open.stop());
-    else if (isRunning && !run.isStopped) this.isHeld = true;
-    else this.release(withFinish(end, run.withUsage(end.open.finish)));
+    const { work, open } = this;
+    const isRunning = work.awaited.some(({ isSuspended }) => !isSuspended);
+    if (work.isStopped && this.isHeld) this.release(...open.stop());
+    else if (isRunning && !work.isStopped) this.isHeld = true;
+    else this.release(withFinish(end, work.withUsage(end.open.finish)));
   }
 
   private settleTurn(end: TurnEvent): void {
-    const { run, context } = this;
-    const isLast = !end.next && end.finishReason !== 'stopped' && !context.last && !run.isStopped && !run.hasPrompts;
-    const awaited = isLast ? run.awaited : [];
+    const { work, context } = this;
+    const isLast = !end.next && end.finishReason !== 'stopped' && !context.last && !work.isStopped && !work.hasPrompts;
+    const awaited = isLast ? work.awaited : [];
     if (awaited.length === 0) {
-      this.release(run.withUsage(run.isStopped && this.isHeld ? stoppedTurn(end) : end));
+      this.release(work.withUsage(work.isStopped && this.isHeld ? stoppedTurn(end) : end));
     } else if (awaited.every(({ isSuspended }) => isSuspended)) {
-      this.release(this.openTurn(run.withUsage(end), true));
+      this.release(this.openTurn(work.withUsage(end), true));
     } else if (!this.isHeld) {
       this.isHeld = true;
       if (context.checkpoints) this.out.next(this.openTurn(end, false)); // the model is not asked again
@@ -90,9 +94,9 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
   }
 
   private release(...events: readonly StreamEvent[]): void {
-    const { out, run } = this;
+    const { out, work } = this;
     this.hasEnded = false;
-    run.hasPrompts = false; // those that have arrived join now
+    work.hasPrompts = false; // those that have arrived join now
     for (const event of events) out.next(event);
     out.complete();
   }
@@ -110,7 +114,7 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
   }
 
   private stop(): void {
-    this.run.stop();
+    this.work.stop();
     this.settle();
   }
 }
