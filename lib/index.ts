@@ -61,6 +61,7 @@ export { retryModel } from './models/retryModel.js';
 export { summarize } from './models/summarize.js';
 
 export { omitRefused } from './protocol/omitRefused.js';
+export { backgroundTool } from './agent/backgroundTool.js';
 export { agentTool } from './tools/agentTool.js';
 export { askTool } from './tools/askTool.js';
 export { cacheTool } from './tools/cacheTool.js';

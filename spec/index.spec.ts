@@ -38,6 +38,7 @@ describe('the public names', () => {
       'anthropic',
       'asKnownEvent',
       'askTool',
+      'backgroundTool',
       'cachePrompt',
       'cacheTool',
       'cohere',

@@ -1,9 +1,10 @@
 import { EMPTY, identity, ReplaySubject, Subject, takeUntil } from 'rxjs';
-import type { Observable } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { MAX_ANSWERS } from '../core/approval.js';
 import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint, ResumedTurn } from '../core/checkpoint.js';
 import type { RunEvent, RunState } from '../core/event.js';
+import type { Message } from '../core/message.js';
 import { omitUndefined } from '../core/json/json.js';
 import type { Model } from '../core/model.js';
 import { newRunId } from '../core/runId.js';
@@ -39,14 +40,31 @@ export interface AgentSettings extends TurnOptions {
   readonly prefix?: string | undefined;
 }
 
+/** What a run does besides its turns. */
+export interface RunHooks {
+  /** Applied to each turn, before prompts join. */
+  turn(state: RunState, context: TurnContext): MonoTypeOperatorFunction<RunEvent>;
+  /** Applied to all turns. */
+  readonly turns: MonoTypeOperatorFunction<RunEvent>;
+  /** Adds what else a checkpoint has to have. */
+  readonly extend: (checkpoint: Checkpoint) => Checkpoint;
+  /** Those of the prompts that have not joined the run in another way. */
+  left(prompts: readonly Message[]): readonly Message[];
+}
+
 /** The notifiers of `options` are subscribed with the run. */
-export function startRun(settings: AgentSettings, start: RunStart, options: RunOptions): Observable<RunEvent> {
+export function startRun(
+  settings: AgentSettings,
+  start: RunStart,
+  options: RunOptions,
+  hooks?: RunHooks,
+): Observable<RunEvent> {
   const { stop, cancel, answers, prompts } = options;
   const begin = (queue?: PromptQueue) =>
     withNotifier(stop && firstOf(stop), newReplay<unknown>(1), (stopped) =>
       withNotifier(cancel, newSubject<string>, (ids) =>
         withNotifier(answers, newReplay<CallAnswers>(MAX_ANSWERS), (given) =>
-          new AgentRun(settings, start, options, { stop: stopped, cancel: ids, answers: given }, queue).events(),
+          new AgentRun(settings, start, options, { stop: stopped, cancel: ids, answers: given }, queue, hooks).events(),
         ),
       ),
     );
@@ -84,6 +102,7 @@ class AgentRun {
     private readonly runOptions: RunOptions,
     private readonly notifiers: Notifiers,
     private readonly prompts: PromptQueue | undefined,
+    private readonly hooks: RunHooks | undefined,
   ) {
     const { model, tools, output, orchestrator } = settings;
     const { context, checkpoints = false, fragments = false, wrapTurn } = runOptions;
@@ -108,7 +127,7 @@ class AgentRun {
     const { maxTurns, stopWhen, prefix, timeout, model, output } = this.settings;
     const { checkpoints, signal } = this.runOptions;
     const { state, checkpoint } = this.start;
-    const { prompts, runId } = this;
+    const { prompts, runId, hooks } = this;
     const { name: orchestrator } = this.settings.orchestrator;
     const turns = runTurns((from: RunState, position: TurnPosition) => this.turn(from, position), state, {
       maxTurns,
@@ -118,6 +137,7 @@ class AgentRun {
     const check = output?.check(orchestrator);
     // After a checkpoint of the last turn, only the result is missing.
     return (checkpoint?.ended ? EMPTY : turns).pipe(
+      hooks?.turns ?? identity,
       timeLimit('run', timeout?.run),
       prefix === '' ? identity : prefixAfterTools(prefix, checkpoint && prefixPosition(checkpoint)),
       signal ? leaveOn<RunEvent>(signal) : identity,
@@ -127,7 +147,8 @@ class AgentRun {
         orchestrator,
         runId,
         resumed: checkpoint,
-        unjoined: prompts?.take,
+        unjoined: prompts && (() => hooks?.left(prompts.take()) ?? prompts.take()),
+        extend: hooks?.extend,
         check,
       }),
     );
@@ -144,6 +165,7 @@ class AgentRun {
     return preparedTurn(this.runner, prepareTurn, state, context, receive).pipe(
       timeLimit('turn', timeout?.turn),
       stop ? endStopped(state, stop) : identity,
+      this.hooks?.turn(state, context) ?? identity,
       prompts ? joinPrompts(prompts, state, context) : identity,
       isResumed ? dropReplay(this.settings.orchestrator.name) : identity,
     );

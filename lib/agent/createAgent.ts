@@ -23,6 +23,7 @@ import type { AgentSettings, RunStart } from './agentRun.js';
 import type { Orchestrator, TurnOptions } from './orchestrator.js';
 import type { PrepareTurn } from './prepareTurn.js';
 import { resumedTurn } from './resumedTurn.js';
+import { runWrapperOf } from './runWrapper.js';
 import { runOptionKinds } from './runOptions.js';
 import type { ResumeOptions, RunArguments, RunOptions } from './runOptions.js';
 import type { StopWhen } from './stopWhen.js';
@@ -182,10 +183,11 @@ function startResumed(settings: AgentSettings, stored: Checkpoint, runOptions: R
 }
 
 function start(settings: AgentSettings, from: RunStart, runOptions: RunOptions): Observable<RunEvent> {
-  const { model, output } = settings;
+  const { model, output, tools } = settings;
   requireModel(model, 'The agent has no model.');
   if (output && !isTyped(output)) throw invalidOutput();
-  return startRun(settings, from, runOptions);
+  const wrapper = tools.map(runWrapperOf).find(Boolean);
+  return (wrapper?.wrap(startRun) ?? startRun)(settings, from, runOptions);
 }
 
 const onlyResult = (events: Observable<StreamEvent>): Observable<RunResult> =>

@@ -10,7 +10,9 @@ import { isOpenCalls, isTurn } from '../core/eventGuards.js';
 import { readableParts } from '../core/message.js';
 import type { Message } from '../core/message.js';
 
-const replayEnd = { type: 'replayEnd' } as const;
+export const REPLAY_END = 'replayEnd';
+
+const replayEnd = { type: REPLAY_END } as const;
 
 /** The events replace the model's stream, so that operators and orchestrator reach the state that they had. */
 export function replay({ messages, metadata, finish, results }: OpenCalls): Observable<Replayed> {

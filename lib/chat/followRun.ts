@@ -9,7 +9,7 @@ import { messagesOfFailed } from '../core/failedRun.js';
 import { innermost } from '../core/nested.js';
 import { isRecord } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
-import { hasToolResults } from '../core/message.js';
+import { resultsIn } from '../core/message.js';
 import type { Message } from '../core/message.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import type { Exchange, Exchanges } from './exchanges.js';
@@ -169,7 +169,7 @@ function toChanges(
 }
 
 const isPrompt = (event: StreamEvent): event is TurnMessageEvent =>
-  isMessage(event) && event.message.role === 'user' && !hasToolResults(event.message);
+  isMessage(event) && event.message.role === 'user' && resultsIn(event.message).length === 0;
 
 /** Whether the service, or what stands before it, has not taken a request. */
 const isRefusal = (thrown: unknown): boolean =>

@@ -36,8 +36,20 @@ export interface Checkpoint {
   readonly emitted: EmittedContent;
   /** The turn whose calls have not all ended. Absent between two turns. */
   readonly open?: OpenCalls;
+  /** Set if calls run in the background (`backgroundTool`): `open` has them, too. */
+  readonly background?: BackgroundCalls;
   /** The outcome of the run, if the last turn has ended: only the `result` is missing. */
   readonly ended?: RunOutcome;
+}
+
+/** The calls of the first message of `open` run in the background. Those with a result have not joined the run yet. */
+export interface BackgroundCalls {
+  /** The numbers of the turns before the calls, for their idempotency keys, by the ids of the calls. */
+  readonly turns: Readonly<Record<string, number>>;
+  /** The open turn without them. Absent between two turns. */
+  readonly turn?: OpenCalls;
+  /** What they have used since the end of the last turn. */
+  readonly usage?: Usage;
 }
 
 export interface EmittedContent {

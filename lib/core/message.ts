@@ -1,3 +1,4 @@
+import { objectOrEmpty } from './json/json.js';
 import type { JsonObject, JsonValue } from './json/json.js';
 import type { ProviderData, ProviderPart } from './providerPart.js';
 import type { Plain, OfType } from './typesOf.js';
@@ -214,6 +215,24 @@ export function answerOf(messages: readonly Message[]): string {
 /** The tool calls of a message, in order. */
 export function toolCallsOf({ parts }: Pick<Message, 'parts'>): readonly OfType<Part, 'toolCall'>[] {
   return parts.filter((part) => part.type === 'toolCall');
+}
+
+/** The result that a message reports if it joined the run for a call in the background (`backgroundTool`). */
+export function joinedResult({ metadata }: Pick<Message, 'metadata'>): ToolResultPart | undefined {
+  const joined = objectOrEmpty(metadata?.['background']);
+  return joined['type'] === 'toolResult' ? (joined as unknown as ToolResultPart) : undefined;
+}
+
+/** The results that a message reports. */
+export function resultsIn(message: Message): readonly ToolResultPart[] {
+  const joined = joinedResult(message);
+  return joined ? [joined] : message.parts.filter((part) => part.type === 'toolResult');
+}
+
+/** Whether the result of a call is the handle of its work in the background. */
+export function isHandle({ id, result }: ToolResultPart): boolean {
+  const { handle, status } = objectOrEmpty(result);
+  return handle === id && status === 'running';
 }
 
 /** Whether a message contains tool results. */

@@ -41,6 +41,7 @@ const checkpointFields: Fields = {
     'nested?': record, // each is checked when it is resumed
   },
   'runId?': text,
+  'background?': { turns: record },
   'ended?': { finishReason, 'rawReason?': text },
 };
 

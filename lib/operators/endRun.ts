@@ -1,3 +1,4 @@
+import { identity } from 'rxjs';
 import type { OperatorFunction, Subscriber } from 'rxjs';
 import type { Checkpoint, EmittedContent, OpenCalls } from '../core/checkpoint.js';
 import { createOperator } from '../core/createOperator.js';
@@ -37,6 +38,8 @@ export interface EndRunOptions {
   readonly unjoined?: (() => readonly Message[]) | undefined;
   /** The checkpoint from which the run resumes; `start` is its state. Default: a new run. */
   readonly resumed?: Checkpoint | undefined;
+  /** Adds what else a checkpoint has to have. Default: nothing is added. */
+  readonly extend?: ((checkpoint: Checkpoint) => Checkpoint) | undefined;
   /** Checks the result before it is emitted. If it throws, the run fails with that error. Default: no check. */
   readonly check?: ((result: RunResult) => void) | undefined;
 }
@@ -186,9 +189,9 @@ class RunEnd implements OperatorHandlers<StreamEvent> {
   }
 
   private checkpoint(rest: Pick<Checkpoint, 'open' | 'ended'>): Checkpoint {
-    const { orchestrator = 'custom', runId } = this.options;
+    const { orchestrator = 'custom', runId, extend = identity } = this.options;
     const named = { orchestrator, ...omitUndefined({ runId }) };
-    return { version: 1, ...named, state: this.state, emitted: this.run.copy(), ...rest };
+    return extend({ version: 1, ...named, state: this.state, emitted: this.run.copy(), ...rest });
   }
 
   private prompts(): Pick<RunResult, 'prompts'> {
@@ -211,7 +214,8 @@ function turnOutcome({ output, finishReason, rawReason, turn }: TurnEvent, usage
 function waitingOutcome(open: OpenCalls, usage: Usage, checkpoint: Checkpoint): Outcome {
   const turns = checkpoint.state.turn + 1;
   const total = addUsage(usage, open.finish.usage);
-  return { output: undefined, finishReason: 'waiting', usage: total, turns, waiting: open.waiting, checkpoint };
+  const { waiting } = checkpoint.open ?? open;
+  return { output: undefined, finishReason: 'waiting', usage: total, turns, waiting, checkpoint };
 }
 
 /** The outcome of the last turn, for a checkpoint; undefined if JSON cannot represent its output exactly. */

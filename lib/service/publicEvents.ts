@@ -4,8 +4,8 @@ import type { RunResult, StreamEvent, TurnEvent } from '../core/event.js';
 import { asKnownEvent } from '../core/eventGuards.js';
 import { asArray, isRecord, objectOrEmpty, omitUndefined } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
-import { readableParts } from '../core/message.js';
-import type { Message, Metadata, Part } from '../core/message.js';
+import { joinedResult, readableParts } from '../core/message.js';
+import type { Message, Metadata, Part, ToolResultPart } from '../core/message.js';
 import { addUsage } from '../core/usage.js';
 import { describeErrorJson, publicToolError } from '../transport/publicError.js';
 
@@ -63,7 +63,7 @@ export function createPublisher(
   /** The same message of an event and of the result stays the same object, so that it is sent once. */
   const messages = new WeakMap<Message, Message>();
   const messageOf = (message: Message): Message => {
-    const known = messages.get(message) ?? { role: message.role, parts: readableParts(message.parts).map(partOf) };
+    const known = messages.get(message) ?? publicMessage(message, partOf);
     messages.set(message, known);
     return known;
   };
@@ -122,6 +122,18 @@ export function createPublisher(
     }
   };
   return publish;
+}
+
+/** The text of a result from the background has that of its error. */
+function publicMessage(message: Message, partOf: (part: Part) => Part): Message {
+  const { role, parts } = message;
+  const joined = joinedResult(message);
+  if (!joined) return { role, parts: readableParts(parts).map(partOf) };
+  const background = partOf(joined) as ToolResultPart;
+  const { error } = background;
+  const isHidden = error !== undefined && error !== joined.error;
+  const shown = isHidden ? [{ type: 'text', text: error } as const] : parts;
+  return { role, parts: shown, metadata: { background: background as ToolResultPart & JsonObject } };
 }
 
 function publicTurn(event: TurnEvent, metadata: Metadata | undefined): TurnEvent {

@@ -2,7 +2,14 @@ import type { Question } from '../../core/approval.js';
 import type { FinishReason, RetryChunk } from '../../core/chunk.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
-import { modelMessage, readableParts, unfinishedResult } from '../../core/message.js';
+import {
+  isHandle,
+  joinedResult,
+  modelMessage,
+  readableParts,
+  resultsIn,
+  unfinishedResult,
+} from '../../core/message.js';
 import type {
   FilePart,
   Message,
@@ -137,12 +144,12 @@ export function viewOf(messages: readonly Message[]): View {
 /** Adds a complete message of a history. Tool results are shown at their calls. */
 export function addMessage(view: View, message: Message): View {
   if (message.role === 'system') return view;
-  const results = message.parts.filter((part) => part.type === 'toolResult');
+  const results = resultsIn(message);
   const answered = results.reduce(addResult, view);
   const parts = readableParts(message.parts)
     .filter((part) => part.type !== 'toolResult')
     .map(toPartView);
-  if (parts.length === 0) return answered;
+  if (parts.length === 0 || joinedResult(message)) return answered;
   const last = answered.messages.at(-1);
   if (message.role === 'model' && last?.role === 'model')
     return replaceLast(answered, { ...last, parts: [...last.parts, ...parts] });
@@ -162,8 +169,9 @@ export function toolCallView({ id, name, arguments: args }: ToolCallPart): ToolC
 }
 
 export function answeredCall({ question: _, ...call }: ToolCallView, answer: ToolResultPart): ToolCallView {
-  const ended = call.nested ? { ...call, nested: endedRun(call.nested, answer) } : call;
   const { error, code, reason, arguments: args = call.arguments } = answer;
+  if (isHandle(answer)) return { ...call, arguments: args, status: 'running' };
+  const ended = call.nested ? { ...call, nested: endedRun(call.nested, answer) } : call;
   if (error === undefined) return { ...ended, arguments: args, status: 'completed', result: answer.result };
   return { ...ended, arguments: args, status: unansweredStatus(code), error, ...omitUndefined({ code, reason }) };
 }
@@ -173,7 +181,7 @@ const unansweredStatus = (code: ToolErrorCode = 'failed'): ToolCallView['status'
   return code === 'cancelled' || code === 'not_executed' ? 'cancelled' : 'failed';
 };
 
-const endedStatuses: readonly ToolCallView['status'][] = ['completed', 'denied', 'cancelled', 'failed'];
+export const endedStatuses: readonly unknown[] = ['completed', 'denied', 'cancelled', 'failed'];
 
 function toPartView(part: Exclude<ReadablePart, ToolResultPart>): PartView {
   if (part.type === 'toolCall') return toolCallView(part);
@@ -181,12 +189,7 @@ function toPartView(part: Exclude<ReadablePart, ToolResultPart>): PartView {
 }
 
 function addResult(view: View, answer: ToolResultPart): View {
-  const last = view.messages.at(-1);
-  if (!last) return view;
-  const parts = last.parts.map((part) =>
-    isToolCallView(part) && part.id === answer.id ? answeredCall(part, answer) : part,
-  );
-  return replaceLast(view, { ...last, parts });
+  return changeCall(view, answer.id, (call) => answeredCall(call, answer));
 }
 
 /** The notices of a retry and of a broken connection are over as soon as something arrives. */

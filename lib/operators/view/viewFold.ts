@@ -9,7 +9,7 @@ import type { KnownEvent } from '../../core/eventGuards.js';
 import { asArray, isJsonObject, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import { createPartialJson } from '../../core/json/partialJson.js';
 import type { PartialJson } from '../../core/json/partialJson.js';
-import { hasToolResults } from '../../core/message.js';
+import { joinedResult, resultsIn } from '../../core/message.js';
 import type { ToolCallPart, ToolResultPart } from '../../core/message.js';
 import type { ServerTool } from '../../core/metadata.js';
 import { nestedId } from '../../core/nested.js';
@@ -19,6 +19,7 @@ import {
   callsOf,
   changeCall as changeCallOf,
   emptyView,
+  endedStatuses,
   isReceiving,
   toolCallView,
   withoutNotices,
@@ -85,11 +86,10 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
       (asArray(objectOrEmpty(metadata)['serverTools']) as readonly ServerTool[]).forEach(answer.addServerTool),
     message({ message }) {
       const isPrompt = message.role !== 'model';
-      if (isPrompt && hasToolResults(message)) {
-        for (const part of message.parts)
-          if (part.type === 'toolResult') addEarlierResult(withOuterId(part, outerCall));
-        return;
-      }
+      const results = resultsIn(message);
+      for (const result of results) addEarlierResult(withOuterId(result, outerCall));
+      if (joinedResult(message)) answer.startTurn(); // in a replay, all turns are one
+      if (results.length > 0) return;
       dropStreamed();
       if (isPrompt) answer.addPrompt(message); // the text after it is another answer
     },
@@ -205,10 +205,10 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
     else if (waiting.size > 0) patch({ status: 'waiting' });
   }
 
-  /** The results of a turn are those that were shown, and those from before the checkpoint. */
+  /** The results of a turn are those that were shown, those from before the checkpoint, and those of the background. */
   function addEarlierResult(result: ToolResultPart): void {
-    if (ownCall(result.id) || callsOf(view()).some(({ id }) => id === result.id)) return;
-    changeCall(result, (call) => answeredCall(call, result));
+    const known = ownCall(result.id) ?? callsOf(view()).find(({ id }) => id === result.id);
+    if (!endedStatuses.includes(known?.status)) changeCall(result, (call) => answeredCall(call, result));
   }
 
   /** The history does not have calls whose arguments did not arrive. */

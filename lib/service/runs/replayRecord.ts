@@ -59,7 +59,7 @@ export function replayRecord(record: RunRecord, seen = seenBefore(record)): Obse
   const { thinking, messages, waiting = [], turns, finishReason, usage } = result;
   const events: RunEvent[] = [
     ...unseenThinking(thinking, seen),
-    ...eventsOfMessages(messages.slice(seen.messages), inner),
+    ...eventsOfMessages(messages.slice(seen.messages), endedInner(inner, checkpoint?.open)),
     ...(checkpoint && checkpoint.state.turn > 0
       ? unseenTurnEnd(checkpoint.state.turn, 'toolCalls', checkpoint.state.usage, seen)
       : []),
@@ -89,7 +89,7 @@ export function replayCheckpoint(
   const { thinking, messages } = emitted;
   const events: RunEvent[] = [
     ...unseenThinking(thinking, seen),
-    ...eventsOfMessages(messages.slice(seen.messages), inner), // of an open turn too
+    ...eventsOfMessages(messages.slice(seen.messages), endedInner(inner, open)), // of an open turn too
     ...unseenTurnEnd(state.turn, 'toolCalls', state.usage, seen),
     ...withInner(open?.results ?? [], inner, eventsOfMessage),
     ...waitingEvents((open?.waiting ?? []).filter(({ id }) => !hasAnswer(answers, id))),
@@ -122,8 +122,13 @@ export function innerOfCheckpoint({ inner = [], checkpoint }: Pick<RunRecord, 'i
   const { emitted, open } = checkpoint ?? {};
   const results = [...(emitted?.messages.flatMap(({ parts }) => parts) ?? []), ...(open?.results ?? [])];
   const ended = new Set(results.map((part) => (part.type === 'toolResult' ? part.id : undefined)));
-  return [...inner.filter(({ id }) => ended.has(id)), ...nestedEvents(open, inner).filter(isInnerStep)];
+  const known = inner.filter(({ id }) => ended.has(id) && !Object.hasOwn(open?.nested ?? {}, id));
+  return [...known, ...nestedEvents(open, inner).filter(isInnerStep)];
 }
+
+/** Without those that follow as part of the open turn: a call in the background has a handle before its run ends. */
+const endedInner = (inner: RunRecord['inner'] = [], { nested = {}, results }: Partial<OpenCalls> = {}) =>
+  inner.filter(({ id }) => !Object.hasOwn(nested, id) && !results?.some((result) => result.id === id));
 
 /**
  * The inner runs of an open turn, up to their checkpoints. Those of calls that have ended inside of them are in

@@ -3,7 +3,7 @@ import type { RunResult, StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { asArray, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
-import { hasToolResults } from '../../core/message.js';
+import { hasToolResults, joinedResult } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
 import type { ServerTool } from '../../core/metadata.js';
 import { describeError } from '../../transport/publicError.js';
@@ -109,7 +109,7 @@ export class ChunkEncoder {
         this.retract();
         break;
       case 'message':
-        if (known.message.role === 'user' && !hasToolResults(known.message)) this.prompts.push(known.message);
+        this.addMessage(known.message);
         break;
       case 'turn':
         this.tools.closeTurn(notEnded);
@@ -123,6 +123,12 @@ export class ChunkEncoder {
     }
     const messageMetadata = this.metadataOf(event);
     if (messageMetadata) this.emit({ type: 'message-metadata', messageMetadata });
+  }
+
+  private addMessage(message: Message): void {
+    const joined = joinedResult(message);
+    if (joined) this.tools.addResult(joined);
+    else if (message.role === 'user' && !hasToolResults(message)) this.prompts.push(message);
   }
 
   /** A run without a `result` was ended by an operator such as `take`. */

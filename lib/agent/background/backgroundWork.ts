@@ -1,0 +1,129 @@
+import { Subject } from 'rxjs';
+import type { Subscriber } from 'rxjs';
+import type { Checkpoint } from '../../core/checkpoint.js';
+import type { RunState, StreamEvent } from '../../core/event.js';
+import { asKnownEvent } from '../../core/eventGuards.js';
+import type { Message } from '../../core/message.js';
+import type { Tool } from '../../core/tool.js';
+import { addUsage } from '../../core/usage.js';
+import type { Usage } from '../../core/usage.js';
+import type { RunStart } from '../agentRun.js';
+import type { TurnContext } from '../orchestrator.js';
+import { BackgroundCall } from './backgroundCall.js';
+import type { BackgroundObserver, StoredCall } from './backgroundCall.js';
+import { storedCalls, withCalls, withoutCalls } from './backgroundCheckpoint.js';
+
+/** The calls of a run that are in the background. Their events are emitted in the turn that runs at that time. */
+export class BackgroundWork implements BackgroundObserver {
+  isStopped = false;
+  /** Prompts have arrived since the end of the last turn. */
+  hasPrompts = false;
+  /** Set by the turn. */
+  out: Subscriber<StreamEvent> | undefined;
+  /** Ends the turn, if nothing is waited for. Set by the turn. */
+  settle: () => void = () => undefined;
+  context: TurnContext | undefined;
+  /** Those that have not joined the run. */
+  readonly calls = new Map<string, BackgroundCall>();
+  readonly results = new Subject<Message>();
+  /** Calls that begin when the model's message is complete, since it may be retracted before, or is replayed. */
+  private announced: BackgroundCall[] = [];
+  private readonly early: StreamEvent[] = [];
+  /** The last checkpoint, without the calls. */
+  private kept: Checkpoint | undefined;
+  private usage: Usage | undefined;
+
+  constructor(
+    from: RunStart,
+    private readonly tools: readonly Tool[],
+    private readonly isAwaited: (name: string) => boolean,
+  ) {
+    this.kept = withoutCalls(from).checkpoint;
+    this.usage = from.checkpoint?.background?.usage;
+    for (const stored of storedCalls(from)) this.add(stored).isKept = true;
+  }
+
+  get awaited(): readonly BackgroundCall[] {
+    return [...this.calls.values()].filter(({ isAwaited, result }) => isAwaited && !result);
+  }
+
+  add(stored: StoredCall): BackgroundCall {
+    const call = new BackgroundCall(stored, this.isAwaited(stored.call.name), this);
+    this.calls.set(stored.call.id, call);
+    this.announced.push(call);
+    return call;
+  }
+
+  begin(): void {
+    const { context, isStopped, tools } = this;
+    for (const call of this.announced.splice(0)) {
+      if (call.result) this.ended(call);
+      else if (isStopped || !context) call.stop();
+      else call.begin([...tools, ...context.tools], context); // those of the turn may be wrapped
+    }
+  }
+
+  retract(): void {
+    for (const { call } of this.announced.splice(0)) this.calls.delete(call.id);
+  }
+
+  /** Those that run are ended, and are not waited for. */
+  stop(): void {
+    const { settle } = this;
+    this.isStopped = true;
+    this.settle = () => undefined;
+    for (const call of this.calls.values()) if (!call.result) call.stop();
+    this.settle = settle;
+  }
+
+  enter(out: Subscriber<StreamEvent>, settle: () => void): void {
+    this.out = out;
+    this.settle = settle;
+    out.add(() => {
+      if (this.out === out) this.out = undefined;
+    });
+    for (const event of this.early.splice(0)) out.next(event);
+  }
+
+  emit(event: StreamEvent): void {
+    const known = asKnownEvent(event);
+    if (known.type === 'toolUsage') this.usage = addUsage(this.usage, known.usage);
+    if (this.out) this.out.next(event);
+    else this.early.push(event);
+  }
+
+  changed(): void {
+    const { kept, context, out } = this;
+    if (kept && context?.checkpoints) out?.next({ type: 'checkpoint', checkpoint: this.store(kept) } as StreamEvent);
+  }
+
+  ended({ message }: BackgroundCall): void {
+    this.results.next(message);
+  }
+
+  arrived(): void {
+    this.hasPrompts = true;
+    this.settle();
+  }
+
+  /** Adds what the calls have used since the last turn. */
+  withUsage<E extends { readonly usage?: Usage; readonly next?: RunState | null }>(event: E): E {
+    const { usage } = this;
+    if (!usage) return event;
+    this.usage = undefined;
+    const next = event.next && { ...event.next, usage: addUsage(event.next.usage, usage) };
+    return { ...event, usage: addUsage(event.usage, usage), ...(event.next === undefined ? {} : { next }) };
+  }
+
+  /** The run has a checkpoint, with the handles of all calls. */
+  keep(checkpoint: Checkpoint): Checkpoint {
+    this.kept = checkpoint;
+    for (const call of this.calls.values()) call.isKept = true;
+    return this.store(checkpoint);
+  }
+
+  private store(checkpoint: Checkpoint): Checkpoint {
+    const calls = [...this.calls.values()].filter(({ isKept }) => isKept);
+    return withCalls(checkpoint, calls, this.usage);
+  }
+}
