@@ -20,7 +20,7 @@ import { dropReplay } from './replay.js';
 import type { RunOptions } from './runOptions.js';
 import { runTurns } from './runTurns.js';
 import type { TurnPosition } from './runTurns.js';
-import { rememberStop, subscribeBefore } from './stopRun.js';
+import { rememberStop, stoppable, subscribeBefore } from './stopRun.js';
 import type { StopWhen } from './stopWhen.js';
 import type { TypedOutput } from './typed.js';
 
@@ -79,6 +79,7 @@ class AgentRun {
   private readonly context: TurnContext;
   private readonly runner: Orchestrator;
   private readonly runId: string;
+  private model: Model | undefined;
 
   constructor(
     private readonly settings: AgentSettings,
@@ -146,13 +147,19 @@ class AgentRun {
     const { stop, prompts } = this.notifiers;
     const isResumed = resumed !== undefined && state === this.start.state;
     const context = { ...this.context, last, ...(isResumed ? { resumed } : {}) };
+    let events = preparedTurn(this.runner, prepareTurn, state, context, (model) => this.serve(model));
+    if (timeout?.turn !== undefined) events = events.pipe(timeLimit('turn', timeout.turn));
+    if (stop) events = events.pipe(endStopped(state, stop));
+    if (prompts) events = events.pipe(joinPrompts(prompts, state, context));
+    return isResumed ? events.pipe(dropReplay(this.settings.orchestrator.name)) : events;
+  }
+
+  /** The same in each turn, unless `prepareTurn` returns a model, or the turn receives prompts. */
+  private serve(model: Model): Model {
+    const { stop, prompts } = this.notifiers;
+    if (model === this.settings.model && !prompts) return (this.model ??= stoppable(model, stop));
     const receive = prompts && receiverOf(this.runOptions.whenPrompted, prompts);
-    return preparedTurn(this.runner, prepareTurn, state, context, receive).pipe(
-      timeLimit('turn', timeout?.turn),
-      stop ? endStopped(state, stop) : identity,
-      prompts ? joinPrompts(prompts, state, context) : identity,
-      isResumed ? dropReplay(this.settings.orchestrator.name) : identity,
-    );
+    return stoppable(receive?.(model) ?? model, stop);
   }
 }
 
