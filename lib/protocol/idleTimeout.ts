@@ -39,12 +39,14 @@ export const limitsFor = (send: typeof fetch | undefined, timeout: HttpTimeoutOp
 
 /** Bytes are watched: a keep-alive is a sign of life. A subscriber's own time does not count. */
 export function idleTimeout<T>(
-  { connect = Infinity, first = Infinity, each = DEFAULT_EACH, body = DEFAULT_BODY }: HttpTimeoutOptions = {},
+  options: HttpTimeoutOptions = {},
   begins: (value: T) => boolean = () => true,
   headers: Observable<boolean> = EMPTY,
 ): MonoTypeOperatorFunction<T> {
+  for (const [phase, limit] of Object.entries(options))
+    if (limit !== false) requireNumber(`timeout.${phase}`, limit, 0);
+  const { connect = Infinity, first = Infinity, each = DEFAULT_EACH, body = DEFAULT_BODY } = options;
   const limits = { connect, first, body: body === false ? Infinity : body, each: each === false ? Infinity : each };
-  for (const [phase, limit] of Object.entries(limits)) requireNumber(`timeout.${phase}`, limit, 0);
   return createOperator((out) => {
     const watch = new SilenceWatch(out, limits, begins);
     const onHeaders = (isStream: boolean) => watch.onHeaders(isStream);

@@ -67,8 +67,8 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
   private finish: FinishChunk | undefined;
   private isStopped = false;
   private sourceEnded = false;
-  /** Completes when the model's message is complete. */
-  private readonly announced = new AsyncSubject<never>();
+  /** Completes when the model's message is complete, if somebody waits for it. */
+  private announced: AsyncSubject<never> | undefined;
 
   constructor(
     private readonly out: Subscriber<StreamEvent>,
@@ -78,7 +78,8 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const { concurrency = 1, deadline = Infinity, messages = [], checkpoints = false, resumed, stop, cancel } = options;
     const { context, approve, onToolError, answers } = options;
     // With `eager`, a call runs before the model's message is complete, and can be stored.
-    const written = options.written ? concat(options.eager ? this.announced : EMPTY, options.written) : EMPTY;
+    if (options.written && options.eager) this.announced = new AsyncSubject();
+    const written = options.written ? concat(this.announced ?? EMPTY, options.written) : EMPTY;
     const { patience: longest = Infinity } = options;
     const patience = answers ? longest : 0;
     requireNumber('concurrency', concurrency, 1);
@@ -121,7 +122,7 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const isInterrupted = finish.reason === 'stopped' && finish.rawReason === interruptedFinish.rawReason;
     if (this.isStopped || (vetoReasons.has(finish.reason) && !isInterrupted)) round.veto();
     if (!options.resumed) this.roundChanged(round); // for the checkpoint after the model's message
-    this.announced.complete();
+    this.announced?.complete();
     for (const call of calls) {
       if (isInterrupted) round.reject(call); // `eager` has begun the others
       else round.begin(call);
