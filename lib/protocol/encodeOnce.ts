@@ -119,7 +119,7 @@ export function joinEncoded<T extends JsonObject>(first: readonly T[], second: r
   return all;
 }
 
-function holdsFile(part: Part): boolean {
+export function holdsFile(part: Part): boolean {
   if (part.type !== 'toolResult') return part.type === 'file';
   return [part.result].flat().some((item) => objectOrEmpty(item)['type'] === 'file');
 }

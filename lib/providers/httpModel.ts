@@ -1,4 +1,4 @@
-import { defer, identity, Subject } from 'rxjs';
+import { defer, identity, noop } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { requireCapabilities } from '../core/capabilities.js';
 import type { Chunk } from '../core/chunk.js';
@@ -247,7 +247,7 @@ function readResponse(
 ): Observable<Chunk> {
   const { timeout, maxEventLength, debug } = options;
   const optionKey = typeof options.apiKey === 'string' ? options.apiKey : []; // also where a header replaces it
-  const headersArrived = new Subject<boolean>(); // whether they announce a stream
+  let announce: (isStream: boolean) => void = noop;
   let hasContent = false;
   const redaction = (): Redaction => ({
     provider,
@@ -261,8 +261,12 @@ function readResponse(
     conversation: () => conversationTexts(request),
     debug,
   });
-  return post({ ...sent, onHeaders: (isStream) => headersArrived.next(isStream) }).pipe(
-    idleTimeout(limitsFor(sent.fetch, timeout), () => hasContent, headersArrived),
+  return post({ ...sent, onHeaders: (isStream) => announce(isStream) }).pipe(
+    idleTimeout(
+      limitsFor(sent.fetch, timeout),
+      () => hasContent,
+      (listener) => (announce = listener),
+    ),
     decodeFrames(wire, {
       provider,
       redaction,
