@@ -293,7 +293,7 @@ function preparePost(
   );
   requireSendable(headers, provider);
   const failures = providerFailures(wire.contextLengthPatterns, keyAdvice);
-  return { provider, ...sent, headers, accept, fetch: options.fetch, failures };
+  return { ...sent, provider, headers, accept, fetch: options.fetch, failures };
 }
 
 function createRequest(
