@@ -23,7 +23,7 @@ import { dropReplay } from './replay.js';
 import type { RunOptions } from './runOptions.js';
 import { runTurns } from './runTurns.js';
 import type { TurnPosition } from './runTurns.js';
-import { firstOf, withNotifier } from './stopRun.js';
+import { firstOf, stoppable, withNotifier } from './stopRun.js';
 import type { StopWhen } from './stopWhen.js';
 import type { TypedOutput } from './typed.js';
 
@@ -95,6 +95,7 @@ class AgentRun {
   private readonly context: TurnContext;
   private readonly runner: Orchestrator;
   private readonly runId: string;
+  private model: Model | undefined;
 
   constructor(
     private readonly settings: AgentSettings,
@@ -157,18 +158,25 @@ class AgentRun {
   private turn(state: RunState, { last }: TurnPosition): Observable<RunEvent> {
     const { prepareTurn, timeout } = this.settings;
     const { resumed } = this.start;
-    const { prompts } = this;
+    const { prompts, hooks } = this;
     const { stop } = this.notifiers;
     const isResumed = resumed !== undefined && state === this.start.state;
     const context = { ...this.context, last, ...(isResumed ? { resumed } : {}) };
+    let events = preparedTurn(this.runner, prepareTurn, state, context, (model) => this.serve(model));
+    if (timeout?.turn !== undefined) events = events.pipe(timeLimit('turn', timeout.turn));
+    if (stop) events = events.pipe(endStopped(state, stop));
+    if (hooks) events = events.pipe(hooks.turn(state, context));
+    if (prompts) events = events.pipe(joinPrompts(prompts, state, context));
+    return isResumed ? events.pipe(dropReplay(this.settings.orchestrator.name)) : events;
+  }
+
+  /** The same in each turn, unless `prepareTurn` returns a model, or the turn receives prompts. */
+  private serve(model: Model): Model {
+    const { prompts } = this;
+    const { stop } = this.notifiers;
+    if (model === this.settings.model && !prompts) return (this.model ??= stoppable(model, stop));
     const receive = prompts && receiverOf(this.runOptions.whenPrompted, prompts);
-    return preparedTurn(this.runner, prepareTurn, state, context, receive).pipe(
-      timeLimit('turn', timeout?.turn),
-      stop ? endStopped(state, stop) : identity,
-      this.hooks?.turn(state, context) ?? identity,
-      prompts ? joinPrompts(prompts, state, context) : identity,
-      isResumed ? dropReplay(this.settings.orchestrator.name) : identity,
-    );
+    return stoppable(receive?.(model) ?? model, stop);
   }
 }
 

@@ -7,7 +7,6 @@ import type { Model, ToolChoice } from '../core/model.js';
 import { requireModel } from '../core/requireModel.js';
 import type { Tool } from '../core/tool.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
-import { stoppable } from './stopRun.js';
 
 export interface TurnChanges extends Omit<TurnOptions, 'toolChoice' | 'fragments' | 'newId'> {
   readonly model?: Model | undefined;
@@ -30,19 +29,17 @@ export type PrepareTurn<C = never> = (
   context: C,
 ) => TurnChanges | ObservableInput<TurnChanges | undefined> | undefined;
 
-/** `receive` lets the model of the turn receive prompts. */
+/** `serve` lets the model of the turn obey the stop, and receive prompts. */
 export function preparedTurn(
   orchestrator: Orchestrator,
   prepareTurn: PrepareTurn | undefined,
   state: RunState,
   context: TurnContext,
-  receive?: (model: Model) => Model,
+  serve: (model: Model) => Model,
 ): Observable<RunEvent> {
   const start = (changes?: TurnChanges): Observable<RunEvent> => {
     const changed = changes ? applyChanges(context, changes) : context;
-    const { model, stop } = changed;
-    requireModel(model, 'prepareTurn returned no model.');
-    return orchestrator.turn(state, { ...changed, model: stoppable(receive?.(model) ?? model, stop) });
+    return orchestrator.turn(state, { ...changed, model: serve(changed.model) });
   };
   if (!prepareTurn) return start();
   return defer(() => {
@@ -60,6 +57,7 @@ function applyChanges(
   context: TurnContext,
   { model = context.model, tools = context.tools, messages, toolChoice, ...options }: TurnChanges,
 ): TurnContext {
+  requireModel(model, 'prepareTurn returned no model.');
   const choice = toolChoice === undefined ? undefined : () => toolChoice;
   return {
     ...context,

@@ -46,15 +46,15 @@ function startTurn(state: RunState, context: TurnContext, fragments: boolean): O
   const { toolConcurrency: concurrency, eagerTools, toolDeadline: deadline, approve, onToolError, patience } = options;
   const { answers, written } = context;
   const { messages } = state;
-  const executeSettings = { messages, context: userContext, concurrency, deadline, stop, cancel, approve, onToolError };
   const idempotencyPrefix = runId === undefined ? undefined : `${runId}.${state.turn}.`;
   const eager = eagerTools && !resumed;
+  const executeOptions = {
+    ...{ messages, context: userContext, concurrency, deadline, stop, cancel, approve, onToolError },
+    ...{ checkpoints, resumed, idempotencyPrefix, eager, answers, patience, written },
+  };
   const response = resumed ? replay(resumed.open) : requestResponse(state, context, fragments);
   return response.pipe(
-    executeTools(tools, {
-      ...executeSettings,
-      ...{ checkpoints, resumed, idempotencyPrefix, eager, answers, patience, written },
-    }),
+    executeTools(tools, executeOptions),
     endTurn(state, { last, unfinished: () => unfinishedError(model) }),
   );
 }

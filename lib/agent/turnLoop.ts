@@ -1,5 +1,5 @@
-import { AsyncSubject, expand, map, observeOn, of, queueScheduler } from 'rxjs';
-import type { Observable, Subscriber } from 'rxjs';
+import { expand, Observable, of, queueScheduler } from 'rxjs';
+import type { Subscriber } from 'rxjs';
 import { createOperator, subscribeUntilClosed } from '../core/createOperator.js';
 import { StreamInterruptedError } from '../core/errors.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
@@ -15,26 +15,35 @@ export type EndOfTurns = Pick<TurnEvent, 'finishReason' | 'rawReason'>;
 
 export class Turn<E> {
   /** Not the next turn itself: turns that reference the next would remain in memory. */
-  private readonly following = new AsyncSubject<RunState>();
+  private following: RunState | null | undefined;
+  private continuation: (() => void) | undefined;
 
   constructor(readonly events: Observable<E>) {}
 
+  /** On the queue, so that synchronous turns do not nest. */
   next(turns: Turns<E>): Observable<Turn<E>> {
-    return this.following.pipe(map(turns.from.bind(turns)));
+    return new Observable<Turn<E>>((out) => {
+      this.continuation = () => out.add(queueScheduler.schedule(() => this.emitNext(turns, out)));
+      if (this.following !== undefined) this.continuation();
+    });
   }
 
   /** `next` emits the turn that starts at this state, or completes without a turn. */
   settle(state: RunState | null): void {
-    if (state) this.following.next(state);
-    this.following.complete();
+    this.following = state;
+    this.continuation?.();
+  }
+
+  private emitNext(turns: Turns<E>, out: Subscriber<Turn<E>>): void {
+    if (this.following && !out.closed) out.next(turns.from(this.following));
+    out.complete();
   }
 }
 
 /** `expand` over turns. Unlike `concatMap`, it needs no queue: each delta passes one subscriber, not two. */
 export const loop = <E extends StreamEvent>(turns: Turns<E>, start: RunState, provider: string): Observable<E> =>
   of(turns.from(start)).pipe(
-    // The queue, so that synchronous turns do not nest.
-    expand((turn) => turn.next(turns).pipe(observeOn(queueScheduler))),
+    expand((turn) => turn.next(turns)),
     createOperator<Turn<E>, E>((out) => ({
       next: (turn) => subscribeUntilClosed(out, turn.events, new TurnEmitter(out, turn, turns, provider)),
     })),
@@ -68,7 +77,7 @@ class TurnEmitter<E extends StreamEvent> {
     const { next = null } = turnEvent;
     const end = next ? this.turns.endAt(next) : undefined;
     out.next(end ? { ...turnEvent, ...end, next: null } : turnEvent);
-    this.turn.settle(end ? null : next); // no effect if the output is closed: `next` has no subscriber then
+    this.turn.settle(end ? null : next);
   }
 }
 

@@ -42,7 +42,8 @@ export function requireOptions(owner: string, options: unknown, kinds: OptionKin
   for (const [name, value] of Object.entries(options)) {
     const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined;
     if (kind === undefined) refuseNear(owner, name, kinds);
-    else if (value !== undefined) requireKind(owner, name, value, Array.isArray(kind) ? kind : [kind]);
+    else if (value !== undefined && (typeof kind !== 'string' || !isOfKind(value, kind)))
+      requireKind(owner, name, value, Array.isArray(kind) ? kind : [kind]);
   }
 }
 

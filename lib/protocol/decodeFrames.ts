@@ -39,7 +39,7 @@ class FrameDecoder implements ChunkDecoder<Uint8Array> {
   ) {
     this.decoder = wire.decode((chunk) => this.emit(chunk));
     const toError = (provider: string, text: string) => textError(provider, text, wire.contextLengthPatterns);
-    this.reader = wire.framing.createReader({ toError, quote: quoted, ...options }, (frame) => this.readFrame(frame));
+    this.reader = wire.framing.createReader({ ...options, toError, quote: quoted }, (frame) => this.readFrame(frame));
   }
 
   next(bytes: Uint8Array): void {

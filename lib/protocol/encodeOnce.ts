@@ -22,17 +22,14 @@ export function encodeOnce(body: JsonObject): string {
   return `{${fields}}`;
 }
 
-const immutableArrays = new WeakSet<readonly JsonValue[]>();
+/** Of arrays whose elements never change. */
+const arrayTexts = new WeakMap<readonly JsonValue[], string>();
+
+const arrayText = (values: readonly JsonValue[]): string => `[${arrayTexts.get(values) ?? appendTexts('', values)}]`;
 
 // Appended, as in `encodeOnce`: a turn adds its elements to the text of the turn before it.
-const elementTexts = /* @__PURE__ */ growing<JsonObject, string>('', (texts, object) =>
-  appendText(texts, elementText(object)),
-);
-
-function arrayText(values: readonly JsonValue[]): string {
-  if (immutableArrays.has(values)) return `[${elementTexts(values as readonly JsonObject[])}]`;
-  return `[${values.map(elementText).reduce(appendText, '')}]`;
-}
+const appendTexts = (texts: string, values: readonly JsonValue[]): string =>
+  values.map(elementText).reduce(appendText, texts);
 
 const appendText = (texts: string, text: string): string => (texts === '' ? text : `${texts},${text}`);
 
@@ -90,17 +87,18 @@ export function encodeConversation<T extends JsonObject>(
   encode: (message: Message, answered: Message | undefined) => readonly T[],
 ): (messages: readonly Message[]) => readonly T[] {
   const encodeMemoized = memoizePerAnswer(encode);
-  const start: EncodedConversation<T> = { encoded: new SharedList(), hasFiles: false };
-  const encodeGrowing = growing<Message, EncodedConversation<T>>(start, ({ encoded, hasFiles }, message, previous) => {
+  const start: EncodedConversation<T> = { encoded: new SharedList(), text: '' };
+  const encodeGrowing = growing<Message, EncodedConversation<T>>(start, ({ encoded, text }, message, previous) => {
     const answered = previous?.role === 'model' ? previous : undefined;
-    if (!message.parts.some(holdsFile)) return { encoded: encoded.append(encodeMemoized(message, answered)), hasFiles };
-    return { encoded: encoded.append([() => encode(message, answered)]), hasFiles: true };
+    if (message.parts.some(holdsFile)) return { encoded: encoded.append([() => encode(message, answered)]) };
+    const added = encodeMemoized(message, answered);
+    return { encoded: encoded.append(added), text: text === undefined ? text : appendTexts(text, added) };
   });
   return (messages) => {
-    const { encoded, hasFiles } = encodeGrowing(messages);
+    const { encoded, text } = encodeGrowing(messages);
     const list = encoded.toArray();
-    if (hasFiles) return list.flatMap((each) => (typeof each === 'function' ? each() : [each]));
-    immutableArrays.add(list as readonly T[]);
+    if (text === undefined) return list.flatMap((each) => (typeof each === 'function' ? each() : [each]));
+    arrayTexts.set(list as readonly T[], text);
     return list as readonly T[];
   };
 }
@@ -108,16 +106,20 @@ export function encodeConversation<T extends JsonObject>(
 interface EncodedConversation<T> {
   /** A message with files is a function, since its bytes would be held twice. */
   readonly encoded: SharedList<T | (() => readonly T[])>;
-  readonly hasFiles: boolean;
+  /** Absent if a message has files. */
+  readonly text?: string | undefined;
 }
 
 export function joinEncoded<T extends JsonObject>(first: readonly T[], second: readonly T[]): readonly T[] {
+  if (first.length === 0) return second;
+  if (second.length === 0) return first;
   const all = first.concat(second);
-  if (immutableArrays.has(first) && immutableArrays.has(second)) immutableArrays.add(all);
+  const [text, added] = [arrayTexts.get(first), arrayTexts.get(second)];
+  if (text !== undefined && added !== undefined) arrayTexts.set(all, appendText(text, added));
   return all;
 }
 
-function holdsFile(part: Part): boolean {
+export function holdsFile(part: Part): boolean {
   if (part.type !== 'toolResult') return part.type === 'file';
   return [part.result].flat().some((item) => objectOrEmpty(item)['type'] === 'file');
 }

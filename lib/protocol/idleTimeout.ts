@@ -1,5 +1,5 @@
-import { asyncScheduler, EMPTY } from 'rxjs';
-import type { MonoTypeOperatorFunction, Observable, Subscriber, Subscription, Unsubscribable } from 'rxjs';
+import { asyncScheduler } from 'rxjs';
+import type { MonoTypeOperatorFunction, Subscriber, Subscription, Unsubscribable } from 'rxjs';
 import { createOperator } from '../core/createOperator.js';
 import type { OperatorHandlers } from '../core/createOperator.js';
 import { TimeoutError } from '../core/timeoutError.js';
@@ -37,18 +37,22 @@ export const declareUnlimited = (send: typeof fetch): typeof fetch => {
 export const limitsFor = (send: typeof fetch | undefined, timeout: HttpTimeoutOptions = {}): HttpTimeoutOptions =>
   send && unlimitedFetches.has(send) && timeout.first === undefined ? { connect: DEFAULT_BODY, ...timeout } : timeout;
 
-/** Bytes are watched: a keep-alive is a sign of life. A subscriber's own time does not count. */
+/**
+ * Bytes are watched: a keep-alive is a sign of life. A subscriber's own time does not count. The listener for the
+ * headers is told whether they announce a stream.
+ */
 export function idleTimeout<T>(
-  { connect = Infinity, first = Infinity, each = DEFAULT_EACH, body = DEFAULT_BODY }: HttpTimeoutOptions = {},
+  options: HttpTimeoutOptions = {},
   begins: (value: T) => boolean = () => true,
-  headers: Observable<boolean> = EMPTY,
+  listenToHeaders?: (listener: (isStream: boolean) => void) => void,
 ): MonoTypeOperatorFunction<T> {
+  for (const [phase, limit] of Object.entries(options))
+    if (limit !== false) requireNumber(`timeout.${phase}`, limit, 0);
+  const { connect = Infinity, first = Infinity, each = DEFAULT_EACH, body = DEFAULT_BODY } = options;
   const limits = { connect, first, body: body === false ? Infinity : body, each: each === false ? Infinity : each };
-  for (const [phase, limit] of Object.entries(limits)) requireNumber(`timeout.${phase}`, limit, 0);
   return createOperator((out) => {
     const watch = new SilenceWatch(out, limits, begins);
-    const onHeaders = (isStream: boolean) => watch.onHeaders(isStream);
-    out.add(headers.subscribe({ next: onHeaders, error: (error: unknown) => out.error(error) }));
+    listenToHeaders?.((isStream) => watch.onHeaders(isStream));
     return watch;
   });
 }

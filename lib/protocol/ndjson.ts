@@ -13,7 +13,8 @@ export function createNdjsonReader(options: FramingOptions, emit: (frame: Frame)
 }
 
 class NdjsonReader extends LineReader {
-  protected readLine(line: string): void {
+  protected readLine(text: string, start: number, end: number): void {
+    const line = text.slice(start, end);
     this.checkLength(line.length, line);
     const data = line.trim();
     if (data !== '') this.emit(this.ended ? { data, unterminated: true } : { data });

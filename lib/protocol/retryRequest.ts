@@ -23,10 +23,10 @@ export function retryRequest<T>(
   options: RetryOptions = {},
   stop?: Observable<unknown>,
 ): OperatorFunction<T, T | RetryChunk | FinishChunk> {
-  const { count = 3, initialDelay, maxDelay, jitter } = options;
-  for (const [name, value] of Object.entries({ count, initialDelay, maxDelay }))
-    requireNumber(`retry.${name}`, value, 0);
-  requireNumber('retry.jitter', jitter, 0, 1);
+  const { random: _, ...numbers } = options;
+  for (const [name, value] of Object.entries(numbers))
+    requireNumber(`retry.${name}`, value, 0, name === 'jitter' ? 1 : Infinity);
+  const { count = 3 } = numbers;
   return (source: Observable<T | RetryChunk | FinishChunk>) =>
     source.pipe(
       continueAfterError(() => {

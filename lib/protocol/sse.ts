@@ -35,17 +35,20 @@ class SseReader extends LineReader {
     if (error) throw error;
   }
 
-  protected readLine(line: string): void {
-    if (line === '') {
-      this.endEvent();
-      return;
-    }
+  protected readLine(text: string, start: number, end: number): void {
+    if (start === end) this.endEvent();
+    else if (text.startsWith('data: ', start)) this.addData(text.slice(start + 6, end));
+    else if (text.startsWith('event: ', start)) this.event = nonEmptyString(text.slice(start + 7, end));
+    else this.readField(text.slice(start, end));
+  }
+
+  private readField(line: string): void {
     const colon = line.indexOf(':');
     const field = colon < 0 ? line : line.slice(0, colon);
     const value = colon < 0 ? '' : line.slice(colon + (line.charCodeAt(colon + 1) === SPACE ? 2 : 1));
     switch (field) {
       case 'data':
-        this.data = this.data === undefined ? value : `${this.data}\n${value}`;
+        this.addData(value);
         break;
       case 'event':
         this.event = nonEmptyString(value);
@@ -59,6 +62,10 @@ class SseReader extends LineReader {
       default:
         this.addStrayText(line);
     }
+  }
+
+  private addData(value: string): void {
+    this.data = this.data === undefined ? value : `${this.data}\n${value}`;
   }
 
   protected override openLength(): number {

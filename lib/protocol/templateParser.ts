@@ -40,9 +40,10 @@ export class TemplateParser {
   }
 
   private learn(text: string): void {
+    if (!text.endsWith('}')) return;
     this.credit -= 1;
     const { lastTokens = [], changing } = this;
-    const tokens = withoutPadding(text).split(scalars); // structure at even positions, scalars at odd ones
+    const tokens = `${text.slice(0, endOfFields(text))}}`.split(scalars); // structure at even positions, scalars at odd ones
     const sameStructure =
       tokens.length === lastTokens.length && tokens.every((token, at) => at % 2 === 1 || token === lastTokens[at]);
     const changed = new Set(
@@ -56,6 +57,7 @@ export class TemplateParser {
 
 interface Template {
   readonly holes: readonly { readonly before: string; readonly quoted: boolean }[];
+  /** Without the last brace. */
   readonly after: string;
   readonly sample: JsonObject;
   readonly paths: HolePaths;
@@ -84,7 +86,9 @@ function createTemplate(tokens: readonly string[], changing: ReadonlySet<number>
   const search = { holes: 0, unsupported: tokens.some((token) => token.includes('\\u0000')) };
   const paths = findHoles(sample, search);
   // A mark that is not found was a key, or a value under a repeated key.
-  return search.holes === holes.length && !search.unsupported ? { holes, after, sample, paths } : undefined;
+  return search.holes === holes.length && !search.unsupported
+    ? { holes, after: after.slice(0, -1), sample, paths }
+    : undefined;
 }
 
 function findHoles(
@@ -116,15 +120,15 @@ function parseWith({ holes, after, sample, paths }: Template, text: string): Jso
     values.push(quoted ? parseString(scalar) : Number(scalar));
     position = end;
   }
-  return withoutPadding(text.slice(position)) === after ? (fillHoles(sample, paths, values) as JsonObject) : undefined;
+  if (text.slice(position, endOfFields(text)) !== after || !text.endsWith('}')) return undefined;
+  return fillHoles(sample, paths, values) as JsonObject;
 }
 
 /** Anthropic pads each frame with a random number of spaces before the last brace. */
-function withoutPadding(text: string): string {
-  const last = text.length - 1;
-  let end = last;
+function endOfFields(text: string): number {
+  let end = text.length - 1;
   while (text.charCodeAt(end - 1) === SPACE) end--;
-  return end === last || text.charCodeAt(last) !== BRACE ? text : `${text.slice(0, end)}}`;
+  return end;
 }
 
 function endOfString(text: string, start: number): number | undefined {
@@ -171,4 +175,4 @@ const copiers: readonly ((object: JsonObject) => JsonObject)[] = [
 ];
 const copyInnermost = (object: JsonObject): JsonObject => ({ ...object });
 
-const [SPACE, QUOTE, BACKSLASH, BRACE] = [32, 34, 92, 125] as const;
+const [SPACE, QUOTE, BACKSLASH] = [32, 34, 92] as const;

@@ -1,4 +1,4 @@
-import { defer, identity, Subject } from 'rxjs';
+import { defer, identity, noop } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
 import { requireCapabilities } from '../core/capabilities.js';
 import type { Chunk } from '../core/chunk.js';
@@ -156,7 +156,14 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
     (message) => message.providerOptions?.[provider] !== undefined,
     placeResultFiles(definition.wire, capabilities),
   );
-  const settings = { definition, options, model, requireValid, toSendable };
+  let endpoint: { readonly path: string; readonly url: string } | undefined;
+  const urlOf = (path: string) => {
+    if (endpoint?.path === path) return endpoint.url;
+    const url = joinUrl(requireBaseUrl(options.baseUrl ?? definition.baseUrl, provider), path);
+    endpoint = { path, url };
+    return url;
+  };
+  const settings = { definition, options, model, requireValid, toSendable, urlOf };
   return { ...model, stream: (request) => deferCall(openStream, settings, request) };
 }
 
@@ -167,6 +174,8 @@ interface ModelSettings {
   /** Checks the options at the first request: not at each one, and nothing may throw before it. */
   readonly requireValid: () => void;
   readonly toSendable: ToSendable;
+  /** The path of a model is nearly always the same. */
+  readonly urlOf: (path: string) => string;
 }
 
 interface HttpCall extends ModelSettings {
@@ -182,7 +191,9 @@ function openStream(settings: ModelSettings, request: ModelRequest): Observable<
   try {
     const messages = toSendable(request.messages, request.tools);
     const encoded = definition.wire.encode({ ...request, messages });
-    return send({ ...settings, request, encoded }).pipe(timeLimit('turn', options.timeout?.turn));
+    const chunks = send({ ...settings, request, encoded });
+    const limit = options.timeout?.turn;
+    return limit === undefined ? chunks : chunks.pipe(timeLimit('turn', limit));
   } catch (thrown) {
     throw encodingError(thrown, definition.provider);
   }
@@ -201,17 +212,16 @@ function send(call: HttpCall): Observable<Chunk> {
 }
 
 function streamResponse(call: HttpCall): Observable<Chunk> {
-  const { definition, options, request } = call;
+  const { definition, options, request, urlOf } = call;
   const { provider, apiKey, readText } = definition;
-  const baseUrl = requireBaseUrl(options.baseUrl ?? definition.baseUrl, provider);
   const sources = { provider, vendorUrl: definition.baseUrl, apiKey, options };
   const { path, body } = createRequest(call);
   if (sentBodies.has(request.messages)) sentBodies.set(request.messages, body);
   const text = encodeOnce(body);
   const wire: Wire = { ...definition.wire, decode: (emit) => definition.wire.decode(emit, body) };
-  const read = (current: Wire, resumePath?: string) => {
+  const open = (current: Wire, resumePath?: string) => {
     const sent = {
-      url: joinUrl(baseUrl, resumePath === undefined ? path : createRequest(call, resumePath).path),
+      url: urlOf(resumePath === undefined ? path : createRequest(call, resumePath).path),
       body: resumePath === undefined ? text : undefined,
     };
     return withCredentials(sources, (credentials) =>
@@ -224,11 +234,9 @@ function streamResponse(call: HttpCall): Observable<Chunk> {
     );
   };
   const resume = wire.resume?.(body);
-  const response = resume ? defer(() => resume(wire, read, options.retry)) : read(wire);
-  return response.pipe(
-    readText?.(request) ?? identity,
-    options.retry === false ? identity : retryRequest<Chunk>(options.retry, request.stop),
-  );
+  const response = resume ? defer(() => resume(wire, open, options.retry)) : open(wire);
+  const read = readText ? response.pipe(readText(request)) : response;
+  return options.retry === false ? read : read.pipe(retryRequest<Chunk>(options.retry, request.stop));
 }
 
 function readResponse(
@@ -239,7 +247,7 @@ function readResponse(
 ): Observable<Chunk> {
   const { timeout, maxEventLength, debug } = options;
   const optionKey = typeof options.apiKey === 'string' ? options.apiKey : []; // also where a header replaces it
-  const headersArrived = new Subject<boolean>(); // whether they announce a stream
+  let announce: (isStream: boolean) => void = noop;
   let hasContent = false;
   const redaction = (): Redaction => ({
     provider,
@@ -253,8 +261,12 @@ function readResponse(
     conversation: () => conversationTexts(request),
     debug,
   });
-  return post({ ...sent, onHeaders: (isStream) => headersArrived.next(isStream) }).pipe(
-    idleTimeout(limitsFor(sent.fetch, timeout), () => hasContent, headersArrived),
+  return post({ ...sent, onHeaders: (isStream) => announce(isStream) }).pipe(
+    idleTimeout(
+      limitsFor(sent.fetch, timeout),
+      () => hasContent,
+      (listener) => (announce = listener),
+    ),
     decodeFrames(wire, {
       provider,
       redaction,
@@ -281,7 +293,7 @@ function preparePost(
   );
   requireSendable(headers, provider);
   const failures = providerFailures(wire.contextLengthPatterns, keyAdvice);
-  return { provider, ...sent, headers, accept, fetch: options.fetch, failures };
+  return { ...sent, provider, headers, accept, fetch: options.fetch, failures };
 }
 
 function createRequest(

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NEVER, Subject, asyncScheduler, ignoreElements, merge, take, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { TimeoutError } from '../../lib/core/timeoutError.js';
 import { createSseReader } from '../../lib/protocol/sse.js';
@@ -8,6 +9,11 @@ import { observe } from '../support/observe.js';
 import { framed, utf8 } from './wires.js';
 
 const run = (test: Parameters<TestScheduler['run']>[0]) => new TestScheduler((a, b) => expect(a).toEqual(b)).run(test);
+
+/** Headers that arrive when an Observable emits. */
+const arriving = (headers: Observable<boolean>) => (listener: (isStream: boolean) => void) => {
+  headers.subscribe(listener);
+};
 
 describe('idleTimeout', () => {
   it('idleTimeout errors when nothing follows a value for 120 s, and has no limit for the first one', () => {
@@ -50,7 +56,9 @@ describe('idleTimeout', () => {
   it('idleTimeout limits the wait for the headers, and not for what follows them', () => {
     run(({ cold, expectObservable }) => {
       const limited = (headers: string, source: string, options = {}) =>
-        cold(source).pipe(idleTimeout({ connect: 5, ...options }, undefined, cold(headers, { y: true, n: false })));
+        cold(source).pipe(
+          idleTimeout({ connect: 5, ...options }, undefined, arriving(cold(headers, { y: true, n: false }))),
+        );
       expectObservable(limited('-', '60m |')).toBe('-----#', undefined, new TimeoutError('connect', 5));
       expectObservable(limited('----y', '----- 9s a|', { body: false })).toBe('----- 9s a|');
       expectObservable(limited('----n', '---- 60m |')).toBe('---- 60m |');
@@ -66,7 +74,11 @@ describe('idleTimeout', () => {
     run(({ cold, expectObservable }) => {
       const limited = (headers: string, source: string, options = {}) =>
         cold(source).pipe(
-          idleTimeout({ body: 5, each: 3, ...options }, (value) => value === 'a', cold(headers, { y: true, n: false })),
+          idleTimeout(
+            { body: 5, each: 3, ...options },
+            (value) => value === 'a',
+            arriving(cold(headers, { y: true, n: false })),
+          ),
         );
       expectObservable(limited('9s y', '60m |')).toBe('9005ms #', undefined, new TimeoutError('body', 5));
       expectObservable(limited('-y', '----o----o-----|')).toBe(
@@ -84,13 +96,13 @@ describe('idleTimeout', () => {
     });
     run(({ cold, expectObservable }) => {
       const headers = cold('-y', { y: true });
-      expectObservable(cold('-- 9s a 4ms |').pipe(idleTimeout({}, undefined, headers))).toBe('-- 9s a 4ms |');
-      expectObservable(cold('--a---').pipe(idleTimeout({ body: 5, each: 3 }, undefined, headers))).toBe(
+      expectObservable(cold('-- 9s a 4ms |').pipe(idleTimeout({}, undefined, arriving(headers)))).toBe('-- 9s a 4ms |');
+      expectObservable(cold('--a---').pipe(idleTimeout({ body: 5, each: 3 }, undefined, arriving(headers)))).toBe(
         '--a--#',
         undefined,
         new TimeoutError('each', 3),
       );
-      expectObservable(cold('-').pipe(idleTimeout({}, undefined, headers))).toBe(
+      expectObservable(cold('-').pipe(idleTimeout({}, undefined, arriving(headers)))).toBe(
         '300001ms #',
         undefined,
         new TimeoutError('body', 300_000),
@@ -150,7 +162,7 @@ describe('idleTimeout', () => {
             ignoreElements(),
           );
           const begin = phase === 'each' ? 'a' : '-';
-          const limited = cold(`${begin}------------b---(c|)`).pipe(idleTimeout(limits, undefined, headers));
+          const limited = cold(`${begin}------------b---(c|)`).pipe(idleTimeout(limits, undefined, arriving(headers)));
           expectObservable(merge(block, limited)).toBe(`${begin}------------b---(c|)`);
           flush();
         } finally {
@@ -209,7 +221,9 @@ describe('idleTimeout', () => {
       )) as typeof schedule;
       try {
         const headers = new Subject<boolean>();
-        const { subscription } = observe(source.pipe(idleTimeout({ connect: 10, first: 10 }, undefined, headers)));
+        const { subscription } = observe(
+          source.pipe(idleTimeout({ connect: 10, first: 10 }, undefined, arriving(headers))),
+        );
         headers.next(true);
         for (let n = 0; n < 1000; n++) source.next(n);
         subscription.unsubscribe();

@@ -1,4 +1,4 @@
-import { AsyncSubject, concat, EMPTY, from, ReplaySubject, tap } from 'rxjs';
+import { AsyncSubject, concat, EMPTY, from, NEVER, ReplaySubject, tap } from 'rxjs';
 import type { Observable, ObservableInput, Subscriber } from 'rxjs';
 import { MAX_ANSWERS } from '../../core/approval.js';
 import type { Approve, CallAnswers } from '../../core/approval.js';
@@ -71,8 +71,8 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
   private finish: FinishChunk | undefined;
   private isStopped = false;
   private sourceEnded = false;
-  /** Completes when the model's message is complete. */
-  private readonly announced = new AsyncSubject<never>();
+  /** Completes when the model's message is complete, if somebody waits for it. */
+  private announced: AsyncSubject<never> | undefined;
 
   constructor(
     private readonly out: Subscriber<StreamEvent>,
@@ -82,22 +82,23 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const { concurrency = 1, deadline = Infinity, messages = [], checkpoints = false, resumed, stop, cancel } = options;
     const { context, approve, onToolError, answers } = options;
     // With `eager`, a call runs before the model's message is complete, and can be stored.
-    const written = options.written ? concat(options.eager ? this.announced : EMPTY, options.written) : EMPTY;
+    if (options.written && options.eager) this.announced = new AsyncSubject();
+    const written = options.written ? concat(this.announced ?? EMPTY, options.written) : EMPTY;
     const { patience: longest = Infinity } = options;
     const patience = answers ? longest : 0;
     requireNumber('concurrency', concurrency, 1);
     requireNumber('deadline', deadline, 0);
     requireNumber('patience', longest, 0);
     const { idempotencyPrefix = `${newRunId()}.` } = options;
-    const known = new ReplaySubject<CallAnswers>(MAX_ANSWERS);
+    const known = answers && new ReplaySubject<CallAnswers>(MAX_ANSWERS);
     const calls = { messages, context, idempotencyPrefix, approve, checkpoints, onToolError, patience, written };
-    this.settings = { tools: toolsByName(tools), ...calls, answers: known, deadline, concurrency };
+    this.settings = { tools: toolsByName(tools), ...calls, answers: known ?? NEVER, deadline, concurrency };
     if (resumed) this.round = new CallRound(this.settings, this, resumed);
     out.add(this);
     if (stop) onFirstValue(out, stop, () => this.stop());
     if (cancel) onEachValue(out, cancel, (id) => this.currentRound().cancel(id));
     // Its completion says that nobody answers any more.
-    if (answers)
+    if (answers && known)
       out.add(
         from(answers)
           .pipe(tap({ error: (thrown: unknown) => out.error(thrown) }))
@@ -132,7 +133,7 @@ export class TurnTools implements OperatorHandlers<StreamEvent>, RoundObserver {
     const isInterrupted = finish.reason === 'stopped' && finish.rawReason === interruptedFinish.rawReason;
     if (this.isStopped || (vetoReasons.has(finish.reason) && !isInterrupted)) round.veto();
     if (!options.resumed) this.roundChanged(round); // for the checkpoint after the model's message
-    this.announced.complete();
+    this.announced?.complete();
     for (const call of calls) {
       if (isInterrupted) round.reject(call); // `eager` has begun the others
       else round.begin(call);

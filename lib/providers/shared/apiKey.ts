@@ -37,7 +37,7 @@ export function withCredentials<T>(
   const { provider, options } = sources;
   const { headers: plainHeaders, apiKey: plainKey } = options;
   if (typeof plainHeaders !== 'function' && typeof plainKey !== 'function')
-    return deferCall(openWith<T>, sources, open, plainHeaders, plainKey); // nearly every model: nothing is asked
+    return openWith(sources, open, plainHeaders, plainKey); // nearly every model: nothing is asked
   const found = forkJoin([
     readSource(options.headers, () => missingValue(provider, 'headers')),
     readSource(options.apiKey, () => missingValue(provider, 'apiKey')),
@@ -59,7 +59,7 @@ function openWith<T>(
   userHeaders: Headers | undefined,
   optionKey: string | undefined,
 ): Observable<T> {
-  const headers = mergeHeaders(userHeaders);
+  const headers = userHeaders ? mergeHeaders(userHeaders) : {};
   const hasOwn = Object.keys(headers).some((name) => credentialHeader.test(name) && headers[name]?.trim());
   return open({ headers, key: hasOwn ? undefined : chooseKey(sources, optionKey, headers) });
 }

@@ -2,6 +2,7 @@ import { growingMap } from '../../core/growing.js';
 import { createHistoryRepair } from '../../core/history.js';
 import type { Message } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
+import { holdsFile } from '../../protocol/encodeOnce.js';
 import { isOddName, mapCallNames } from './callNames.js';
 import { normalizeFiles } from './normalizeFiles.js';
 
@@ -18,7 +19,10 @@ export function createSendable(
   const repair = createHistoryRepair(isSeparate);
   const converterFor = (oddNames: readonly string[]) => {
     const names = new Set(oddNames);
-    return growingMap((message: Message) => placeFiles(mapCallNames(normalizeFiles(message), names)));
+    return growingMap((message: Message) => {
+      const named = mapCallNames(message, names);
+      return named.parts.some(holdsFile) ? placeFiles(normalizeFiles(named)) : named;
+    });
   };
   let oddNames: readonly string[] = [];
   let convert = converterFor(oddNames);

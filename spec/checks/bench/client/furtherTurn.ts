@@ -40,5 +40,7 @@ function libraryOf(create: (baseUrl: string) => Model): Library {
 
 const settingsAt = (baseUrl: string) => ({ apiKey: 'key', baseUrl: `${baseUrl}/v1` });
 
-export const openai = libraryOf((baseUrl) => library.openai('gpt-5', settingsAt(baseUrl)));
+/** Chat Completions: `openai` in builds before 2026-11-26, in which it became the Responses API. */
+const { openaiChat = library.openai } = library as Partial<typeof library>;
+export const openai = libraryOf((baseUrl) => openaiChat('gpt-5', settingsAt(baseUrl)));
 export const anthropic = libraryOf((baseUrl) => library.anthropic('claude-sonnet-4-5', settingsAt(baseUrl)));
