@@ -4,6 +4,7 @@ import { builtPage } from '../../../examples/angular-chat/server/page.js';
 import { serve } from '../../../examples/node-service/serve.js';
 import { pageFiles } from '../../../examples/page/files.js';
 import { angularChecks } from './angular.js';
+import { checkAsking } from './asking.js';
 import { checks } from './checks.js';
 import { launch } from './chromium.js';
 import { drawingChecks } from './drawing.js';
@@ -72,10 +73,19 @@ export async function runChecks(selection: Selection): Promise<number> {
     .filter((check) => !short || check.short === true)
     .map(({ name, run }) => ({ name: `inspector: ${name}`, run: () => run(browser) }));
   const drawing = drawingChecks.map(({ name, run }) => ({ name: `drawing: ${name}`, run: () => run(browser) }));
+  const asking = {
+    name: 'angular-chat: A question is answered on another device, after its process was killed',
+    run: () => checkAsking(browser, angularPage),
+  };
   let failures = 0;
-  for (const { name, run } of [...onExamples, nest, ...(short ? [] : [durable]), ...inspector, ...drawing].filter(
-    (check) => check.name.includes(only),
-  )) {
+  for (const { name, run } of [
+    ...onExamples,
+    asking,
+    nest,
+    ...(short ? [] : [durable]),
+    ...inspector,
+    ...drawing,
+  ].filter((check) => check.name.includes(only))) {
     const start = performance.now();
     const error = await run().then(
       () => undefined,

@@ -1,4 +1,5 @@
 import { Component } from '@angular/core';
+import type { JsonValue } from 'rivulet';
 import { injectWaiting } from 'rivulet/angular';
 import { QuestionForm } from './question';
 
@@ -11,13 +12,14 @@ import { QuestionForm } from './question';
       <details>
         <summary aria-live="polite">{{ count === 1 ? 'One thing waits' : count + ' things wait' }} for you</summary>
         @for (run of waiting.runs(); track run.id) {
-          <h2>{{ run.title }}</h2>
+          <h2 dir="auto">{{ run.title }}</h2>
           @for (call of run.waiting; track call.id) {
             @if (call.question; as question) {
               <app-question
-                [id]="'problem-' + run.id + call.id"
+                [id]="'waiting-' + run.id + call.id"
                 [question]="question"
-                (answered)="waiting.answer(run.id, call.id, $event)"
+                [draft]="question.problem ? sent.get(call.id) : undefined"
+                (answered)="answer(run.id, call.id, $event)"
                 (declined)="waiting.decline(run.id, call.id)"
               />
             } @else {
@@ -29,8 +31,20 @@ import { QuestionForm } from './question';
         }
       </details>
     }
+    @if (waiting.error(); as error) {
+      <p class="problem" role="alert">{{ textOf(error) }}</p>
+    }
   `,
 })
 export class Waiting {
   protected readonly waiting = injectWaiting();
+  /** The answers by question: the run that asks again, since one was not valid, is another one. */
+  protected readonly sent = new Map<string, JsonValue>();
+
+  protected answer(run: string, call: string, value: JsonValue): void {
+    this.sent.set(call, value);
+    this.waiting.answer(run, call, value);
+  }
+
+  protected textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 }
