@@ -74,79 +74,83 @@ const look = (page: Page) =>
 /** The answer that a page shows at the question. */
 const given = (page: Page) => page.locator('app-tool-call .given').innerText();
 
-/**
- * Checks that a question is answered on a second device, after the process that asked it was killed: nothing that was
- * done before is done again, and the first device learns the answer. Then two devices answer the same question at once.
- */
-export async function checkAsking(browser: Browser, buildPage: () => unknown): Promise<void> {
-  buildPage();
+type Service = Awaited<ReturnType<typeof startService>>;
+type Device = Awaited<ReturnType<typeof openDevice>>;
+
+const formOf = ({ page }: Device) => page.locator('app-tool-call app-question');
+const send = (form: Locator) => form.getByRole('button', { name: 'Send answer' }).click();
+const stepNames = ({ steps }: Service) => steps.map(([name]) => name);
+
+/** The process that asked is killed, another device answers, and the first one learns it. No step is done twice. */
+async function answerElsewhere(service: Service, first: Device, openSecond: () => Promise<Device>): Promise<Device> {
+  await first.chat.send('Register a visitor');
+  await formOf(first).getByRole('button', { name: 'Send answer' }).waitFor();
+  await formOf(first).getByLabel('Name').fill('Nobody'); // typed, and never sent
+  await service.kill();
+  await service.start();
+
+  const second = await openSecond();
+  await second.page.getByText('One thing waits for you').click();
+  const listed = second.page.locator('app-waiting app-question');
+  await fillIn(listed, visitor('Ann'));
+  await assertAccessible(second.page, 'the list of what waits');
+  await savePicture('asking-list', second.page);
+  await send(listed);
+  await listed.waitFor({ state: 'detached' });
+  await second.page.getByRole('navigation').getByRole('button', { name: 'Register a visitor', exact: true }).click();
+  await look(first.page);
+  for (const { page, chat } of [first, second]) {
+    await chat.shows('Registered: Ann.');
+    await chat.idle();
+    assert.match(await given(page), /Ann[^]*3[^]*South[^]*Lunch[^]*2026-12-24[^]*SGk=/);
+    await page.getByText('One thing waits for you').waitFor({ state: 'detached' });
+  }
+  await savePicture('asking-first', first.page);
+  assert.deepEqual(stepNames(service), ['reserve', 'badge']);
+  assert.equal(new Set(service.steps.map(([, key]) => key)).size, 2);
+  return second;
+}
+
+/** Two devices answer at once: the first answer counts, and the other device says that it was late. */
+async function answerAtOnce(service: Service, first: Device, second: Device): Promise<void> {
+  await first.chat.send('Register another visitor');
+  await formOf(first).waitFor();
+  await look(second.page);
+  await formOf(second).waitFor();
+  await fillIn(formOf(first), visitor('Bob'));
+  await fillIn(formOf(second), visitor('Cid'));
+  await Promise.all([first, second].map((device) => send(formOf(device))));
+  for (const { chat } of [first, second]) {
+    await chat.shows(/Registered: (Bob|Cid)\./);
+    await chat.idle();
+  }
+  const texts = await Promise.all([first, second].map(({ chat }) => chat.text()));
+  const [one, two] = texts.map((text) => /Registered: (Bob|Cid)\./.exec(text)?.[1]);
+  assert.equal(one, two, 'The devices show the same answer.');
+  const [early, late] = one === 'Bob' ? [first, second] : [second, first];
+  const sentence = 'Another device has answered before this one.';
+  await late.chat.shows(sentence);
+  await savePicture('asking-late', late.page);
+  await assertAccessible(late.page, 'the answer of another device');
+  assert.ok(!(await early.chat.text()).includes(sentence));
+  for (const { page } of [first, second]) assert.equal(await page.getByRole('alert').count(), 0);
+  assert.deepEqual(stepNames(service), ['reserve', 'badge', 'reserve', 'badge']);
+}
+
+/** Checks questions on two devices, with a service whose process is killed. */
+export async function checkAsking(browser: Browser): Promise<void> {
   const service = await startService();
-  const pages = () => browser.contexts().flatMap((context) => context.pages());
   try {
     const first = await openDevice(browser, service.url);
-    await first.chat.send('Register a visitor');
-    const form = first.page.locator('app-tool-call app-question');
-    await form.getByRole('button', { name: 'Send answer' }).waitFor();
-    await form.getByLabel('Name').fill('Nobody'); // typed, and never sent
-    await service.kill();
-    await service.start();
-
-    const second = await openDevice(browser, service.url);
-    await second.page.getByText('One thing waits for you').click();
-    const listed = second.page.locator('app-waiting app-question');
-    await fillIn(listed, visitor('Ann'));
-    await assertAccessible(second.page, 'the list of what waits');
-    await savePicture('asking-list', second.page);
-    await listed.getByRole('button', { name: 'Send answer' }).click();
-    await listed.waitFor({ state: 'detached' });
-    await second.page.getByRole('navigation').getByRole('button', { name: 'Register a visitor', exact: true }).click();
-    await second.chat.shows('Registered: Ann.');
-    await second.chat.idle();
-    await look(first.page);
-    await first.chat.shows('Registered: Ann.');
-    await first.chat.idle();
-    await savePicture('asking-first', first.page);
-    for (const { page } of [first, second])
-      assert.match(await given(page), /Ann[^]*3[^]*South[^]*Lunch[^]*2026-12-24[^]*SGk=/);
-    assert.deepEqual(
-      service.steps.map(([name]) => name),
-      ['reserve', 'badge'],
-    );
-    assert.equal(new Set(service.steps.map(([, key]) => key)).size, 2);
-
-    await first.chat.send('Register another visitor');
-    await form.waitFor();
-    await look(second.page);
-    const other = second.page.locator('app-tool-call app-question');
-    await other.waitFor();
-    await fillIn(form, visitor('Bob'));
-    await fillIn(other, visitor('Cid'));
-    await Promise.all([form, other].map((each) => each.getByRole('button', { name: 'Send answer' }).click()));
-    for (const { chat } of [first, second]) {
-      await chat.shows(/Registered: (Bob|Cid)\./);
-      await chat.idle();
-    }
-    const texts = await Promise.all([first, second].map(({ chat }) => chat.text()));
-    const counted = texts.map((text) => /Registered: (Bob|Cid)\./.exec(text)?.[1]);
-    assert.equal(counted[0], counted[1], 'The devices show the same answer.');
-    const late = counted[0] === 'Bob' ? second : first;
-    const early = late === first ? second : first;
-    const sentence = 'Another device has answered before this one.';
-    await late.chat.shows(sentence);
-    await savePicture('asking-late', late.page);
-    await assertAccessible(late.page, 'the answer of another device');
-    assert.ok(!(await early.chat.text()).includes(sentence));
-    for (const { page } of [first, second]) assert.equal(await page.getByRole('alert').count(), 0);
-    assert.deepEqual(
-      service.steps.map(([name]) => name),
-      ['reserve', 'badge', 'reserve', 'badge'],
-    );
+    const second = await answerElsewhere(service, first, () => openDevice(browser, service.url));
+    await answerAtOnce(service, first, second);
     for (const { problems, close } of [first, second]) {
       assert.deepEqual(problems, []);
       await close();
     }
   } catch (error) {
-    await Promise.all(pages().map((page, index) => savePicture(`asking-failed-${index + 1}`, page)));
+    const pages = browser.contexts().flatMap((context) => context.pages());
+    await Promise.all(pages.map((page, index) => savePicture(`asking-failed-${index + 1}`, page)));
     throw error;
   } finally {
     await service.close();

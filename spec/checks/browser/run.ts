@@ -15,15 +15,20 @@ import { networkChecks } from './network.js';
 import { pageChecks } from './page.js';
 import { onStage } from './stage.js';
 import type { Example } from './stage.js';
+import { questionChecks, stateChecks } from './states.js';
 
 /** The examples with a page. Add yours here. */
 const examplesOf = ({ seed, seconds }: Selection): readonly Example[] => [
   {
     name: 'page',
     serve: (agent) => serve(agent, { page: pageFiles }),
-    checks: [...pageChecks, ...networkChecks(seed, seconds)],
+    checks: [...pageChecks, ...stateChecks, ...networkChecks(seed, seconds)],
   },
-  { name: 'angular-chat', serve: (agent) => serve(agent, { page: angularPage }), checks: angularChecks },
+  {
+    name: 'angular-chat',
+    serve: (agent) => serve(agent, { page: angularPage }),
+    checks: [...angularChecks, ...stateChecks, ...questionChecks],
+  },
 ];
 
 let built: ReturnType<typeof builtPage> | undefined;
@@ -75,7 +80,7 @@ export async function runChecks(selection: Selection): Promise<number> {
   const drawing = drawingChecks.map(({ name, run }) => ({ name: `drawing: ${name}`, run: () => run(browser) }));
   const asking = {
     name: 'angular-chat: A question is answered on another device, after its process was killed',
-    run: () => checkAsking(browser, angularPage),
+    run: () => Promise.resolve(angularPage()).then(() => checkAsking(browser)),
   };
   let failures = 0;
   for (const { name, run } of [

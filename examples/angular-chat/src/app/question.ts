@@ -26,111 +26,112 @@ type Question = NonNullable<OfType<PartView, 'toolCall'>['question']>;
 @Component({
   selector: 'app-question',
   template: `
-    <form
-      class="question"
-      tabindex="-1"
-      [inert]="isSent()"
-      [attr.aria-labelledby]="id()"
-      [attr.aria-describedby]="problems()[''] ? id() + '-problem' : null"
-      (submit)="send($event)"
-    >
-      <p class="message" dir="auto" [id]="id()">{{ question().message }}</p>
-      @if (problems()['']; as problem) {
-        <p class="problem" role="alert" [id]="id() + '-problem'">{{ problem }}</p>
-      }
-      @for (field of fields(); track field.name) {
-        @let about = describedBy(field);
-        @let isWrong = problems()[field.name] && field.name ? 'true' : null;
-        <div class="field" [id]="id() + '-' + field.name">
-          @switch (field.kind) {
-            @case ('many') {
-              <fieldset [attr.aria-describedby]="about">
-                <legend dir="auto">{{ field.label }}</legend>
-                @for (choice of field.choices; track $index) {
-                  <label class="check" dir="auto"
-                    ><input
-                      type="checkbox"
-                      [name]="field.name"
-                      [value]="$index"
-                      [checked]="isChosen(field, choice.value)"
-                    />{{ choice.label }}</label
-                  >
-                }
-              </fieldset>
-            }
-            @case ('yes') {
-              <label class="check" dir="auto"
-                ><input
-                  type="checkbox"
-                  [name]="field.name"
-                  [checked]="field.value === true"
-                  [attr.aria-describedby]="about"
-                />{{ field.label }}</label
-              >
-            }
-            @case ('one') {
-              <label dir="auto"
-                >{{ field.label }}
-                <select
-                  [name]="field.name"
-                  [required]="field.isRequired"
-                  [attr.aria-describedby]="about"
-                  [attr.aria-invalid]="isWrong"
-                >
-                  <option value="">Choose …</option>
+    <form [inert]="isSent()" (submit)="send($event)">
+      <div
+        class="question"
+        role="group"
+        tabindex="-1"
+        [attr.aria-labelledby]="id()"
+        [attr.aria-describedby]="problems()[''] ? id() + '-problem' : null"
+      >
+        <p class="message" dir="auto" [id]="id()">{{ question().message }}</p>
+        @if (problems()['']; as problem) {
+          <p class="problem" role="alert" [id]="id() + '-problem'">{{ problem }}</p>
+        }
+        @for (field of fields(); track field.name) {
+          @let about = describedBy(field);
+          @let isWrong = problems()[field.name] && field.name ? 'true' : null;
+          <div class="field" [id]="id() + '-' + field.name">
+            @switch (field.kind) {
+              @case ('many') {
+                <fieldset [attr.aria-describedby]="about">
+                  <legend dir="auto">{{ field.label }}</legend>
                   @for (choice of field.choices; track $index) {
-                    <option [value]="$index" [selected]="isChosen(field, choice.value)">{{ choice.label }}</option>
+                    <label class="check" dir="auto"
+                      ><input
+                        type="checkbox"
+                        [name]="field.name"
+                        [value]="$index"
+                        [checked]="isChosen(field, choice.value)"
+                      />{{ choice.label }}</label
+                    >
                   }
-                </select>
-              </label>
-            }
-            @default {
-              <label dir="auto"
-                >{{ field.label }}
-                @if (field.kind === 'lines' || field.kind === 'json') {
-                  <textarea
-                    #text
-                    rows="2"
-                    dir="auto"
+                </fieldset>
+              }
+              @case ('yes') {
+                <label class="check" dir="auto"
+                  ><input
+                    type="checkbox"
+                    [name]="field.name"
+                    [checked]="field.value === true"
+                    [attr.aria-describedby]="about"
+                  />{{ field.label }}</label
+                >
+              }
+              @case ('one') {
+                <label dir="auto"
+                  >{{ field.label }}
+                  <select
                     [name]="field.name"
                     [required]="field.isRequired"
-                    [value]="textOf(field)"
                     [attr.aria-describedby]="about"
                     [attr.aria-invalid]="isWrong"
-                    (input)="checkJson(field, text)"
-                  ></textarea>
-                } @else {
-                  <input
-                    step="any"
-                    dir="auto"
-                    [type]="field.kind"
-                    [name]="field.name"
-                    [required]="field.isRequired"
-                    [value]="textOf(field)"
-                    [attr.aria-describedby]="about"
-                    [attr.aria-invalid]="isWrong"
-                  />
-                }
-              </label>
+                  >
+                    <option value="">Choose …</option>
+                    @for (choice of field.choices; track $index) {
+                      <option [value]="$index" [selected]="isChosen(field, choice.value)">{{ choice.label }}</option>
+                    }
+                  </select>
+                </label>
+              }
+              @default {
+                <label dir="auto"
+                  >{{ field.label }}
+                  @if (field.kind === 'lines' || field.kind === 'json') {
+                    <textarea
+                      #text
+                      rows="2"
+                      dir="auto"
+                      [name]="field.name"
+                      [required]="field.isRequired"
+                      [value]="textOf(field)"
+                      [attr.aria-describedby]="about"
+                      [attr.aria-invalid]="isWrong"
+                      (input)="checkJson(field, text)"
+                    ></textarea>
+                  } @else {
+                    <input
+                      step="any"
+                      dir="auto"
+                      [type]="field.kind"
+                      [name]="field.name"
+                      [required]="field.isRequired"
+                      [value]="textOf(field)"
+                      [attr.aria-describedby]="about"
+                      [attr.aria-invalid]="isWrong"
+                    />
+                  }
+                </label>
+              }
             }
-          }
-          @if (field.hint) {
-            <p class="hint" dir="auto" [id]="id() + '-' + field.name + '-hint'">{{ field.hint }}</p>
-          }
-          @if (field.kind === 'json') {
-            <details>
-              <summary>What it has to be</summary>
-              <pre tabindex="0">{{ schemaOf(field) }}</pre>
-            </details>
-          }
-          @if (isWrong) {
-            <p class="problem" [id]="id() + '-' + field.name + '-problem'">{{ problems()[field.name] }}</p>
-          }
+            @if (field.hint) {
+              <p class="hint" dir="auto" [id]="id() + '-' + field.name + '-hint'">{{ field.hint }}</p>
+            }
+            @if (field.kind === 'json') {
+              <details>
+                <summary>What it has to be</summary>
+                <pre tabindex="0">{{ schemaOf(field) }}</pre>
+              </details>
+            }
+            @if (isWrong) {
+              <p class="problem" [id]="id() + '-' + field.name + '-problem'">{{ problems()[field.name] }}</p>
+            }
+          </div>
+        }
+        <div class="buttons">
+          <button type="button" (click)="decline()">Decline</button>
+          <button class="primary">Send answer</button>
         </div>
-      }
-      <div class="buttons">
-        <button type="button" (click)="decline()">Decline</button>
-        <button class="primary">Send answer</button>
       </div>
     </form>
   `,
@@ -166,7 +167,7 @@ export class QuestionForm {
       return;
     }
     const { nativeElement } = this.host;
-    nativeElement.querySelector('form')?.focus({ preventScroll: true });
+    nativeElement.querySelector<HTMLElement>('.question')?.focus({ preventScroll: true });
     nativeElement.querySelector('.message')?.scrollIntoView({ block: 'nearest' });
   }
 
@@ -191,7 +192,7 @@ export class QuestionForm {
   /** The next question has the focus then, or the next message. */
   private leave(): void {
     this.chat.announced.set('');
-    const forms = this.isLive() ? '.log .question:not([inert])' : 'app-waiting summary';
+    const forms = this.isLive() ? '.log form:not([inert]) > .question' : 'app-waiting summary';
     const own = this.host.nativeElement;
     afterNextRender(
       () => {

@@ -186,9 +186,15 @@ function percentOf(progress: JsonValue | undefined): number {
 function entriesOf(value: JsonValue | undefined) {
   const fields = Array.isArray(value) || !isObject(value) ? { Answer: value } : value;
   return Object.entries(fields).flatMap(([name, field]) =>
-    field === undefined ? [] : [{ name, value: short(typeof field === 'string' ? field : JSON.stringify(field)) }],
+    field === undefined ? [] : [{ name, value: short(readable(field)) }],
   );
 }
+
+const readable = (value: JsonValue): string => {
+  if (typeof value === 'string') return value;
+  const isList = Array.isArray(value) && value.every((each) => typeof each !== 'object');
+  return isList ? value.join(', ') : JSON.stringify(value);
+};
 
 /** A file is a long text. */
 const short = (text: string): string =>

@@ -1,6 +1,7 @@
-import { Component } from '@angular/core';
+import { Component, effect, inject } from '@angular/core';
 import type { JsonValue } from 'rivulet';
 import { injectWaiting } from 'rivulet/angular';
+import { Chat } from './chat';
 import { QuestionForm } from './question';
 
 /** What waits for the user in all conversations. An approval is decided in its chat. */
@@ -38,8 +39,16 @@ import { QuestionForm } from './question';
 })
 export class Waiting {
   protected readonly waiting = injectWaiting();
+  private readonly chat = inject(Chat);
   /** The answers by question: the run that asks again, since one was not valid, is another one. */
   protected readonly sent = new Map<string, JsonValue>();
+
+  constructor() {
+    effect(() => {
+      this.chat.current.isBusy(); // a run of the conversation waits, or has gone on
+      this.waiting.refresh();
+    });
+  }
 
   protected answer(run: string, call: string, value: JsonValue): void {
     this.sent.set(call, value);
