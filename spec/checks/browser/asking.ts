@@ -65,7 +65,7 @@ async function openDevice(browser: Browser, url: string) {
 }
 
 /** A page looks for what other devices have done when a person comes back to it. */
-const look = (page: Page) =>
+export const look = (page: Page) =>
   page.evaluate(() => {
     window.dispatchEvent(new Event('focus'));
     document.dispatchEvent(new Event('visibilitychange'));

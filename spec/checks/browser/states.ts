@@ -6,7 +6,7 @@ import { toolCall } from 'rivulet/testing';
 import type { BrowserContextOptions, Locator, Page } from 'playwright-core';
 import * as z from 'zod';
 import { assertAccessible } from './accessible.js';
-import { fillIn } from './asking.js';
+import { fillIn, look } from './asking.js';
 import type { Check } from './checks.js';
 import { registerTool, visitor } from './register.js';
 
@@ -182,7 +182,7 @@ export const questionChecks: readonly Check[] = [
         await fillIn(question, visitor('A'));
         await button.click();
         await question.getByText('Too small').waitFor();
-        await page.waitForFunction(() => document.activeElement?.matches('[name=name]'));
+        await page.waitForFunction(() => document.activeElement?.matches('[name=field-name]'));
         assert.equal(await question.getByLabel('Name').inputValue(), 'A');
         await check('problem');
         const tab = await openTab();
@@ -204,6 +204,90 @@ export const questionChecks: readonly Check[] = [
       },
     }),
   })),
+  {
+    name: 'The page asks with a form that can be filled in with the keyboard alone, and announces it once',
+    short: true,
+    prepare: () => {
+      const reserved = new ReplaySubject<string>();
+      let count = 0;
+      return {
+        tools: [registerTool((name) => (name === 'reserve' && count++ > 0 ? reserved : `${name} done`))],
+        script: [[toolCall('register', {}, 'a')], 'Registered.', [toolCall('register', {}, 'b')], 'Again.'],
+        async act({ chat, page, proxy }) {
+          const hasFocus = (selector: string) =>
+            page.waitForFunction((at) => document.activeElement?.matches(at), selector);
+          const said = () => page.evaluate(() => document.querySelector('main + [role=status]')?.textContent ?? '');
+          const posts = () => proxy.requests().filter((request) => request.startsWith('POST')).length;
+          await chat.prompt.focus();
+          await page.keyboard.type('Register a visitor');
+          await page.keyboard.press('Enter');
+          await hasFocus('.log [role=group].question'); // whose name is the question
+          assert.equal(await said(), '');
+          const parts = ['Ann', '3', 'S', '', ' ', '12242026'];
+          for (const part of parts) {
+            await page.keyboard.press('Tab');
+            if (part === ' ') await page.keyboard.press('Space');
+            else await page.keyboard.type(part);
+          }
+          const name = () => page.evaluate(() => document.activeElement?.textContent ?? '');
+          for (let presses = 0; (await name()).trim() !== 'Send answer'; presses += 1) {
+            assert.ok(presses < 8, 'Tab does not reach the button.');
+            await page.keyboard.press('Tab');
+          }
+          await page.keyboard.press('Enter');
+          await hasFocus('.composer textarea');
+          await chat.shows('Registered.');
+          await chat.idle();
+          const given = await page.locator('app-tool-call .given').innerText();
+          assert.match(given, /Ann[^]*3[^]*South[^]*Lunch[^]*2026-12-24/);
+
+          // Whoever types goes on typing, and hears of the question. An answer that is sent twice counts once.
+          await chat.send('Register another visitor');
+          await page.keyboard.type('Half a mess');
+          reserved.next('reserved');
+          reserved.complete();
+          const form = page.locator('app-tool-call app-question');
+          await form.waitFor();
+          await page.keyboard.type('age');
+          assert.equal(await chat.prompt.inputValue(), 'Half a message');
+          assert.equal(await said(), 'Question: Who comes to visit?');
+          await fillIn(form, visitor('Bob'));
+          const before = posts();
+          await form.getByRole('button', { name: 'Send answer' }).dblclick();
+          await chat.shows('Again.');
+          await chat.idle();
+          assert.equal(posts(), before + 1);
+          assert.notEqual(await said(), 'Question: Who comes to visit?');
+        },
+      };
+    },
+  },
+  {
+    name: 'The page keeps what was typed into the list of what waits when the answer is refused',
+    prepare: () => ({
+      tools: [registerTool((name) => `${name} done`)],
+      script: [[toolCall('register', {}, 'a')], 'Registered.'],
+      async act({ chat, page, openTab }) {
+        await chat.send('Register a visitor');
+        await page.locator('app-tool-call app-question').waitFor();
+        const other = await openTab();
+        await other.getByText('One thing waits for you').click();
+        const listed = other.locator('app-waiting app-question');
+        await fillIn(listed, visitor('A'));
+        await listed.getByRole('button', { name: 'Send answer' }).click();
+        const waiting = other.getByText('One thing waits for you');
+        await listed.getByText('Too small').waitFor({ state: 'attached' });
+        if (!(await listed.isVisible())) await waiting.click();
+        assert.equal(await listed.getByLabel('Number of people').inputValue(), '3');
+        assert.ok(await listed.getByLabel('Lunch').isChecked());
+        await listed.getByLabel('Name').fill('Ann');
+        await listed.getByRole('button', { name: 'Send answer' }).click();
+        await look(page);
+        await chat.shows('Registered.');
+        assert.match(await page.locator('app-tool-call .given').innerText(), /Ann/);
+      },
+    }),
+  },
   {
     name: 'The page draws a form for whatever a tool asks',
     prepare: () => ({

@@ -4,12 +4,16 @@ import type { JsonObject, JsonSchema, JsonValue } from 'rivulet';
 export interface Field {
   /** Empty if the answer is one value, and not an object. */
   readonly name: string;
+  /** The name of its inputs: one without a name is not sent. */
+  readonly control: string;
   readonly label: string;
   readonly hint: string;
   /** `yes`: a tick; `one`, `many`: choices; `lines`: a text per line; `json`: anything that has no field of its own. */
   readonly kind: 'text' | 'email' | 'url' | 'number' | 'date' | 'file' | 'yes' | 'one' | 'many' | 'lines' | 'json';
   readonly choices: readonly Choice[];
   readonly isRequired: boolean;
+  /** The value if nothing is given: null, where the schema requires one. */
+  readonly empty: null | undefined;
   /** The value at first. */
   readonly value: JsonValue | undefined;
   /** Of a `json` field: what it has to be. */
@@ -43,20 +47,29 @@ function fieldOf(name: string, given: JsonSchema, isRequired: boolean, value: Js
   const hasFormat = kind === 'text' && format !== undefined;
   const hints = { json: 'Write JSON.', lines: 'One on each line.' } as Readonly<Record<string, string>>;
   return {
-    ...{ name, kind, choices, schema, isRequired: !isOptional },
+    ...{
+      name,
+      control: `field-${name}`,
+      kind,
+      choices,
+      schema,
+      isRequired: !isOptional,
+      empty: isRequired && isOptional ? null : undefined,
+    },
     label: `${title || 'Your answer'}${isOptional && kind !== 'yes' ? ' (optional)' : ''}`,
     hint: [description, hints[kind], hasFormat ? `Format: ${format}.` : undefined].filter(Boolean).join(' '),
     value: value ?? (given['default'] as JsonValue | undefined),
   };
 }
 
-/** `anyOf: [X, null]` and `type: [X, 'null']` are X, which may be left out. */
+/** A schema without null, which is what a field has that is left empty. The same schema if null is not allowed. */
 function withoutNull(schema: JsonSchema): JsonSchema {
-  const { type, anyOf } = schema as { type?: unknown; anyOf?: readonly JsonSchema[] };
-  const [only, ...others] = (anyOf ?? []).filter((each) => each['type'] !== 'null');
-  if (anyOf && only && others.length === 0 && anyOf.length > 1) return only;
-  if (!Array.isArray(type) || type.length !== 2 || !type.includes('null')) return schema;
-  return { ...schema, type: type.find((each) => each !== 'null') as string };
+  const { type, anyOf } = schema as { readonly type?: unknown; readonly anyOf?: readonly JsonSchema[] };
+  const [only = {}, ...others] = (anyOf ?? []).filter((each) => each['type'] !== 'null');
+  if (anyOf && others.length + 1 < anyOf.length) return others.length === 0 ? only : { ...schema };
+  if (!Array.isArray(type) || !type.includes('null')) return schema;
+  const [first, ...more] = type.filter((each) => each !== 'null') as readonly string[];
+  return { ...schema, type: more.length === 0 && first ? first : type } as JsonSchema;
 }
 
 /** The choices of `enum`, and of `oneOf` or `anyOf` with a `const` and a title each. */
@@ -84,16 +97,18 @@ function kindOf(schema: JsonSchema, choices: readonly Choice[]): Field['kind'] {
 
 /** The answer that was given in a form. */
 export async function answerOf(schema: JsonSchema, fields: readonly Field[], data: FormData): Promise<JsonValue> {
-  const values = await Promise.all(fields.map(async (field) => [field.name, await valueOf(field, data)] as const));
+  const values = await Promise.all(
+    fields.map(async (field) => [field.name, (await valueOf(field, data)) ?? field.empty] as const),
+  );
   const answer = Object.fromEntries(values.filter(([, value]) => value !== undefined)) as JsonObject;
   return isObject(schema) ? answer : (answer[''] ?? null);
 }
 
 /** The value of a field; undefined if nothing was given. */
-async function valueOf({ name, kind, choices }: Field, data: FormData): Promise<JsonValue | undefined> {
-  const value = data.get(name) ?? '';
-  if (kind === 'many') return data.getAll(name).map((index) => choices[Number(index)]?.value ?? null);
-  if (kind === 'yes') return data.has(name);
+async function valueOf({ control, kind, choices }: Field, data: FormData): Promise<JsonValue | undefined> {
+  const value = data.get(control) ?? '';
+  if (kind === 'many') return data.getAll(control).map((index) => choices[Number(index)]?.value ?? null);
+  if (kind === 'yes') return data.has(control);
   if (value instanceof File) return value.size > 0 ? base64(value) : undefined;
   if (kind === 'lines') return value.split('\n').flatMap((line) => line.trim() || []);
   if (value.trim() === '') return undefined;

@@ -50,7 +50,7 @@ type Question = NonNullable<OfType<PartView, 'toolCall'>['question']>;
                     <label class="check" dir="auto"
                       ><input
                         type="checkbox"
-                        [name]="field.name"
+                        [name]="field.control"
                         [value]="$index"
                         [checked]="isChosen(field, choice.value)"
                       />{{ choice.label }}</label
@@ -62,7 +62,7 @@ type Question = NonNullable<OfType<PartView, 'toolCall'>['question']>;
                 <label class="check" dir="auto"
                   ><input
                     type="checkbox"
-                    [name]="field.name"
+                    [name]="field.control"
                     [checked]="field.value === true"
                     [attr.aria-describedby]="about"
                   />{{ field.label }}</label
@@ -72,7 +72,7 @@ type Question = NonNullable<OfType<PartView, 'toolCall'>['question']>;
                 <label dir="auto"
                   >{{ field.label }}
                   <select
-                    [name]="field.name"
+                    [name]="field.control"
                     [required]="field.isRequired"
                     [attr.aria-describedby]="about"
                     [attr.aria-invalid]="isWrong"
@@ -92,7 +92,7 @@ type Question = NonNullable<OfType<PartView, 'toolCall'>['question']>;
                       #text
                       rows="2"
                       dir="auto"
-                      [name]="field.name"
+                      [name]="field.control"
                       [required]="field.isRequired"
                       [value]="textOf(field)"
                       [attr.aria-describedby]="about"
@@ -104,7 +104,7 @@ type Question = NonNullable<OfType<PartView, 'toolCall'>['question']>;
                       step="any"
                       dir="auto"
                       [type]="field.kind"
-                      [name]="field.name"
+                      [name]="field.control"
                       [required]="field.isRequired"
                       [value]="textOf(field)"
                       [attr.aria-describedby]="about"
