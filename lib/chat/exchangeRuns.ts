@@ -90,7 +90,7 @@ export function createExchangeRuns(
       }
       if (!base) {
         update(id, { view: waitAgain(view) });
-        return waitingRuns.wait(id, stop);
+        return waitingRuns.wait(id, stop, true);
       }
       if (!agent.join || hasBegun) return join(exchange, stop);
       return exchange.answers ? waitingRuns.resume({ ...exchange, view: base }, stop) : start(exchange, stop);

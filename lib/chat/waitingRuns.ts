@@ -1,6 +1,5 @@
-import { asyncScheduler, concat, concatAll, concatMap, defer, EMPTY, filter, finalize, map, merge, noop } from 'rxjs';
-import { of } from 'rxjs';
-import { startWith, Subject, take, takeUntil, takeWhile, tap } from 'rxjs';
+import { asyncScheduler, catchError, concat, concatAll, concatMap, defer, EMPTY, filter, finalize } from 'rxjs';
+import { map, merge, noop, of, startWith, Subject, switchMap, take, takeUntil, takeWhile, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers } from '../core/approval.js';
 import { after } from '../core/timeLimit.js';
@@ -10,6 +9,7 @@ import { isToolResult } from '../core/eventGuards.js';
 import { toView } from '../operators/toView.js';
 import { cancelView } from '../operators/view/view.js';
 import type { ToolCallView, View } from '../operators/view/view.js';
+import { awake } from '../transport/pageRequest.js';
 import { followingId } from '../transport/randomId.js';
 import type { ConversationAgent, ConversationRunOptions } from './conversationAgent.js';
 import { answeredView, answersTo, earlierRun, historyOf, isAnswered, openCalls } from './exchanges.js';
@@ -44,8 +44,11 @@ export function createWaitingRuns(
   /** The questions whose time is over here. Once each: the clock of the service may be behind. */
   const overdue = new Set<string>();
 
-  /** If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers. */
-  function wait(id: string, stop: Observable<void>): Observable<unknown> {
+  /**
+   * If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers. What
+   * was saved may be old: `isSaved` asks the service at once.
+   */
+  function wait(id: string, stop: Observable<void>, isSaved = false): Observable<unknown> {
     if (exchanges.get(id).view.status !== 'waiting') return EMPTY;
     let lock = noLock;
     const stopped = stop.pipe(map(() => cancelWaiting(id)));
@@ -58,6 +61,7 @@ export function createWaitingRuns(
     const continued = merge(
       answered,
       timeIsOver(() => exchanges.get(id), overdue),
+      answeredElsewhere(id, isSaved),
     ).pipe(map(() => resume(exchanges.get(id), stop, () => lock.release())));
     const executed = lockTab(id, stop).pipe(
       tap((own) => (lock = own)),
@@ -89,6 +93,16 @@ export function createWaitingRuns(
     if (!tools || callsOfPage(id).length === 0) return EMPTY;
     if (!agent.join) return of(noLock);
     return tools.lock(exchanges.get(id).run).pipe(take(1), takeUntil(stop));
+  }
+
+  /** Emits when the run does not wait at the service any more. It is asked when a person comes back to the page. */
+  function answeredElsewhere(id: string, isSaved: boolean): Observable<unknown> {
+    if (!agent.join || !agent.waiting) return EMPTY;
+    const read = agent.waiting().pipe(catchError(() => EMPTY)); // the next look may work
+    return merge(awake(), isSaved ? of(0) : EMPTY).pipe(
+      switchMap(() => read),
+      filter((runs) => runs.every((run) => run.id !== exchanges.get(id).run)),
+    );
   }
 
   function executeHere(id: string, stop: Observable<void>): Observable<unknown> {

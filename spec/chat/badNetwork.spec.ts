@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { concat, ignoreElements, NEVER, of, Subject, Subscription, take } from 'rxjs';
+import { concat, concatMap, ignoreElements, NEVER, of, Subject, Subscription, take } from 'rxjs';
 import type { Observable } from 'rxjs';
+import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation, remoteAgent, remoteChats } from '../../lib/chat/index.js';
 import type { Conversation, WhenBusy } from '../../lib/chat/index.js';
@@ -10,7 +11,9 @@ import { messageText } from '../../lib/core/message.js';
 import { tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { keepChats, memoryStore } from '../../lib/service/index.js';
+import { askTool } from '../../lib/tools/askTool.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { payTool } from '../support/toolCalls.js';
 import type { ScriptedRequest } from '../../lib/testing/index.js';
 
 /** What the network does with a request. `right` sends it to the service. */
@@ -52,13 +55,6 @@ const faults: Readonly<Record<string, () => Fault>> = {
 /** The longest time of six attempts of 30 s, and 31 s between them. */
 const GIVEN_UP = 215_000;
 
-const pay = tool({
-  name: 'pay',
-  description: 'Pays.',
-  parameters: { type: 'object', properties: {} },
-  needsApproval: true,
-  execute: () => 'paid',
-});
 const work = tool({
   name: 'work',
   description: 'Works.',
@@ -66,10 +62,22 @@ const work = tool({
   execute: (): Observable<string> => NEVER,
 });
 
+/** What the tool `ask` has received. */
+let received: string[] = [];
+const ask = askTool({
+  name: 'ask',
+  description: 'Asks.',
+  execute: (_, context) =>
+    context
+      .ask({ message: 'What?', schema: z.object({ text: z.string() }) })
+      .pipe(concatMap(({ text }) => context.once('note', () => received.push(text)))),
+});
+
 let used = new Subscription();
 afterEach(() => {
   used.unsubscribe();
   used = new Subscription();
+  received = [];
   jest.restoreAllMocks();
   jest.useRealTimers();
 });
@@ -102,9 +110,12 @@ function createPage(whenBusy: WhenBusy) {
     if (text === 'slow') return concat(slow, of<Chunk>({ type: 'finish', reason: 'stop' }));
     if (text === 'slow pay') return concat(slow, scriptedModel([[toolCall('pay', {}, 'call')]]).stream({ messages }));
     if (text === 'pay') return [toolCall('pay', {}, 'call')];
+    if (text === 'ask') return [toolCall('ask', {}, 'call')];
     return text === 'work' ? [toolCall('work', {}, 'call')] : ['An answer.'];
   });
-  const handler = agentHandler(createAgent({ model, tools: [pay, work] }), { chats: keepChats(memoryStore()) });
+  const handler = agentHandler(createAgent({ model, tools: [payTool(), work, ask] }), {
+    chats: keepChats(memoryStore()),
+  });
   let isFaulty: (request: Request) => boolean = () => false;
   let fault: Fault = (right) => right();
   const cut = new Subject<void>();
@@ -145,6 +156,8 @@ function createPage(whenBusy: WhenBusy) {
       used = new Subscription();
       return () => (page.chat = open(before));
     },
+    /** Opens the conversation on another device. */
+    openAnother: () => open(page.chat),
     watch(request: Observable<unknown>) {
       used.add(request.subscribe({ error: (thrown: unknown) => reported.push(thrown) }));
     },
@@ -308,6 +321,31 @@ const rows: readonly Row[] = [
     silent: all,
   },
   {
+    request: 'answer',
+    state: 'waiting',
+    before: (page) => prompt(page, 'ask', 'waiting'),
+    isFaulty: isFor('POST'),
+    act: ({ chat }) => chat.answer('call/1', { text: 'yes' }),
+  },
+  {
+    request: 'answer',
+    state: 'stopping',
+    before: (page) => prompt(page, 'ask', 'waiting'),
+    isFaulty: isFor('POST'),
+    act: async (page) => {
+      page.chat.answer('call/1', { text: 'yes' });
+      await pressStop(page);
+    },
+    silent: all,
+  },
+  {
+    request: 'decline',
+    state: 'waiting',
+    before: (page) => prompt(page, 'ask', 'waiting'),
+    isFaulty: isFor('POST'),
+    act: ({ chat }) => chat.decline('call/1', 'no'),
+  },
+  {
     request: 'stop',
     state: 'running',
     before: (page) => prompt(page, 'slow', 'streaming'),
@@ -422,7 +460,7 @@ describe('a page on a bad network', () => {
     page.heal();
     page.finish();
     if (page.chat.view.status === 'runningTools') page.chat.stop();
-    const decide = () => page.chat.view.waiting.length > 0 && page.chat.decide('call', { approve: false });
+    const decide = () => page.chat.view.waiting.forEach(({ id }) => page.chat.decline(id));
     await pass(40_000);
     decide();
     await pass(1000);
@@ -431,6 +469,69 @@ describe('a page on a bad network', () => {
     decide(); // of a run that is joined again before the prompt
     await pass(35_000);
     expect([page.chat.view.status, textOf(page), page.chat.view.queued]).toEqual(['idle', 'hello|An answer.', []]);
+  });
+});
+
+describe('an answer to a question', () => {
+  it.each(all)('that is given twice, and again after a reload, counts once: %s', async (fault) => {
+    const page = createPage('concat');
+    await prompt(page, 'ask', 'waiting');
+    page.break(faults[fault]?.() ?? refuse(500), isFor('POST'));
+    page.chat.answer('call/1', { text: 'first' });
+    page.chat.answer('call/1', { text: 'second' });
+    await pass(GIVEN_UP);
+    const openAgain = page.close();
+    page.heal();
+    openAgain();
+    await pass(40_000);
+    for (const { id } of page.chat.view.waiting) page.chat.answer(id, { text: 'third' });
+    page.chat.reconnect();
+    await pass(40_000);
+    expect(received.length).toBeLessThanOrEqual(1);
+    expect(received).not.toContain('second');
+    expect(page.chat.view.waiting).toEqual([]);
+    if (page.chat.view.status === 'idle') expect(received).toHaveLength(1);
+  });
+
+  it.each(['the page that asked', 'the other page'])('of %s counts, and the late one shows it', async (which) => {
+    const page = createPage('concat');
+    await prompt(page, 'ask', 'waiting');
+    const other = page.openAnother();
+    await pass(100);
+    expect(other.view.waiting).toHaveLength(1);
+    const [early, late] = which === 'the page that asked' ? [page.chat, other] : [other, page.chat];
+    early.answer('call/1', { text: 'early' });
+    late.answer('call/1', { text: 'late' });
+    await pass(5000);
+    expect(received).toEqual(['early']);
+    for (const { view } of [early, late]) expect([view.status, view.waiting]).toEqual(['idle', []]);
+    expect(other.view.exchanges.at(-1)?.messages).toEqual(page.chat.view.exchanges.at(-1)?.messages);
+  });
+
+  it('that another device has given is shown when the page is loaded again', async () => {
+    const page = createPage('concat');
+    await prompt(page, 'ask', 'waiting');
+    const openAgain = page.close();
+    const other = page.openAnother();
+    await pass(100);
+    other.answer('call/1', { text: 'elsewhere' });
+    await pass(1000);
+    openAgain();
+    await pass(1000);
+    expect([page.chat.view.status, page.chat.view.waiting, received]).toEqual(['idle', [], ['elsewhere']]);
+    expect(page.requests()).toBe(2);
+  });
+
+  it('is awaited after a reload while the list of what waits cannot be read', async () => {
+    const page = createPage('concat');
+    await prompt(page, 'ask', 'waiting');
+    page.break(refuse(403), isList);
+    page.close()();
+    await pass(1000);
+    expect([page.chat.view.status, page.chat.view.waiting.length]).toEqual(['waiting', 1]);
+    page.chat.answer('call/1', { text: 'yes' });
+    await pass(1000);
+    expect([page.chat.view.status, received]).toEqual(['idle', ['yes']]);
   });
 });
 

@@ -9,6 +9,7 @@ import { tool } from '../../lib/core/tool.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { memoryLog } from '../../lib/service/index.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
+import { payTool } from '../support/toolCalls.js';
 
 let used = new Subscription();
 beforeEach(() => {
@@ -28,13 +29,6 @@ async function turns() {
   }
 }
 
-const pay = tool({
-  name: 'pay',
-  description: 'Pays.',
-  parameters: { type: 'object', properties: {} },
-  needsApproval: true,
-  execute: () => 'paid',
-});
 const look = tool({
   name: 'look',
   description: 'Looks.',
@@ -58,7 +52,7 @@ async function loseRun(end: string, hasTool: boolean) {
   const model = scriptedModel(({ messages }) =>
     hasTool && messages.length === 1 ? [text('First. '), toolCall('look', {}, 'first')] : slow(),
   );
-  const agent = createAgent({ model, tools: [pay, look] });
+  const agent = createAgent({ model, tools: [payTool(), look] });
   const handler = agentHandler(agent, { log: memoryLog({ maxBytes: 0 }), onError: () => undefined });
   const cut = new Subject<void>();
   let isOnline = true;

@@ -5,12 +5,12 @@ import { chatCopies, conversation, persist, remoteAgent, remoteChats } from '../
 import type { Conversation } from '../../lib/chat/index.js';
 import type { Exchange } from '../../lib/chat/exchanges.js';
 import type { ModelRequest } from '../../lib/core/model.js';
-import { tool } from '../../lib/core/tool.js';
 import type { ChatRecord } from '../../lib/service/chats/chatStore.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { keepChats, memoryStore } from '../../lib/service/index.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { inVirtualTime } from './virtualTime.js';
+import { payTool } from './toolCalls.js';
 
 /** What a person does with one of two devices. */
 const deviceActs = [
@@ -63,14 +63,7 @@ function createService() {
     return textOf(request).includes('Pay') ? [toolCall('pay', {}, `c${++calls}`)] : 'An answer.';
   };
   let calls = 0;
-  const pay = tool({
-    name: 'pay',
-    description: 'Pays.',
-    parameters: { type: 'object', properties: {} },
-    needsApproval: true,
-    execute: () => 'paid',
-  });
-  const agent = createAgent({ model: scriptedModel(respond), tools: [pay] });
+  const agent = createAgent({ model: scriptedModel(respond), tools: [payTool()] });
   return agentHandler(agent, { chats: keepChats(memoryStore<ChatRecord>()) });
 }
 

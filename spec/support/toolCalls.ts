@@ -15,6 +15,16 @@ import type { ExecuteToolsOptions } from '../../lib/operators/executeTools.js';
 export const anyTool = (name: string, execute: (args: JsonObject, context: ToolContext) => unknown): Tool =>
   tool({ name, description: name, parameters: { type: 'object' }, execute });
 
+/** A tool that waits for a decision. */
+export const payTool = (): Tool =>
+  tool({
+    name: 'pay',
+    description: 'Pays.',
+    parameters: { type: 'object', properties: {} },
+    needsApproval: true,
+    execute: () => 'paid',
+  });
+
 export const callOf = (name: string, args: JsonObject = {}, id = `id-${name}`): ToolCallEvent => ({
   type: 'toolCall',
   id,

@@ -35,6 +35,8 @@ export interface InjectedWaiting {
   answer(run: string, callId: string, result: JsonValue): void;
   decline(run: string, callId: string, reason?: string): void;
   decide(run: string, callId: string, decision: Decision): void;
+  /** Reads the list again, since something has changed on this page: an answer in a conversation. */
+  refresh(): void;
 }
 
 /**
@@ -101,6 +103,7 @@ export function injectWaiting({ agent = injectAgent(), refresh = 30_000 }: Injec
     answer: (run, callId, result) => answer(run, { results: { [callId]: result } }),
     decline: (run, callId, reason) => decide(run, callId, { approve: false, ...omitUndefined({ reason }) }),
     decide,
+    refresh: () => changed.next(),
   };
 }
 

@@ -41,7 +41,7 @@ ul.runs { list-style: none; margin: 0; padding: 0 .5rem 1rem; overflow-y: auto; 
 .transcript .thinking { color: var(--thinking); } .transcript .tool, .transcript .notice { color: var(--soft);
   font: 12px/1.45 ui-monospace, monospace; }
 .transcript .input { font-weight: 600; } .transcript .error { color: var(--bad); }
-.transcript .void { text-decoration: line-through; color: var(--void); }
+.transcript .void { text-decoration: line-through; color: var(--soft); }
 .problem { margin: 1rem 1.25rem; padding: .6rem .8rem; border: 1px solid var(--bad); border-radius: 6px; }
 .curtain { position: absolute; top: 0; bottom: 0; right: 0; background: var(--page); opacity: .75; z-index: 1;
   pointer-events: none; }

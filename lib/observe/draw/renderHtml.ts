@@ -18,7 +18,7 @@ export function renderPage(drawing: Drawing, wire: WireOfRun, startTime: number)
 <title>${escape(drawing.title)}</title>
 <style>${drawingStyle}</style>
 <body>
-${html}
+<main>${html}</main>
 <script type="application/json" id="data">${jsonForScript(data)}</script>
 <script>${pageScript()}</script>
 </body>

@@ -2,12 +2,13 @@ export const drawingStyle = `
 :root { color-scheme: light dark; --page: #fff; --ink: #1d2433; --soft: #5b6578; --line: #e3e7ee; --lane: #f6f7fa;
   --text: #2463eb; --thinking: #8a3ffc; --call: #0b8a7d; --wait: #c3cad6; --answer: #dbe7ff; --silence: #f6b73c;
   --retry: #e8590c; --rateLimit: #c2255c; --running: #14a08f; --queued: #d5dae3; --approval: #e9b949; --void: #8b93a3;
-  --turn: #d9dee8; --good: #2b8a3e; --bad: #d6293e; --focus: #2463eb; --names: 17rem; --zoom: 1; }
+  --turn: #d9dee8; --good: #237032; --bad: #d6293e; --failed: #d6293e; --focus: #2463eb; --names: 17rem; --zoom: 1; }
 @media (prefers-color-scheme: dark) { :root { --page: #12151c; --ink: #e7eaf1; --soft: #9aa4b8; --line: #2a303d;
   --lane: #1a1f29; --text: #6ea0ff; --thinking: #b58bff; --call: #3fd0bf; --wait: #4a5365; --answer: #1f3260;
   --silence: #c98a12; --retry: #ff8a4c; --rateLimit: #ff6b9d; --running: #17877a;
   --queued: #3a4252; --approval: #b98a1e;
-  --void: #6d7688; --turn: #343c4c; --good: #69c97c; --bad: #ff6b7a; --focus: #8ab4ff; } }
+  --void: #6d7688; --turn: #343c4c; --good: #69c97c; --bad: #ff6b7a; --failed: #c23a4a;
+  --focus: #8ab4ff; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 14px/1.45 system-ui, sans-serif; }
 header, section, details { padding: 0 1.25rem; }
@@ -55,7 +56,7 @@ ol.lanes { list-style: none; margin: 0; padding: 0; position: relative; }
 .span.turn, .span.wait, .span.queued { top: 14px; height: 6px; }
 .span.answer { top: 4px; height: 26px; }
 .span.running, .span.retry, .span.rateLimit { color: #fff; text-shadow: 0 0 2px rgb(0 0 0 / .55); }
-.lane.failed > .track > .span.running { --c: var(--bad) !important; }
+.lane.failed > .track > .span.running { --c: var(--failed) !important; }
 .span.silence, .span.rateLimit, .span.retry, .span.approval { background-image: repeating-linear-gradient(45deg,
   rgb(255 255 255 / .35) 0 3px, transparent 3px 8px); background-color: var(--c); }
 .span.void { top: 27px; height: 2px; background: var(--void); z-index: 1; }

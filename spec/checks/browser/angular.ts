@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { ReplaySubject } from 'rxjs';
-import { askTool, tool } from 'rivulet';
+import { tool } from 'rivulet';
 import type { Chunk } from 'rivulet';
 import { toolCall } from 'rivulet/testing';
 import type { Step } from 'rivulet/testing';
@@ -20,23 +20,6 @@ const chooseColour = tool({
   name: 'choose_colour',
   description: 'Lets the user choose a colour.',
   parameters: z.object({ colours: z.array(z.string()) }),
-});
-
-const register = askTool({
-  name: 'register',
-  description: 'Registers a visitor.',
-  execute: (_, { ask }) =>
-    ask({
-      message: 'Who comes to visit?',
-      schema: z.object({
-        name: z.string().min(2).meta({ title: 'Name' }),
-        people: z.int().meta({ title: 'Number of people' }),
-        entrance: z.enum(['North', 'South']).meta({ title: 'Entrance' }),
-        needs: z.array(z.enum(['Parking', 'Lunch'])).meta({ title: 'Needs' }),
-        day: z.iso.date().meta({ title: 'Day' }),
-        photo: z.string().optional().meta({ title: 'Photo', contentEncoding: 'base64' }),
-      }),
-    }),
 });
 
 const markdown = `# A heading
@@ -154,51 +137,6 @@ export const angularChecks: readonly Check[] = [
         await chat.idle();
         const seen = await page.evaluate(() => (globalThis as unknown as { seen: Record<string, string[]> }).seen);
         assert.deepEqual(Object.values(seen), [['H2'], ['P'], ['TABLE'], ['UL'], ['PRE'], ['P']]);
-      },
-    }),
-  },
-  {
-    name: 'The page asks what a tool asks with a form, says what is wrong, and has a list of what waits',
-    prepare: () => ({
-      script: [[toolCall('register', {}, 'a')], 'Registered.'],
-      tools: [register],
-      async act({ chat, page, picture, openTab }) {
-        await chat.send('Register a visitor');
-        const form = page.locator('app-tool-call app-question');
-        await form.getByLabel('Name').fill('A');
-        await form.getByLabel('Number of people').fill('3');
-        await form.getByLabel('Entrance').selectOption('South');
-        await form.getByRole('group', { name: 'Needs' }).getByLabel('Lunch').check();
-        await form.getByLabel('Day').fill('2026-12-24');
-        await form
-          .getByLabel('Photo')
-          .setInputFiles({ name: 'a.txt', mimeType: 'text/plain', buffer: Buffer.from('Hi') });
-        await picture('question');
-        await form.getByRole('button', { name: 'Send answer' }).click();
-        assert.match((await form.getByRole('alert').textContent()) ?? '', /name/);
-        await picture('question-problem');
-
-        const other = await openTab();
-        await other.getByText('One thing waits for you').click();
-        const listed = other.locator('app-waiting app-question');
-        await picture('waiting', other);
-        await listed.getByLabel('Name').fill('Ann');
-        await listed.getByLabel('Number of people').fill('2');
-        await listed.getByLabel('Entrance').selectOption('North');
-        await listed.getByLabel('Day').fill('2026-12-24');
-        await listed.getByRole('button', { name: 'Send answer' }).click();
-        await listed.waitFor({ state: 'detached' });
-
-        await form.getByLabel('Name').fill('Bob');
-        await form.getByRole('button', { name: 'Send answer' }).click();
-        await chat.shows('Registered.');
-        await chat.idle();
-        const results = await page.locator('app-tool-call dd pre').allTextContents();
-        assert.ok(
-          results.some((text) => text.includes('"name": "Ann"')),
-          'The first answer counts.',
-        );
-        assert.ok(!results.some((text) => text.includes('Bob')));
       },
     }),
   },

@@ -9,6 +9,7 @@ import type { Agent } from 'rivulet';
 import { drawRun } from 'rivulet/recording';
 import { scriptedModel, toolCall } from 'rivulet/testing';
 import { busyAgent, recordVirtually, weather } from '../../observe/recording/runs.js';
+import { assertAccessible } from './accessible.js';
 import type { InspectorCheck } from './inspector.js';
 
 const pictures = join(import.meta.dirname, 'screenshots');
@@ -161,6 +162,7 @@ export const drawingChecks: readonly InspectorCheck[] = [
     run: (browser) =>
       onDrawing(browser, busyAgent(), options, async (page) => {
         await save(page, name);
+        await assertAccessible(page, name);
         assert.deepEqual(await hiddenThings(page), []);
         for (let presses = 0; (await page.evaluate(() => document.activeElement?.className)) !== 'chart'; presses++) {
           assert.ok(presses < 5, 'Tab does not reach the drawing.');
@@ -170,10 +172,12 @@ export const drawingChecks: readonly InspectorCheck[] = [
         assert.match(await page.locator('.panel h2').innerText(), /^35 of 35: end at 4\.125 s, Run$/);
         await page.keyboard.press('ArrowLeft');
         await save(page, `${name}-selected`);
+        await assertAccessible(page, 'an event is selected');
         await page.getByText('The run as a table').click();
         await page.locator('tbody tr').filter({ hasText: 'Atlantis' }).waitFor();
         await page.locator('summary').scrollIntoViewIfNeeded();
         await save(page, `${name}-table`);
+        await assertAccessible(page, 'the table');
         if (name !== 'light') return;
         const pdf = await page.pdf({ path: join(pictures, 'drawing.pdf'), format: 'A4' });
         assert.ok(pdf.length > 10_000);

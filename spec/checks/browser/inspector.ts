@@ -9,6 +9,7 @@ import { inspectRuns } from 'rivulet/recording';
 import { scriptedModel } from 'rivulet/testing';
 import { runCommand } from '../../../lib/cli/runCommand.js';
 import { busyAgent } from '../../observe/recording/runs.js';
+import { assertAccessible } from './accessible.js';
 
 /** A check of the page of `npx rivulet inspect`. */
 export interface InspectorCheck {
@@ -23,6 +24,7 @@ interface Stage {
   /** An agent with tools, a failure of a tool, and a retry, whose run takes four seconds. */
   readonly busy: Agent;
   readonly inspect: (agent: Agent, name: string) => Agent;
+  /** Saves a picture, and looks for what not everybody can use. */
   readonly picture: (name: string) => Promise<void>;
 }
 
@@ -75,6 +77,7 @@ async function onInspector(
       picture: async (name) => {
         await mkdir(pictures, { recursive: true });
         await page.screenshot({ path: join(pictures, `inspector-${name}.png`) });
+        await assertAccessible(page, name);
       },
     });
     assert.deepEqual(problems, []);

@@ -15,7 +15,7 @@ const { values } = parseArgs({
   },
 });
 const folder = import.meta.dirname;
-if (!existsSync(join(folder, 'node_modules')))
+if (!existsSync(join(folder, 'node_modules/axe-core')))
   execFileSync('npm', ['ci', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund'], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });

@@ -4,6 +4,7 @@ import { builtPage } from '../../../examples/angular-chat/server/page.js';
 import { serve } from '../../../examples/node-service/serve.js';
 import { pageFiles } from '../../../examples/page/files.js';
 import { angularChecks } from './angular.js';
+import { checkAsking } from './asking.js';
 import { checks } from './checks.js';
 import { launch } from './chromium.js';
 import { drawingChecks } from './drawing.js';
@@ -14,15 +15,20 @@ import { networkChecks } from './network.js';
 import { pageChecks } from './page.js';
 import { onStage } from './stage.js';
 import type { Example } from './stage.js';
+import { questionChecks, stateChecks } from './states.js';
 
 /** The examples with a page. Add yours here. */
 const examplesOf = ({ seed, seconds }: Selection): readonly Example[] => [
   {
     name: 'page',
     serve: (agent) => serve(agent, { page: pageFiles }),
-    checks: [...pageChecks, ...networkChecks(seed, seconds)],
+    checks: [...pageChecks, ...stateChecks, ...networkChecks(seed, seconds)],
   },
-  { name: 'angular-chat', serve: (agent) => serve(agent, { page: angularPage }), checks: angularChecks },
+  {
+    name: 'angular-chat',
+    serve: (agent) => serve(agent, { page: angularPage }),
+    checks: [...angularChecks, ...stateChecks, ...questionChecks],
+  },
 ];
 
 let built: ReturnType<typeof builtPage> | undefined;
@@ -72,10 +78,19 @@ export async function runChecks(selection: Selection): Promise<number> {
     .filter((check) => !short || check.short === true)
     .map(({ name, run }) => ({ name: `inspector: ${name}`, run: () => run(browser) }));
   const drawing = drawingChecks.map(({ name, run }) => ({ name: `drawing: ${name}`, run: () => run(browser) }));
+  const asking = {
+    name: 'angular-chat: A question is answered on another device, after its process was killed',
+    run: () => Promise.resolve(angularPage()).then(() => checkAsking(browser)),
+  };
   let failures = 0;
-  for (const { name, run } of [...onExamples, nest, ...(short ? [] : [durable]), ...inspector, ...drawing].filter(
-    (check) => check.name.includes(only),
-  )) {
+  for (const { name, run } of [
+    ...onExamples,
+    asking,
+    nest,
+    ...(short ? [] : [durable]),
+    ...inspector,
+    ...drawing,
+  ].filter((check) => check.name.includes(only))) {
     const start = performance.now();
     const error = await run().then(
       () => undefined,

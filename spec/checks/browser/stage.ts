@@ -84,6 +84,12 @@ export function chatOn(page: Page): Chat {
 const secret = 'sk-the-key-of-the-service-0123456789';
 const pictures = join(import.meta.dirname, 'screenshots');
 
+/** Saves a picture of a page, to look at. */
+export async function savePicture(name: string, page: Page): Promise<void> {
+  await mkdir(pictures, { recursive: true });
+  await page.screenshot({ path: join(pictures, `${name}.png`) });
+}
+
 /**
  * Opens a stage, runs a function on it, and closes it. Every check also fails if the page prints to the console or
  * throws, or if the provider's key passes between the page and the service.
@@ -115,10 +121,7 @@ export async function onStage(
   };
   try {
     const page = await openTab();
-    const picture = async (name: string, of = page) => {
-      await mkdir(pictures, { recursive: true });
-      await of.screenshot({ path: join(pictures, `${example.name}-${name}.png`) });
-    };
+    const picture = (name: string, of = page) => savePicture(`${example.name}-${name}`, of);
     const stage = { browser, context, page, chat: chatOn(page), provider, proxy, openTab, picture };
     try {
       await act(stage);

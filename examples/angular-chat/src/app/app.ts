@@ -34,7 +34,7 @@ const suggestions = [
         >
           Chats
         </button>
-        <h1>{{ chat.chats.title() || 'New chat' }}</h1>
+        <h1 dir="auto">{{ chat.chats.title() || 'New chat' }}</h1>
         <button class="quiet" (click)="switchTheme()">{{ theme() === 'dark' ? 'Light' : 'Dark' }} mode</button>
       </header>
       <div
@@ -65,7 +65,7 @@ const suggestions = [
           }
           @for (input of chat.current.queued(); track $index) {
             <div class="prompt queued">
-              <p>{{ inputText(input) }}</p>
+              <p dir="auto">{{ inputText(input) }}</p>
               <span>Queued</span>
             </div>
           }
@@ -76,7 +76,7 @@ const suggestions = [
       }
       <app-composer />
     </main>
-    <p class="visually-hidden" role="status">{{ announcement() }}</p>
+    <p class="visually-hidden" role="status">{{ announcement() || chat.announced() }}</p>
   `,
 })
 export class App {

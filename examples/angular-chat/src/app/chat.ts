@@ -1,4 +1,4 @@
-import { Injectable } from '@angular/core';
+import { Injectable, signal } from '@angular/core';
 import { injectChats } from 'rivulet/angular';
 import { pageTools, remoteChats } from 'rivulet/chat';
 import { browserTools } from './tools';
@@ -9,4 +9,6 @@ export class Chat {
   readonly chats = injectChats({ chats: remoteChats('/api/chat'), tools: pageTools(browserTools) });
   /** The signals, and what sends, stops, regenerates, edits, selects, decides, answers and cancels. */
   readonly current = this.chats.current;
+  /** What a screen reader says next, beside the answers. */
+  readonly announced = signal('');
 }

@@ -13,6 +13,7 @@ import { Chat } from './chat';
           <li>
             <button
               class="entry"
+              dir="auto"
               [class.unread]="entry.isUnread"
               [attr.aria-current]="entry.isShown ? 'page' : null"
               (click)="chats.open(entry.id); opened.emit()"

@@ -9,6 +9,7 @@ import { Chat } from './chat';
       <textarea
         #text
         rows="1"
+        dir="auto"
         aria-label="Your message"
         placeholder="Your message"
         (input)="isEmpty.set(text.value.trim() === '')"

@@ -23,13 +23,14 @@ import { ToolCall } from './tool-call';
   template: `
     @if (draft() === undefined) {
       <div class="prompt">
-        <p>{{ prompt() }}</p>
+        <p dir="auto">{{ prompt() }}</p>
         <button #editButton class="quiet" (click)="edit()" aria-label="Edit this message">Edit</button>
       </div>
     } @else {
       <form class="edit" (submit)="$event.preventDefault(); sendDraft(text.value)" (keydown.escape)="cancel()">
         <textarea
           #text
+          dir="auto"
           aria-label="Edit your message"
           [value]="draft()"
           (keydown.enter)="sendOnEnter($event, text.value)"

@@ -7,7 +7,7 @@ import type { MarkdownBlocks } from './markdown-blocks';
   selector: 'app-markdown',
   host: { class: 'markdown' },
   template: `@for (block of content().blocks; track $index) {
-    <div [innerHTML]="block.html"></div>
+    <div dir="auto" [innerHTML]="block.html"></div>
   }`,
 })
 export class Markdown {

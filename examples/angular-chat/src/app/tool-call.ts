@@ -1,6 +1,6 @@
 import { JsonPipe } from '@angular/common';
 import { Component, computed, inject, input } from '@angular/core';
-import type { JsonValue, OfType, PartView } from 'rivulet';
+import type { JsonObject, JsonValue, OfType, PartView } from 'rivulet';
 import { Approval } from './approval';
 import { Chat } from './chat';
 import { Markdown } from './markdown';
@@ -27,7 +27,7 @@ const statusTexts: Readonly<Record<OfType<PartView, 'toolCall'>['status'], strin
   selector: 'app-tool-call',
   imports: [Approval, JsonPipe, Markdown, QuestionForm],
   template: `
-    <section class="tool" [attr.data-status]="call().status" [attr.aria-label]="'Tool ' + call().name">
+    <div class="tool" role="group" [attr.data-status]="call().status" [attr.aria-label]="'Tool ' + call().name">
       <header>
         <span class="mark" aria-hidden="true"></span>
         <code>{{ call().name }}</code>
@@ -51,12 +51,25 @@ const statusTexts: Readonly<Record<OfType<PartView, 'toolCall'>['status'], strin
       }
       @if (question(); as question) {
         <app-question
-          [id]="'problem-' + call().id"
+          [id]="'question-' + call().id"
           [question]="question"
+          [isLive]="true"
           [isSent]="call().status !== 'waiting'"
           (answered)="answer($event)"
           (declined)="decline()"
         />
+      }
+      @if (given(); as answer) {
+        <p class="message" dir="auto">{{ answer.message }}</p>
+        @if (answer.isOfOther) {
+          <p class="notice" role="status">Another device has answered before this one.</p>
+        }
+        <dl class="given">
+          @for (entry of answer.entries; track entry.name) {
+            <dt dir="auto">{{ entry.name }}</dt>
+            <dd dir="auto">{{ entry.value }}</dd>
+          }
+        </dl>
       }
       @if (needsApproval()) {
         <app-approval [call]="call()" />
@@ -94,7 +107,7 @@ const statusTexts: Readonly<Record<OfType<PartView, 'toolCall'>['status'], strin
           }
         </dl>
       </details>
-    </section>
+    </div>
   `,
 })
 export class ToolCall {
@@ -122,6 +135,17 @@ export class ToolCall {
   );
   /** What a tool asks in the middle of its work, until it has the answer: a refused one can be corrected. */
   protected readonly question = computed(() => this.call().question);
+  /** A question that was asked and answered. Its call has the name `ask`, and the message is an argument. */
+  protected readonly given = computed(() => {
+    const { name, status, result, nested, arguments: args } = this.call();
+    const { message } = args;
+    if (name !== 'ask' || nested || typeof message !== 'string' || !['completed', 'denied'].includes(status))
+      return undefined;
+    const isOfOther = this.sent !== undefined && this.sent !== textOf(result);
+    return { message, isOfOther, entries: entriesOf(result) };
+  });
+  /** What was answered here, until the page is left. Another device may have been faster. */
+  private sent: string | undefined;
   protected readonly colours = computed(() => {
     const { name, status, arguments: args } = this.call();
     const { colours } = args;
@@ -138,10 +162,12 @@ export class ToolCall {
   }
 
   protected answer(value: JsonValue): void {
+    this.sent = textOf(value);
     this.chat.current.answer(this.call().id, value);
   }
 
   protected decline(): void {
+    this.sent = textOf(undefined);
     this.chat.current.decline(this.call().id);
   }
 
@@ -155,3 +181,31 @@ function percentOf(progress: JsonValue | undefined): number {
   const value = typeof progress === 'object' && progress !== null && 'percent' in progress ? progress['percent'] : 0;
   return typeof value === 'number' ? Math.round(value) : 0;
 }
+
+/** The fields of an answer, for a reader. */
+function entriesOf(value: JsonValue | undefined) {
+  const fields = Array.isArray(value) || !isObject(value) ? { Answer: value } : value;
+  return Object.entries(fields).flatMap(([name, field]) =>
+    field === undefined ? [] : [{ name, value: short(readable(field)) }],
+  );
+}
+
+const readable = (value: JsonValue): string => {
+  if (typeof value === 'string') return value;
+  const isList = Array.isArray(value) && value.every((each) => typeof each !== 'object');
+  return isList ? value.join(', ') : JSON.stringify(value);
+};
+
+/** A file is a long text. */
+const short = (text: string): string =>
+  text.length > 300 ? `${text.slice(0, 100)} … (${text.length.toLocaleString('en')} characters)` : text;
+
+const isObject = (value: JsonValue | undefined): value is JsonObject => typeof value === 'object' && value !== null;
+
+/** The text of a JSON value, whatever the order of its fields: a database may change it. */
+const textOf = (value: JsonValue | undefined): string =>
+  JSON.stringify(value, (_, field: unknown) =>
+    isObject(field as JsonValue) && !Array.isArray(field)
+      ? Object.fromEntries(Object.entries(field as JsonObject).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : field,
+  ) ?? '';

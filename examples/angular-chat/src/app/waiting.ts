@@ -1,5 +1,7 @@
-import { Component } from '@angular/core';
+import { Component, effect, inject } from '@angular/core';
+import type { JsonValue } from 'rivulet';
 import { injectWaiting } from 'rivulet/angular';
+import { Chat } from './chat';
 import { QuestionForm } from './question';
 
 /** What waits for the user in all conversations. An approval is decided in its chat. */
@@ -11,13 +13,14 @@ import { QuestionForm } from './question';
       <details>
         <summary aria-live="polite">{{ count === 1 ? 'One thing waits' : count + ' things wait' }} for you</summary>
         @for (run of waiting.runs(); track run.id) {
-          <h2>{{ run.title }}</h2>
+          <h2 dir="auto">{{ run.title }}</h2>
           @for (call of run.waiting; track call.id) {
             @if (call.question; as question) {
               <app-question
-                [id]="'problem-' + run.id + call.id"
+                [id]="'waiting-' + run.id + call.id"
                 [question]="question"
-                (answered)="waiting.answer(run.id, call.id, $event)"
+                [draft]="question.problem ? sent.get(call.id) : undefined"
+                (answered)="answer(run.id, call.id, $event)"
                 (declined)="waiting.decline(run.id, call.id)"
               />
             } @else {
@@ -29,8 +32,28 @@ import { QuestionForm } from './question';
         }
       </details>
     }
+    @if (waiting.error(); as error) {
+      <p class="problem" role="alert">{{ textOf(error) }}</p>
+    }
   `,
 })
 export class Waiting {
   protected readonly waiting = injectWaiting();
+  private readonly chat = inject(Chat);
+  /** The answers by question: the run that asks again, since one was not valid, is another one. */
+  protected readonly sent = new Map<string, JsonValue>();
+
+  constructor() {
+    effect(() => {
+      this.chat.current.isBusy(); // a run of the conversation waits, or has gone on
+      this.waiting.refresh();
+    });
+  }
+
+  protected answer(run: string, call: string, value: JsonValue): void {
+    this.sent.set(call, value);
+    this.waiting.answer(run, call, value);
+  }
+
+  protected textOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 }
