@@ -70,10 +70,12 @@ function innerRun(
   tool: Tool | undefined,
 ): Observable<readonly [string, ResumedRun]> {
   const calls = waiting.filter(({ path }) => path?.[0] === id);
-  const answers = answersOf(calls, given, ({ path = [] }) => path.slice(1).join('/'));
+  const toId = ({ path = [] }: WaitingCall) => path.slice(1).join('/');
+  const answers = answersOf(calls, given, toId);
   const run = [id, { checkpoint: stored, answers }] as const;
   const agent = innerAgentOf(tool);
-  if (!agent) return of(run); // the tool is gone, or runs another kind of agent
+  // A tool that asks, one that is gone, or that runs another kind of agent.
+  if (!agent) return validAnswers(answers, new Map(calls.map((call) => [toId(call), call])), []).pipe(map(() => run));
   const { open } = readCheckpoint(stored, agent.orchestrator);
   return resumedTurn(open, answers, agent.tools).pipe(map(() => run));
 }
@@ -94,7 +96,8 @@ function validAnswers(
     if (!isDecision(decision)) throw invalidDecision(id);
     if (!decision.approve && Object.hasOwn(results, id)) throw contradiction(id);
     const tool = toolOf(id);
-    if (decision.approve && tool && !tool.execute && !hasAnswer(id)) throw notExecutable(id, tool.name);
+    const isAnswered = waiting.get(id)?.question ?? (tool && !tool.execute);
+    if (decision.approve && isAnswered && !hasAnswer(id)) throw notExecutable(id, waiting.get(id)?.name ?? '');
   }
   for (const [id, error] of Object.entries(errors))
     if (typeof error !== 'string' || Object.hasOwn(results, id) || Object.hasOwn(decisions, id)) throw invalidError(id);
