@@ -1,6 +1,6 @@
 import { forkJoin, from, map, of } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { isDecision } from '../core/approval.js';
+import { isDecision, pickAnswers } from '../core/approval.js';
 import type { CallAnswers, WaitingCall } from '../core/approval.js';
 import type { Checkpoint, OpenCalls, ResumedTurn, ResumedRun } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
@@ -74,8 +74,15 @@ function innerRun(
   const answers = answersOf(calls, given, toId);
   const run = [id, { checkpoint: stored, answers }] as const;
   const agent = innerAgentOf(tool);
-  // A tool that asks, one that is gone, or that runs another kind of agent.
-  if (!agent) return validAnswers(answers, new Map(calls.map((call) => [toId(call), call])), []).pipe(map(() => run));
+  if (!agent) {
+    // A tool that asks; or one that is gone, or runs another kind of agent, whose calls are not known.
+    const questions = new Map(calls.flatMap((call) => (call.question ? [[toId(call), call] as const] : [])));
+    return validAnswers(
+      pickAnswers(answers, (inner) => questions.has(inner)),
+      questions,
+      [],
+    ).pipe(map(() => run));
+  }
   const { open } = readCheckpoint(stored, agent.orchestrator);
   return resumedTurn(open, answers, agent.tools).pipe(map(() => run));
 }
@@ -86,7 +93,7 @@ function toolOfCall(open: OpenCalls | undefined, id: string, tools: readonly Too
 }
 
 function validAnswers(
-  { decisions, results, errors }: AllAnswers,
+  { decisions = {}, results = {}, errors = {} }: CallAnswers,
   waiting: ReadonlyMap<string, WaitingCall>,
   tools: readonly Tool[],
 ): Observable<readonly (readonly [string, JsonValue])[]> {
