@@ -46,17 +46,24 @@ type EventHandlers = {
   readonly [T in KnownEvent['type']]?: (event: Extract<KnownEvent, { readonly type: T }>) => void;
 } & { readonly reconnecting: (event: ReconnectingEvent) => void; readonly [HISTORY_LOST_EVENT]: () => void };
 
-/** If the view before waits, the run continues its last answer. `outerCall` is the call that runs an inner run. */
-export function createViewFold(before: View, outerCall?: string): ViewFold {
+/**
+ * If the view before waits, the run continues its last answer. `outerCall` is the call that runs an inner run. `known`
+ * has the ids of all calls, which inner runs add to: a search for each id that is in none would not be linear.
+ */
+export function createViewFold(
+  before: View,
+  outerCall?: string,
+  known = new Set(callsOf(before).map(({ id }) => id)),
+): ViewFold {
   const answer = createAnswer(before);
   const { view, patch, addDelta, addPart } = answer;
-  const { addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls } = createCalls(answer);
+  const { addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls } = createCalls(answer, known);
   const patchCall = (event: CallEvent, fields: Partial<ToolCallView>) =>
     changeCall(event, (call) => ({ ...call, ...fields }));
   const inner = new Map<string, ViewFold>();
 
   function addNested(call: ToolCallView, event: StreamEvent): ToolCallView {
-    const fold = inner.get(call.id) ?? createViewFold(call.nested ?? emptyView, call.id);
+    const fold = inner.get(call.id) ?? createViewFold(call.nested ?? emptyView, call.id, known);
     inner.set(call.id, fold);
     const nested = fold.add(event);
     return { ...call, status: nested.status === 'waiting' ? 'waiting' : 'running', nested };
@@ -118,8 +125,8 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
     start: view(),
     add(event) {
       if (view().reconnecting && !isReconnecting(event)) answer.change(withoutNotices);
-      const known = withOuterId(asKnownEvent(event), outerCall);
-      if (Object.hasOwn(handlers, known.type)) (handlers[known.type] as (event: KnownEvent) => void)(known);
+      const own = withOuterId(asKnownEvent(event), outerCall);
+      if (Object.hasOwn(handlers, own.type)) (handlers[own.type] as (event: KnownEvent) => void)(own);
       return view();
     },
     fail(thrown) {
@@ -131,7 +138,10 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
   };
 }
 
-function createCalls({ view, parts, addPart, replacePart, setParts, patch, change: changeView }: Answer) {
+function createCalls(
+  { view, parts, addPart, replacePart, setParts, patch, change: changeView }: Answer,
+  known: Set<string>,
+) {
   /** Calls whose arguments arrive, by their index in the turn. */
   let streamed = new Map<number | string, StreamedCall>();
   const running = new Set<string>();
@@ -164,6 +174,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
   function addCall(complete: ToolCallPart): void {
     const call = toolCallView(complete);
     const position = claimStreamed(call);
+    known.add(call.id);
     positions.set(call.id, position ?? parts().length);
     if (position === undefined) addPart(call);
     else replacePart(position, () => call);
@@ -190,7 +201,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
     const { id, name, arguments: args = {} } = event;
     if (!ownCall(id)) {
       const before = view();
-      changeView((shown) => changeCallOf(shown, id, change)); // of an inner run: this page executes it
+      if (known.has(id)) changeView((shown) => changeCallOf(shown, id, change)); // of an inner run: this page executes it
       if (view() === before) addCall({ type: 'toolCall', id, name, arguments: args });
     }
     const part = ownCall(id);
@@ -207,8 +218,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
 
   /** The results of a turn are those that were shown, and those from before the checkpoint. */
   function addEarlierResult(result: ToolResultPart): void {
-    if (ownCall(result.id) || callsOf(view()).some(({ id }) => id === result.id)) return;
-    changeCall(result, (call) => answeredCall(call, result));
+    if (!known.has(result.id)) changeCall(result, (call) => answeredCall(call, result));
   }
 
   /** The history does not have calls whose arguments did not arrive. */
