@@ -26,9 +26,11 @@ export function resumedTurn(
   const own = mapAnswers(all, (id) => (waiting.get(id)?.path ? undefined : id));
   const results = validAnswers(own, waiting, tools);
   const inner = Object.entries(open?.nested ?? {}).map(([outer, checkpoint]) => {
-    const pathOf = (id: string) => waiting.get(id)?.path;
-    const answers = mapAnswers(all, (id) => (pathOf(id)?.[0] === outer ? inside(pathOf(id)) : undefined));
-    return innerRun(outer, checkpoint, answers, toolOfCall(open, outer, tools));
+    const calls = [...waiting.values()].filter(({ path }) => path?.[0] === outer);
+    const innerIds = new Map(calls.map(({ id, path }) => [id, inside(path)]));
+    const questions = new Map(calls.filter(({ question }) => question).map((call) => [inside(call.path), call]));
+    const answers = mapAnswers(all, (id) => innerIds.get(id));
+    return innerRun(outer, checkpoint, answers, questions, toolOfCall(open, outer, tools));
   });
   return forkJoin([results, inner.length > 0 ? forkJoin(inner) : of([])]).pipe(
     map(
@@ -66,11 +68,16 @@ function innerRun(
   id: string,
   stored: Checkpoint,
   answers: CallAnswers,
+  questions: ReadonlyMap<string, WaitingCall>,
   tool: Tool | undefined,
 ): Observable<readonly [string, ResumedRun]> {
   const run = [id, { checkpoint: stored, answers }] as const;
   const agent = innerAgentOf(tool);
-  if (!agent) return of(run); // the tool is gone, or runs another kind of agent
+  if (!agent) {
+    // A tool that asks; or one that is gone, or runs another kind of agent, whose calls are not known.
+    const own = mapAnswers(answers, (inner) => (questions.has(inner) ? inner : undefined));
+    return validAnswers(own, questions, []).pipe(map(() => run));
+  }
   const { open } = readCheckpoint(stored, agent.orchestrator);
   return resumedTurn(open, answers, agent.tools).pipe(map(() => run));
 }

@@ -80,7 +80,11 @@ const isMessage = (value: unknown): boolean =>
   isRecord(value) && typeof value['role'] === 'string' && isListOf(value['parts'], isPart);
 
 const isPart = (value: unknown): boolean =>
-  isRecord(value) && typeof value['type'] === 'string' && ['string', 'undefined'].includes(typeof value['text']);
+  isRecord(value) &&
+  typeof value['type'] === 'string' &&
+  ['string', 'undefined'].includes(typeof value['text']) &&
+  (value['type'] !== 'toolCall' || typeof value['id'] === 'string') &&
+  (value['nested'] === undefined || isView(value['nested']));
 
 const isQueuedPrompt = (value: unknown): boolean =>
   isRecord(value) &&

@@ -1,4 +1,4 @@
-import { asArray, isJsonObject, omit } from './json/json.js';
+import { asArray, isJsonObject, objectOrEmpty, omit } from './json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from './json/json.js';
 
 /** No API accepts these keywords at the root of a tool's parameters. */
@@ -11,7 +11,7 @@ const rootKeywords = ['$ref', 'allOf', 'anyOf', 'oneOf', 'enum', 'const', 'not',
 export function objectRoot(schema: JsonSchema): JsonSchema {
   const isObject = schema['type'] === 'object';
   if (isObject && !rootKeywords.some((keyword) => keyword in schema)) return schema;
-  const { properties, required, members } = readMember(schema, schema, 0);
+  const { properties, required, members } = readMember(schema, { root: schema, left: MAX_SIZE, open: [] });
   const { description } = schema;
   const choice = members.length > 0 ? `One of: ${members.join('; ')}.` : '';
   const text = [...asArray(description), choice].filter((each) => each !== '').join(' ');
@@ -27,7 +27,7 @@ export function objectRoot(schema: JsonSchema): JsonSchema {
 interface Member {
   readonly properties: Map<string, JsonValue[]>;
   readonly required: Set<JsonValue>;
-  readonly members: string[];
+  readonly members: readonly string[];
 }
 
 export const list = (value: JsonValue | undefined) => asArray(value) as readonly JsonValue[];
@@ -35,46 +35,59 @@ export const list = (value: JsonValue | undefined) => asArray(value) as readonly
 /** How many references lead from one member to the next. */
 const MAX_DEPTH = 20;
 
-function readMember(schema: JsonObject, root: JsonSchema, depth: number): Member {
-  const own: Member = {
-    properties: new Map(
-      Object.entries(isJsonObject(schema['properties']) ? schema['properties'] : {}).map(([name, value]) => [
-        name,
-        [value],
-      ]),
-    ),
-    required: new Set(list(schema['required'])),
-    members: [],
-  };
-  if (depth > MAX_DEPTH) return own;
-  const read = (value: JsonValue) => (isJsonObject(value) ? [readMember(value, root, depth + 1)] : []);
-  const all = [resolveReference(schema['$ref'], root) ?? null, ...list(schema['allOf'])].flatMap(read);
+/** What members may have, in characters of names: with references, a schema of a stranger repeats itself without end. */
+const MAX_SIZE = 100_000;
+
+/** A choice is described by a tag, not by a document. */
+const MAX_TAG = 100;
+
+interface Reading {
+  readonly root: JsonSchema;
+  left: number;
+  /** The members that contain the one that is read. */
+  readonly open: JsonObject[];
+}
+
+function readMember(schema: JsonObject, reading: Reading): Member {
+  const { root, open } = reading;
+  const { $ref, properties } = schema;
+  const own: Member = { properties: new Map(), required: new Set(list(schema['required'])), members: [] };
+  const fields = Object.entries(objectOrEmpty(properties));
+  reading.left -= [...fields.map(([name]) => name), ...own.required, asArray($ref)].join().length + 10;
+  const isTooLarge = reading.left < 0 && open.length > 0;
+  if (isTooLarge || open.length > MAX_DEPTH || open.includes(schema)) return { ...own, required: new Set() };
+  for (const [name, value] of fields) own.properties.set(name, [value]);
+  open.push(schema);
+  const read = (value: JsonValue) => (isJsonObject(value) ? [readMember(value, reading)] : []);
+  const all = [resolveReference($ref, root) ?? null, ...list(schema['allOf'])].flatMap(read);
   const choices = [...list(schema['anyOf']), ...list(schema['oneOf'])].flatMap(read);
-  for (const { properties } of [...all, ...choices])
-    for (const [name, schemas] of properties) {
+  open.pop();
+  for (const member of [...all, ...choices])
+    for (const [name, schemas] of member.properties) {
       const known = own.properties.get(name) ?? [];
-      own.properties.set(name, [...known, ...schemas]);
+      own.properties.set(name, known);
+      known.push(...schemas);
     }
   for (const { required } of all) for (const name of required) own.required.add(name);
   const [first, ...others] = choices;
   for (const name of first?.required ?? [])
     if (others.every(({ required }) => required.has(name))) own.required.add(name);
-  own.members.push(...all.flatMap(({ members }) => members), ...choices.map(describeMember));
-  return own;
+  return { ...own, members: [...all.flatMap(({ members }) => members), ...choices.map(describeMember)] };
 }
 
 function describeMember({ properties, required, members }: Member): string {
   if (members.length > 0) return members.join('; ');
   const names = [...properties].map(([name, [schema]]) => {
     const value = isJsonObject(schema) ? (schema['const'] ?? list(schema['enum'])[0]) : undefined;
-    return `${name}${required.has(name) ? '' : '?'}${value === undefined ? '' : `: ${JSON.stringify(value)}`}`;
+    const isTag = typeof value !== 'object' && value !== undefined && String(value).length <= MAX_TAG;
+    return `${name}${required.has(name) ? '' : '?'}${isTag ? `: ${JSON.stringify(value)}` : ''}`;
   });
   return `{${names.join(', ')}}`;
 }
 
 /** The constants of a property become an `enum`. */
 function joinSchemas(schemas: readonly JsonValue[]): JsonValue {
-  const unique = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()];
+  const unique = [...new Map([...new Set(schemas)].map((schema) => [JSON.stringify(schema), schema])).values()];
   const [first = {}] = unique;
   if (unique.length === 1) return first;
   const constants = unique.map((schema) => (isJsonObject(schema) ? schema['const'] : undefined));
@@ -82,11 +95,21 @@ function joinSchemas(schemas: readonly JsonValue[]): JsonValue {
   return isText ? { type: 'string', enum: constants } : { anyOf: unique };
 }
 
+/** A `%` that begins no escape is itself. */
+const decode = (text: string): string =>
+  text.replace(/(?:%[\da-f]{2})+/gi, (escapes) => {
+    try {
+      return decodeURIComponent(escapes);
+    } catch {
+      return escapes;
+    }
+  });
+
 export function resolveReference(reference: JsonValue | undefined, root: JsonSchema): JsonObject | undefined {
   if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;
   let found: JsonValue | undefined = root;
   for (const segment of reference.slice(1).split('/').slice(1)) {
-    const key = decodeURIComponent(segment).replaceAll('~1', '/').replaceAll('~0', '~');
+    const key = decode(segment).replaceAll('~1', '/').replaceAll('~0', '~');
     if (typeof found !== 'object' || found === null || !Object.hasOwn(found, key)) return undefined;
     found = (found as JsonObject)[key];
   }

@@ -77,6 +77,15 @@ describe('an answer that is not valid', () => {
     ['a result that does not fit the schema of the tool', { results: { c2: { lat: 'north' } } }, 'lat'],
     ['no decision', { decisions: { c2: 'yes' } }, 'not a decision'],
     ['an error without a text', { errors: { c2: { a: 1 } } }, 'not a text'],
+    ['a decision about a question that is none', { decisions: { 'c1/a': true } }, 'not a decision'],
+    ['a reason that is no text', { decisions: { 'c1/a': { approve: false, reason: 5 } } }, 'not a decision'],
+    ['an approval of a question', { decisions: { 'c1/a': { approve: true, arguments: {} } } }, 'execute'],
+    ['a question with an error without a text', { errors: { 'c1/a': { toString: null } } }, 'not a text'],
+    [
+      'a question that is answered and declined',
+      { results: { 'c1/a': 1 }, decisions: { 'c1/a': { approve: false } } },
+      'denied',
+    ],
     ['an approval of a tool of the page', { decisions: { c2: { approve: true } } }, 'execute'],
   ])('is refused, and the run waits on: %s', async (_, answers, cause) => {
     const { id, last, waiting, handler } = await startWaiting();

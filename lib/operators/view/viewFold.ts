@@ -47,17 +47,20 @@ type EventHandlers = {
   readonly [T in KnownEvent['type']]?: (event: Extract<KnownEvent, { readonly type: T }>) => void;
 } & { readonly reconnecting: (event: ReconnectingEvent) => void; readonly [HISTORY_LOST_EVENT]: () => void };
 
-/** If the view before waits, the run continues its last answer. `outerCall` is the call that runs an inner run. */
-export function createViewFold(before: View, outerCall?: string): ViewFold {
+/**
+ * If the view before waits, the run continues its last answer. `outerCall` is the call that runs an inner run. `known`
+ * has the ids of all calls, which inner runs add to: a search for each id that is in none would not be linear.
+ */
+export function createViewFold(before: View, outerCall?: string, known = idsOf(before)): ViewFold {
   const answer = createAnswer(before);
   const { view, patch, addDelta, addPart } = answer;
-  const { addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls } = createCalls(answer);
+  const { addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls } = createCalls(answer, known);
   const patchCall = (event: CallEvent, fields: Partial<ToolCallView>) =>
     changeCall(event, (call) => ({ ...call, ...fields }));
   const inner = new Map<string, ViewFold>();
 
   function addNested(call: ToolCallView, event: StreamEvent): ToolCallView {
-    const fold = inner.get(call.id) ?? createViewFold(call.nested ?? emptyView, call.id);
+    const fold = inner.get(call.id) ?? createViewFold(call.nested ?? emptyView, call.id, known);
     inner.set(call.id, fold);
     const nested = fold.add(event);
     return { ...call, status: nested.status === 'waiting' ? 'waiting' : 'running', nested };
@@ -118,8 +121,8 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
     start: view(),
     add(event) {
       if (view().reconnecting && !isReconnecting(event)) answer.change(withoutNotices);
-      const known = withOuterId(asKnownEvent(event), outerCall);
-      if (Object.hasOwn(handlers, known.type)) (handlers[known.type] as (event: KnownEvent) => void)(known);
+      const own = withOuterId(asKnownEvent(event), outerCall);
+      if (Object.hasOwn(handlers, own.type)) (handlers[own.type] as (event: KnownEvent) => void)(own);
       return view();
     },
     fail(thrown) {
@@ -131,17 +134,16 @@ export function createViewFold(before: View, outerCall?: string): ViewFold {
   };
 }
 
-function createCalls({ view, parts, addPart, replacePart, setParts, patch, change: changeView }: Answer) {
+const idsOf = (view: View): Set<string> => new Set(callsOf(view).map(({ id }) => id));
+
+function createCalls(answer: Answer, known: Set<string>) {
+  const { view, parts, addPart, replacePart, setParts, patch, change: changeView } = answer;
   /** Calls whose arguments arrive, by their index in the turn. */
   let streamed = new Map<number | string, StreamedCall>();
   const running = new Set<string>();
   const waiting = new Set<string>();
   /** Positions by id in the model's message. With searches, 3,000 calls took 15 times as long. */
-  let positions = callPositions();
-
-  function callPositions(): Map<string, number> {
-    return new Map(parts().map((part, position) => [part.type === 'toolCall' ? part.id : '', position]));
-  }
+  let positions = positionsOf(parts());
 
   function addFragment({ index = 0, id = '', name = '', arguments: args }: ToolCallFragment): void {
     let call = streamed.get(index);
@@ -164,6 +166,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
   function addCall(complete: ToolCallPart): void {
     const call = toolCallView(complete);
     const position = claimStreamed(call);
+    known.add(call.id);
     positions.set(call.id, position ?? parts().length);
     if (position === undefined) addPart(call);
     else replacePart(position, () => call);
@@ -190,7 +193,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
     const { id, name, arguments: args = {} } = event;
     if (!ownCall(id)) {
       const before = view();
-      changeView((shown) => changeCallOf(shown, id, change)); // of an inner run: this page executes it
+      if (known.has(id)) changeView((shown) => changeCallOf(shown, id, change)); // of an inner run: this page executes it
       if (view() === before) addCall({ type: 'toolCall', id, name, arguments: args });
     }
     const part = ownCall(id);
@@ -207,8 +210,9 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
 
   /** The results of a turn are those that were shown, those from before the checkpoint, and those of the background. */
   function addEarlierResult(result: ToolResultPart): void {
-    const known = ownCall(result.id) ?? callsOf(view()).find(({ id }) => id === result.id);
-    if (!endedStatuses.includes(known?.status)) changeCall(result, (call) => answeredCall(call, result));
+    const others = () => (known.has(result.id) ? callsOf(view()) : []);
+    const shown = ownCall(result.id) ?? others().find(({ id }) => id === result.id);
+    if (!endedStatuses.includes(shown?.status)) changeCall(result, (call) => answeredCall(call, result));
   }
 
   /** The history does not have calls whose arguments did not arrive. */
@@ -216,7 +220,7 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
     if (streamed.size === 0) return;
     streamed = new Map();
     setParts(parts().filter((part) => !isReceiving(part)));
-    positions = callPositions();
+    positions = positionsOf(parts());
   }
 
   function dropCalls(): void {
@@ -227,6 +231,9 @@ function createCalls({ view, parts, addPart, replacePart, setParts, patch, chang
 
   return { addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls };
 }
+
+const positionsOf = (parts: ReturnType<Answer['parts']>): Map<string, number> =>
+  new Map(parts.map((part, position) => [part.type === 'toolCall' ? part.id : '', position]));
 
 const withOuterId = <E extends object>(event: E, outerCall: string | undefined): E =>
   outerCall !== undefined && 'id' in event && typeof event.id === 'string' && event.id !== ''

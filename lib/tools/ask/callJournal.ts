@@ -111,7 +111,8 @@ export class CallJournal {
 function answerIn({ results = {}, decisions = {}, errors = {} }: CallAnswers, id: string): ToolResultPart | undefined {
   const part = { type: 'toolResult', id, name: NAME } as const;
   if (Object.hasOwn(results, id)) return { ...part, result: results[id] ?? null };
-  if (Object.hasOwn(errors, id)) return { ...part, error: String(errors[id]), code: 'failed' };
+  const error: unknown = Object.hasOwn(errors, id) ? errors[id] : undefined;
+  if (typeof error === 'string') return { ...part, error, code: 'failed' };
   const decision = Object.hasOwn(decisions, id) ? decisions[id] : undefined;
   if (!isDecision(decision) || decision.approve) return undefined;
   const { reason } = decision;

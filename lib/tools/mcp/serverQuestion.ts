@@ -16,13 +16,18 @@ type Elicited = { readonly action: 'accept' | 'decline' | 'cancel'; readonly con
 /** Asks a person what a server asks. `params` are those of its request, as they arrived. */
 export type Elicit = (params: unknown) => Observable<Elicited>;
 
+/** In one execution of a call. Each is in the checkpoint, which is written for each. */
+const MAX_QUESTIONS = 100;
+
 /**
  * Each question has an id that depends on its content: a call that is sent again receives an answer for what it asked
  * before, and for nothing else.
  */
 export function createElicit(ask: AskContext['ask']): Elicit {
   const counts = new Map<string, number>();
+  let asked = 0;
   return (params) => {
+    if (++asked > MAX_QUESTIONS) throw refusal(`The MCP server asks more than ${MAX_QUESTIONS} questions in a call.`);
     const question = toQuestion(objectOrEmpty(params));
     const content = hash(JSON.stringify(question));
     const count = (counts.get(content) ?? 0) + 1;
@@ -44,10 +49,15 @@ function toQuestion({ mode, message, url, requestedSchema }: JsonObject): AskOpt
   return { message: typeof message === 'string' ? message : '', schema, ...details };
 }
 
-/** Only what a browser opens as a page: a server could send `javascript:`. */
+/**
+ * Only what a browser opens as a page: a server could send `javascript:`, characters that control a terminal, or the
+ * name of another site before an `@`.
+ */
 function toAddress(url: unknown): string {
-  if (typeof url === 'string' && /^https?:\/\//i.test(url)) return url;
-  throw refusal('The MCP server asks a person to open an address that does not begin with https:// or http://.');
+  const address = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined;
+  const isPage = address && /^https?:$/.test(address.protocol) && address.username + address.password === '';
+  if (isPage) return address.href;
+  throw refusal('The MCP server asks a person to open an address that does not begin with https:// or http://, or has a user.');
 }
 
 /** Patterns are omitted: the server's could block the process. The server itself checks them. */
@@ -62,7 +72,8 @@ function toAnswerSchema({ properties, required }: JsonObject): PlainSchema {
     ...(names.length > 0 ? { required: names } : {}),
     validate: (answer: JsonObject) => {
       for (const name of names) if (!Object.hasOwn(answer, name)) throw new Error(`"${name}" is missing`);
-      for (const [name, value] of Object.entries(answer)) requireType(name, value, fields[name]);
+      for (const [name, value] of Object.entries(answer))
+        requireType(name, value, Object.hasOwn(fields, name) ? fields[name] : undefined);
       return answer;
     },
   };
@@ -79,7 +90,7 @@ const types: Readonly<Record<string, (value: JsonValue) => boolean>> = {
 function requireType(name: string, value: JsonValue, field: JsonObject | undefined): void {
   if (!field) throw new Error(`"${name}" is not asked for`);
   const { type } = field;
-  const isOfType = typeof type !== 'string' || (types[type]?.(value) ?? true);
+  const isOfType = typeof type !== 'string' || !Object.hasOwn(types, type) || types[type]?.(value);
   if (!isOfType) throw new Error(`"${name}" is not of the type ${type}`);
   const allowed = [
     ...asArray(field['enum']),

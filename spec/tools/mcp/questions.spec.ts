@@ -199,6 +199,8 @@ it.each<readonly [string, typeof modern | typeof legacy, Answer]>([
 
 it.each([
   [{ message: 'Open.', url: 'javascript:alert(1)' }, 'does not begin with https://'],
+  [{ message: 'Open.', url: 'https://bank.example@evil.example/' }, 'or has a user'],
+  [{ message: 'Open.', url: 'https://' }, 'does not begin with https://'],
   [{ message: 'x'.repeat(60_000), url: page.url }, 'At most 50000 are allowed'],
 ])('mcpTools refuses a question that would harm (%#)', async (asked, error) => {
   const required = {
@@ -207,6 +209,50 @@ it.each([
   };
   const result = await firstValueFrom((await agentOf(await modern(() => required as never))).run('Book.'));
   expect(resultsOf(result)).toEqual([expect.stringContaining(error)]);
+});
+
+it('mcpTools shows no more questions of a call than a person can answer', async () => {
+  const asked = (_: unknown, index: number): readonly [string, object] => [
+    `q${index}`,
+    { method: 'elicitation/create', params: { message: `Question ${index}` } },
+  ];
+  const inputRequests = Object.fromEntries(Array.from({ length: 101 }, asked));
+  const required = { resultType: 'input_required', inputRequests };
+  const result = await firstValueFrom((await agentOf(await modern(() => required as never))).run('Book.'));
+  expect(resultsOf(result)).toEqual(['The MCP server asks more than 100 questions in a call.']);
+});
+
+it('mcpTools encodes what controls a terminal in an address', async () => {
+  const params = { mode: 'url', message: 'Open.', url: 'https://pay.example/\u001b[2J\u202e' };
+  const required = { resultType: 'input_required', inputRequests: { q: { method: 'elicitation/create', params } } };
+  const result = await firstValueFrom((await agentOf(await modern(() => required as never))).run('Book.'));
+  expect(result.waiting?.[0]?.details?.['url']).toBe('https://pay.example/%1B[2J%E2%80%AE');
+});
+
+it.each([
+  [
+    'a name of Object.prototype',
+    { seat: { type: 'string' } },
+    { seat: '12', constructor: 'x' },
+    '"constructor" is not',
+  ],
+  ['a type of Object.prototype', { seat: { type: 'constructor' } }, { seat: '12' }, undefined],
+  ['another type', { seat: { type: 'integer' } }, { seat: '12' }, '"seat" is not of the type integer'],
+])('mcpTools checks an answer by the fields of the question: %s', async (_, properties, answer, problem) => {
+  const params = { message: 'Which seat?', requestedSchema: { type: 'object', properties } };
+  const agent = await agentOf(
+    await modern(({ mcpReq }) =>
+      mcpReq.inputResponses
+        ? text('booked')
+        : ({ resultType: 'input_required', inputRequests: { q: { method: 'elicitation/create', params } } } as never),
+    ),
+  );
+  const { waiting = [], checkpoint } = await firstValueFrom(agent.run('Book.'));
+  if (!checkpoint) throw new Error('The run has no checkpoint.');
+  const results = { [waiting[0]?.id ?? '']: answer };
+  const resumed = await firstValueFrom(agent.resumeRun(checkpoint, { results }));
+  if (problem === undefined) expect(resultsOf(resumed)).toEqual(['booked']);
+  else expect(resumed.waiting?.[0]?.question?.problem).toContain(problem);
 });
 
 describe('a server requires a model or directories of the application', () => {
