@@ -1,23 +1,11 @@
-import {
-  asyncScheduler,
-  catchError,
-  concat,
-  concatMap,
-  defer,
-  EMPTY,
-  filter,
-  from,
-  map,
-  mergeMap,
-  of,
-  take,
-} from 'rxjs';
+import { asyncScheduler, catchError, concat, concatMap, defer, EMPTY, filter, from, map, mergeMap, of } from 'rxjs';
 import { throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { allPages } from './runs/allPages.js';
 import type { ListedRecord } from './ports/recordStore.js';
 import type { RunLog } from './ports/runLog.js';
 import type { RunRecord, RunStore, StoredRun } from './ports/runStore.js';
+import { changeRecord } from './runs/changeRecord.js';
 import type { DurableRuns } from './handledAgent.js';
 
 /** A run that no worker executes any more. */
@@ -47,28 +35,23 @@ export function createDeadLetters(
   { store, log }: { readonly store: RunStore; readonly log: RunLog },
   runs: Pick<DurableRuns, 'resume'> | undefined,
 ): DeadLetters {
-  const read = (id: string) =>
-    defer(() => store.get(id)).pipe(
-      take(1),
-      filter((stored): stored is StoredRun => stored !== undefined && isAside(stored.record)),
-    );
   const change = (id: string, changes: (record: RunRecord) => Partial<RunRecord>, then: Change): Observable<boolean> =>
-    concat(
-      read(id).pipe(
-        concatMap(({ record, version }) =>
-          store
-            .put({ ...record, updated: asyncScheduler.now(), ...changes(record) }, version)
-            .pipe(concatMap((isDone) => (isDone ? concat(then(record, version + 1), of(true)) : of(false)))),
-        ),
-      ),
-      of(false),
-    ).pipe(take(1));
+    defer(() => {
+      let before: RunRecord | undefined;
+      return changeRecord(store, id, (record) => {
+        before = record && isAside(record) ? record : undefined;
+        return before && { ...before, updated: asyncScheduler.now(), ...changes(before) };
+      }).pipe(
+        concatMap((changed) => (changed && before ? concat(then(before, changed.version), of(true)) : of(false))),
+      );
+    });
   const states = ['dead', 'parked'] as const;
   return {
     list: () =>
       from(states).pipe(
         concatMap((state) => listAside(store, state)),
-        mergeMap(({ id }) => read(id), READS_AT_ONCE),
+        mergeMap(({ id }) => store.get(id), READS_AT_ONCE),
+        filter((stored): stored is StoredRun => stored !== undefined && isAside(stored.record)),
         map(({ record: { id, owner, state, updated, attempt, reason, durable } }) => ({
           ...{ id, owner, updated, attempt, reason, durable },
           state: state as DeadLetter['state'],

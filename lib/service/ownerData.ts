@@ -31,14 +31,13 @@ const MAX_ROUNDS = 10;
 type StopRun = (id: string, owner: string) => Observable<unknown>;
 
 export function createOwnerData(store: RunStore, chats: ChatStore | undefined, stop: StopRun) {
+  const ofChats = <T>(work: (chats: ChatStore) => Observable<T>) => (chats ? work(chats) : EMPTY);
   const deletions = (owner: string): Observable<unknown> =>
     concat(
       recordsOf(store, owner).pipe(mergeMap((run) => deleteStored(store, run, stop), DELETES_AT_ONCE)),
-      chats
-        ? recordsOf(chats, owner).pipe(
-            mergeMap(({ record, version }) => chats.delete(record.id, version), DELETES_AT_ONCE),
-          )
-        : EMPTY,
+      ofChats((all) =>
+        recordsOf(all, owner).pipe(mergeMap(({ record, version }) => all.delete(record.id, version), DELETES_AT_ONCE)),
+      ),
     );
   const deleteAll = (owner: string, rounds: number): Observable<never> =>
     deletions(owner).pipe(
@@ -52,12 +51,12 @@ export function createOwnerData(store: RunStore, chats: ChatStore | undefined, s
   const exportData: OwnerData['exportData'] = (owner) =>
     concat(
       allRecordsOf(store, owner).pipe(map(({ record }) => ({ type: 'run', record }) as const)),
-      chats
-        ? allRecordsOf(chats, owner).pipe(
-            filter(({ record }) => !isDeleted(record)),
-            map(({ record }) => ({ type: 'chat', record }) as const),
-          )
-        : EMPTY,
+      ofChats((all) =>
+        allRecordsOf(all, owner).pipe(
+          filter(({ record }) => !isDeleted(record)),
+          map(({ record }) => ({ type: 'chat', record }) as const),
+        ),
+      ),
     );
 
   const deleteRun = (id: string, owner: string, attemptsLeft = MAX_ROUNDS): Observable<never> =>

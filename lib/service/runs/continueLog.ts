@@ -1,10 +1,12 @@
-import { concat, concatMap, defer, map, of, reduce, repeat, take, takeLast, takeWhile } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, map, of, reduce, repeat, take, takeLast, takeWhile } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { addUsage } from '../../core/usage.js';
 import type { RunPlan } from './executeRun.js';
-import { replayRecord, seenBefore } from './replayRecord.js';
+import { replayed } from './replayed.js';
+import { replayCheckpoint, replayRecord, seenBefore } from './replayRecord.js';
 import type { SeenTurns } from './replayRecord.js';
 import type { LogState, RunLog } from '../ports/runLog.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
@@ -32,6 +34,23 @@ export function continueLog(
     of({ type: 'retract', attempt: next } as const),
     logged.pipe(concatMap(({ completeTurns }) => replay(completeTurns))),
   );
+}
+
+/**
+ * The rest of a run, after what a shared log does not have if a process has executed the run before.
+ *
+ * @param before The record before this attempt.
+ * @param rest The run: from its checkpoint if it has one.
+ */
+export function continueRun(
+  log: RunLog,
+  before: RunRecord | undefined,
+  rest: Observable<StreamEvent>,
+  checkpoint?: Checkpoint,
+): Observable<StreamEvent> {
+  if (!log.isShared || !before || before.attempt === 0) return rest;
+  const missing = continueLog(log, before, (seen) => (checkpoint ? replayCheckpoint(checkpoint, seen, before) : EMPTY));
+  return concat(missing.pipe(replayed()), rest);
 }
 
 export function completeLog(log: RunLog, stored: StoredRun): RunPlan {

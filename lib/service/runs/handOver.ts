@@ -1,20 +1,15 @@
 import { asyncScheduler, catchError, concat, concatMap, defer, EMPTY, of, scan, take, takeLast, takeWhile } from 'rxjs';
 import { throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { Checkpoint } from '../../core/checkpoint.js';
-import type { StreamEvent } from '../../core/event.js';
 import type { DurableRuns } from '../handledAgent.js';
 import { DEFAULT_MAX_RUNS, tooManyRuns } from '../ownerLimits.js';
 import type { Kernel } from '../kernel.js';
 import { allPages } from './allPages.js';
-import { continueLog } from './continueLog.js';
 import { sizeOfPlan } from './executeRun.js';
 import type { RunPlan } from './executeRun.js';
-import { replayed } from './replayed.js';
-import { replayCheckpoint } from './replayRecord.js';
 import { RunTakenError } from './runErrors.js';
 import type { RunLog } from '../ports/runLog.js';
-import type { RunRecord, RunStore } from '../ports/runStore.js';
+import type { RunStore } from '../ports/runStore.js';
 
 /**
  * Hands a run over to the processes that execute runs: writes its record, opens its log, and enqueues it. A run that
@@ -77,24 +72,3 @@ export const recordOf = (store: RunStore, id: string) =>
     take(1),
     concatMap((stored) => (stored ? of(stored) : EMPTY)),
   );
-
-/**
- * The rest of a run, after what its log does not have if its process has ended.
- *
- * @param record The record before this attempt.
- * @param rest The run: from its checkpoint if it has one.
- */
-export function continueRun(
-  log: RunLog,
-  record: RunRecord,
-  rest: Observable<StreamEvent>,
-  checkpoint: Checkpoint | undefined,
-): Observable<StreamEvent> {
-  if (record.attempt === 0) return rest;
-  return concat(
-    continueLog(log, record, (seen) => (checkpoint ? replayCheckpoint(checkpoint, seen, record) : EMPTY)).pipe(
-      replayed(),
-    ),
-    rest,
-  );
-}

@@ -1,9 +1,7 @@
 import { concat, EMPTY, ignoreElements, map, of } from 'rxjs';
 import { asyncScheduler } from 'rxjs';
 import type { Observable } from 'rxjs';
-import type { Checkpoint } from '../../core/checkpoint.js';
 import { HISTORY_LOST_EVENT } from '../../core/connectionEvents.js';
-import type { StreamEvent } from '../../core/event.js';
 import type { EarlierRun } from '../../transport/earlierRun.js';
 import type { StartRequest } from '../http/agentRequest.js';
 import { RequestError } from '../http/requestError.js';
@@ -11,7 +9,7 @@ import { insertFiles, runsOfFiles } from '../http/runFiles.js';
 import type { Kernel } from '../kernel.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
 import type { RunPlan } from './executeRun.js';
-import { continueRun } from './handOver.js';
+import { continueRun } from './continueLog.js';
 import { createInnerMessages } from './innerMessages.js';
 import { replayed } from './replayed.js';
 import { innerOfCheckpoint, messagesOfRecord, replayCheckpoint, seenBefore } from './replayRecord.js';
@@ -50,9 +48,9 @@ export const planStart = <C>(
         events: (controls) =>
           concat(
             lost.length > 0 ? of({ type: HISTORY_LOST_EVENT, runs: lost }) : EMPTY,
-            continued(
-              kernel,
-              before,
+            continueRun(
+              kernel.log,
+              before?.record,
               kernel
                 .agentFor()
                 .stream(input, { ...options, ...controls })
@@ -88,7 +86,7 @@ export function planResumption<C>(
       if (!checkpoint) throw new RunNotFoundError();
       const resumed = kernel.agentFor().resume(checkpoint, { ...options, ...controls });
       const rest = resumed.pipe(inner.collect);
-      if (log.isShared) return continued(kernel, before, rest, checkpoint);
+      if (log.isShared) return continueRun(log, before?.record, rest, checkpoint);
       return concat(
         resumesOther
           ? EMPTY
@@ -111,13 +109,6 @@ export function planRest<C>(kernel: Kernel<C>, run: StoredRun, client: Client<C>
   if (checkpoint) return of(planResumption(kernel, run.record, client, run));
   return planStart(kernel, id, { input, history }, client, run);
 }
-
-const continued = <C>(
-  { log }: Kernel<C>,
-  before: StoredRun | undefined,
-  rest: Observable<StreamEvent>,
-  checkpoint?: Checkpoint,
-) => (before && log.isShared ? continueRun(log, before.record, rest, checkpoint) : rest);
 
 /** Changes the record of a run that waits, unless it was taken otherwise. Emits what it has written. */
 const changeWaiting = (

@@ -54,15 +54,16 @@ type State = 'idle' | 'opening' | 'running' | 'ending' | 'ended' | 'settled' | '
  * | state     | what happens                                    | next                                              |
  * | --------- | ----------------------------------------------- | ------------------------------------------------- |
  * | `idle`    | nobody has subscribed                           | `opening`: a subscriber, or `start`               |
- * | `opening` | the log is opened                               | `running`: it is open                             |
+ * | `opening` | the log is opened                               | `running`: it is open; `ending`: unsubscribed     |
  * | `running` | the source is subscribed, its events are logged | `ending`: it completes, fails, or is unsubscribed |
  * | `ending`  | the last events are written                     | `ended`: the log has them                         |
  * | `ended`   | the end is written to the log                   | `settled`: the log has it                         |
  * | `settled` | readers have the end, `settled` has completed   |                                                   |
  * | `left`    | readers join again, `settled` has failed        |                                                   |
  *
- * Each state but `settled` becomes `left` if the log fails or rejects a write, if the record has no end, or if another
- * process goes on. How it ended (`completed`, `failed`, `abandoned`) is `status`; waiting and stopped are results.
+ * Each state but `settled` becomes `left` if the log fails or rejects a write, and with a shared log if the record has
+ * no end, or if another process goes on. With a log of this process, a run without an end in its record is `settled`,
+ * but `settled` fails. How it ended (`completed`, `failed`, `abandoned`) is `status`; waiting and stopped are results.
  */
 export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E> {
   readonly events$: Observable<E>;

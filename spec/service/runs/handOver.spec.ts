@@ -3,7 +3,8 @@ import { concat, defer, EMPTY, of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../../lib/core/event.js';
 import type { RunPlan } from '../../../lib/service/runs/executeRun.js';
-import { continueRun, handOver, recordOf } from '../../../lib/service/runs/handOver.js';
+import { continueRun } from '../../../lib/service/runs/continueLog.js';
+import { handOver, recordOf } from '../../../lib/service/runs/handOver.js';
 import { memoryLog } from '../../../lib/service/stores/memory/memoryLog.js';
 import { RunNotFoundError, RunTakenError } from '../../../lib/service/runs/runErrors.js';
 import { observe } from '../../support/observe.js';
@@ -72,7 +73,7 @@ describe('continueRun', () => {
   const text = (value: string) => ({ type: 'text', text: value }) as StreamEvent;
   const events = [text('a'), { type: 'turn', turn: 1, finishReason: 'stop' } as StreamEvent];
   const continued = (attempt: number) => {
-    const log = memoryLog();
+    const log = { ...memoryLog(), isShared: true };
     observe(log.append('r', 1, [text('a')]));
     observe(log.append('r', 2, [{ type: 'retract', attempt: 2 } as StreamEvent]));
     return continueRun(log, { ...record, state: 'running', updated: 0, attempt } as const, of(...events), undefined);
