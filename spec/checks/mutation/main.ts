@@ -14,7 +14,23 @@ const limits: Readonly<Record<string, number>> = {
   models: 85,
   tools: 85,
   service: 85,
+  protocol: 85,
+  chat: 85,
 };
+
+/** Specs of other rooms that test a room, by their folders or files: of what is used through a model, or by two sides of a socket. */
+const furtherSpecs: Readonly<Record<string, readonly string[]>> = {
+  transport: ['service', 'chat'],
+  protocol: [
+    ...['contextLength', 'httpModel', 'kit', 'omitRefused', 'sockets', 'stopped', 'streamErrors'].map(
+      (name) => `providers/${name}.spec.ts`,
+    ),
+    'providers/openaiResponses',
+  ],
+};
+
+/** Code that another runner tests: Angular's own, with `npm run test:angular`. */
+const otherRunner = 'chat/angular';
 
 /** Specs that start processes, and those that change what others use, as zone.js replaces Promise. */
 const notInOneProcess = /\.(?:slow|database|alone)\.spec\.ts$/;
@@ -39,9 +55,9 @@ const [room] = positionals;
 const isComplete = values.only === everyFile;
 if (room === undefined) throw new Error('Pass a room of lib/: npm run mutation -- tools');
 
-const specs = readdirSync(`spec/${room}`, { recursive: true, encoding: 'utf8' })
-  .map((name) => `spec/${room}/${name}`)
-  .filter((name) => name.endsWith('.spec.ts') && !notInOneProcess.test(name));
+const specs = [room, ...(furtherSpecs[room] ?? [])]
+  .flatMap(specsIn)
+  .filter((file) => !notInOneProcess.test(file) && !file.startsWith(`spec/${otherRunner}/`));
 const tests = `^(?!.*(${slowTests.join('|')}))`;
 
 const folder = import.meta.dirname;
@@ -49,7 +65,7 @@ const out = join(folder, 'out', room);
 mkdirSync(out, { recursive: true });
 
 const config = {
-  mutate: [`lib/${room}/${values.only}`],
+  mutate: [`lib/${room}/${values.only}`, `!lib/${otherRunner}/**`],
   testRunner: 'mocha',
   testRunnerNodeArgs: ['--import', 'tsx'],
   mochaOptions: {
@@ -95,6 +111,13 @@ if (score.percent < limit) {
     `The score is ${score.percent.toFixed(1)} %, below the ${limit} % of ${room}: the survivors are above.`,
   );
   process.exitCode = 1;
+}
+
+/** The specs of a folder below spec/, or the one file. */
+function specsIn(name: string): readonly string[] {
+  if (name.endsWith('.ts')) return [`spec/${name}`];
+  const files = readdirSync(`spec/${name}`, { recursive: true, encoding: 'utf8' });
+  return files.filter((file) => file.endsWith('.spec.ts')).map((file) => `spec/${name}/${file}`);
 }
 
 /** Writes the score and the survivors of a room. */
