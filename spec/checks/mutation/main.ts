@@ -1,6 +1,7 @@
-// npm run mutation -- ROOM [--concurrency N] [--only FILE]: mutates a room of lib/ and runs its specs with Stryker.
+// npm run mutation -- ROOM [--concurrency N] [--only FILE] [--sample N]: mutates a room of lib/ and runs its specs with Stryker.
 // See spec/checks/mutation/README.md.
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -25,7 +26,7 @@ const furtherSpecs: Readonly<Record<string, readonly string[]>> = {
     ...['contextLength', 'httpModel', 'kit', 'omitRefused', 'sockets', 'stopped', 'streamErrors'].map(
       (name) => `providers/${name}.spec.ts`,
     ),
-    'providers/openaiResponses',
+    'providers/openaiResponses/resume.spec.ts',
   ],
 };
 
@@ -48,11 +49,16 @@ const slowTests = [
 
 const everyFile = '**/*.ts';
 const { values, positionals } = parseArgs({
-  options: { concurrency: { type: 'string', default: '2' }, only: { type: 'string', default: everyFile } },
+  options: {
+    concurrency: { type: 'string', default: '2' },
+    only: { type: 'string', default: everyFile },
+    sample: { type: 'string' },
+  },
   allowPositionals: true,
 });
 const [room] = positionals;
-const isComplete = values.only === everyFile;
+const isComplete = values.only === everyFile; // or a sample, which the table names
+const sampleSize = values.sample === undefined ? Infinity : Number(values.sample);
 if (room === undefined) throw new Error('Pass a room of lib/: npm run mutation -- tools');
 
 const specs = [room, ...(furtherSpecs[room] ?? [])]
@@ -65,7 +71,7 @@ const out = join(folder, 'out', room);
 mkdirSync(out, { recursive: true });
 
 const config = {
-  mutate: [`lib/${room}/${values.only}`, `!lib/${otherRunner}/**`],
+  mutate: [...mutatedFiles(), `!lib/${otherRunner}/**`],
   testRunner: 'mocha',
   testRunnerNodeArgs: ['--import', 'tsx'],
   mochaOptions: {
@@ -76,7 +82,7 @@ const config = {
   coverageAnalysis: 'perTest',
   // What a module does once, when it is loaded, has happened before a mutant is chosen.
   ignoreStatic: true,
-  incremental: isComplete,
+  incremental: isComplete && sampleSize === Infinity,
   incrementalFile: join(out, 'incremental.json'),
   concurrency: Number(values.concurrency),
   timeoutMS: 3000,
@@ -121,10 +127,21 @@ function specsIn(name: string): readonly string[] {
   return files.filter((file) => file.endsWith('.spec.ts')).map((file) => `spec/${name}/${file}`);
 }
 
+/** All files of a room, or a sample: the same ones in each run, since the hashes of their names choose. */
+function mutatedFiles(): readonly string[] {
+  if (sampleSize === Infinity) return [`lib/${room}/${values.only}`];
+  const hashOf = (name: string) => createHash('sha1').update(name).digest('hex');
+  return readdirSync(`lib/${room}`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .sort((a, b) => (hashOf(a) < hashOf(b) ? -1 : 1))
+    .slice(0, sampleSize)
+    .map((name) => `lib/${room}/${name}`);
+}
+
 /** Writes the score and the survivors of a room. */
 function writeReport(mutated: string): void {
   const readme = join(folder, 'README.md');
-  writeFileSync(readme, withScore(readFileSync(readme, 'utf8'), mutated, score));
+  writeFileSync(readme, withScore(readFileSync(readme, 'utf8'), mutated, score, sampleSize));
   const survivors = join(folder, 'survivors', `${mutated}.md`);
   const earlier = existsSync(survivors) ? readFileSync(survivors, 'utf8') : '';
   mkdirSync(join(folder, 'survivors'), { recursive: true });
