@@ -98,6 +98,7 @@ const config = {
     'spec/recordings',
     'spec/checks/*',
     '!spec/checks/mutation',
+    '!spec/checks/conformance',
     'examples/*',
     '!examples/research',
     '.git',
@@ -132,7 +133,7 @@ function mutatedFiles(): readonly string[] {
   if (sampleSize === Infinity) return [`lib/${room}/${values.only}`];
   const hashOf = (name: string) => createHash('sha1').update(name).digest('hex');
   return readdirSync(`lib/${room}`, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
+    .filter((name) => name.endsWith('.ts') && !`${room}/${name}`.startsWith(otherRunner))
     .sort((a, b) => (hashOf(a) < hashOf(b) ? -1 : 1))
     .slice(0, sampleSize)
     .map((name) => `lib/${room}/${name}`);
