@@ -244,7 +244,7 @@ describe('post', () => {
     const fetch = (async () => response) as unknown as typeof globalThis.fetch;
     expect(await failureOf(requestTo({ fetch }))).toMatchObject({
       code: 'configuration',
-      message: expect.stringContaining('instead of a Response') as string,
+      message: expect.stringContaining('instead of a Response'),
     });
   });
 

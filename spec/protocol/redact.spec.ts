@@ -100,7 +100,10 @@ describe('redactThrown', () => {
       (data: Record<string, unknown>) => Object.assign(data, { none: null, count: 3, no: undefined }),
     ],
     ['a list', (data: Record<string, unknown>) => (data['list'] = [1, [null], 'x'])],
-    ['an object without a prototype', (data: Record<string, unknown>) => (data['bare'] = Object.create(null))],
+    [
+      'an object without a prototype',
+      (data: Record<string, unknown>) => Object.assign(data, { bare: Object.create(null) as object }),
+    ],
   ])('redactThrown keeps what is not a key in data: %s', (_, change) => {
     const [data, expected] = [{ said: key }, { said: '[key]' }];
     change(data);
