@@ -21,7 +21,12 @@ const limits: Readonly<Record<string, number>> = {
 
 /** Specs of other rooms that test a room, by their folders or files: of what is used through a model, or by two sides of a socket. */
 const furtherSpecs: Readonly<Record<string, readonly string[]>> = {
-  transport: ['service', 'chat'],
+  transport: [
+    ...['http', 'runs', 'agUi', 'uiChat', 'publicEvents.spec.ts', 'answering.spec.ts', 'prompts.spec.ts'].map(
+      (name) => `service/${name}`,
+    ),
+    'chat',
+  ],
   protocol: [
     ...['contextLength', 'httpModel', 'kit', 'omitRefused', 'sockets', 'stopped', 'streamErrors'].map(
       (name) => `providers/${name}.spec.ts`,
@@ -50,6 +55,9 @@ const slowTests = [
 /** The lines of a piece of a sample. */
 const pieceLines = 20;
 
+/** Tests whose scripted models answer once: a second run would find them used up. */
+const onceOnly = ['ends each span once', 'the written specs of a recorded run'];
+
 const everyFile = '**/*.ts';
 const { values, positionals } = parseArgs({
   options: {
@@ -67,7 +75,7 @@ if (room === undefined) throw new Error('Pass a room of lib/: npm run mutation -
 const specs = [room, ...(furtherSpecs[room] ?? [])]
   .flatMap(specsIn)
   .filter((file) => !notInOneProcess.test(file) && !file.startsWith(`spec/${otherRunner}/`));
-const tests = `^(?!.*(${slowTests.join('|')}))`;
+const tests = `^(?!.*(${[...slowTests, ...onceOnly].join('|')}))`;
 
 const folder = import.meta.dirname;
 const out = join(folder, 'out', room);

@@ -27,7 +27,7 @@ describe('the report of mutants', () => {
     const once = withScore(table, 'tools', roomScore(report));
     expect(once).toContain('| `tools` | all | 66.7 % | 2 | 1 | 0 |');
     expect(withScore(once, 'tools', { killed: 1, survived: 0, uncovered: 0, percent: 100 }, 9)).toMatch(
-      /\n\| `tools` \| 9 \| 100.0 % \| 1 \| 0 \| 0 \| [-\d]+ \|\n$/,
+      /\n\| `tools` \| 9 pieces \| 100.0 % \| 1 \| 0 \| 0 \| [-\d]+ \|\n$/,
     );
   });
 
