@@ -24,6 +24,20 @@ describe('createConversationFilter', () => {
     expect(createConversationFilter([])('Hi there')).toBe('Hi there');
   });
 
+  it.each([
+    ['16 letters', 'abcdefgh ijklmnop', 'x abcdefghijklmnop y', 'x [conversation] y'],
+    ['not 15', 'abcdefgh ijklmno', 'x abcdefghijklmno y', 'x abcdefghijklmno y'],
+    ['not 15 of more', 'abcdefghijklmnopqrst', 'x abcdefghijklmno y', 'x abcdefghijklmno y'],
+    ['the last 16', 'abcdefghijklmnopqrstuvwx', '.ijklmnopqrstuvwx.', '.[conversation].'],
+    ['16 at odd places', 'abcdefghijklmnopqrstuvwx', '.fghijklmnopqrstu.', '.[conversation].'],
+    ['digits beside other letters', 'naïve 4711 4712 4713 4714', 'naïve-4711.4712:4713;4714', '[conversation]'],
+    ['digits of other scripts', '١٢٣٤ ٥٦٧٨ ١٢٣٤ ٥٦٧٨', '١٢٣٤-٥٦٧٨-١٢٣٤-٥٦٧٨', '[conversation]'],
+    ['a text that is escaped in the conversation', 'abcdefgh\\nijklmnop', 'abcdefgh ijklmnop', '[conversation]'],
+    ['two texts in a row', ['abcdefgh', 'ijklmnop'], 'abcdefgh, ijklmnop', '[conversation]'],
+  ])('createConversationFilter hides %s', (_, conversation, text, expected) => {
+    expect(createConversationFilter([conversation].flat())(text)).toBe(expected);
+  });
+
   it('createConversationFilter hides whatever a text repeats, at any position and however often', () => {
     const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'c', '1'), minLength: 20, maxLength: 60 });
     fc.assert(

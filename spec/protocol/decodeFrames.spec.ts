@@ -3,9 +3,11 @@ import { NEVER, concat, from, map, of, pipe, take, throwError } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { inspect } from 'node:util';
 import { ProviderError, StreamInterruptedError } from '../../lib/core/errors.js';
+import type { ProtocolError } from '../../lib/core/errors.js';
 import { isDeeperThan } from '../../lib/core/json/depth.js';
-import { decodeFrames } from '../../lib/protocol/decodeFrames.js';
+import { decodeFrames, isAnswerContent } from '../../lib/protocol/decodeFrames.js';
 import { ndjson } from '../../lib/protocol/ndjson.js';
+import type { Chunk } from '../../lib/core/chunk.js';
 import type { Frame, Wire } from '../../lib/protocol/wire.js';
 import { observe } from '../support/observe.js';
 import { finish, text, toyWire, utf8 } from './wires.js';
@@ -234,5 +236,44 @@ describe('decodeFrames', () => {
       expect(shown).toContain('[key]');
       for (const secret of ['s3cret', 'token-123']) expect(shown).not.toContain(secret);
     }
+  });
+});
+
+describe('isAnswerContent', () => {
+  it.each<[boolean, Chunk]>([
+    [true, { type: 'text', text: 'a' }],
+    [false, { type: 'text', text: '' }],
+    [true, { type: 'thinking', text: 'a' }],
+    [false, { type: 'thinking', text: '' }],
+    [false, { type: 'metadata', metadata: {} }],
+    [false, { type: 'retract' }],
+    [false, { type: 'provider', provider: 'toy', data: {} }],
+    [true, finish],
+  ])('isAnswerContent is %s for %j', (is, chunk) => {
+    expect(isAnswerContent(chunk)).toBe(is);
+  });
+
+  it('decodeFrames reports the first content of an answer once', () => {
+    let contents = 0;
+    const source = from([{ data: '{"t":""}' }, frames.a, frames.b, frames.d]).pipe(map(bytesOf));
+    const options = { provider: 'toy', onContent: () => contents++ };
+    observe(source.pipe(decodeFrames(toyWire(), options)));
+    expect(contents).toBe(1);
+  });
+
+  it.each(['ping', 'PONG', 'keep-alive', 'keepalive', 'heartbeat', ': note'])(
+    'decodeFrames skips the event %s',
+    (data) => {
+      expect(of_(frames.a, { data }, frames.s, frames.d).error).toBeUndefined();
+    },
+  );
+
+  it.each(['pinging', 'a ping', 'x: note', 'x{'])('decodeFrames rejects the event %s', (data) => {
+    expect(of_(frames.a, { data }, frames.s, frames.d).error).toMatchObject({ code: 'protocol' });
+  });
+
+  it('decodeFrames quotes at most 1,000 characters of an event that is no JSON', () => {
+    const { error } = observe(of({ data: 'x'.repeat(2000) }).pipe(decode(toyWire(), true)));
+    expect((error as ProtocolError).received).toHaveLength(1000);
   });
 });

@@ -5,8 +5,10 @@ import { filePart, messageText, modelMessage, userMessage } from '../../lib/core
 import type { FilePart, Message } from '../../lib/core/message.js';
 import type { ToolDefinition } from '../../lib/core/tool.js';
 import {
+  encodeConversation,
   encodeJson,
   encodeOnce,
+  joinEncoded,
   markImmutable,
   memoizePerAnswer,
   memoizePerMessage,
@@ -137,5 +139,56 @@ describe('memoizePerTool', () => {
     const texts = [0, 1].map(() => encodeOnce({ tools: [a, b, a].map(encode) }));
     expect(texts).toEqual(Array(2).fill('{"tools":[{"name":"a"},{"name":"b"},{"name":"a"}]}'));
     expect(names).toEqual(['a', 'b']);
+  });
+});
+
+describe('encodeConversation', () => {
+  const counting = () => {
+    const read: string[] = [];
+    const encode = encodeConversation((message, answered) => {
+      read.push(messageText(message));
+      return [{ text: messageText(message), answers: answered ? messageText(answered) : null }];
+    });
+    return { read, encode };
+  };
+  const [a, b, c] = [userMessage('a'), modelMessage('b'), userMessage('c')];
+  const file = userMessage([{ type: 'text', text: 'f' }, filePart(new Uint8Array(3), 'image/png')]);
+  const expected = [
+    { text: 'a', answers: null },
+    { text: 'b', answers: null },
+    { text: 'c', answers: 'b' },
+  ];
+
+  it('encodeConversation reads a message once while the list grows, with the message of the model before it', () => {
+    const { read, encode } = counting();
+    expect(encode([a])).toEqual(expected.slice(0, 1));
+    expect(encode([a, b])).toEqual(expected.slice(0, 2));
+    const all = encode([a, b, c]);
+    expect(all).toEqual(expected);
+    expect(read).toEqual(['a', 'b', 'c']);
+    // The text of what was encoded already is used again.
+    expect(encodeOnce({ all })).toBe(JSON.stringify({ all: expected }));
+    const more = encode([a, b, c, a]);
+    expect(encodeOnce({ more })).toBe(JSON.stringify({ more: [...expected, { text: 'a', answers: null }] }));
+  });
+
+  it('encodeConversation reads a message with a file each time, and no other', () => {
+    const { read, encode } = counting();
+    const fileText = { text: 'f', answers: 'b' };
+    for (let time = 0; time < 2; time++) {
+      expect(encode([a, b, file, a])).toEqual([...expected.slice(0, 2), fileText, expected[0]]);
+    }
+    expect(read.filter((text) => text === 'f')).toHaveLength(2);
+    expect(read.filter((text) => text !== 'f')).toEqual(['a', 'b']);
+  });
+
+  it('joinEncoded keeps the texts of two lists, and encodes any other list', () => {
+    const { encode } = counting();
+    const [first, second] = [encode([a, b]), encode([c])];
+    const plain = [{ text: 'x', answers: null }];
+    const lists = [joinEncoded(first, second), joinEncoded(first, plain), joinEncoded(plain, second)];
+    for (const all of lists) expect(encodeOnce({ all })).toBe(JSON.stringify({ all }));
+    (plain[0] as { text: string }).text = 'y'; // not of a conversation: it is read again
+    expect(encodeOnce({ all: joinEncoded(plain, second) })).toContain('"y"');
   });
 });

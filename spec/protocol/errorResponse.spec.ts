@@ -56,6 +56,34 @@ describe('statusError', () => {
   });
 
   it.each([
+    ['', '502: no explanation. Try'],
+    [' {"error":{"message":"  Cut in the mid', '502: Cut in the mid. Try'],
+    ['x {"error":{"message":"Cut', '502: no explanation. Try'],
+    ['{"error":{"message":"1.5 is too hot. Cool down."}}', '502: 1.5 is too hot. Cool down. Try'],
+    ['\n event: error\n data:{"error":{"message":"Bad"}}', '502: Bad. Try'],
+  ])('statusError reads the reason of %j', async (body, message) => {
+    expect((await failureOf(responding(body, { status: 502 }))).message).toContain(message);
+  });
+
+  it.each([
+    [500, 'Try again later.'],
+    [499, 'Change the request.'],
+    [400, 'Change the request.'],
+    [405, "Check the model's name and baseUrl."],
+    [408, 'Try again later.'],
+    [403, 'Check the API key and its permissions.'],
+  ])('statusError for %i says: %s', async (status, next) => {
+    expect((await failureOf(responding('', { status }))).message).toContain(next);
+  });
+
+  it('statusError has the first id of the request, and none of an empty header', async () => {
+    const idOf = async (headers: Record<string, string>) =>
+      (await failureOf(responding('', { status: 500, headers }))) as unknown as { requestId?: string };
+    expect(await idOf({ 'x-request-id': '', 'cf-ray': 'c' })).toMatchObject({ requestId: 'c' });
+    expect((await idOf({})).requestId).toBe(undefined);
+  });
+
+  it.each([
     [401, 'Check the API key and its permissions.'],
     [402, 'Check the credit of the account.'],
     [404, "Check the model's name and baseUrl."],

@@ -4,7 +4,7 @@ import type { Observable } from 'rxjs';
 import { TestScheduler } from 'rxjs/testing';
 import { TimeoutError } from '../../lib/core/timeoutError.js';
 import { createSseReader } from '../../lib/protocol/sse.js';
-import { idleTimeout } from '../../lib/protocol/idleTimeout.js';
+import { declareUnlimited, idleTimeout, limitsFor } from '../../lib/protocol/idleTimeout.js';
 import { observe } from '../support/observe.js';
 import { framed, utf8 } from './wires.js';
 
@@ -242,5 +242,51 @@ describe('idleTimeout', () => {
       expectSubscriptions(source.subscriptions).toBe('^--!');
       expectObservable(NEVER.pipe(idleTimeout({ first: 10 })), '^--!').toBe('---');
     });
+  });
+
+  it.each([['connect'], ['first'], ['each'], ['body']])('idleTimeout names %s when it is no number', (phase) => {
+    expect(() => idleTimeout({ [phase]: NaN })).toThrow(`timeout.${phase}`);
+    expect(() => idleTimeout({ [phase]: -1 })).toThrow(`timeout.${phase}`);
+  });
+
+  it('idleTimeout passes on an error of the headers, and has no limit after that', () => {
+    run(({ cold, expectObservable }) => {
+      expectObservable(cold('-----').pipe(idleTimeout({ connect: 5 }, undefined, cold('--#')))).toBe('--#');
+    });
+  });
+
+  it('idleTimeout does not ask whether a later value begins the response', () => {
+    const asked: string[] = [];
+    run(({ cold, expectObservable }) => {
+      expectObservable(cold('a-b-c|').pipe(idleTimeout({}, (value) => asked.push(value) > 0))).toBe('a-b-c|');
+    });
+    expect(asked).toEqual(['a']);
+  });
+
+  it('idleTimeout does not ask about a value with which the subscriber has left', () => {
+    const asked: string[] = [];
+    run(({ cold, expectObservable }) => {
+      const limited = idleTimeout({}, (value: string) => asked.push(value) > 0);
+      expectObservable(cold('a-b-c|').pipe(limited, take(1))).toBe('(a|)');
+    });
+    expect(asked).toEqual([]);
+  });
+});
+
+describe('limitsFor', () => {
+  const [limited, unlimited] = [fetch, declareUnlimited(async () => new Response())];
+
+  it.each([
+    ['a fetch that is declared unlimited', unlimited, {}, { connect: 300_000 }],
+    ['one with its own limit', unlimited, { connect: 5, each: 3 }, { connect: 5, each: 3 }],
+    ['one with a limit for the first content', unlimited, { first: 5 }, { first: 5 }],
+    ['another fetch', limited, { each: 3 }, { each: 3 }],
+    ['no fetch', undefined, { each: 3 }, { each: 3 }],
+  ])('limitsFor of %s', (_, send, timeout, limits) => {
+    expect(limitsFor(send, timeout)).toEqual(limits);
+  });
+
+  it('limitsFor has no limits of its own without options, but for a fetch that nobody ends', () => {
+    expect([limitsFor(undefined), limitsFor(unlimited)]).toEqual([{}, { connect: 300_000 }]);
   });
 });

@@ -126,10 +126,38 @@ describe('findKeyShapes', () => {
   it.each(rows)('findKeyShapes hides a key of %s', (_, token, rest) => {
     expect(hide(`The credential ${token} was refused`)).toBe(`The credential ${rest} was refused`);
     expect(hide(`{"a":"${token}"}`)).toBe(`{"a":"${rest}"}`);
+    expect(hide(token)).toBe(rest);
     const { message } = redactThrown(new Error(`busy, ${token}. (503)`), { provider: 'p' }) as Error;
     expect(message.replace('[key]', '')).toContain(`busy, ${rest}`);
     expect(message).toContain('[key]');
     expect(message).not.toContain(token);
+  });
+
+  it('findKeyShapes hides all keys of a text, whatever their order', () => {
+    const text = (all: typeof rows, at: 1 | 2) => all.map((row) => row[at]).join(' , ');
+    for (const all of [rows, [...rows].reverse()]) expect(hide(text(all, 1))).toBe(text(all, 2));
+  });
+
+  it.each([
+    ['a token whose first part has 13 characters', `eyJ${letters.slice(0, 10)}.${letters}`, ''],
+    ['no token whose first part has 12', `eyJ${letters.slice(0, 9)}.${letters}`, undefined],
+    ['no token within a word', `xeyJ${letters}.${letters}`, undefined],
+    ['a token after one within a word', `xeyJ${letters} eyJ${letters}.${letters}`, `xeyJ${letters} `],
+    ['any word of eight characters after Bearer', 'Bearer abcdefgh', 'Bearer '],
+    ['no ordinary word after bearer', 'bearer abcdefgh', undefined],
+    ['20 characters after bearer', `bearer ${letters.slice(0, 20)}`, 'bearer '],
+    ['no 19 letters after bearer', `bearer ${letters.slice(0, 19)}`, undefined],
+    ['a digit after bearer', 'bearer abcdefg1', 'bearer '],
+    ['nothing without a colon after basic', 'Basic version2024 and basic abcdefgh12', undefined],
+    [
+      'a key in 4,096 characters like those of a file',
+      `${'a'.repeat(4_075)}/AKIAIOSFODNN7EXAMPLE`,
+      `${'a'.repeat(4_075)}/`,
+    ],
+    ['nothing in a longer file', `${'a'.repeat(4_076)}/AKIAIOSFODNN7EXAMPLE`, undefined],
+    ['a key in a long text', `${'a '.repeat(4_000)}AKIAIOSFODNN7EXAMPLE`, 'a '.repeat(4_000)],
+  ])('findKeyShapes hides %s', (_, text, expected = text) => {
+    expect(hide(text)).toBe(expected);
   });
 
   it.each([
@@ -150,6 +178,9 @@ describe('findKeyShapes', () => {
     ['A line -----BEGIN', '-----BEGIN'],
     ['A line -----BEGIN RSA PRIV', '-----BEGIN RSA PRIV'],
     ['A key -----BEGIN PRIVATE KEY-----\nabc', '-----BEGIN PRIVATE KEY-----\nabc'],
+    ['-----BEGIN PRIVATE KEY-----\nabc', '-----BEGIN PRIVATE KEY-----\nabc'],
+    ['A certificate -----BEGIN CERTIFICATE-----\nabc ', ''],
+    ['s', 's'],
     ['A prefix s', 's'],
     ['A prefix github_pa', 'github_pa'],
     ['A prefix dp.p', 'dp.p'],

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { finalize, firstValueFrom, lastValueFrom, map, materialize, repeat, retry, take, toArray } from 'rxjs';
 import { post, readStream } from '../../lib/protocol/post.js';
 import { observe } from '../support/observe.js';
+import type { PostRequest } from '../../lib/protocol/post.js';
 import { failureOf, fetchOf, requestTo, serve, signal, textOfResponse, utf8 } from './wires.js';
 
 describe('post over real sockets', () => {
@@ -187,6 +188,75 @@ describe('post', () => {
     });
   });
 
+  it.each([
+    ['its own Accept', { url: 'u' }, { method: 'POST', headers: { accept: 'text/event-stream' } }],
+    ['an Accept of the headers', { headers: { Accept: 'x/y' } }, { method: 'POST', headers: { Accept: 'x/y' } }],
+    [
+      'its own beside other headers',
+      { headers: { a: 'b', accepted: 'c' } },
+      { method: 'POST', headers: { accept: 'text/event-stream', a: 'b', accepted: 'c' } },
+    ],
+    ['an Accept among others', { headers: { a: 'b', accept: 'x/y' } }, { headers: { a: 'b', accept: 'x/y' } }],
+    ['a GET without a body', { body: undefined }, { method: 'GET' }],
+  ])('post sends %s', (_, request, sent) => {
+    const fetch = fetchOf([]);
+    observe(post(requestTo({ headers: {}, ...request, fetch })));
+    expect(fetch.calls[0]?.init).toMatchObject(sent);
+    if ('headers' in sent) expect(fetch.calls[0]?.init.headers).toEqual(sent.headers);
+    expect('body' in (fetch.calls[0]?.init ?? {})).toBe(!('body' in request));
+  });
+
+  it.each([
+    ['text/event-stream ; charset=utf-8', true],
+    [' application/octet-stream', true],
+    ['application/ndjson', false],
+    ['text/html', false],
+    ['text/plainer', false],
+    ['not text/plain', false],
+  ])('post tells whether the content type %j is the requested stream: %s', async (type, isStream) => {
+    const told: boolean[] = [];
+    const fetch = fetchOf([utf8('ok')], { headers: { 'content-type': type } });
+    await endOf(requestTo({ fetch, onHeaders: (value) => told.push(value) }));
+    expect(told).toEqual([isStream]);
+  });
+
+  it.each([
+    ['ends', () => new Response('x', { headers: { 'content-type': 'text/event-stream' } }), false],
+    ['breaks', () => new Response(source([], 'break').stream as ReadableStream, { status: 200 }), false],
+    ['is no connection', () => Promise.reject(new Error('refused')), false],
+    ['is not a response', () => ({ status: 200 }), true],
+  ])('post aborts the request after its end only if fetch gave what is %s', async (_, answer, aborted) => {
+    let signalOf: AbortSignal | null | undefined;
+    const fetch = (async (__: unknown, init: RequestInit) => {
+      signalOf = init.signal;
+      return answer();
+    }) as unknown as typeof globalThis.fetch;
+    await endOf(requestTo({ fetch }));
+    expect(signalOf?.aborted).toBe(aborted);
+  });
+
+  it.each([
+    ['no headers', { status: 200, body: null }],
+    ['a status that is text', { status: '200', headers: new Headers(), body: null }],
+    ['a body that is text', { status: 200, ok: true, headers: new Headers(), body: 'text' }],
+    ['a body that is no stream', { status: 200, ok: true, headers: new Headers(), body: {} }],
+  ])('post says that a custom fetch returned no Response: %s', async (_, response) => {
+    const fetch = (async () => response) as unknown as typeof globalThis.fetch;
+    expect(await failureOf(requestTo({ fetch }))).toMatchObject({
+      code: 'configuration',
+      message: expect.stringContaining('instead of a Response'),
+    });
+  });
+
+  it('post says what to check when a response has no body, and that the bytes before a break were emitted', async () => {
+    const empty = requestTo({ fetch: async () => new Response(null, { status: 200 }) });
+    expect((await failureOf(empty)).message).toContain('toy sent a response without a body. Check any proxy');
+    const broken = requestTo({ fetch: async () => new Response(source([], 'break').stream as ReadableStream) });
+    expect((await failureOf(broken)).message).toContain(
+      'The connection to toy broke during the response: broken. Whatever arrived before was emitted.',
+    );
+  });
+
   it('post turns whatever a custom fetch throws, returns or rejects with into an error', async () => {
     const throwing = () => {
       throw new Error('no fetch today');
@@ -198,6 +268,9 @@ describe('post', () => {
     expect(await failureOf(requestTo({ fetch: odd }))).toBeInstanceOf(Error);
   });
 });
+
+/** Waits for the end of a request, good or bad. */
+const endOf = (request: PostRequest) => lastValueFrom(post(request).pipe(materialize()));
 
 /** A stream that counts pulls and cancellations; after the values it closes, breaks or is silent. */
 function source(values: readonly number[], end: 'close' | 'break' | 'silence') {
@@ -236,6 +309,17 @@ describe('readStream', () => {
       { kind: 'N', value: 1 },
       { kind: 'E', error: { message: 'failed: Error: broken' } },
     ]);
+  });
+
+  it.each(['close', 'break'] as const)('readStream does not cancel a stream after its %s', async (end) => {
+    const { stream } = source([1], end);
+    const reader = stream.getReader();
+    const cancel = jest.spyOn(reader, 'cancel');
+    const ended: number[] = [];
+    const read = readStream({ getReader: () => reader } as unknown as typeof stream, toError, () => ended.push(1));
+    await lastValueFrom(read.pipe(materialize()));
+    expect(cancel).not.toHaveBeenCalled();
+    expect(ended).toEqual([1]);
   });
 
   it('readStream cancels the stream in the tick of the unsubscription, and reads no further', async () => {

@@ -92,4 +92,56 @@ describe('redactThrown', () => {
     const frozen = Object.freeze(new Error(`bad ${key}`));
     expect(redactThrown(frozen, { provider: 'toy', secrets: [key] })).toEqual(new Error('bad [key]'));
   });
+
+  it.each([
+    ['a cycle', (data: Record<string, unknown>) => (data['self'] = data)],
+    [
+      'null and numbers',
+      (data: Record<string, unknown>) => Object.assign(data, { none: null, count: 3, no: undefined }),
+    ],
+    ['a list', (data: Record<string, unknown>) => (data['list'] = [1, [null], 'x'])],
+    [
+      'an object without a prototype',
+      (data: Record<string, unknown>) => Object.assign(data, { bare: Object.create(null) as object }),
+    ],
+  ])('redactThrown keeps what is not a key in data: %s', (_, change) => {
+    const [data, expected] = [{ said: key }, { said: '[key]' }];
+    change(data);
+    change(expected);
+    const error = Object.assign(new Error('x'), { data });
+    const result = redactThrown(error, { provider: 'toy', secrets: [key], debug: true }) as typeof error;
+    expect(result.data).toMatchObject(_ === 'a cycle' ? { said: '[key]' } : expected);
+    expect(Object.keys(result.data)).toEqual(Object.keys(expected));
+  });
+
+  it('redactThrown hides the key in an object without a prototype, and leaves one of a class as it is', () => {
+    const bare = Object.assign(Object.create(null) as object, { said: key });
+    const [date, map] = [new Date(0), new Map([['a', 1]])];
+    const error = Object.assign(new Error('x'), { data: { bare, date, map } });
+    redactThrown(error, { provider: 'toy', secrets: [key], debug: true });
+    expect(error.data.bare).toEqual({ said: '[key]' });
+    expect([error.data.date, error.data.map]).toEqual([date, map]);
+    expect(error.data.date).toBe(date);
+  });
+
+  it('redactThrown keeps an error whose field cannot be changed, and has no key', () => {
+    const error = Object.defineProperty(new Error('x'), 'fixed', { value: 'ordinary' });
+    expect(redactThrown(error, { provider: 'toy', secrets: [key] })).toBe(error);
+    const secret = Object.defineProperty(new Error('x'), 'fixed', { value: key });
+    expect(redactThrown(secret, { provider: 'toy', secrets: [key] })).not.toBe(secret);
+  });
+
+  it.each([
+    ['a text', `saw ${key}`, 'saw [key]'],
+    ['nothing', undefined, undefined],
+    ['null', null, null],
+    ['a number', 7, 7],
+  ])('redactThrown takes whatever is thrown: %s', (_, thrown, expected) => {
+    expect(redactThrown(thrown, { provider: 'toy', secrets: [key] })).toBe(expected);
+  });
+
+  it('redactThrown keeps a text of 10,000 characters', () => {
+    const text = 'long '.repeat(2_000);
+    expect((redactThrown(new Error(text), { provider: 'toy' }) as Error).message).toBe(text);
+  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { joinUrl, mergeHeaders, mergeJson } from '../../lib/protocol/request.js';
+import { encodingError, joinUrl, mergeHeaders, mergeJson } from '../../lib/protocol/request.js';
 
 describe('joinUrl', () => {
   it.each([
@@ -11,6 +11,8 @@ describe('joinUrl', () => {
     ['https://a.test/v1#top', '/chat', 'https://a.test/v1/chat'],
     ['/api/llm', '/chat', '/api/llm/chat'],
     ['/', '/chat', '/chat'],
+    ['https://a.test', 'models//m', 'https://a.test/models//m'],
+    ['https://a.test?', '/chat?', 'https://a.test/chat'],
     ['', '/chat', '/chat'],
   ])('joinUrl(%j, %j) is %j', (base, path, url) => {
     expect(joinUrl(base, path)).toBe(url);
@@ -51,5 +53,21 @@ describe('mergeJson', () => {
     const merged = mergeJson({ a: 1 }, JSON.parse('{"__proto__":{"polluted":true}}') as Record<string, never>);
     expect(Object.keys(merged)).toEqual(['a', '__proto__']);
     expect('polluted' in {}).toBe(false);
+  });
+});
+
+describe('encodingError', () => {
+  it('encodingError says what to change when a request is too deep or too long for JSON', () => {
+    expect(encodingError(new RangeError('Maximum call stack size exceeded'), 'toy')).toMatchObject({
+      code: 'configuration',
+      subject: 'history',
+      message:
+        'The request to toy cannot be encoded as JSON: Maximum call stack size exceeded. ' +
+        'Shorten the history, and pass messages, schemas and options with fewer levels of objects and arrays.',
+    });
+  });
+
+  it.each([[new TypeError('cyclic')], [null], [undefined], ['text']])('encodingError leaves %s', (thrown) => {
+    expect(encodingError(thrown, 'toy')).toBe(thrown);
   });
 });

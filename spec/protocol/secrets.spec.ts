@@ -25,6 +25,48 @@ describe('findSecrets', () => {
     expect(hidden(text, secret)).toBe(expected);
   });
 
+  it.each([
+    ['a short one, as a word', 'pass abc1234.', 'pass [key].', 'abc1234'],
+    ['a short one, not within a word', 'pass xabc1234 abc1234x abc1234-', 'pass xabc1234 abc1234x abc1234-', 'abc1234'],
+    ['a part of a short one', 'pass abc123.', 'pass abc123.', 'abc1234'],
+    ['eight characters within a word', 'pass xabcd1234x', 'pass x[key]x', 'abcd1234'],
+    ['with a scheme and spaces', 'saw abcd1234', 'saw [key]', '  Bearer  abcd1234 '],
+    ['with its scheme, which is not hidden', 'Bearer abcd1234', 'Bearer [key]', 'Bearer abcd1234'],
+    ['that has the name of a scheme in it', 'saw my token abc.', 'saw [key].', 'my token abc'],
+    ['as JSON', 'saw {"k":"ab\\"cd\\\\efgh"}', 'saw {"k":"[key]"}', 'ab"cd\\efgh'],
+    [
+      'twelve characters of a long one',
+      `saw ${'k'.repeat(4)}MNOPQRSTUVWX.`,
+      'saw kkkk[key].',
+      'ABCDEFGHIJKLMNOPQRSTUVWX',
+    ],
+    ['eleven in the middle of a long one', 'saw GHIJKLMNOPQ.', 'saw GHIJKLMNOPQ.', 'ABCDEFGHIJKLMNOPQRSTUVWX'],
+    ['eight at the beginning', 'saw ABCDEFGH.', 'saw [key].', 'ABCDEFGHIJKLMNOPQRSTUVWX'],
+    ['eight at the end', 'saw QRSTUVWX.', 'saw [key].', 'ABCDEFGHIJKLMNOPQRSTUVWX'],
+    ['seven at the beginning', 'saw ABCDEFG.', 'saw ABCDEFG.', 'ABCDEFGHIJKLMNOPQRSTUVWX'],
+    ['a part at the end of a text that was cut', 'saw ABCD', 'saw [key]', 'ABCDEFGHIJKLMNOPQRSTUVWX'],
+    ['a part at the beginning of a text', 'UVWX is wrong', '[key] is wrong', 'ABCDEFGHIJKLMNOPQRSTUVWX'],
+    ['three characters at the end of a text', 'saw ABC', 'saw ABC', 'ABCDEFGHIJKLMNOPQRSTUVWX'],
+    ['the end of a key at the end of a text', 'saw UVWX', 'saw UVWX', 'ABCDEFGHIJKLMNOPQRSTUVWX'],
+  ])('findSecrets hides %s', (_, text, expected, secret) => {
+    expect(hidden(text, secret)).toBe(expected);
+  });
+
+  it.each([
+    ['a short secret within a word', 'xabc1234x', 'x[key]x', 'abc1234'],
+    ['no part at the end of a text', 'saw ABCD', 'saw ABCD', 'ABCDEFGHIJKLMNOPQRSTUVWX'],
+  ])('findSecrets hides in a recording %s', (_, text, expected, secret) => {
+    expect(replaceRanges(text, findSecrets(text, spellings([secret]), 'recording'))).toBe(expected);
+  });
+
+  it('spellings has the longest first, each once, and none of an empty secret', () => {
+    const all = spellings(['  ', 'Bearer ', 'abcd', 'abcdefgh']);
+    expect(all.map(({ length }) => length)).toEqual([...all.map(({ length }) => length)].sort((a, b) => b - a));
+    expect(new Set(all).size).toBe(all.length);
+    expect(all).toContain('abcd');
+    expect(all).not.toContain('');
+  });
+
   it('findSecrets does not take the words of a key for the key', () => {
     const text = 'The project MNOP of sk-pro users: a proj-ABC.';
     expect(hidden(text)).toBe(text);
@@ -63,6 +105,31 @@ describe('secretsOf', () => {
     'x-amz-security-token',
   ])('secretsOf takes the value of the header %s for a key', (name) => {
     expect(secretsOf('', { [name]: 'v' })).toEqual(['v']);
+  });
+
+  it.each([
+    ['the password of Basic', { authorization: `Basic ${btoa('ann:pa:ss')}` }, [`Basic ${btoa('ann:pa:ss')}`, 'pa:ss']],
+    ['the password of basic', { authorization: `basic  ${btoa('ann:p')}` }, [`basic  ${btoa('ann:p')}`, 'p']],
+    ['no password of a text that is not base64', { authorization: 'Basic abcde' }, ['Basic abcde']],
+    ['the values of cookies', { cookie: 'session=abcdefgh; theme=dark' }, ['session=abcdefgh; theme=dark', 'abcdefgh']],
+    ['a cookie whose value has a sign', { cookie: 's=abcd=efgh' }, ['s=abcd=efgh', 'abcd=efgh']],
+    ['no short cookie', { cookie: 's=abcdefg' }, ['s=abcdefg']],
+    ['one value once', { 'x-token': 'abcdefgh' }, ['abcdefgh']],
+  ])('secretsOf finds %s', (_, headers, secrets) => {
+    expect(secretsOf('', headers)).toEqual(secrets);
+  });
+
+  it.each([
+    ['a password with a sign that is escaped', 'https://u:a%2Fb@h.test', ['a%2Fb', 'a/b']],
+    ['a password that is no valid escape', 'https://u:a%b@h.test', ['a%b']],
+    ['all ends of a password with @', 'https://u:p@ss@h.test', ['p@ss', 'p']],
+    ['a password with a slash', 'https://u:p/s@h.test', ['p/s']],
+    ['a user without a password', 'https://user@h.test/@scope', ['user']],
+    ['none of a port and a scope', 'https://h.test:80/@scope', []],
+    ['none of an address', 'http://[::1]:80/@scope', []],
+    ['none without a user', 'https://h.test/@scope', []],
+  ])('secretsOf finds %s in a URL', (_, url, secrets) => {
+    expect(secretsOf(url, {})).toEqual(secrets);
   });
 
   it('secretsOf takes the value of any header for a key if it has the shape of one', () => {

@@ -81,6 +81,35 @@ describe('sse', () => {
     );
   });
 
+  it.each([': ping\n\n', ':\n', 'retry: 10\n\n', 'event: ping\n\n', '  \n \n', ''])(
+    'sse has no event and no error for %j',
+    (text) => {
+      expect(ofText(text)).toMatchObject({ values: [], error: undefined, completed: true });
+    },
+  );
+
+  it('sse says what came instead of events, with or without a quote of it', () => {
+    const plain = framed((emit) => createSseReader({ provider: 'toy' }, emit));
+    expect(observe(of(utf8('hello')).pipe(plain)).error).toMatchObject({
+      message: 'toy sent no server-sent events, but something else. Check baseUrl, and any proxy in between.',
+    });
+    const quoting = framed((emit) => createSseReader({ provider: 'toy', quote: (text) => `: ${text.trim()}` }, emit));
+    expect(observe(of(utf8('hello')).pipe(quoting)).error).toMatchObject({
+      message: 'toy sent no server-sent events, but something else: hello. Check baseUrl, and any proxy in between.',
+    });
+  });
+
+  it('sse keeps the lines of a text without events until it has 65,536 characters', () => {
+    const lines: string[] = [];
+    const quote = (text: string) => {
+      lines.push(...text.split('\n'));
+      return '';
+    };
+    const reader = framed((emit) => createSseReader({ provider: 'toy', quote }, emit));
+    observe(of(utf8(`${'x'.repeat(40_000)}\n`.repeat(4))).pipe(reader));
+    expect(lines.map(({ length }) => length)).toEqual([40_000, 40_000, 0]);
+  });
+
   it('sse emits an event with its last byte, also where lines end in CR', () => {
     for (const end of ['\n\n', '\r\n\r\n', '\r\r', '\r\n\r']) {
       expect(observe(concat(of(utf8(`data: x${end}`)), NEVER).pipe(toy())).values).toEqual([{ data: 'x' }]);

@@ -140,3 +140,61 @@ describe('TemplateParser', () => {
     expectSame(Array.from({ length: 30 }, () => texts).flat());
   });
 });
+
+/** So many frames of a shape in which one number changes. */
+const numbers = (count: number, key = 'n', rest: object = {}) => frames(count, (at) => ({ [key]: at, ...rest }));
+const deep = (depth: number) => ({ a: JSON.parse('['.repeat(depth) + ']'.repeat(depth)) as unknown });
+const ofLength = (length: number) => ({ pad: 'x'.repeat(length - '{"n":100,"pad":""}'.length) });
+const manyNumbers = (count: number, holes: number) =>
+  frames(count, (at) => Object.fromEntries(Array.from({ length: holes }, (_, hole) => [`k${hole}`, at])));
+/** Frames of shapes that take turns, which no template fits. */
+const turns = (count: number) => numbers(count).map((text, at) => (at % 2 === 0 ? text : `{"odd":${text}}`));
+
+describe('the texts that TemplateParser gives to JSON.parse', () => {
+  // The first 64 texts of a response are parsed; the next two show what changes.
+  it.each([
+    ['a short response: all', numbers(66), 66],
+    ['a long response: the first 66', numbers(200), 66],
+    ['texts in which nothing changes: all', numbers(200).fill('{"n":1}'), 200],
+    ['texts of 4,096 characters: the first 66', numbers(1_000, 'n', ofLength(4_096)).slice(100, 300), 66],
+    ['texts of 4,097 characters: all', numbers(1_000, 'n', ofLength(4_097)).slice(100, 300), 200],
+    ['8 values that change: the first 66', manyNumbers(200, 8), 66],
+    ['9 values that change: all', manyNumbers(200, 9), 200],
+    ['lists in 16 levels: the first 66', numbers(200, 'n', deep(16)), 66],
+    ['lists in 17 levels: all', numbers(200, 'n', deep(17)), 200],
+    ['a key __proto__: all', numbers(200).map((text) => `{"__proto__":${text}}`), 200],
+    ['an escaped NUL in one value: all', numbers(200, 'n', { mark: '\u0000' }), 200],
+    ['numbers, then strings: those, and one more', [...numbers(100), ...frames(100, (at) => ({ n: `${at}` }))], 67],
+    ['shapes that take turns, and then one shape: all, since four tries failed', [...turns(68), ...numbers(99)], 167],
+    [
+      'three tries in vain: the next shape is learned only after the successes that earn another',
+      [...numbers(66 + 64), ...turns(4).map((text) => `{"x":${text}}`), ...numbers(99, 'later')],
+      66 + 4 + 99,
+    ],
+    [
+      'two tries in vain after successes, which earned the tries for another shape',
+      [...numbers(66 + 64), ...turns(2).map((text) => `{"x":${text}}`), ...numbers(99, 'later')],
+      66 + 2 + 2,
+    ],
+    [
+      'without those successes, the other shape is not learned',
+      [...numbers(66 + 1), ...turns(2).map((text) => `{"x":${text}}`), ...numbers(99, 'later')],
+      66 + 2 + 99,
+    ],
+    [
+      'more successes do not earn more than four tries',
+      [...numbers(1_000), ...turns(4).map((text) => `{"x":${text}}`), ...numbers(99, 'later')],
+      66 + 4 + 99,
+    ],
+  ])('%s', (_, texts, parsed) => {
+    const parser = new TemplateParser();
+    const given = new Set(texts);
+    const parse = jest.spyOn(JSON, 'parse');
+    try {
+      texts.forEach((text) => parser.parse(text));
+      expect(parse.mock.calls.filter(([text]) => given.has(text)).length).toBe(parsed);
+    } finally {
+      parse.mockRestore();
+    }
+  });
+});

@@ -1,6 +1,7 @@
-// npm run mutation -- ROOM [--concurrency N] [--only FILE]: mutates a room of lib/ and runs its specs with Stryker.
+// npm run mutation -- ROOM [--concurrency N] [--only FILE] [--sample N]: mutates a room of lib/ and runs its specs with Stryker.
 // See spec/checks/mutation/README.md.
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -14,7 +15,28 @@ const limits: Readonly<Record<string, number>> = {
   models: 85,
   tools: 85,
   service: 85,
+  protocol: 85,
+  chat: 85,
 };
+
+/** Specs of other rooms that test a room, by their folders or files: of what is used through a model, or by two sides of a socket. */
+const furtherSpecs: Readonly<Record<string, readonly string[]>> = {
+  transport: [
+    ...['http', 'runs', 'agUi', 'uiChat', 'publicEvents.spec.ts', 'answering.spec.ts', 'prompts.spec.ts'].map(
+      (name) => `service/${name}`,
+    ),
+    'chat',
+  ],
+  protocol: [
+    ...['contextLength', 'httpModel', 'kit', 'omitRefused', 'sockets', 'stopped', 'streamErrors'].map(
+      (name) => `providers/${name}.spec.ts`,
+    ),
+    'providers/openaiResponses/resume.spec.ts',
+  ],
+};
+
+/** Code that another runner tests: Angular's own, with `npm run test:angular`. */
+const otherRunner = 'chat/angular';
 
 /** Specs that start processes, and those that change what others use, as zone.js replaces Promise. */
 const notInOneProcess = /\.(?:slow|database|alone)\.spec\.ts$/;
@@ -30,26 +52,37 @@ const slowTests = [
   'killed at any write',
 ];
 
+/** The lines of a piece of a sample. */
+const pieceLines = 20;
+
+/** Tests whose scripted models answer once: a second run would find them used up. */
+const onceOnly = ['ends each span once', 'the written specs of a recorded run'];
+
 const everyFile = '**/*.ts';
 const { values, positionals } = parseArgs({
-  options: { concurrency: { type: 'string', default: '2' }, only: { type: 'string', default: everyFile } },
+  options: {
+    concurrency: { type: 'string', default: '2' },
+    only: { type: 'string', default: everyFile },
+    sample: { type: 'string' },
+  },
   allowPositionals: true,
 });
 const [room] = positionals;
-const isComplete = values.only === everyFile;
+const isComplete = values.only === everyFile; // or a sample, which the table names
+const sampleSize = values.sample === undefined ? Infinity : Number(values.sample);
 if (room === undefined) throw new Error('Pass a room of lib/: npm run mutation -- tools');
 
-const specs = readdirSync(`spec/${room}`, { recursive: true, encoding: 'utf8' })
-  .map((name) => `spec/${room}/${name}`)
-  .filter((name) => name.endsWith('.spec.ts') && !notInOneProcess.test(name));
-const tests = `^(?!.*(${slowTests.join('|')}))`;
+const specs = [room, ...(furtherSpecs[room] ?? [])]
+  .flatMap(specsIn)
+  .filter((file) => !notInOneProcess.test(file) && !file.startsWith(`spec/${otherRunner}/`));
+const tests = `^(?!.*(${[...slowTests, ...onceOnly].join('|')}))`;
 
 const folder = import.meta.dirname;
 const out = join(folder, 'out', room);
 mkdirSync(out, { recursive: true });
 
 const config = {
-  mutate: [`lib/${room}/${values.only}`],
+  mutate: [...mutatedFiles(), `!lib/${otherRunner}/**`],
   testRunner: 'mocha',
   testRunnerNodeArgs: ['--import', 'tsx'],
   mochaOptions: {
@@ -60,7 +93,7 @@ const config = {
   coverageAnalysis: 'perTest',
   // What a module does once, when it is loaded, has happened before a mutant is chosen.
   ignoreStatic: true,
-  incremental: isComplete,
+  incremental: isComplete && sampleSize === Infinity,
   incrementalFile: join(out, 'incremental.json'),
   concurrency: Number(values.concurrency),
   timeoutMS: 3000,
@@ -68,17 +101,7 @@ const config = {
   clearTextReporter: { allowColor: false, logTests: false, reportTests: false },
   jsonReporter: { fileName: join(out, 'report.json') },
   disableTypeChecks: 'lib/**/*.ts',
-  ignorePatterns: [
-    'dist',
-    'docs',
-    'marbles/*.svg',
-    'spec/recordings',
-    'spec/checks/*',
-    '!spec/checks/mutation',
-    'examples/*',
-    '!examples/research',
-    '.git',
-  ],
+  ignorePatterns: ['dist', 'spec/checks/mutation/out', '.git'],
   allowConsoleColors: false,
 };
 writeFileSync(join(out, 'stryker.config.json'), JSON.stringify(config, null, 2));
@@ -97,10 +120,34 @@ if (score.percent < limit) {
   process.exitCode = 1;
 }
 
+/** The specs of a folder below spec/, or the one file. */
+function specsIn(name: string): readonly string[] {
+  if (name.endsWith('.ts')) return [`spec/${name}`];
+  const files = readdirSync(`spec/${name}`, { recursive: true, encoding: 'utf8' });
+  return files.filter((file) => file.endsWith('.spec.ts')).map((file) => `spec/${name}/${file}`);
+}
+
+/** All files of a room, or a sample of pieces: the same ones in each run, since hashes of their places choose. */
+function mutatedFiles(): readonly string[] {
+  if (sampleSize === Infinity) return [`lib/${room}/${values.only}`];
+  const hashOf = (place: string) => createHash('sha1').update(place).digest('hex');
+  return readdirSync(`lib/${room}`, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !`${room}/${name}`.startsWith(otherRunner))
+    .flatMap((name) => piecesOf(`lib/${room}/${name}`))
+    .sort((a, b) => (hashOf(a) < hashOf(b) ? -1 : 1))
+    .slice(0, sampleSize);
+}
+
+/** The pieces of a file, as Stryker names them: `lib/core/a.ts:1-20`. */
+function piecesOf(file: string): readonly string[] {
+  const count = Math.ceil(readFileSync(file, 'utf8').split('\n').length / pieceLines);
+  return Array.from({ length: count }, (_, i) => `${file}:${i * pieceLines + 1}-${(i + 1) * pieceLines}`);
+}
+
 /** Writes the score and the survivors of a room. */
 function writeReport(mutated: string): void {
   const readme = join(folder, 'README.md');
-  writeFileSync(readme, withScore(readFileSync(readme, 'utf8'), mutated, score));
+  writeFileSync(readme, withScore(readFileSync(readme, 'utf8'), mutated, score, sampleSize));
   const survivors = join(folder, 'survivors', `${mutated}.md`);
   const earlier = existsSync(survivors) ? readFileSync(survivors, 'utf8') : '';
   mkdirSync(join(folder, 'survivors'), { recursive: true });

@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { roomScore, survivorList, withScore } from './report.js';
 import type { MutationReport } from './report.js';
 
@@ -23,10 +25,17 @@ describe('the report of mutants', () => {
   it('replaces the row of a room, or adds it', () => {
     const table = '| room | score |\n| --- | --- |\n';
     const once = withScore(table, 'tools', roomScore(report));
-    expect(once).toContain('| `tools` | 66.7 % | 2 | 1 | 0 |');
-    expect(withScore(once, 'tools', { killed: 1, survived: 0, uncovered: 0, percent: 100 })).toMatch(
-      /\n\| `tools` \| 100.0 % \| 1 \| 0 \| 0 \| [-\d]+ \|\n$/,
+    expect(once).toContain('| `tools` | all | 66.7 % | 2 | 1 | 0 |');
+    expect(withScore(once, 'tools', { killed: 1, survived: 0, uncovered: 0, percent: 100 }, 9)).toMatch(
+      /\n\| `tools` \| 9 pieces \| 100.0 % \| 1 \| 0 \| 0 \| [-\d]+ \|\n$/,
     );
+  });
+
+  it('has a score of each room of the library', () => {
+    const readme = readFileSync(join(import.meta.dirname, 'README.md'), 'utf8');
+    const rooms = readdirSync('lib', { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    const scored = [...readme.matchAll(/^\| `(\w+)` +\|/gm)].map(([, room]) => room);
+    expect(scored.sort()).toEqual(rooms.map(({ name }) => name).sort());
   });
 
   it('keeps the explanation of a survivor whose line has moved', () => {

@@ -40,10 +40,16 @@ const scoreOf = (mutants: readonly Mutant[]): Score => {
 export const roomScore = ({ files }: MutationReport): Score =>
   scoreOf(Object.values(files).flatMap(({ mutants }) => mutants));
 
-/** Writes the score of a room into the table of the README: a row is `| room | score | ...`. */
-export function withScore(readme: string, room: string, { killed, survived, uncovered, percent }: Score): string {
+/** Writes the score of a room, or of so many of its pieces, into the table of the README: `| room | score | ...`. */
+export function withScore(
+  readme: string,
+  room: string,
+  { killed, survived, uncovered, percent }: Score,
+  pieces = Infinity,
+): string {
   const date = new Date().toISOString().slice(0, 10);
-  const row = `| \`${room}\` | ${percent.toFixed(1)} % | ${killed} | ${survived} | ${uncovered} | ${date} |`;
+  const part = pieces === Infinity ? 'all' : `${pieces} pieces`;
+  const row = `| \`${room}\` | ${part} | ${percent.toFixed(1)} % | ${killed} | ${survived} | ${uncovered} | ${date} |`;
   const rows = new RegExp(`^\\| \`${room}\` +\\|.*$`, 'm');
   return rows.test(readme) ? readme.replace(rows, row) : readme.replace(/(\|[-| ]+\|\n)/, `$1${row}\n`);
 }
