@@ -249,12 +249,6 @@ describe('idleTimeout', () => {
     expect(() => idleTimeout({ [phase]: -1 })).toThrow(`timeout.${phase}`);
   });
 
-  it('idleTimeout passes on an error of the headers, and has no limit after that', () => {
-    run(({ cold, expectObservable }) => {
-      expectObservable(cold('-----').pipe(idleTimeout({ connect: 5 }, undefined, cold('--#')))).toBe('--#');
-    });
-  });
-
   it('idleTimeout does not ask whether a later value begins the response', () => {
     const asked: string[] = [];
     run(({ cold, expectObservable }) => {
