@@ -2,7 +2,7 @@ import { EMPTY, finalize, from as fromInput, merge } from 'rxjs';
 import type { MonoTypeOperatorFunction, Subscriber } from 'rxjs';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import { createOperator } from '../../core/createOperator.js';
-import type { RunEvent, RunState, StreamEvent } from '../../core/event.js';
+import type { RunEvent, RunState } from '../../core/event.js';
 import type { Input } from '../../core/input.js';
 import { joinedResult } from '../../core/message.js';
 import type { Message } from '../../core/message.js';
@@ -57,9 +57,7 @@ class BackgroundRun implements RunHooks {
   }
 
   turn(state: RunState, context: TurnContext): MonoTypeOperatorFunction<RunEvent> {
-    return createOperator<RunEvent, RunEvent>(
-      (out) => new HeldTurn(out as Subscriber<StreamEvent>, this.work, state, context),
-    );
+    return createOperator<RunEvent, RunEvent>((out) => new HeldTurn(out, this.work, state, context));
   }
 
   /** What still runs at the end of the run is cancelled. What has not joined it yet joins now. */
@@ -102,7 +100,7 @@ class BackgroundRun implements RunHooks {
   }
 
   private finish(out: Subscriber<RunEvent>): void {
-    this.work.out = out as Subscriber<StreamEvent>;
+    this.work.out = out;
     this.work.stop();
     for (const call of this.work.calls.values()) {
       if (call.isJoined) continue;
