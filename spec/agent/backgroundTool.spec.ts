@@ -702,9 +702,10 @@ describe('backgroundTool', () => {
         return timer(50).pipe(map(() => 'done'));
       },
     });
+    const retract: Chunk = { type: 'retract' };
     const call: Chunk[] = [toolCall('work', {}, 'c1'), { type: 'finish', reason: 'toolCalls' }];
     const model = scriptedModel([
-      timer(0).pipe(concatMap(() => [toolCall('work', {}, 'c0'), { type: 'retract' } as Chunk, ...call])),
+      timer(0).pipe(concatMap(() => [toolCall('work', {}, 'c0'), retract, ...call])),
       'Wait.',
       'Done.',
     ]);
