@@ -655,4 +655,70 @@ describe('backgroundTool', () => {
     for (const checkpoint of checkpoints)
       expect(inVirtualTime(() => agent.resumeRun(checkpoint)).values[0]?.value.output).toEqual({ joined: 1 });
   });
+
+  const guarded = (): readonly Tool[] => [backgroundTool(after(50)), { ...after(5, 'pay'), needsApproval: true }];
+
+  it('has ended before the run waits for an approval, and its result joins once', () => {
+    const agent = agentOf(guarded());
+    const { values } = inVirtualTime(() => agent.stream('Hi', { runId: 'r1' }));
+    expect(linesOf(values)).toEqual(['0 start c1', '0 result c1 running', '0 waiting c2', '50 end waiting']);
+    const last = values.at(-1)?.value;
+    const { checkpoint, waiting } = last?.type === 'result' ? last.result : {};
+    expect(waiting).toMatchObject([{ id: 'c2' }]);
+    const stored = JSON.parse(JSON.stringify(checkpoint)) as Checkpoint;
+    const rest = inVirtualTime(() => agent.resume(stored, { decisions: { c2: { approve: true } } }));
+    expect(linesOf(rest.values)).toEqual([
+      '0 start c2',
+      '5 result c2 "pay done"',
+      '5 joined "slow done"',
+      '5 turn 1 toolCalls',
+      '5 says 1 joined.',
+      '5 turn 2 stop',
+      '5 end stop',
+    ]);
+    const end = rest.values.at(-1)?.value;
+    const messages = end?.type === 'result' ? end.result.messages : [];
+    expect(faultsOf([userMessage('Hi'), ...messages])).toEqual([]);
+  });
+
+  it('is stopped while another call of the run waits for an approval', () => {
+    const { lines, result } = run(guarded(), {}, () => ({ stop: at(20, true) }));
+    expect(lines.slice(3)).toEqual([
+      '20 result c2 not_executed',
+      '20 joined cancelled',
+      '20 turn 1 stopped',
+      '20 end stopped',
+    ]);
+    expect(faultsOf([userMessage('Hi'), ...(result?.messages ?? [])])).toEqual([]);
+  });
+
+  it('begins once if the model starts its response over', () => {
+    let begun = 0;
+    const work = tool({
+      name: 'work',
+      description: '',
+      execute: () => {
+        begun += 1;
+        return timer(50).pipe(map(() => 'done'));
+      },
+    });
+    const retract: Chunk = { type: 'retract' };
+    const call: Chunk[] = [toolCall('work', {}, 'c1'), { type: 'finish', reason: 'toolCalls' }];
+    const model = scriptedModel([
+      timer(0).pipe(concatMap(() => [toolCall('work', {}, 'c0'), retract, ...call])),
+      'Wait.',
+      'Done.',
+    ]);
+    const agent = createAgent({ model, tools: [backgroundTool(work)], eagerTools: true });
+    const { values } = inVirtualTime(() => agent.stream('Hi'));
+    expect(linesOf(values).slice(-6)).toEqual([
+      '0 says Wait.',
+      '50 joined "done"',
+      '50 turn 2 stop',
+      '50 says Done.',
+      '50 turn 3 stop',
+      '50 end stop',
+    ]);
+    expect(begun).toBe(1);
+  });
 });

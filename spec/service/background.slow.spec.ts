@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { filter, firstValueFrom, map, ReplaySubject, take, tap } from 'rxjs';
+import * as z from 'zod';
 import { backgroundTool } from '../../lib/agent/backgroundTool.js';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
@@ -7,12 +8,14 @@ import type { Conversation, ConversationView } from '../../lib/chat/conversation
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { tool } from '../../lib/core/tool.js';
 import type { MessageView, ToolCallView } from '../../lib/operators/view/view.js';
+import { createService } from '../../lib/service/createService.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import type { RunLog } from '../../lib/service/ports/runLog.js';
 import type { RunRecord } from '../../lib/service/ports/runStore.js';
 import { scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { agentTool } from '../../lib/tools/agentTool.js';
+import { askTool } from '../../lib/tools/askTool.js';
 import { createServers } from '../support/services.js';
 import { lateLog, mapStore } from '../support/stores.js';
 
@@ -171,5 +174,45 @@ describe('work in the background in a service, seen by a page over HTTP', () => 
     const stopped = await until(({ status }) => status === 'stopped');
     expect(shown(stopped).parts).toContainEqual(expect.objectContaining({ id: 'c2', status: 'cancelled' }));
     view$.unsubscribe();
+  });
+
+  it('asks a person, and is continued by another process when the service gets the answer', async () => {
+    const store = mapStore();
+    const start = () => {
+      const pay = askTool({
+        name: 'pay',
+        description: 'Pays.',
+        execute: (__, { ask }) =>
+          ask({ message: 'Which account?', schema: z.object({ account: z.string() }) }).pipe(
+            map(({ account }) => `paid from ${account}`),
+          ),
+      });
+      const model = scriptedModel(({ messages }) =>
+        messages.length === 1 ? [toolCall('pay', {}, 'c1')] : `${messages.length} messages.`,
+      );
+      const agent = createAgent({ model, tools: [backgroundTool(pay)] });
+      const service = createService({ agent, store, checkpoints: true });
+      return { service, url: servers.serve(agentHandler(service)) };
+    };
+    const chat = conversation(remoteAgent(await start().url));
+    const until = (of: Conversation, isThere: (view: ConversationView) => boolean) =>
+      firstValueFrom(of.view$.pipe(filter(isThere)));
+    const shows = chat.view$.subscribe();
+    chat.send('Go.');
+    const { waiting } = await until(chat, ({ status }) => status === 'waiting');
+    expect(waiting).toMatchObject([{ id: 'c1/1', question: { message: 'Which account?' } }]);
+    const next = start();
+    const device = conversation(remoteAgent(await next.url), { saved: JSON.stringify(chat.save()) });
+    shows.add(device.view$.subscribe());
+    await until(device, (view) => view.waiting.length === 1);
+    device.answer('c1/1', { account: 'shop' });
+    const answered = await until(device, ({ status }) => status === 'idle');
+    expect(shown(answered).parts).toMatchObject([
+      'Go.',
+      { id: 'c1', status: 'completed', result: 'paid from shop' },
+      '3 messages.',
+      '5 messages.',
+    ]);
+    shows.unsubscribe();
   });
 });

@@ -75,7 +75,7 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
     const isRunning = work.awaited.some(({ isSuspended }) => !isSuspended);
     if (work.isStopped && this.isHeld) this.release(...open.stop());
     else if (isRunning && !work.isStopped) this.isHeld = true;
-    else this.release(withFinish(end, work.withUsage(end.open.finish)));
+    else this.release({ ...end, open: { ...end.open, finish: work.withUsage(end.open.finish) } } as OpenCallsEvent);
   }
 
   private settleTurn(end: TurnEvent): void {
@@ -117,8 +117,3 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
     this.settle();
   }
 }
-
-const withFinish = (event: OpenCallsEvent, finish: OpenCalls['finish']): OpenCallsEvent => ({
-  ...event,
-  open: { ...event.open, finish },
-});

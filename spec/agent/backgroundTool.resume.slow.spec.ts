@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { delay, map, of, take, timer } from 'rxjs';
 import { agentTool, askTool, backgroundTool, createAgent, tool } from '../../lib/index.js';
-import type { Checkpoint, Message, RunEvent, RunResult } from '../../lib/index.js';
+import type { Checkpoint, Message, RunEvent, RunResult, Tool } from '../../lib/index.js';
 import { inVirtualTime, scriptedModel, toolCall } from '../../lib/testing/index.js';
 import { resultsIn } from '../../lib/core/message.js';
 
@@ -49,7 +49,12 @@ function createWorld() {
     return ['Working.', 'Rendered.', 'All done.'][joined(messages)] ?? '';
   });
   const agent = createAgent({ model, tools: [backgroundTool(render), backgroundTool(research)] });
-  return { agent, world };
+  const boss = scriptedModel(({ messages }) =>
+    messages.length === 1 ? [toolCall('delegate', { prompt: 'Hi' }, 'd1')] : `${messages.length} messages.`,
+  );
+  const outer = (tool: Tool) => createAgent({ model: boss, tools: [tool] });
+  const delegate = agentTool(agent, { name: 'delegate', description: '' });
+  return { world, agents: { itself: agent, inside: outer(delegate), twice: outer(backgroundTool(delegate)) } };
 }
 
 const eventsOf = (run: { readonly values: readonly { readonly value: RunEvent }[] }) =>
@@ -66,23 +71,30 @@ const checkpointOf = (event: RunEvent): Checkpoint | undefined =>
 
 const options = { checkpoints: true, runId: 'r1' } as const;
 
-describe('a run with work in the background that is killed and resumed', () => {
+describe.each([
+  ['of a run', 'itself'],
+  ['of an agent in a tool', 'inside'],
+  ['of an agent that is in the background, too', 'twice'],
+] as const)('work in the background %s that is killed and resumed', (_, name) => {
   const whole = createWorld();
-  const events = eventsOf(inVirtualTime(() => whole.agent.stream('Hi', options)));
+  const events = eventsOf(inVirtualTime(() => whole.agents[name].stream('Hi', options)));
   const kills = events.map((_, index) => index);
 
   it('has the two results, each once', () => {
+    expect(whole.world.ledger.size).toBe(3);
+    expect(whole.world.steps).toEqual(['frames']);
+    if (name !== 'itself') return;
     const { messages, text, turns } = resultOf(events);
     expect(messages.filter(({ metadata }) => metadata).flatMap(resultsIn)).toMatchObject([
       { id: 'c1', result: '24 frames' },
       { id: 'c2', result: 'Sources.' },
     ]);
     expect({ text, turns }).toEqual({ text: 'Working.\nRendered.\nAll done.', turns: 4 });
-    expect(whole.world.ledger.size).toBe(3);
   });
 
   it.each(kills)('ends as the undisturbed one if it is killed at event %d', (kill) => {
-    const { agent, world } = createWorld();
+    const { agents, world } = createWorld();
+    const agent = agents[name];
     const seen = eventsOf(inVirtualTime(() => agent.stream('Hi', options).pipe(take(kill))));
     const checkpoint = seen.map(checkpointOf).findLast((stored) => stored !== undefined);
     const rest = inVirtualTime(() =>
