@@ -59,8 +59,8 @@ export function createWaitingRuns(
   const overdue = new Set<string>();
 
   /**
-   * If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers. What
-   * was saved may be old: the service is asked at once.
+   * If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers.
+   * What was saved may be old: the service is asked at once.
    */
   function wait(id: string, stop: Observable<void>, isSaved = false): Observable<unknown> {
     if (exchanges.get(id).view.status !== 'waiting') return EMPTY;
