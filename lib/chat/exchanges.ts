@@ -230,10 +230,6 @@ const ownerOf = (callId: string, list: readonly Exchange[]): Exchange | undefine
 export const openCalls = ({ view, answers }: Exchange): readonly ToolCallView[] =>
   waitingCalls(view).filter(({ id }) => !Object.hasOwn(allAnswers(answers), id));
 
-/** Whether the run of an exchange waits, and all of its calls have answers: without one, it would wait again. */
-export const isAnswered = (exchange: Exchange): boolean =>
-  exchange.view.status === 'waiting' && !exchange.base && !!exchange.answers && openCalls(exchange).length === 0;
-
 /** The answers to the calls of an exchange. Others were given to calls that were retracted. */
 export function answersTo({ view, answers = {} }: Exchange): CallAnswers {
   const ids = new Set(callsOf(view).map(({ id }) => id));

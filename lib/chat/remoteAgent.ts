@@ -1,6 +1,5 @@
-import { catchError, concatMap, defer, EMPTY, expand, ignoreElements, map, merge, mergeMap, NEVER, of } from 'rxjs';
-import { onErrorResumeNext, reduce, repeat, retry, Subject, takeUntil, takeWhile, tap, throwError } from 'rxjs';
-import { timer } from 'rxjs';
+import { catchError, concatMap, defer, EMPTY, ignoreElements, map, merge, mergeMap, NEVER, of } from 'rxjs';
+import { onErrorResumeNext, repeat, retry, Subject, takeUntil, takeWhile, tap, throwError, timer } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HttpError } from '../core/errors.js';
 import { CONNECTED_EVENT, NOTICE_EVENT } from '../core/connectionEvents.js';
@@ -135,23 +134,20 @@ export function remoteAgent(
   };
 }
 
-/** Emits the runs that wait, of all pages of the list. */
-function waitingRuns(url: string, options: PageRequestOptions): Observable<readonly WaitingRun[]> {
-  const page = (cursor?: string) =>
-    pageRequest(options, addressOf(url, { state: 'waiting', ...(cursor && { cursor }) }), { method: 'GET' }).pipe(
-      map(([response, text]) => {
-        if (!response.ok) throw statusError(response, text);
-        const list = objectOrEmpty(tryParseJson(text));
-        if (!Array.isArray(list['runs'])) throw contentTypeError(response, 'a list of runs');
-        return list as unknown as WaitingPage;
-      }),
-      retry({ delay: createRetryDelay(options) }),
-    );
-  return page().pipe(
-    expand(({ next }) => (next === undefined ? EMPTY : page(next))),
-    reduce((all: readonly WaitingRun[], { runs }) => [...all, ...runs], []),
+/** Emits the runs that wait, of all pages of the list from `cursor` on. */
+const waitingRuns = (url: string, options: PageRequestOptions, cursor?: string): Observable<readonly WaitingRun[]> =>
+  pageRequest(options, addressOf(url, { state: 'waiting', ...(cursor && { cursor }) }), { method: 'GET' }).pipe(
+    map(([response, text]) => {
+      if (!response.ok) throw statusError(response, text);
+      const list = objectOrEmpty(tryParseJson(text));
+      if (!Array.isArray(list['runs'])) throw contentTypeError(response, 'a list of runs');
+      return list as unknown as WaitingPage;
+    }),
+    retry({ delay: createRetryDelay(options) }),
+    concatMap(({ runs, next }) =>
+      next ? waitingRuns(url, options, next).pipe(map((rest) => [...runs, ...rest])) : of(runs),
+    ),
   );
-}
 
 const sizeOfFiles = (messages: readonly Message[]): number =>
   filesIn(messages).reduce((sum, { data = '' }) => sum + data.length, 0);

@@ -12,7 +12,7 @@ import type { ToolCallView, View } from '../operators/view/view.js';
 import { awake } from '../transport/pageRequest.js';
 import { followingId } from '../transport/randomId.js';
 import type { ConversationAgent, ConversationRunOptions } from './conversationAgent.js';
-import { answeredView, answersTo, earlierRun, historyOf, isAnswered, openCalls } from './exchanges.js';
+import { answeredView, answersTo, earlierRun, historyOf, openCalls } from './exchanges.js';
 import type { Exchange, Exchanges } from './exchanges.js';
 import type { PageTools } from './pageTools.js';
 import type { TabLock } from './tabLock.js';
@@ -45,8 +45,8 @@ export function createWaitingRuns(
   const overdue = new Set<string>();
 
   /**
-   * If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers. What
-   * was saved may be old: `isSaved` asks the service at once.
+   * If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers.
+   * What was saved may be old: the service is asked at once.
    */
   function wait(id: string, stop: Observable<void>, isSaved = false): Observable<unknown> {
     if (exchanges.get(id).view.status !== 'waiting') return EMPTY;
@@ -56,12 +56,16 @@ export function createWaitingRuns(
       startWith(undefined),
       // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run. So it does if
       // another device has answered: then nothing waits in what the service sends again.
-      filter(() => lock.hasWaited || isAnswered(exchanges.get(id)) || (!!agent.join && !hasOpenCalls(id))),
+      // Without an answer, a run that ends with the page would wait again.
+      filter(() => {
+        const exchange = exchanges.get(id);
+        return lock.hasWaited || (!!(agent.join ?? exchange.answers) && openCalls(exchange).length === 0);
+      }),
     );
     const continued = merge(
       answered,
       timeIsOver(() => exchanges.get(id), overdue),
-      answeredElsewhere(id, isSaved),
+      answeredElsewhere(agent, () => exchanges.get(id).run, isSaved),
     ).pipe(map(() => resume(exchanges.get(id), stop, () => lock.release())));
     const executed = lockTab(id, stop).pipe(
       tap((own) => (lock = own)),
@@ -95,16 +99,6 @@ export function createWaitingRuns(
     return tools.lock(exchanges.get(id).run).pipe(take(1), takeUntil(stop));
   }
 
-  /** Emits when the run does not wait at the service any more. It is asked when a person comes back to the page. */
-  function answeredElsewhere(id: string, isSaved: boolean): Observable<unknown> {
-    if (!agent.join || !agent.waiting) return EMPTY;
-    const read = agent.waiting().pipe(catchError(() => EMPTY)); // the next look may work
-    return merge(awake(), isSaved ? of(0) : EMPTY).pipe(
-      switchMap(() => read),
-      filter((runs) => runs.every((run) => run.id !== exchanges.get(id).run)),
-    );
-  }
-
   function executeHere(id: string, stop: Observable<void>): Observable<unknown> {
     if (!tools) return EMPTY;
     const { cancel, context } = runOptions;
@@ -123,8 +117,6 @@ export function createWaitingRuns(
   }
 
   const callsOfPage = (id: string) => openCalls(exchanges.get(id)).filter((call) => isForPage(call, tools));
-
-  const hasOpenCalls = (id: string): boolean => openCalls(exchanges.get(id)).length > 0;
 
   function cancelWaiting(id: string): Observable<never> {
     update(id, { view: cancelView(exchanges.get(id).view), checkpoint: undefined });
@@ -146,6 +138,13 @@ const timeIsOver = (exchange: () => Exchange, overdue: Set<string>): Observable<
     );
     return merge(...ends);
   });
+
+/** Emits when a run does not wait at the service any more, which is asked when a person comes back to the page. */
+const answeredElsewhere = (agent: ConversationAgent, run: () => string, isSaved: boolean): Observable<unknown> =>
+  merge(awake(), isSaved ? [0] : []).pipe(
+    switchMap(() => (agent.waiting?.() ?? EMPTY).pipe(catchError(() => EMPTY))), // the next look may work
+    filter((runs) => runs.every(({ id }) => id !== run())),
+  );
 
 /** Whether a call that waits is executed in the page. A question is for the person, whatever the name of its call. */
 export const isForPage = ({ name, question }: ToolCallView, tools: PageTools | undefined): boolean =>
