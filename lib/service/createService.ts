@@ -42,10 +42,10 @@ import type { RunQuery, Service, ServiceRunOptions } from './service.js';
  * 30000) when another process resumes one. `limits` are `maxRunsPerOwner` (default: 100), `maxPromptsPerMinute` and
  * `budget` of each owner (default: none), `maxBodyBytes` (default: 20 MiB),
  * `maxHistoryBytes` (default: 32 MiB), `maxWaitingPrompts` (default: 100) and `maxWaitingBytes` (default: 8 MiB) of a
- * run, and `maxOwnerBytes` of the runs of an owner (default: 64 MiB). `browser` has `allowedHosts` and `allowedOrigins` (default: any), `allowFileUrl`
- * (default: https), `allowEdits` (default: true), `exposeToolErrors` (default: false), `exposeMetadata` (default: none)
- * and `describeError`. `observe` receives each run, with the `name` of its agent (default: `agent`), and `onError` each
- * error.
+ * run, and `maxOwnerBytes` of the runs of an owner (default: 64 MiB). `browser` has `allowedHosts` and `allowedOrigins`
+ * (default: any), `allowFileUrl` (default: https), `allowEdits` (default: true), `exposeToolErrors` (default: false),
+ * `exposeMetadata` (default: none) and `describeError`. `observe` receives each run, with the `name` of its agent
+ * (default: `agent`), and `onError` each error.
  * @returns The service.
  * @throws ConfigurationError `options` if there is a `context`, but no `owner`.
  */

@@ -11,15 +11,18 @@ import type { OwnerUsageOptions } from './ownerUsage.js';
 import type { RunStore } from './ports/runStore.js';
 import { isReplayed } from './runs/replayed.js';
 
-/** Limits for each owner of runs. Prompts per minute and the budget count in the store, the others in this process. */
+/**
+ * Limits for each owner of runs. Prompts per minute and the budget count in the store, prompts that wait in the log,
+ * the others in this process.
+ */
 export interface OwnerLimitOptions extends OwnerUsageOptions {
-  /** How many runs of an owner are executed at once. Another one is rejected with 429. Default: 100. */
+  /** How many runs of an owner this process executes at once. Another one is rejected with 429. Default: 100. */
   readonly maxRunsPerOwner?: number | undefined;
   /** How many prompts may wait for a run: another one is rejected with 429, wherever it arrives. Default: 100. */
   readonly maxWaitingPrompts?: number | undefined;
   /**
-   * How many bytes the prompts that wait for a run may have together. One that waits alone may have as many as a request
-   * (`maxBodyBytes`), so that a file fits. Another one is rejected with 429, wherever it arrives. Default: 8 MiB.
+   * How many bytes the prompts that wait for a run may have together. One that waits alone may have `maxBodyBytes`, as
+   * any request, so that a file fits. Another one is rejected with 429, wherever it arrives. Default: 8 MiB.
    */
   readonly maxWaitingBytes?: number | undefined;
   /**

@@ -41,7 +41,7 @@ function requireOwner(owner: unknown): string {
   if (typeof owner === 'string' && owner !== OWNERS) return owner;
   throw new ConfigurationError(
     'options',
-    `The option \`owner\` has returned a ${typeof owner} that is no id of a user.`,
+    `The option \`owner\` has returned a value of the type ${typeof owner} that is not the id of a user.`,
     'Return the id of the user as a text, and throw in `context` if there is no user.',
   );
 }
