@@ -44,7 +44,7 @@ export interface Service<C = unknown> extends OwnerData {
    */
   answer(id: string, answers: CallAnswers, options: Pick<ServiceRunOptions<C>, 'context'>): Observable<SharedRun>;
   /**
-   * Continues the runs that wait for a question whose time (`within`) is over: one that nobody looks at goes on by a job.
+   * Continues the runs that wait for a question whose time (`within`) is over, for a job: nobody may look at them.
    * Their other questions wait on.
    *
    * @param query Whose runs.
