@@ -27,7 +27,8 @@ export interface LimitToolOptions {
  * counts towards `toolDeadline`; put `deadlineTool` inside to exclude it: `limitTool(deadlineTool(tool, 5_000), ...)`.
  *
  * A call that asks (`askTool`, a tool of an MCP server, a sub-agent) keeps its place while a person is asked. The calls
- * that wait for the place may wait for that person, so their time does not count for `toolDeadline` and `toolConcurrency`.
+ * that wait for the place may wait for that person, so their time does not count for `toolDeadline` and
+ * `toolConcurrency`.
  *
  * ```ts
  * const query = limitTool(queryDatabase, { concurrency: 2 });
