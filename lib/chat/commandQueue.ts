@@ -1,20 +1,5 @@
-import {
-  concat,
-  concatMap,
-  defer,
-  EMPTY,
-  endWith,
-  filter,
-  finalize,
-  ignoreElements,
-  merge,
-  observeOn,
-  queueScheduler,
-  ReplaySubject,
-  startWith,
-  Subject,
-  takeWhile,
-} from 'rxjs';
+import { concat, concatMap, defer, EMPTY, endWith, filter, finalize, ignoreElements, merge, observeOn } from 'rxjs';
+import { queueScheduler, ReplaySubject, startWith, Subject, takeWhile } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../core/errors.js';
 import { messagesOf } from '../core/input.js';

@@ -1,18 +1,5 @@
-import {
-  BehaviorSubject,
-  defer,
-  distinctUntilChanged,
-  endWith,
-  ignoreElements,
-  isObservable,
-  map,
-  merge,
-  NEVER,
-  ReplaySubject,
-  share,
-  takeWhile,
-  tap,
-} from 'rxjs';
+import { BehaviorSubject, defer, distinctUntilChanged, endWith, ignoreElements, isObservable, map } from 'rxjs';
+import { merge, NEVER, ReplaySubject, share, takeWhile, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers, Decision } from '../core/approval.js';
 import { messagesOf } from '../core/input.js';

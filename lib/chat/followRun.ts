@@ -84,9 +84,10 @@ function promptReporter(exchanges: Exchanges, id: string, joined: (message: Mess
   let prompted = 0;
   return (event: StreamEvent): void => {
     const asked = innermost(event);
-    if (asked.type === 'toolWaiting' && asked.question?.problem) {
-      const { answers = {} } = exchanges.get(id);
-      exchanges.update(id, { answers: pickAnswers(answers, (other) => other !== asked.id) });
+    // The run has the answer, or asks again.
+    if (asked.type === 'toolResult' || (asked.type === 'toolWaiting' && asked.question?.problem)) {
+      const { answers } = exchanges.get(id);
+      if (answers) exchanges.update(id, { answers: pickAnswers(answers, (other) => other !== asked.id) });
     }
     if (!isPrompt(event) || ++prompted <= (exchanges.get(id).prompted ?? 0)) return;
     exchanges.update(id, { prompted });

@@ -1,4 +1,4 @@
-import { defer, EMPTY } from 'rxjs';
+import { concat, defer, EMPTY } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { ConversationAgent, RunNotifiers } from './conversationAgent.js';
 import type { Exchange, Exchanges } from './exchanges.js';
@@ -18,13 +18,14 @@ export function createJoins(
   resume: WaitingRuns['resume'],
 ) {
   /** What was shown of a run that ends with this page becomes a part of the history. */
-  function join({ id, run, base, view }: Exchange, stop: Observable<void>): Observable<unknown> {
+  function join({ id, run, base, view, answers }: Exchange, stop: Observable<void>): Observable<unknown> {
     if (!agent.join) {
       exchanges.update(id, { view: failView(view), messages: shownMessages(view), base: undefined });
       return EMPTY;
     }
     update(id, { view: { ...view, status: 'sending' } });
-    return follow(id, run, base ?? view, stop, () => agent.join?.(run, { ...notifiers, stop }) ?? EMPTY);
+    const given = concat(answers ? [answers] : [], notifiers.given ?? EMPTY); // it may not have arrived
+    return follow(id, run, base ?? view, stop, () => agent.join?.(run, { ...notifiers, given, stop }) ?? EMPTY);
   }
 
   /** While `isQuiet`, joining is tried once, and shown when it has worked. */

@@ -1,14 +1,23 @@
 import { innerAgentOf } from './innerAgent.js';
 import type { Tool } from './tool.js';
 
-/** A property, because wrappers copy those. */
+/** A property, because wrappers copy those. `maybe`: only its server knows. */
 const asks: unique symbol = Symbol.for('rivulet.asks');
 
-/** Marks a tool whose calls may wait for a person after they have begun. */
-export const markAsking = <T extends object>(tool: T): T => ({ ...tool, [asks]: true });
+type Asks = true | 'maybe';
 
-export const isAsking = (tool: Tool & { readonly [asks]?: boolean }): boolean => tool[asks] === true;
+/** Marks a tool whose calls wait, or may wait, for a person after they have begun. */
+export const markAsking = <T extends object>(tool: T, mark: Asks = true): T => ({ ...tool, [asks]: mark });
+
+const marked = (tool: Tool & { readonly [asks]?: Asks }): Asks | undefined => tool[asks];
+
+/** Whether nobody but its server knows if a tool asks. */
+export const maybeAsks = (tool: Tool): boolean => marked(tool) === 'maybe';
 
 /** Whether a tool, or at any depth a tool of the agent that it runs, asks. */
 export const asksInside = (tool: Tool): boolean =>
-  isAsking(tool) || (innerAgentOf(tool)?.tools.some(asksInside) ?? false);
+  marked(tool) === true || (innerAgentOf(tool)?.tools.some(asksInside) ?? false);
+
+/** As `asksInside`, or may ask. */
+export const mayAskInside = (tool: Tool): boolean =>
+  marked(tool) !== undefined || (innerAgentOf(tool)?.tools.some(mayAskInside) ?? false);

@@ -1,13 +1,14 @@
-import { concatMap, defer, map } from 'rxjs';
+import { asyncScheduler, catchError, concatMap, defer, EMPTY, filter, map } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../core/errors.js';
-import type { CallAnswers } from '../core/approval.js';
+import type { CallAnswers, WaitingCall } from '../core/approval.js';
 import type { RunResult } from '../core/event.js';
 import { messagesOf } from '../core/input.js';
 import type { Input } from '../core/input.js';
 import { isUnguessable } from '../transport/randomId.js';
 import { createDeadLetters } from './deadLetters.js';
 import type { DeadLetters } from './deadLetters.js';
+import { RequestError } from './http/requestError.js';
 import { Kernel } from './kernel.js';
 import { OWNERS } from './ownerUsage.js';
 import type { ListedRecord } from './ports/recordStore.js';
@@ -71,6 +72,21 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
       const client = this.access.clientOf(context);
       return answerRun(this, id, answers, client);
     }).pipe(map(asShared));
+  }
+
+  continueExpired(query: RunQuery, contextOf: (run: ListedRecord<RunRecord>) => C): Observable<SharedRun> {
+    const isOver = ({ question }: WaitingCall) => (question?.expires ?? Infinity) <= asyncScheduler.now();
+    return this.runs({ ...query, state: 'waiting' }).pipe(
+      filter(({ waiting = [] }) => waiting.some(isOver)),
+      concatMap((run) =>
+        this.answer(run.id, {}, { context: contextOf(run) }).pipe(
+          catchError((thrown: unknown) => {
+            if (thrown instanceof RequestError && thrown.status === 409) return EMPTY; // answered meanwhile
+            throw thrown;
+          }),
+        ),
+      ),
+    );
   }
 
   deadLetters(): DeadLetters {

@@ -44,6 +44,15 @@ export interface Service<C = unknown> extends OwnerData {
    */
   answer(id: string, answers: CallAnswers, options: Pick<ServiceRunOptions<C>, 'context'>): Observable<SharedRun>;
   /**
+   * Continues the runs that wait for a question whose time (`within`) is over, for a job: nobody may look at them.
+   * Their other questions wait on.
+   *
+   * @param query Whose runs.
+   * @param contextOf Returns the context of a run, for its tools.
+   * @returns Emits the runs that it has continued.
+   */
+  continueExpired(query: RunQuery, contextOf: (run: ListedRecord<RunRecord>) => C): Observable<SharedRun>;
+  /**
    * Emits the runs of the store, the one that was changed last first, page by page. With the state `waiting`, each has
    * the calls and the questions for which it waits.
    */

@@ -1,6 +1,6 @@
 import { asyncScheduler, defer, of, share, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { asksInside } from '../core/askingTool.js';
+import { asksInside, maybeAsks } from '../core/askingTool.js';
 import { callToolWrapper } from '../core/callWrapper.js';
 import { ConfigurationError } from '../core/errors.js';
 import { canonicalJson } from '../core/json/canonical.js';
@@ -38,7 +38,8 @@ interface CachedResult {
  * tool again. A result from the cache comes without progress.
  *
  * If a result depends on more than the arguments (on the user, for example), put it into the key; otherwise one user
- * gets the result of another. A tool that asks a person, also in an agent that it runs, is refused for this reason.
+ * gets the result of another. A tool that asks a person, also in an agent that it runs, is refused for this reason, and
+ * the server of an MCP tool cannot ask.
  *
  * ```ts
  * const weather = cacheTool(getWeather, { ttl: 60_000, key: ({ city }) => city.toLowerCase() });
@@ -60,9 +61,15 @@ function cached({ size = 1000, ttl = Infinity, key = argumentsOfCall }: CacheToo
   requireNumber('ttl', ttl, 0);
   return <T extends Tool>(tool: T): T => {
     if (asksInside(tool)) throw asksPerson(tool);
-    return wrapTool(tool, cacheResults(key, size, ttl));
+    return wrapTool(maybeAsks(tool) ? withoutQuestions(tool) : tool, cacheResults(key, size, ttl));
   };
 }
+
+/** Outside of a run, a tool asks nobody: the server that would ask gets an error. */
+const withoutQuestions = <T extends Tool>(tool: T): T => ({
+  ...tool,
+  execute: (args: unknown, { outer: _, ...context }: ContextOf<Tool>) => tool.execute?.(args, context),
+});
 
 const asksPerson = ({ name }: Tool) =>
   new ConfigurationError(

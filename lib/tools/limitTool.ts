@@ -1,5 +1,5 @@
 import { concat, defer, Observable } from 'rxjs';
-import { isAsking } from '../core/askingTool.js';
+import { mayAskInside } from '../core/askingTool.js';
 import { callToolWrapper } from '../core/callWrapper.js';
 import type { OuterRun } from '../core/nested.js';
 import { requireNumber } from '../core/options.js';
@@ -26,8 +26,9 @@ export interface LimitToolOptions {
  * which they were made. A call that is cancelled while it waits gives up its place. The time in which a call waits
  * counts towards `toolDeadline`; put `deadlineTool` inside to exclude it: `limitTool(deadlineTool(tool, 5_000), ...)`.
  *
- * A call of an `askTool` keeps its place while a person is asked. The calls that wait for the place may wait for that
- * person, so their time does not count for `toolDeadline` and `toolConcurrency`.
+ * A call that asks (`askTool`, a tool of an MCP server, a sub-agent) keeps its place while a person is asked. The calls
+ * that wait for the place may wait for that person, so their time does not count for `toolDeadline` and
+ * `toolConcurrency`.
  *
  * ```ts
  * const query = limitTool(queryDatabase, { concurrency: 2 });
@@ -50,7 +51,7 @@ function limited({ concurrency }: LimitToolOptions) {
   return <T extends Tool>(tool: T): T => {
     const semaphore = createSemaphore(concurrency); // each tool has a limit of its own
     return wrapTool(tool, (run, _args, { outer }) =>
-      outer && isAsking(tool) ? limitAsking(run, semaphore, outer) : run.pipe(semaphore.limit()),
+      outer && mayAskInside(tool) ? limitAsking(run, semaphore, outer) : run.pipe(semaphore.limit()),
     );
   };
 }

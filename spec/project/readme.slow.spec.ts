@@ -87,6 +87,13 @@ describe('the code of the documents', () => {
       expect(code).toContain(part);
   });
 
+  it('the Nest example has two questions in a payment tool of at most 25 lines', () => {
+    const code = readFileSync('examples/nest-service/payment.ts', 'utf8');
+    expect(code.split('\n').filter((line) => line.trim() !== '').length).toBeLessThanOrEqual(25);
+    expect([code.match(/\bask\(\{/g)?.length, code.match(/\bonce\('/g)?.length]).toEqual([2, 2]);
+    expect(readFileSync('examples/nest-service/main.ts', 'utf8')).toContain('./payment');
+  });
+
   it('the view of the guide is busy during each run, shows an error, and continues after it', () => {
     const views = blocksOf('docs/views.md').flatMap(({ code }) =>
       code.includes('busy') ? (expectedOutput(code).all ?? '').split('\n') : [],

@@ -16,14 +16,23 @@ describe('a service whose tools ask, and whose process is killed at any write', 
     'shows the same answer, has the same history, and does each step with the same key, with a log %s',
     async (_, hasSharedLog) => {
       await fc.assert(
-        fc.asyncProperty(scripts, fc.boolean(), fc.boolean(), async (script, reloads, eagerTools) => {
-          const { outcome, writes } = await playScript(script, { hasSharedLog, eagerTools });
-          for (let write = 1; write <= writes; write += 1)
-            for (const when of ['before', 'after'] as const) {
-              const played = await playScript(script, { hasSharedLog, reloads, eagerTools, kill: { write, when } });
-              expect({ write, when, ...played.outcome }).toEqual({ write, when, ...outcome });
-            }
-        }),
+        fc.asyncProperty(
+          scripts,
+          fc.boolean(),
+          fc.boolean(),
+          fc.boolean(),
+          async (script, reloads, eagerTools, isLive) => {
+            const world = { hasSharedLog, eagerTools, patience: isLive ? 60_000 : undefined };
+            const { outcome } = await playScript(script, { hasSharedLog, eagerTools });
+            const { outcome: undisturbed, writes } = await playScript(script, { ...world, reloads });
+            expect(undisturbed).toEqual(outcome);
+            for (let write = 1; write <= writes; write += 1)
+              for (const when of ['before', 'after'] as const) {
+                const played = await playScript(script, { ...world, reloads, kill: { write, when } });
+                expect({ write, when, ...played.outcome }).toEqual({ write, when, ...outcome });
+              }
+          },
+        ),
         { numRuns: RUNS, endOnFailure: true },
       );
     },

@@ -8,6 +8,7 @@ import { pageTools } from '../../lib/chat/pageTools.js';
 import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { tool } from '../../lib/core/tool.js';
 import { createService } from '../../lib/service/createService.js';
+import type { RunQuery } from '../../lib/service/service.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import type { RunStore } from '../../lib/service/ports/runStore.js';
 import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
@@ -214,8 +215,15 @@ describe('questions of a tool in a service', () => {
       await new Promise((resolve) => setTimeout(resolve, 3_700_000));
       const [left] = await lastValueFrom(service.runs({ owner: 'ann', state: 'waiting' }).pipe(toArray()));
       expect(left?.waiting?.[0]?.question?.expires).toBeLessThan(Date.now());
-      const rest = await firstValueFrom(service.answer(left?.id ?? '', {}, { context: 'ann' }));
-      expect(await lastValueFrom(rest.events$)).toMatchObject({ result: { text: 'Done.', finishReason: 'stop' } });
+      const owners: string[] = [];
+      const job = (query: RunQuery) =>
+        service.continueExpired(query, ({ owner }) => (owners.push(owner), owner)).pipe(toArray());
+      expect(await lastValueFrom(job({ owner: 'bob' }))).toEqual([]);
+      const [rest, ...others] = await lastValueFrom(job({ everyOwner: true }));
+      expect([others, owners]).toEqual([[], ['ann']]);
+      const end = rest && (await lastValueFrom(rest.events$));
+      expect(end).toMatchObject({ result: { text: 'Done.', finishReason: 'stop' } });
+      expect(await lastValueFrom(job({ everyOwner: true }))).toEqual([]);
     }));
 
   it.each([

@@ -75,6 +75,8 @@ interface WorldOptions {
   readonly reloads?: boolean;
   /** Whether calls begin before the model's message is complete. */
   readonly eagerTools?: boolean;
+  /** How long a run waits in memory. */
+  readonly patience?: number | undefined;
 }
 
 /** What is the same however often the process is killed. */
@@ -104,7 +106,7 @@ interface Process {
 
 function createWorld(
   script: Script,
-  { kill, hasSharedLog = false, reloads = false, eagerTools = false }: WorldOptions,
+  { kill, hasSharedLog = false, reloads = false, eagerTools = false, patience }: WorldOptions,
 ) {
   const records = mapStore();
   const sharedLog = memoryLog();
@@ -128,6 +130,7 @@ function createWorld(
       store: dying<RunStore>(records, ['put', 'delete'], process),
       log,
       checkpoints: true,
+      patience,
       onError: (thrown) => process.isDead || problems.add(String(thrown)),
     });
     return process;

@@ -1,6 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { asyncScheduler, concat, defer, forkJoin, NEVER, map, merge, Subject, take, tap, timer, toArray } from 'rxjs';
+import {
+  asyncScheduler,
+  concat,
+  defer,
+  forkJoin,
+  NEVER,
+  map,
+  merge,
+  ReplaySubject,
+  Subject,
+  take,
+  tap,
+  timer,
+  toArray,
+} from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import type { Agent, AgentOptions } from '../../lib/agent/createAgent.js';
@@ -33,6 +47,8 @@ interface Disturbances {
   readonly live: readonly boolean[];
   /** Whether only one answer is given at a time. */
   readonly oneByOne: boolean;
+  /** After how many events of which attempt the run is stopped. Default: it is not. */
+  readonly stop?: { readonly attempt: number; readonly event: number } | undefined;
 }
 
 const work = fc.letrec<{ leaf: Work; work: Work }>((tie) => ({
@@ -57,6 +73,8 @@ const disturbances: fc.Arbitrary<Disturbances> = fc.record({
   live: fc.array(fc.boolean(), { minLength: 1, maxLength: 4 }),
   oneByOne: fc.boolean(),
 });
+
+const stops = fc.record({ attempt: fc.integer({ min: 0, max: 5 }), event: fc.integer({ min: 1, max: 25 }) });
 
 type Effect = (idempotencyKey: string) => void;
 
@@ -127,10 +145,11 @@ interface Outcome {
 }
 
 /** Runs an agent to its end. The process ends as often as `kills` says, and continues from what was stored. */
-function runDisturbed(plan: Plan, { kills, live, oneByOne }: Disturbances): Outcome {
+function runDisturbed(plan: Plan, { kills, live, oneByOne, stop }: Disturbances): Outcome {
   const [ledger, questions, recorded] = [[] as string[], new Set<string>(), new Set<string>()];
   let stored: { readonly checkpoint: Checkpoint; readonly answers: CallAnswers } | undefined;
   const results: RunResult[] = [];
+  let isStopped = false;
   const agent = agentOf(plan, (key) => {
     if (recorded.has(key)) throw new Error(`The step ${key} was recorded, and runs again.`);
     ledger.push(key);
@@ -142,7 +161,11 @@ function runDisturbed(plan: Plan, { kills, live, oneByOne }: Disturbances): Outc
   const attempt = (number: number): void => {
     const given = new Subject<CallAnswers>();
     const isLive = live[number % live.length] === true;
-    const options = { checkpoints: true, runId: 'r', ...(isLive ? { answers: merge(given, NEVER) } : {}) } as const;
+    const stopped = new ReplaySubject<void>(1);
+    if (isStopped) stopped.next(); // whoever resumes the run learns that it was stopped
+    let events = 0;
+    const answers = isLive ? { answers: merge(given, NEVER) } : {};
+    const options = { checkpoints: true, runId: 'r', stop: stopped, ...answers } as const;
     const isKilled = number < kills.length;
     const known = stored?.checkpoint.open?.waiting ?? []; // a resumed run does not announce them again
     asyncScheduler.schedule(() => given.next(answersTo(known)), 1);
@@ -151,6 +174,10 @@ function runDisturbed(plan: Plan, { kills, live, oneByOne }: Disturbances): Outc
     )
       .pipe(
         tap((event) => {
+          if (stop?.attempt === number && ++events === stop.event) {
+            isStopped = true;
+            stopped.next();
+          }
           const waiting = announced(event);
           if (waiting) {
             questions.add(waiting.id);
@@ -164,7 +191,7 @@ function runDisturbed(plan: Plan, { kills, live, oneByOne }: Disturbances): Outc
       )
       .subscribe();
   };
-  for (let number = 0; number < 300 && results.at(-1)?.finishReason !== 'stop'; number++) {
+  for (let number = 0; number < 300 && !hasEnded(results.at(-1)); number++) {
     const before = results.length;
     virtual(({ flush }) => {
       attempt(number);
@@ -174,9 +201,11 @@ function runDisturbed(plan: Plan, { kills, live, oneByOne }: Disturbances): Outc
     if (checkpoint) store(checkpoint, answersTo(oneByOne ? waiting.slice(0, 1) : waiting));
   }
   const result = results.at(-1);
-  if (result?.finishReason !== 'stop') throw new Error('The run has not ended.');
+  if (!result || !hasEnded(result)) throw new Error('The run has not ended.');
   return { result, ledger, questions };
 }
+
+const hasEnded = (result: RunResult | undefined): boolean => ['stop', 'stopped'].includes(result?.finishReason ?? '');
 
 const undisturbed: Disturbances = { kills: [], live: [true], oneByOne: false };
 
@@ -192,6 +221,33 @@ describe('a run whose tools ask', () => {
         expect(new Set(actual.ledger)).toEqual(new Set(expected.ledger));
         expect(new Set(expected.ledger).size).toBe(expected.ledger.length);
         expect(actual.questions).toEqual(expected.questions);
+      }),
+      settings,
+    );
+  });
+
+  it('keeps a valid history when it is stopped at any event, and does no step that the undisturbed run does not', () => {
+    fc.assert(
+      fc.property(plans, disturbances, stops, (plan, given, stop) => {
+        const [expected, actual] = [runDisturbed(plan, undisturbed), runDisturbed(plan, { ...given, stop })];
+        const { messages, finishReason } = actual.result;
+        if (finishReason === 'stop') expect(messages).toEqual(expected.result.messages);
+        const parts = messages.flatMap((message) => message.parts);
+        const ids = (type: 'toolCall' | 'toolResult') => parts.flatMap((part) => (part.type === type ? [part.id] : []));
+        expect(ids('toolResult')).toEqual(ids('toolCall'));
+        // A result of the undisturbed run, or an error that says what has happened to the call.
+        const known = new Map(
+          expected.result.messages.flatMap((message) =>
+            message.parts.map((part) => [part.type + String(Reflect.get(part, 'id')), part]),
+          ),
+        );
+        for (const part of parts) {
+          if (part.type !== 'toolResult') continue;
+          if (part.error === undefined) expect(part).toEqual(known.get(`toolResult${part.id}`));
+          else expect(['cancelled', 'not_executed']).toContain(part.code);
+        }
+        for (const key of actual.ledger) expect(expected.ledger).toContain(key);
+        for (const id of actual.questions) expect(expected.questions).toContain(id);
       }),
       settings,
     );

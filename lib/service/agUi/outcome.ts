@@ -4,13 +4,8 @@ import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import type { EditOptions } from '../http/requestRules.js';
-import type {
-  AgUiInterrupt,
-  AgUiUsage,
-  RunAgentInput,
-  RunFinishedEvent,
-  RunOutcome,
-} from '../../transport/agUi/protocol.js';
+import type { AgUiInterrupt, AgUiUsage, RunAgentInput, RunFinishedEvent } from '../../transport/agUi/protocol.js';
+import type { RunOutcome } from '../../transport/agUi/protocol.js';
 
 export interface OutcomeOptions extends EditOptions {
   /**

@@ -5,6 +5,7 @@ import type { StreamEvent } from '../../core/event.js';
 import { isMessage, isResult } from '../../core/eventGuards.js';
 import { asArray } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
+import { checkAnswers } from '../runs/checkAnswers.js';
 import type { ExecutedRun } from '../runs/executeRun.js';
 import { writeFirst } from '../runs/writeFirst.js';
 import { rejectForbiddenEdits, requireFileUrls } from '../http/requestRules.js';
@@ -113,7 +114,7 @@ export function agUiRun<C>(
     requireFileUrls(answers?.results, options);
     if (!answers) return concat(begun, save(undefined), of(start));
     const prompts = newPrompts(request, asArray(stored.record.protocol?.['prompts']));
-    return kernel.executor.execute({
+    const executed = kernel.executor.execute({
       record: { ...stored.record, checkpoint: undefined },
       stored,
       resumed: checkpoint,
@@ -131,6 +132,7 @@ export function agUiRun<C>(
           })
           .pipe(filter((event) => !(isMessage(event) && prompts.includes(event.message)))), // the client has them
     });
+    return concat(checkAnswers(agent, checkpoint, answers), executed);
   };
 
   return kernel.locked(id, client, () =>

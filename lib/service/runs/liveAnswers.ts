@@ -8,12 +8,15 @@ import { innermost } from '../../core/nested.js';
 import type { RunRecord } from '../ports/runStore.js';
 
 /** Whether a run has not ended: it runs, or waits in memory, or its process has ended meanwhile. */
-export const isOpenRun = ({ state, result }: RunRecord): boolean =>
-  state === 'running' || (state === 'waiting' && !result);
+export const isOpenRun = (record: RunRecord): boolean => record.state === 'running' || waitsInMemory(record);
+
+/** Other protocols store runs that have ended without their results. */
+export const waitsInMemory = ({ state, result, protocol }: RunRecord): boolean =>
+  state === 'waiting' && !result && !protocol;
 
 /** The calls for which a run waits: in memory, or since it has ended. */
-export const waitingIn = ({ result, checkpoint, answersLeft = {} }: RunRecord): readonly WaitingCall[] =>
-  result?.waiting ?? unanswered(checkpoint, answersLeft);
+export const waitingIn = (record: RunRecord): readonly WaitingCall[] =>
+  waitsInMemory(record) ? unanswered(record.checkpoint, record.answersLeft ?? {}) : (record.result?.waiting ?? []);
 
 export const hasAnswer = ({ decisions, results, errors }: CallAnswers = {}, id: string): boolean =>
   [decisions, results, errors].some((given) => given !== undefined && Object.hasOwn(given, id));

@@ -12,7 +12,7 @@ import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
 import type { RunTimes } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
 import { admitStored } from './handOver.js';
-import { hasAnswer, isOpenRun, waitingIn } from './liveAnswers.js';
+import { hasAnswer, isOpenRun, waitingIn, waitsInMemory } from './liveAnswers.js';
 import { notWaiting, planResumption, planStart } from './planRun.js';
 import { replayDead, replayRecord } from './replayRecord.js';
 import type { Client } from '../client.js';
@@ -105,8 +105,9 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
       if (!waiting) throw new RunNotFoundError();
       const { state, checkpoint, input, result, inner } = waiting.record;
       if (state !== 'waiting' || !checkpoint) throw notWaiting();
-      if (!result) return answerInMemory(kernel, waiting, request.answers, opening).pipe(tap(() => opening.onUsed?.()));
-      const shown = { shown: result.messages.length, shownUsage: checkpoint.state.usage };
+      if (waitsInMemory(waiting.record))
+        return answerInMemory(kernel, waiting, request.answers, opening).pipe(tap(() => opening.onUsed?.()));
+      const shown = { shown: result?.messages.length, shownUsage: checkpoint.state.usage };
       const { resume: resumes, answers } = request;
       const open = inner?.filter((step) => Object.hasOwn(checkpoint.open?.nested ?? {}, step.id));
       const record = { id, owner, input, ...shown, checkpoint, answers, resumes, inner: open };
@@ -155,7 +156,7 @@ export const answerOpenRun = <C>(
   defer(() => kernel.access.find(id, client.owner)).pipe(
     concatMap((run) => {
       if (!run) return of(false);
-      if (run.record.state !== 'waiting' || !isOpenRun(run.record)) throw notWaiting();
+      if (!waitsInMemory(run.record)) throw notWaiting();
       return answerInMemory(kernel, run, answers, { id, client }).pipe(map(() => true));
     }),
     retryTaken(),

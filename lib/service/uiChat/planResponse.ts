@@ -1,4 +1,5 @@
-import { tap } from 'rxjs';
+import { EMPTY, tap } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import type { RunResult, StreamEvent } from '../../core/event.js';
 import { isMessage, isResult, isToolWaiting } from '../../core/eventGuards.js';
@@ -9,6 +10,7 @@ import { elsewhere, namedId, RequestError } from '../http/requestError.js';
 import type { Kernel } from '../kernel.js';
 import type { RunRecord, StoredRun } from '../ports/runStore.js';
 import { createPublisher } from '../publicEvents.js';
+import { checkAnswers } from '../runs/checkAnswers.js';
 import { estimateSize } from '../runs/estimateSize.js';
 import { EventLog } from '../runs/eventLog.js';
 import type { RunPlan } from '../runs/executeRun.js';
@@ -22,6 +24,8 @@ interface PlannedResponse {
   readonly plan: RunPlan;
   /** Whether it starts a run, instead of resuming one. */
   readonly isPrompt: boolean;
+  /** Fails with 400 if the run would refuse the answers of the page. */
+  readonly checked: Observable<never>;
   readonly messageId: string;
   readonly earlier: readonly StreamEvent[];
 }
@@ -79,6 +83,7 @@ export function planResponse<C>(
   return {
     plan,
     isPrompt: !checkpoint,
+    checked: checkpoint ? checkAnswers(kernel.agentFor(), checkpoint, response.answers) : EMPTY,
     messageId,
     earlier: earlierEvents(response).flatMap((event) => publish(event) ?? []),
   };

@@ -1,4 +1,4 @@
-import { concat, concatMap, EMPTY, map } from 'rxjs';
+import { concat, concatMap, map } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord, tryParseJson } from '../../core/json/json.js';
@@ -142,9 +142,9 @@ function startRun<C>(
   const start = () =>
     kernel.access.findAll(ids, owner).pipe(
       map((stored) => planResponse(kernel, messages, client, stored)),
-      concatMap(({ plan, isPrompt, messageId, earlier }) =>
+      concatMap(({ plan, isPrompt, checked, messageId, earlier }) =>
         concat(
-          isPrompt ? kernel.limits.countPrompt(owner) : EMPTY,
+          isPrompt ? kernel.limits.countPrompt(owner) : checked,
           runs.start(key, { plan, messageId, earlier, grace, keep }),
         ).pipe(
           map((run) => {

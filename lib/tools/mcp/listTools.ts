@@ -1,21 +1,6 @@
 import type { Tool as ServerTool } from '@modelcontextprotocol/client';
-import {
-  asyncScheduler,
-  concat,
-  defer,
-  EMPTY,
-  exhaustMap,
-  filter,
-  ignoreElements,
-  map,
-  Observable,
-  of,
-  repeat,
-  ReplaySubject,
-  share,
-  tap,
-  timer,
-} from 'rxjs';
+import { asyncScheduler, concat, defer, EMPTY, exhaustMap, filter, ignoreElements, map, Observable, of } from 'rxjs';
+import { repeat, ReplaySubject, share, tap, timer } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import { ConnectionError } from '../../core/errors.js';
 import { asArray, isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';

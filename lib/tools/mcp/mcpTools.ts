@@ -1,6 +1,7 @@
 import type { Tool as ServerTool } from '@modelcontextprotocol/client';
 import { catchError, concatMap, defer, map, of, throwError } from 'rxjs';
 import type { MonoTypeOperatorFunction, Observable } from 'rxjs';
+import { markAsking } from '../../core/askingTool.js';
 import { ConfigurationError, ProtocolError } from '../../core/errors.js';
 import { omit } from '../../core/json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
@@ -173,17 +174,22 @@ function toTools(
     return isUsable;
   });
   const names = toValidNames(definitions.map(({ name }) => prefix + name));
-  return definitions.map((definition, index) => ({
-    name: names[index] ?? definition.name,
-    description: describe(definition),
-    parameters: toParameters(definition),
-    definition,
-    // A call that has begun is repeated after a crash, as without the option.
-    ...(signIn ? { needsApproval: () => needsSignIn(session, signIn), atMostOnce: false } : {}),
-    execute: executor((args, context) =>
-      callTool(session, definition, args, context, limits).pipe(redactErrors(signIn)),
+  return definitions.map((definition, index) =>
+    markAsking<McpTool>(
+      {
+        name: names[index] ?? definition.name,
+        description: describe(definition),
+        parameters: toParameters(definition),
+        definition,
+        // A call that has begun is repeated after a crash, as without the option.
+        ...(signIn ? { needsApproval: () => needsSignIn(session, signIn), atMostOnce: false } : {}),
+        execute: executor((args, context) =>
+          callTool(session, definition, args, context, limits).pipe(redactErrors(signIn)),
+        ),
+      },
+      'maybe',
     ),
-  }));
+  );
 }
 
 type Execute = (args: JsonObject, context: McpContext) => Observable<JsonValue | Progress<McpProgress>>;

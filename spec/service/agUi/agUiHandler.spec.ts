@@ -340,6 +340,17 @@ describe('agUiHandler', () => {
     expect(events).toContainEqual(expect.objectContaining({ type: 'TOOL_CALL_RESULT', content: '{"count":5}' }));
   });
 
+  it('agUiHandler refuses an answer that does not fit before anything is written, and the run waits on', async () => {
+    const locate = tool({ name: 'locate', description: 'Locates.', result: z.object({ lat: z.number() }) });
+    const { run, post } = serve([[toolCall('locate', {}, 'c1')], 'Done.'], [locate], { clientTools: ['locate'] });
+    await run();
+    const answered = (content: string) => ({ messages: [user('Go.'), result('c1', content)] });
+    const refused = await post(request(answered('{"lat":"north"}')));
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('The answers do not fit')]);
+    const types = (await run(answered('{"lat":60}'))).map(({ type }) => type);
+    expect(types).toContain('TEXT_MESSAGE_CONTENT');
+  });
+
   it('agUiHandler aborts the run when the response is cancelled', async () => {
     let aborted = false;
     const wait = tool({

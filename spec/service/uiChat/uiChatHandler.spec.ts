@@ -221,12 +221,10 @@ describe('uiChatHandler and a run that waits', () => {
   });
 
   it('uiChatHandler lets the browser correct an answer that does not fit', async () => {
-    const onError = jest.fn();
-    const { handler, message } = await begin({ onError });
+    const { handler, message } = await begin();
     const wrong = answered(message, { ...granted, c1: { state: 'output-available', output: { town: 'Oslo' } } });
-    const failed = await read(post(handler, [user('Pay.'), wrong]), wrong);
-    expect(failed.error).toBe('The run failed.');
-    expect(onError).toHaveBeenCalledWith(expect.objectContaining({ code: 'configuration' }));
+    const refused = await post(handler, [user('Pay.'), wrong]);
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining('The answers do not fit')]);
     const right = answered(message, granted);
     expect(textOf(await read(post(handler, [user('Pay.'), right]), right))).toContain('Done.');
     expect(execute).toHaveBeenCalledTimes(1);
