@@ -23,7 +23,11 @@ export class Turn<E> {
   /** On the queue, so that synchronous turns do not nest. */
   next(turns: Turns<E>): Observable<Turn<E>> {
     return new Observable<Turn<E>>((out) => {
-      this.continuation = () => out.add(queueScheduler.schedule(() => this.emitNext(turns, out)));
+      const emitNext = () => {
+        if (this.following && !out.closed) out.next(turns.from(this.following));
+        out.complete();
+      };
+      this.continuation = () => out.add(queueScheduler.schedule(emitNext));
       if (this.following !== undefined) this.continuation();
     });
   }
@@ -32,11 +36,6 @@ export class Turn<E> {
   settle(state: RunState | null): void {
     this.following = state;
     this.continuation?.();
-  }
-
-  private emitNext(turns: Turns<E>, out: Subscriber<Turn<E>>): void {
-    if (this.following && !out.closed) out.next(turns.from(this.following));
-    out.complete();
   }
 }
 

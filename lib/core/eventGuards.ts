@@ -3,11 +3,8 @@ import type {
   Chunk,
   FileChunk,
   FinishChunk,
-  MetadataChunk,
   ProviderChunk,
   RetractChunk,
-  RetryChunk,
-  SourceChunk,
   TextChunk,
   ThinkingChunk,
   ToolCallFragment,
@@ -27,7 +24,6 @@ import type {
   ToolWaitingEvent,
   TurnEvent,
 } from './event.js';
-import { hasToolResults } from './message.js';
 import type { Plain } from './typesOf.js';
 
 /** Any chunk or event of Rivulet's vocabulary. */
@@ -56,15 +52,9 @@ export const isToolCallFragment = (event: StreamEvent): event is ToolCallFragmen
 
 export const isFile = (event: StreamEvent): event is FileChunk => event.type === 'file';
 
-export const isSource = (event: StreamEvent): event is SourceChunk => event.type === 'source';
-
-export const isMetadata = (event: StreamEvent): event is MetadataChunk => event.type === 'metadata';
-
 export const isProviderPart = (event: StreamEvent): event is ProviderChunk => event.type === 'provider';
 
 export const isRetract = (event: StreamEvent): event is RetractChunk => event.type === 'retract';
-
-export const isRetry = (event: StreamEvent): event is RetryChunk => event.type === 'retry';
 
 export const isFinish = (event: StreamEvent): event is FinishChunk => event.type === 'finish';
 
@@ -86,9 +76,6 @@ export const isMessage = (event: StreamEvent): event is TurnMessageEvent => even
 
 export const isModelMessage = (event: StreamEvent): event is TurnMessageEvent =>
   isMessage(event) && event.message.role === 'model';
-
-export const isResultsMessage = (event: StreamEvent): event is TurnMessageEvent =>
-  isMessage(event) && hasToolResults(event.message);
 
 export const isTurn = (event: StreamEvent): event is TurnEvent => event.type === 'turn';
 

@@ -96,13 +96,9 @@ export function growingList<Item extends object, T>(
 export function growingMap<Item extends object>(
   map: (item: Item) => Item,
 ): (items: readonly Item[]) => readonly Item[] {
-  const start = { mapped: new SharedList<Item>(), isSame: true };
-  const mapAll = growing<Item, typeof start>(start, ({ mapped, isSame }, item) => {
-    const one = map(item);
-    return { mapped: mapped.append([one]), isSame: isSame && one === item };
-  });
+  const mapAll = growingList((item: Item) => [map(item)]);
   return (items) => {
-    const { mapped, isSame } = mapAll(items);
-    return isSame ? items : mapped.toArray();
+    const mapped = mapAll(items);
+    return mapped.every((item, at) => item === items[at]) ? items : mapped;
   };
 }

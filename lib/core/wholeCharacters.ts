@@ -51,7 +51,6 @@ const isFirstHalf = (code: number): boolean => (code & 0xfc00) === 0xd800;
 
 /** A loop first: a regular expression takes as long as all else that happens to a short delta (measured). */
 function hasHalf(text: string): boolean {
-  for (let at = 0; at < text.length; at++)
-    if ((text.charCodeAt(at) & 0xf800) === 0xd800) return text.search(half) >= 0;
+  for (let at = 0; at < text.length; at++) if ((text.charCodeAt(at) & 0xf800) === 0xd800) return text.search(half) >= 0;
   return false;
 }

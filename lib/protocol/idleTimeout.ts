@@ -37,10 +37,7 @@ export const declareUnlimited = (send: typeof fetch): typeof fetch => {
 export const limitsFor = (send: typeof fetch | undefined, timeout: HttpTimeoutOptions = {}): HttpTimeoutOptions =>
   send && unlimitedFetches.has(send) && timeout.first === undefined ? { connect: DEFAULT_BODY, ...timeout } : timeout;
 
-/**
- * Bytes are watched: a keep-alive is a sign of life. A subscriber's own time does not count. The listener for the
- * headers is told whether they announce a stream.
- */
+/** Bytes are watched: a keep-alive is a sign of life. A subscriber's own time does not count. */
 export function idleTimeout<T>(
   options: HttpTimeoutOptions = {},
   begins: (value: T) => boolean = () => true,

@@ -71,10 +71,9 @@ export abstract class LineReader implements FrameReader {
   private readLines(text: string): void {
     let start = 0;
     for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', start)) {
-      const from = start;
+      if (this.line === '') this.readLine(text, start, end);
+      else this.readCutLine(text.slice(start, end));
       start = end + 1;
-      if (this.line === '') this.readLine(text, from, end);
-      else this.readCutLine(text.slice(from, end));
     }
     this.line += text.slice(start);
     this.checkLength(this.line.length + this.openLength() - BLOCK_SIZE, this.line);

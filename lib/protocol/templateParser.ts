@@ -43,7 +43,7 @@ export class TemplateParser {
     if (!text.endsWith('}')) return;
     this.credit -= 1;
     const { lastTokens = [], changing } = this;
-    const tokens = `${text.slice(0, endOfFields(text))}}`.split(scalars); // structure at even positions, scalars at odd ones
+    const tokens = `${text.slice(0, endOfFields(text))}}`.split(scalars); // structure at even positions
     const sameStructure =
       tokens.length === lastTokens.length && tokens.every((token, at) => at % 2 === 1 || token === lastTokens[at]);
     const changed = new Set(

@@ -156,14 +156,7 @@ export function httpModel(definition: HttpModelDefinition, options: ModelOptions
     (message) => message.providerOptions?.[provider] !== undefined,
     placeResultFiles(definition.wire, capabilities),
   );
-  let endpoint: { readonly path: string; readonly url: string } | undefined;
-  const urlOf = (path: string) => {
-    if (endpoint?.path === path) return endpoint.url;
-    const url = joinUrl(requireBaseUrl(options.baseUrl ?? definition.baseUrl, provider), path);
-    endpoint = { path, url };
-    return url;
-  };
-  const settings = { definition, options, model, requireValid, toSendable, urlOf };
+  const settings = { definition, options, model, requireValid, toSendable };
   return { ...model, stream: (request) => deferCall(openStream, settings, request) };
 }
 
@@ -174,8 +167,6 @@ interface ModelSettings {
   /** Checks the options at the first request: not at each one, and nothing may throw before it. */
   readonly requireValid: () => void;
   readonly toSendable: ToSendable;
-  /** The path of a model is nearly always the same. */
-  readonly urlOf: (path: string) => string;
 }
 
 interface HttpCall extends ModelSettings {
@@ -191,9 +182,7 @@ function openStream(settings: ModelSettings, request: ModelRequest): Observable<
   try {
     const messages = toSendable(request.messages, request.tools);
     const encoded = definition.wire.encode({ ...request, messages });
-    const chunks = send({ ...settings, request, encoded });
-    const limit = options.timeout?.turn;
-    return limit === undefined ? chunks : chunks.pipe(timeLimit('turn', limit));
+    return send({ ...settings, request, encoded }).pipe(timeLimit('turn', options.timeout?.turn));
   } catch (thrown) {
     throw encodingError(thrown, definition.provider);
   }
@@ -212,8 +201,9 @@ function send(call: HttpCall): Observable<Chunk> {
 }
 
 function streamResponse(call: HttpCall): Observable<Chunk> {
-  const { definition, options, request, urlOf } = call;
+  const { definition, options, request } = call;
   const { provider, apiKey, readText } = definition;
+  const baseUrl = requireBaseUrl(options.baseUrl ?? definition.baseUrl, provider);
   const sources = { provider, vendorUrl: definition.baseUrl, apiKey, options };
   const { path, body } = createRequest(call);
   if (sentBodies.has(request.messages)) sentBodies.set(request.messages, body);
@@ -221,7 +211,7 @@ function streamResponse(call: HttpCall): Observable<Chunk> {
   const wire: Wire = { ...definition.wire, decode: (emit) => definition.wire.decode(emit, body) };
   const open = (current: Wire, resumePath?: string) => {
     const sent = {
-      url: urlOf(resumePath === undefined ? path : createRequest(call, resumePath).path),
+      url: joinUrl(baseUrl, resumePath === undefined ? path : createRequest(call, resumePath).path),
       body: resumePath === undefined ? text : undefined,
     };
     return withCredentials(sources, (credentials) =>
