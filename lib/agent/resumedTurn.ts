@@ -1,6 +1,6 @@
 import { forkJoin, from, map, of } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { isDecision, pickAnswers } from '../core/approval.js';
+import { isDecision } from '../core/approval.js';
 import type { CallAnswers, WaitingCall } from '../core/approval.js';
 import type { Checkpoint, OpenCalls, ResumedTurn, ResumedRun } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
@@ -76,12 +76,9 @@ function innerRun(
   const agent = innerAgentOf(tool);
   if (!agent) {
     // A tool that asks; or one that is gone, or runs another kind of agent, whose calls are not known.
-    const questions = new Map(calls.flatMap((call) => (call.question ? [[toId(call), call] as const] : [])));
-    return validAnswers(
-      pickAnswers(answers, (inner) => questions.has(inner)),
-      questions,
-      [],
-    ).pipe(map(() => run));
+    const asked = calls.filter(({ question }) => question);
+    const byId = new Map(asked.map((call) => [toId(call), call]));
+    return validAnswers(answersOf(asked, given, toId), byId, []).pipe(map(() => run));
   }
   const { open } = readCheckpoint(stored, agent.orchestrator);
   return resumedTurn(open, answers, agent.tools).pipe(map(() => run));
@@ -93,7 +90,7 @@ function toolOfCall(open: OpenCalls | undefined, id: string, tools: readonly Too
 }
 
 function validAnswers(
-  { decisions = {}, results = {}, errors = {} }: CallAnswers,
+  { decisions, results, errors }: AllAnswers,
   waiting: ReadonlyMap<string, WaitingCall>,
   tools: readonly Tool[],
 ): Observable<readonly (readonly [string, JsonValue])[]> {

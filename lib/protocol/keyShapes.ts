@@ -61,10 +61,8 @@ const createNamedShapes = (): readonly (readonly [name: string, characters: stri
 const botToken = '\\d{8,10}:AA[\\w-]{33}(?![\\w-])';
 
 /** Discord "Bot authorization header" (an id of digits in Base64), Twilio "API keys", and an account with its token. */
-const bareKeys =
-  '[MNO][DTjz][AEIMQUYcgk][w-z0-5][\\w-]{20,24}\\.[\\w-]{6}\\.[\\w-]{27,40}|(?:SK|AC[\\da-f]{32}:)[\\da-f]{32}';
-const openBareKeys =
-  '[MNO][DTjz][\\w-]{0,26}(?:\\.[\\w-]{0,40}){0,2}|AC[\\da-f]{0,32}:?[\\da-f]{0,32}|SK[\\da-f]{0,32}|[ACSKMNO]';
+const bareKey =
+  /()\b([MNO][DTjz]\w[w-z0-5][\w-]{20,24}\.[\w-]{6}\.[\w-]{27,40}|(?:SK|AC[\da-f]{32}:)[\da-f]{32})(?!\w)/g;
 
 const keyLines = '[\\w+/=\\s\\\\:,.()-]';
 const keyName = '[A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----';
@@ -80,8 +78,6 @@ const createPattern = () => {
   const pem = `-----BEGIN ${keyName}${keyLines}*?(?:-----END ${keyName}|(?!${keyLines}))`;
   return new RegExp(`\\b(?:${[...all, botToken].join('|')})|${pem}`, 'y');
 };
-const createBareKeys = () => new RegExp(`()\\b(${bareKeys})(?!\\w)`, 'g');
-const bareKey = /* @__PURE__ */ createBareKeys();
 const namedShapes = /* @__PURE__ */ createNamedShapes();
 const createNamedPatterns = () =>
   namedShapes.map(([name, characters, least]) => new RegExp(`(${name})(${characters}{${least},})`, 'g'));
@@ -244,7 +240,7 @@ const createOpenContext = () =>
       ':(?:\\/(?:\\/[^\\s/:@"\'<>\\\\]{0,256}(?::[^\\s/"\'<>\\\\]{0,4096})?)?)?',
       ...namedShapes.map(([name, characters]) => `${name.replace(/\(\?=.*/, '')}${characters}*`),
       '\\b\\d{1,10}(?::(?:A|AA[\\w-]*)?)?',
-      `\\b(?:${openBareKeys})`,
+      '\\b(?:[MNO][DTjz][\\w-]{0,26}(?:\\.[\\w-]{0,40}){0,2}|(?:SK|AC)[\\da-f:]{0,65}|[ACSKMNO])',
     ]
       .map((part) => `(?:${part})$`)
       .join('|'),
