@@ -35,7 +35,7 @@ export const list = (value: JsonValue | undefined) => asArray(value) as readonly
 /** How many references lead from one member to the next. */
 const MAX_DEPTH = 20;
 
-/** What members may have, in characters of names: with references, a schema of a stranger repeats itself without end. */
+/** What members may have, in characters of names: references repeat a schema of a stranger without end. */
 const MAX_SIZE = 100_000;
 
 /** A choice is described by a tag, not by a document. */
