@@ -1,6 +1,7 @@
 import { ConfigurationError } from '../core/errors.js';
 import { isRecord, tryParseJson } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
+import { emptyView } from '../operators/view/view.js';
 import type { QueuedPrompt } from './commandQueue.js';
 import type { Exchange } from './exchanges.js';
 import { unpackFiles } from './savedFiles.js';
@@ -68,7 +69,7 @@ const isExchange = (value: unknown): value is Readonly<Record<string, unknown>> 
   isListOf(value['input'], isMessage) &&
   isListOf(value['messages'], isMessage) &&
   isView(value['view']) &&
-  (value['base'] === undefined || isView(value['base']));
+  isView(value['base'] ?? emptyView);
 
 const isView = (value: unknown): boolean =>
   isRecord(value) &&
@@ -84,7 +85,7 @@ const isPart = (value: unknown): boolean =>
   typeof value['type'] === 'string' &&
   ['string', 'undefined'].includes(typeof value['text']) &&
   (value['type'] !== 'toolCall' || typeof value['id'] === 'string') &&
-  (value['nested'] === undefined || isView(value['nested']));
+  isView(value['nested'] ?? emptyView);
 
 const isQueuedPrompt = (value: unknown): boolean =>
   isRecord(value) &&

@@ -35,7 +35,7 @@ export const list = (value: JsonValue | undefined) => asArray(value) as readonly
 /** How many references lead from one member to the next. */
 const MAX_DEPTH = 20;
 
-/** What members may have, in characters of names: with references, a schema of a stranger repeats itself without end. */
+/** What members may have, in characters of names: references repeat a schema of a stranger without end. */
 const MAX_SIZE = 100_000;
 
 /** A choice is described by a tag, not by a document. */
@@ -53,7 +53,7 @@ function readMember(schema: JsonObject, reading: Reading): Member {
   const { $ref, properties } = schema;
   const own: Member = { properties: new Map(), required: new Set(list(schema['required'])), members: [] };
   const fields = Object.entries(objectOrEmpty(properties));
-  reading.left -= [...fields.map(([name]) => name), ...own.required, asArray($ref)].join().length + 10;
+  reading.left -= JSON.stringify([fields.map(([name]) => name), schema['required'], $ref]).length;
   const isTooLarge = reading.left < 0 && open.length > 0;
   if (isTooLarge || open.length > MAX_DEPTH || open.includes(schema)) return { ...own, required: new Set() };
   for (const [name, value] of fields) own.properties.set(name, [value]);
@@ -95,15 +95,14 @@ function joinSchemas(schemas: readonly JsonValue[]): JsonValue {
   return isText ? { type: 'string', enum: constants } : { anyOf: unique };
 }
 
-/** A `%` that begins no escape is itself. */
-const decode = (text: string): string =>
-  text.replace(/(?:%[\da-f]{2})+/gi, (escapes) => {
-    try {
-      return decodeURIComponent(escapes);
-    } catch {
-      return escapes;
-    }
-  });
+/** A name that is not encoded is itself. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
 
 export function resolveReference(reference: JsonValue | undefined, root: JsonSchema): JsonObject | undefined {
   if (typeof reference !== 'string' || !reference.startsWith('#')) return undefined;

@@ -51,12 +51,18 @@ const createNamedShapes = (): readonly (readonly [name: string, characters: stri
   ['[?&;](?:[Pp]assword|PASSWORD|[Pp]wd|PWD)=', '[^\\s?&;"\'<>\\\\]', 4],
   [`\\b(?:access|refresh|id)_token${colon}`, '[\\w.~+/=-]', 16],
   [`(?:[Ss]ecret_?[Aa]ccess_?[Kk]ey|SECRET_ACCESS_KEY|[Cc]lient_?[Ss]ecret)${colon}`, '[\\w+/~.-]', 16],
+  // Slack "Incoming webhooks", Discord "Webhook": whoever has the address may write.
+  ['(?:hooks\\.slack\\.com|api\\\\?/webhooks)\\\\?/', '[\\w\\\\/-]', 40],
   [`(?:[Aa][Pp][Ii][-_]?[Kk]ey|API_KEY)${colon}(?=[\\w-]{0,64}\\d)`, '[\\w-]', 16],
   [`[Aa]uthorization${colon}(?:[A-Za-z]{3,12} )?(?=[\\w.~+/=-]{0,64}\\d)`, '[\\w.~+/=-]', 16],
 ];
 
 /** Telegram "Bot API". */
 const botToken = '\\d{8,10}:AA[\\w-]{33}(?![\\w-])';
+
+/** Discord "Bot authorization header" (an id of digits in Base64), Twilio "API keys", and an account with its token. */
+const bareKey =
+  /()\b([MNO][DTjz]\w[w-z0-5][\w-]{20,24}\.[\w-]{6}\.[\w-]{27,40}|(?:SK|AC[\da-f]{32}:)[\da-f]{32})(?!\w)/g;
 
 const keyLines = '[\\w+/=\\s\\\\:,.()-]';
 const keyName = '[A-Z ]{0,30}PRIVATE KEY(?: BLOCK)?-----';
@@ -114,7 +120,7 @@ const otherParts = /\.(?:[\w-]{10,}|(?=\.[\w-]{10,}))(?:\.[\w-]+){0,3}/y;
 /** What other keys have, whatever escapes of JSON are before it. */
 const createKeyParts = () => [...beginningList, ':AA', '://', 'eyJ'];
 const keyParts = /* @__PURE__ */ createKeyParts();
-const keyNames = /(?:key|secret|token|sig|signature|authorization|p(?:assword|wd))\\?["']?\s{0,2}[:=]/i;
+const keyNames = /(?:key|secret|token|sig|signature|authorization|p(?:assword|wd))\\?["']?\s{0,2}[:=]|hooks\\?[./]/i;
 
 const MIN_FILE_LENGTH = 4096;
 const file = /^(?:data:[\w/+.;=-]{0,100},)?[A-Za-z\d+/]+={0,2}$/;
@@ -123,7 +129,8 @@ const file = /^(?:data:[\w/+.;=-]{0,100},)?[A-Za-z\d+/]+={0,2}$/;
 export function mayHaveKey(text: string): boolean {
   if (text.length > MIN_FILE_LENGTH && file.test(text)) return false;
   const hasPart = keyParts.some((part) => text.includes(part)) || text.includes(pemStart) || keyNames.test(text);
-  return hasPart || marks.some(([mark, prefix]) => hasPrefix(text, mark, prefix)) || /(?:earer|asic)[\s%+]/i.test(text);
+  if (hasPart || text.search(bareKey) >= 0 || /(?:earer|asic)[\s%+]/i.test(text)) return true;
+  return marks.some(([mark, prefix]) => hasPrefix(text, mark, prefix));
 }
 
 function hasPrefix(text: string, mark: string, prefix: RegExp): boolean {
@@ -169,6 +176,7 @@ export function findKeyShapes(text: string): readonly Range[] {
     ...(keyNames.test(text) ? namedPatterns.flatMap((pattern) => partsAfter(text, pattern, () => true)) : []),
     ...(text.includes('://') ? partsAfter(text, urlPassword, () => true) : []),
     ...partsAfter(text, credential, isCredential),
+    ...partsAfter(text, bareKey, () => true),
     ...(text.includes('eyJ') ? tokensIn(text) : []),
   ];
 }
@@ -232,6 +240,7 @@ const createOpenContext = () =>
       ':(?:\\/(?:\\/[^\\s/:@"\'<>\\\\]{0,256}(?::[^\\s/"\'<>\\\\]{0,4096})?)?)?',
       ...namedShapes.map(([name, characters]) => `${name.replace(/\(\?=.*/, '')}${characters}*`),
       '\\b\\d{1,10}(?::(?:A|AA[\\w-]*)?)?',
+      '\\b(?:[MNO][DTjz][\\w-]{0,26}(?:\\.[\\w-]{0,40}){0,2}|(?:SK|AC)[\\da-f:]{0,65}|[ACSKMNO])',
     ]
       .map((part) => `(?:${part})$`)
       .join('|'),

@@ -94,6 +94,20 @@ describe('conversation: a saved conversation that was changed', () => {
       Object.assign(first ?? {}, { messages: [{ role: 'model' }] }),
     'a text that is not a string': ({ exchanges: [first] }) =>
       Object.assign(first ?? {}, { input: [{ role: 'user', parts: [{ type: 'text', text: 1 }] }] }),
+    ...Object.fromEntries(
+      Object.entries({
+        'a call without an id': { id: undefined },
+        'an inner run that is no view': { nested: 5 },
+        'an inner run with messages that are none': { nested: { status: 'idle', usage: {}, messages: [null] } },
+      }).map(([name, fields]) => [
+        name,
+        ({ exchanges: [first] }: ReturnType<typeof saved>) => {
+          const call = { type: 'toolCall', id: 'c1', name: 'pay', arguments: {}, status: 'running', ...fields };
+          const view = { status: 'idle', usage: {}, messages: [{ role: 'model', parts: [call] }] };
+          return Object.assign(first ?? {}, { view });
+        },
+      ]),
+    ),
     'prompts without input': (value) => Object.assign(value, { queued: [{ id: 'x' }] }),
   };
 

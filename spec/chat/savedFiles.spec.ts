@@ -39,7 +39,7 @@ function createService(options: { readonly maxBodyBytes?: number } = {}) {
     const headers = { authorization: 'ann', 'x-run-id': crypto.randomUUID(), 'content-type': 'application/json' };
     return send(url, { method, headers, body: JSON.stringify(body) });
   };
-  return { model, sent, agent, get, post };
+  return { model, sent, agent, get, post, send };
 }
 
 async function settled(chat: Conversation, count: number) {
@@ -89,6 +89,15 @@ describe('The files of a conversation', () => {
     expect(new Uint8Array(await (await get(drawingAt)).arrayBuffer())).toEqual(new Uint8Array(30_000).fill(9));
     expect((await get(photoAt, 'eve')).status).toBe(404);
     expect((await get(`${photoAt}7`)).status).toBe(404);
+  });
+
+  it('that are no Base64 are not there', async () => {
+    const { get, send } = createService();
+    const id = crypto.randomUUID();
+    const input = [{ role: 'user', parts: [{ type: 'file', mediaType: 'image/png', data: '***' }] }];
+    const init = { method: 'POST', body: JSON.stringify({ input }), headers: { 'x-run-id': id, authorization: 'ann' } };
+    await (await send(url, init)).text();
+    expect((await get(`${url}?file=${id}.0`)).status).toBe(404);
   });
 
   it('are sent to a service once, also if the prompt is sent again', async () => {

@@ -62,6 +62,18 @@ const tokens: Readonly<Record<string, readonly [token: string, rest?: string]>> 
   'Bedrock, for an hour': [`bedrock-api-key-${letters}${digits}==`],
   'Google, since 2026': [`AQ.Ab8RN6${letters}${letters}`],
   Telegram: [`123456789:AA${letters}ABCDEFG`],
+  'a bot of Discord': [`MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.${letters.slice(0, 22)}-ABCD`],
+  'a newer bot of Discord': [`MTA4NjIyNDgzNDcxOTI1MjQ4OQ.Gabc_1.${letters}${digits}AB`],
+  'a webhook of Discord': [
+    `https://discord.com/api/webhooks/1234567890123456789/${letters}${digits}${letters}ABCDEF`,
+    'https://discord.com/api/webhooks/',
+  ],
+  'a webhook of Slack': [
+    `https://hooks.slack.com/services/T12345678/B12345678/${letters.slice(0, 24)}`,
+    'https://hooks.slack.com/',
+  ],
+  'an API key of Twilio': [`SK${hex}${hex}`],
+  'an account of Twilio with its token': [`AC${hex}${hex}:${hex}${hex}`],
   'a JSON Web Token': [`eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.${letters}`],
   'an encrypted token': [`eyJhbGciOiJkaXIiLCJlbmMiOiJBMTI4R0NNIn0..${letters}.${letters}${digits}.${letters}`],
   'an encrypted token with its key': [

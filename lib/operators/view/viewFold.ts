@@ -47,20 +47,22 @@ type EventHandlers = {
   readonly [T in KnownEvent['type']]?: (event: Extract<KnownEvent, { readonly type: T }>) => void;
 } & { readonly reconnecting: (event: ReconnectingEvent) => void; readonly [HISTORY_LOST_EVENT]: () => void };
 
-/**
- * If the view before waits, the run continues its last answer. `outerCall` is the call that runs an inner run. `known`
- * has the ids of all calls, which inner runs add to: a search for each id that is in none would not be linear.
- */
-export function createViewFold(before: View, outerCall?: string, known = idsOf(before)): ViewFold {
+/** The ids of all calls, to which inner runs add theirs: a search for each id of a stranger would not be linear. */
+type Ids = Set<string>;
+
+const idsOf = (view: View): Ids => new Set(callsOf(view).map(({ id }) => id));
+
+/** If the view before waits, the run continues its last answer. `outerCall` is the call that runs an inner run. */
+export function createViewFold(before: View, outerCall?: string, ids = idsOf(before)): ViewFold {
   const answer = createAnswer(before);
   const { view, patch, addDelta, addPart } = answer;
-  const { addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls } = createCalls(answer, known);
+  const { addFragment, addCall, addEarlierResult, changeCall, dropStreamed, dropCalls } = createCalls(answer, ids);
   const patchCall = (event: CallEvent, fields: Partial<ToolCallView>) =>
     changeCall(event, (call) => ({ ...call, ...fields }));
   const inner = new Map<string, ViewFold>();
 
   function addNested(call: ToolCallView, event: StreamEvent): ToolCallView {
-    const fold = inner.get(call.id) ?? createViewFold(call.nested ?? emptyView, call.id, known);
+    const fold = inner.get(call.id) ?? createViewFold(call.nested ?? emptyView, call.id, ids);
     inner.set(call.id, fold);
     const nested = fold.add(event);
     return { ...call, status: nested.status === 'waiting' ? 'waiting' : 'running', nested };
@@ -121,8 +123,8 @@ export function createViewFold(before: View, outerCall?: string, known = idsOf(b
     start: view(),
     add(event) {
       if (view().reconnecting && !isReconnecting(event)) answer.change(withoutNotices);
-      const own = withOuterId(asKnownEvent(event), outerCall);
-      if (Object.hasOwn(handlers, own.type)) (handlers[own.type] as (event: KnownEvent) => void)(own);
+      const known = withOuterId(asKnownEvent(event), outerCall);
+      if (Object.hasOwn(handlers, known.type)) (handlers[known.type] as (event: KnownEvent) => void)(known);
       return view();
     },
     fail(thrown) {
@@ -134,10 +136,7 @@ export function createViewFold(before: View, outerCall?: string, known = idsOf(b
   };
 }
 
-const idsOf = (view: View): Set<string> => new Set(callsOf(view).map(({ id }) => id));
-
-function createCalls(answer: Answer, known: Set<string>) {
-  const { view, parts, addPart, replacePart, setParts, patch, change: changeView } = answer;
+function createCalls({ view, parts, addPart, replacePart, setParts, patch, change: changeView }: Answer, ids: Ids) {
   /** Calls whose arguments arrive, by their index in the turn. */
   let streamed = new Map<number | string, StreamedCall>();
   const running = new Set<string>();
@@ -166,7 +165,7 @@ function createCalls(answer: Answer, known: Set<string>) {
   function addCall(complete: ToolCallPart): void {
     const call = toolCallView(complete);
     const position = claimStreamed(call);
-    known.add(call.id);
+    ids.add(call.id);
     positions.set(call.id, position ?? parts().length);
     if (position === undefined) addPart(call);
     else replacePart(position, () => call);
@@ -193,7 +192,7 @@ function createCalls(answer: Answer, known: Set<string>) {
     const { id, name, arguments: args = {} } = event;
     if (!ownCall(id)) {
       const before = view();
-      if (known.has(id)) changeView((shown) => changeCallOf(shown, id, change)); // of an inner run: this page executes it
+      if (ids.has(id)) changeView((shown) => changeCallOf(shown, id, change)); // of an inner run: a page executes it
       if (view() === before) addCall({ type: 'toolCall', id, name, arguments: args });
     }
     const part = ownCall(id);
@@ -210,7 +209,7 @@ function createCalls(answer: Answer, known: Set<string>) {
 
   /** The results of a turn are those that were shown, those from before the checkpoint, and those of the background. */
   function addEarlierResult(result: ToolResultPart): void {
-    const others = () => (known.has(result.id) ? callsOf(view()) : []);
+    const others = () => (ids.has(result.id) ? callsOf(view()) : []);
     const shown = ownCall(result.id) ?? others().find(({ id }) => id === result.id);
     if (!endedStatuses.includes(shown?.status)) changeCall(result, (call) => answeredCall(call, result));
   }

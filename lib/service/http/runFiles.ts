@@ -26,20 +26,27 @@ export const fileResponse = (
   );
 
 function toResponse(file: FilePart | undefined): Response {
-  if (file?.data === undefined) throw fileNotFound('There is no such file.');
+  const bytes = file?.data === undefined ? undefined : bytesOf(file.data);
+  if (!file || !bytes) throw fileNotFound('There is no such file.');
   const isShown = shownTypes.test(file.mediaType);
-  return new Response(
-    Uint8Array.from(atob(file.data), (character) => character.charCodeAt(0)),
-    {
-      headers: {
-        'content-type': isShown ? file.mediaType : 'application/octet-stream',
-        'content-disposition': isShown ? 'inline' : 'attachment',
-        'content-security-policy': "default-src 'none'; sandbox",
-        'x-content-type-options': 'nosniff',
-        'cache-control': 'private, max-age=86400, immutable',
-      },
+  return new Response(bytes, {
+    headers: {
+      'content-type': isShown ? file.mediaType : 'application/octet-stream',
+      'content-disposition': isShown ? 'inline' : 'attachment',
+      'content-security-policy': "default-src 'none'; sandbox",
+      'x-content-type-options': 'nosniff',
+      'cache-control': 'private, max-age=86400, immutable',
     },
-  );
+  });
+}
+
+/** Undefined if a page, or a model, has sent something else than Base64. */
+function bytesOf(data: string): Uint8Array<ArrayBuffer> | undefined {
+  try {
+    return Uint8Array.from(atob(data), (character) => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
 }
 
 /** The ids of the runs whose files are named in messages. */

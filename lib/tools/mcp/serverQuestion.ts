@@ -57,7 +57,8 @@ function toAddress(url: unknown): string {
   const address = typeof url === 'string' && URL.canParse(url) ? new URL(url) : undefined;
   const isPage = address && /^https?:$/.test(address.protocol) && address.username + address.password === '';
   if (isPage) return address.href;
-  throw refusal('The MCP server asks a person to open an address that does not begin with https:// or http://, or has a user.');
+  const problem = 'does not begin with https:// or http://, or has a user';
+  throw refusal(`The MCP server asks a person to open an address that ${problem}.`);
 }
 
 /** Patterns are omitted: the server's could block the process. The server itself checks them. */

@@ -5,10 +5,13 @@ import { findSecrets, spellings } from '../../../lib/protocol/secrets.js';
 import { EntryQueue } from '../../../lib/observe/recording/entryQueue.js';
 import { redactFrames } from '../../../lib/observe/recording/redactFrames.js';
 import { openTail, secretsIn } from '../../../lib/observe/recording/redactTexts.js';
-import { base64 } from '../../../lib/core/message.js';
+import { base64, userMessage } from '../../../lib/core/message.js';
 import { scoreTools } from '../../../lib/tools/scoreTools.js';
 import { fromUiMessages } from '../../../lib/service/uiChat/fromUiMessages.js';
 import { plainText } from '../../../lib/cli/eventPrinter.js';
+import { from } from 'rxjs';
+import type { RunEvent } from '../../../lib/core/event.js';
+import { toView } from '../../../lib/operators/toView.js';
 import { anyTool } from '../../support/toolCalls.js';
 
 const secrets = spellings(['a password of mine', 'abcdefghijklmnop']);
@@ -83,6 +86,10 @@ const pieces: Readonly<Record<string, string>> = {
   slashes: '/',
   'line feeds': '\n',
   'control characters': '\u001b[1;',
+  'beginnings of bots': 'MTk4-',
+  'ids of bots': 'MTk4NjIyNDgzNDcxOTI1MjQ4.',
+  'accounts with tokens': 'AC0123456789abcdef0123456789abcdef:',
+  webhooks: 'hooks.slack.com/',
 };
 
 /** The CPU time, in microseconds. */
@@ -104,7 +111,7 @@ const isLinear = (costs: readonly number[]): boolean =>
 const MAX_ROUNDS = 12;
 
 /** The shortest times of several rounds: other processes, the compiler and the garbage collector only add to them. */
-function shortestCosts(read: (text: string) => unknown, texts: readonly string[]): readonly number[] {
+function shortestCosts<T>(read: (text: T) => unknown, texts: readonly T[]): readonly number[] {
   let shortest = texts.map(() => Infinity);
   for (let round = 0; round < MAX_ROUNDS && (round < 2 || !isLinear(shortest)); round++)
     shortest = texts.map((text, index) =>
@@ -135,4 +142,33 @@ describe('the cost of foreign text', () => {
     const read = shortest(() => findKeyShapes(text));
     expect({ pass, read, isQuick: read < 30 * pass }).toEqual({ pass, read, isQuick: true });
   });
+});
+
+/** Events of calls that a view does not have. */
+const unknownCalls: Readonly<Record<string, (ids: readonly string[]) => readonly RunEvent[]>> = {
+  'of their progress': (ids) => ids.map((id) => ({ type: 'toolProgress', id, name: 'pay', value: 1 })),
+  'of their results': (ids) => ids.map((id) => ({ type: 'toolResult', id, name: 'pay', result: 1 })),
+  'with all results in a message': (ids) => [
+    { type: 'message', message: userMessage(ids.map((id) => ({ type: 'toolResult', id, name: 'pay', result: 1 }))) },
+  ],
+  'of an inner run': (ids) =>
+    ids.map((id) => ({
+      type: 'nested',
+      id: 'c1',
+      name: 'ask',
+      event: { type: 'toolResult', id, name: 'pay', result: 1 },
+    })),
+};
+
+describe('the cost of foreign events', () => {
+  it.each(Object.entries(unknownCalls))(
+    'toView is linear in the number of events of unknown calls, %s',
+    (_, events) => {
+      const sizes = [1000, 2000, 4000].map((count) =>
+        events(Array.from({ length: count }, (__, index) => `x${index}`)),
+      );
+      const costs = shortestCosts((list) => from(list).pipe(toView()).subscribe(), sizes);
+      expect({ costs, isLinear: isLinear(costs) }).toEqual({ costs, isLinear: true });
+    },
+  );
 });
