@@ -59,7 +59,8 @@ export function createWaitingRuns(
       // Without an answer, a run that ends with the page would wait again.
       filter(() => {
         const exchange = exchanges.get(id);
-        return lock.hasWaited || (!!(agent.join ?? exchange.answers) && openCalls(exchange).length === 0);
+        const mayResume = agent.join !== undefined || exchange.answers !== undefined;
+        return lock.hasWaited || (mayResume && openCalls(exchange).length === 0);
       }),
     );
     const continued = merge(

@@ -97,7 +97,7 @@ describe('conversation: a saved conversation that was changed', () => {
     ...Object.fromEntries(
       Object.entries({
         'a call without an id': { id: undefined },
-        'an inner run that is no view': { nested: 5 },
+        'an inner run that is not a view': { nested: 5 },
         'an inner run with messages that are none': { nested: { status: 'idle', usage: {}, messages: [null] } },
       }).map(([name, fields]) => [
         name,

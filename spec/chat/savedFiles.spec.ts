@@ -91,7 +91,7 @@ describe('The files of a conversation', () => {
     expect((await get(`${photoAt}7`)).status).toBe(404);
   });
 
-  it('that are no Base64 are not there', async () => {
+  it('that are not Base64 are not there', async () => {
     const { get, send } = createService();
     const id = crypto.randomUUID();
     const input = [{ role: 'user', parts: [{ type: 'file', mediaType: 'image/png', data: '***' }] }];

@@ -75,7 +75,7 @@ describe('connectionError', () => {
   });
 
   it.each(['xhttps://toy.test', 'https+x://toy.test', 'https://user@toy.test', 'https://:pw@toy.test'])(
-    'connectionError: %s is no URL that can be sent',
+    'connectionError: %s is not a URL that can be sent',
     (url) => {
       expect(connectionError({ ...request, url }, new Error('down')).code).toBe('configuration');
     },
@@ -95,7 +95,7 @@ describe('connectionError', () => {
     ['a message', new Error('down'), 'down'],
     ['a code that the message does not have', coded('down', 'E1'), 'down (E1)'],
     ['a code that the message has', coded('down E1', 'E1'), 'down E1'],
-    ['no code that is no text', coded('down', 7), 'down'],
+    ['no code that is not a text', coded('down', 7), 'down'],
     ['the cause', new Error('a', { cause: new Error('b') }), 'a: b'],
     ['a cause with the same text once', new Error('a', { cause: new Error('a') }), 'a'],
     ['the errors instead of the cause', coded('a', undefined, { errors: [new Error('b'), new Error('c')] }), 'a: b: c'],

@@ -272,7 +272,7 @@ describe('isAnswerContent', () => {
     expect(of_(frames.a, { data }, frames.s, frames.d).error).toMatchObject({ code: 'protocol' });
   });
 
-  it('decodeFrames quotes at most 1,000 characters of an event that is no JSON', () => {
+  it('decodeFrames quotes at most 1,000 characters of an event that is not JSON', () => {
     const { error } = observe(of({ data: 'x'.repeat(2000) }).pipe(decode(toyWire(), true)));
     expect((error as ProtocolError).received).toHaveLength(1000);
   });

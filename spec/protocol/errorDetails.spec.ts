@@ -75,7 +75,7 @@ describe('errorDetails', () => {
     ],
     ['a param without an index', { error: { message: 'Bad name', param: 'model' } }, 'Bad name', undefined],
     ['a param without a message', { error: { param: 'tools[1]' } }, undefined, undefined],
-    ['a place that is no text', { error: { message: 'm', param: 1 } }, 'm', undefined],
+    ['a place that is not a text', { error: { message: 'm', param: 1 } }, 'm', undefined],
     [
       "FastAPI's place",
       { detail: [{ loc: ['messages', 2, 'role'], msg: 'bad' }] },
@@ -94,7 +94,7 @@ describe('errorDetails', () => {
     expect(isRetryableStatus(status)).toBe(false);
   });
 
-  it.each([600, 302])('isRetryableStatus is false for %i, which is no error of a server', (status) => {
+  it.each([600, 302])('isRetryableStatus is false for %i, which is not an error of a server', (status) => {
     expect(isRetryableStatus(status)).toBe(false);
   });
 

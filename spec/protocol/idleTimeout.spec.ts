@@ -244,7 +244,7 @@ describe('idleTimeout', () => {
     });
   });
 
-  it.each([['connect'], ['first'], ['each'], ['body']])('idleTimeout names %s when it is no number', (phase) => {
+  it.each([['connect'], ['first'], ['each'], ['body']])('idleTimeout names %s when it is not a number', (phase) => {
     expect(() => idleTimeout({ [phase]: NaN })).toThrow(`timeout.${phase}`);
     expect(() => idleTimeout({ [phase]: -1 })).toThrow(`timeout.${phase}`);
   });

@@ -213,7 +213,7 @@ describe('post', () => {
     ['text/html', false],
     ['text/plainer', false],
     ['not text/plain', false],
-  ])('post tells whether the content type %j is the requested stream: %s', async (type, isStream) => {
+  ])('post with the content type %j: whether it is the requested stream: %s', async (type, isStream) => {
     const told: boolean[] = [];
     const fetch = fetchOf([utf8('ok')], { headers: { 'content-type': type } });
     await endOf(requestTo({ fetch, onHeaders: (value) => told.push(value) }));

@@ -121,7 +121,7 @@ describe('secretsOf', () => {
 
   it.each([
     ['a password with a sign that is escaped', 'https://u:a%2Fb@h.test', ['a%2Fb', 'a/b']],
-    ['a password that is no valid escape', 'https://u:a%b@h.test', ['a%b']],
+    ['a password that is not a valid escape', 'https://u:a%b@h.test', ['a%b']],
     ['all ends of a password with @', 'https://u:p@ss@h.test', ['p@ss', 'p']],
     ['a password with a slash', 'https://u:p/s@h.test', ['p/s']],
     ['a user without a password', 'https://user@h.test/@scope', ['user']],

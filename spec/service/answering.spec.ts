@@ -78,7 +78,7 @@ describe('an answer that is not valid', () => {
     ['no decision', { decisions: { c2: 'yes' } }, 'not a decision'],
     ['an error without a text', { errors: { c2: { a: 1 } } }, 'not a text'],
     ['a decision about a question that is none', { decisions: { 'c1/a': true } }, 'not a decision'],
-    ['a reason that is no text', { decisions: { 'c1/a': { approve: false, reason: 5 } } }, 'not a decision'],
+    ['a reason that is not a text', { decisions: { 'c1/a': { approve: false, reason: 5 } } }, 'not a decision'],
     ['an approval of a question', { decisions: { 'c1/a': { approve: true, arguments: {} } } }, 'execute'],
     ['a question with an error without a text', { errors: { 'c1/a': { toString: null } } }, 'not a text'],
     [

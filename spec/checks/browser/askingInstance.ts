@@ -9,7 +9,7 @@ import { migratePostgres, postgresStore } from '../../../lib/service/stores/post
 import { registerTool } from './register.js';
 
 // The service of `asking.ts` as a process that may be killed: its arguments are its port and the address of PostgreSQL.
-// It tells its parent which steps it does.
+// It sends the steps that it does to its parent.
 
 const [port = '', connectionString = ''] = process.argv.slice(2);
 const pool = new pg.Pool({ connectionString });
