@@ -223,7 +223,7 @@ describe('post', () => {
   it.each([
     ['ends', () => new Response('x', { headers: { 'content-type': 'text/event-stream' } }), false],
     ['breaks', () => new Response(source([], 'break').stream as ReadableStream, { status: 200 }), false],
-    ['is no connection', () => Promise.reject(new Error('refused')), false],
+    ['is not a connection', () => Promise.reject(new Error('refused')), false],
     ['is not a response', () => ({ status: 200 }), true],
   ])('post aborts the request after its end only if fetch gave what is %s', async (_, answer, aborted) => {
     let signalOf: AbortSignal | null | undefined;
@@ -239,7 +239,7 @@ describe('post', () => {
     ['no headers', { status: 200, body: null }],
     ['a status that is text', { status: '200', headers: new Headers(), body: null }],
     ['a body that is text', { status: 200, ok: true, headers: new Headers(), body: 'text' }],
-    ['a body that is no stream', { status: 200, ok: true, headers: new Headers(), body: {} }],
+    ['a body that is not a stream', { status: 200, ok: true, headers: new Headers(), body: {} }],
   ])('post says that a custom fetch returned no Response: %s', async (_, response) => {
     const fetch = (async () => response) as unknown as typeof globalThis.fetch;
     expect(await failureOf(requestTo({ fetch }))).toMatchObject({

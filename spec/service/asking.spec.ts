@@ -126,7 +126,12 @@ describe('questions of a tool in a service', () => {
         return until(late, ended);
       }),
     ]);
-    for (const answer of answers) expect(JSON.stringify(answer)).toContain('"result":"paid from shop, receipt: true"');
+    // The answers were given at once: whichever came first is the answer on both devices.
+    const results = answers.map(
+      (answer) => /paid from shop, receipt: (?:true|false)/.exec(JSON.stringify(answer))?.[0],
+    );
+    expect(results[0]).toBeDefined();
+    expect(results[1]).toBe(results[0]);
     expect(after.paid).toEqual([]);
   });
 
