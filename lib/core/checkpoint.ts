@@ -43,7 +43,7 @@ export interface Checkpoint {
 }
 
 /** The calls of the first message of `open` run in the background. Those with a result have not joined the run yet. */
-export interface BackgroundCalls {
+interface BackgroundCalls {
   /** The numbers of the turns before the calls, for their idempotency keys, by the ids of the calls. */
   readonly turns: Readonly<Record<string, number>>;
   /** The open turn without them. Absent between two turns. */

@@ -196,12 +196,13 @@ export class Kernel<C> implements OwnerData {
           const isStopped = this.locks.isStopped(lockId);
           const wrapTurn = this.options.omitRefused === false ? undefined : omitRefused;
           const { resumed } = events;
+          const { onError } = this;
           const { run } = this.registry.start(
             // These operators come after the record is written, so it has what they remove.
             (stop, cancel, prompts, opened) =>
               events({ stop: isStopped ? of(undefined) : stop, cancel, prompts, wrapTurn }, opened, inbox).pipe(
                 this.limits.count(owner, () => bytes + inbox.bytes, resumed),
-                observed(isExecuted ? this.options : {}, { id, context: context as C, resumed }, this.onError),
+                observed(isExecuted ? this.options : {}, { id, context: context as C, resumed }, onError),
                 publicEvents(this.browser, clientErrors),
               ),
             id,

@@ -11,7 +11,7 @@ import { changeRecord } from './runs/changeRecord.js';
 import { WorkLocks } from './runs/workLocks.js';
 
 /** What each owner may use in a time. */
-export interface OwnerBudget {
+interface OwnerBudget {
   /** The tokens, as providers report them. Default: no limit. */
   readonly tokens?: number | undefined;
   /** The money, in the currency of `prices`. Default: no limit. */

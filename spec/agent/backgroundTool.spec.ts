@@ -594,7 +594,7 @@ describe('backgroundTool', () => {
       merge(
         agentOf(tools)
           .stream('Hi')
-          .pipe(takeUntil(timer(30)), ignoreElements()),
+          .pipe(ignoreElements(), takeUntil(timer(30))),
         timer(29).pipe(map(() => open.size)),
       ),
     );

@@ -21,7 +21,7 @@ export const asking = (execute: (context: AskContext & Pick<ToolContext, 'progre
 
 export const whichAccount = ({ ask }: AskContext) => ask({ message: 'Which account?', schema: account });
 
-export const calls = (...names: readonly string[]) =>
+const calls = (...names: readonly string[]) =>
   names.map((name, index) => toolCall(name, { prompt: 'Go.' }, `c${index + 1}`));
 
 /** Calls these tools once, and then says "Done.", in each run. */
@@ -48,7 +48,7 @@ export function label(event: StreamEvent, path = ''): string {
   return `${type} ${path}${String(id)}${end}`;
 }
 
-export const shown = /toolWaiting|toolStart|toolResult|toolProgress/;
+const shown = /toolWaiting|toolStart|toolResult|toolProgress/;
 
 /**
  * Runs in virtual time. `answers` maps a frame to answers, `given` are those of the run. Returns the labels with their

@@ -25,7 +25,9 @@ export class BackgroundWork implements BackgroundObserver {
   context: TurnContext | undefined;
   /** Those that have not joined the run. */
   readonly calls = new Map<string, BackgroundCall>();
-  readonly results = new Subject<Message>();
+  private readonly joining = new Subject<Message>();
+  /** The messages with the results. */
+  readonly results = this.joining.asObservable();
   /** Calls that begin when the model's message is complete, since it may be retracted before, or is replayed. */
   private announced: BackgroundCall[] = [];
   private readonly early: StreamEvent[] = [];
@@ -98,7 +100,7 @@ export class BackgroundWork implements BackgroundObserver {
   }
 
   ended({ message }: BackgroundCall): void {
-    this.results.next(message);
+    this.joining.next(message);
   }
 
   arrived(): void {

@@ -171,7 +171,7 @@ export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: P
     const run: LoggedRun<E> = new RunLife<E>(listeningSource(create, { log, id, stop, cancel, inbox }), {
       ...{ log, id, owner: own.owner, attempt: own.attempt, grace: own.grace ?? grace, keep: kept + READING_TIME },
       stop: () => {
-        inbox.answers.complete(); // a run that waits for a person ends as waiting
+        inbox.endAnswers(); // a run that waits for a person ends as waiting
         stop.next();
       },
     });
@@ -208,7 +208,7 @@ export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: P
         isClosing = true;
         const all = [...entries.values()];
         for (const { run, stop, inbox } of all.filter((entry) => entry.run.status === 'running')) {
-          if (how !== 'abandon') inbox.answers.complete();
+          if (how !== 'abandon') inbox.endAnswers();
           if (how === 'stop') stop.next();
           if (how === 'abandon') run.leave();
         }

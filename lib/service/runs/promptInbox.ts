@@ -12,8 +12,9 @@ import { estimateSize } from './estimateSize.js';
 export class PromptInbox {
   private arrived = new ReplaySubject<Message>(Infinity); // a run may subscribe to it late, after its store has written
   readonly prompts: Observable<Message> = defer(() => this.arrived);
-  /** Answers to questions for which the run waits in memory. They complete when it may not wait any longer. */
-  readonly answers = new ReplaySubject<CallAnswers>(MAX_ANSWERS);
+  private readonly given = new ReplaySubject<CallAnswers>(MAX_ANSWERS);
+  /** Answers to questions for which the run waits in memory. */
+  readonly answers = this.given.asObservable();
   /** Waiting prompts, each with the position before it. */
   private readonly waiting = new Map<Message, string>();
   private last: string;
@@ -41,12 +42,17 @@ export class PromptInbox {
   add({ position, message }: SentMessage): void {
     const before = this.last;
     this.last = position;
-    if (message.type === 'answers') this.answers.next(message.answers);
+    if (message.type === 'answers') this.given.next(message.answers);
     if (message.type === 'prompt') {
       this.size += estimateSize(message.input);
       for (const prompt of message.input) this.waiting.set(prompt, before);
       for (const prompt of message.input) this.arrived.next(prompt);
     }
+  }
+
+  /** The run may not wait in memory any longer. */
+  endAnswers(): void {
+    this.given.complete();
   }
 
   note(event: StreamEvent): void {

@@ -1,5 +1,6 @@
-import { asyncScheduler, AsyncSubject, defer, EMPTY, ignoreElements, map, merge } from 'rxjs';
-import { Observable, Subject, Subscription, take, takeUntil, tap, throwError, timer } from 'rxjs';
+import { asyncScheduler, AsyncSubject, concat, defer, EMPTY, ignoreElements, map, merge } from 'rxjs';
+import { Subject, Subscription, take, takeUntil, tap, throwError, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
 import { MAX_TIMER_DELAY, requireNumber } from '../../core/options.js';
@@ -118,12 +119,12 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
 
   envelopes(after?: string, receiver?: Receiver): Observable<Envelope<E>> {
     const read = defer(() => this.log.read(this.id, after, receiver)) as Observable<Envelope<E>>;
-    // Not `concat`: the reader must be there before a synchronous run emits.
-    const started = new Observable<Envelope<E>>((out) => {
-      out.add(this.opened.subscribe({ error: (thrown) => out.error(thrown), complete: () => read.subscribe(out) }));
+    // The reader must be there before a synchronous run emits.
+    const started = defer(() => {
       this.start();
+      return EMPTY;
     });
-    return started.pipe(this.heldByReader());
+    return merge(concat(this.opened, read), started).pipe(this.heldByReader());
   }
 
   private hold(): Subscription {

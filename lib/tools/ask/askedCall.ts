@@ -1,5 +1,18 @@
 import { asyncScheduler, AsyncSubject, concat, concatMap, defaultIfEmpty, defer, EMPTY, filter, finalize } from 'rxjs';
-import { from, merge, mergeMap, NEVER, of, ReplaySubject, take, takeLast, takeUntil, tap, throwError } from 'rxjs';
+import {
+  from,
+  merge,
+  mergeMap,
+  NEVER,
+  noop,
+  of,
+  ReplaySubject,
+  take,
+  takeLast,
+  takeUntil,
+  tap,
+  throwError,
+} from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers, Question } from '../../core/approval.js';
 import type { RunEvent } from '../../core/event.js';
@@ -57,6 +70,7 @@ export class AskedCall implements InnerRunControl {
       const { journal, outer } = this;
       const listening = outer.answers.subscribe({
         next: (given) => this.answer(given),
+        error: noop, // the run fails with it
         complete: () => this.leave([...this.open.keys()], true),
       });
       const ended = new AsyncSubject<void>();
