@@ -17,6 +17,10 @@ const limits: Readonly<Record<string, number>> = {
   service: 85,
   protocol: 85,
   chat: 85,
+  core: 74,
+  cli: 60,
+  testing: 49,
+  providers: 64,
 };
 
 /** Specs of other rooms that test a room, by their folders or files: of what is used through a model, or by two sides of a socket. */
@@ -89,9 +93,9 @@ mkdirSync(out, { recursive: true });
 const config = {
   mutate: [...mutatedFiles(), `!lib/${otherRunner}/**`],
   testRunner: 'mocha',
-  testRunnerNodeArgs: ['--import', 'tsx'],
   mochaOptions: {
-    require: ['./spec/checks/mutation/fileSuites.ts'],
+    // Loaded in Stryker's copy of the project: before it, `rivulet/...` would be the code without mutants.
+    require: ['tsx', './spec/checks/mutation/fileSuites.ts'],
     spec: specs,
     grep: tests,
   },
