@@ -21,6 +21,7 @@ const limits: Readonly<Record<string, number>> = {
   cli: 60,
   testing: 49,
   providers: 64,
+  observe: 56,
 };
 
 /** Specs of other rooms that test a room, by their folders or files: of what is used through a model, or by two sides of a socket. */
