@@ -19,7 +19,7 @@ const limits: Readonly<Record<string, number>> = {
   chat: 85,
   core: 74,
   cli: 60,
-  testing: 49,
+  testing: 53,
   providers: 64,
   observe: 56,
 };
