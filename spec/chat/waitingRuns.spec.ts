@@ -5,7 +5,7 @@ import type { PageTools } from '../../lib/chat/pageTools.js';
 import { isForPage, untilBroken } from '../../lib/chat/waitingRuns.js';
 import type { ToolCallView } from '../../lib/operators/view/view.js';
 
-const tools = { has: (name: string) => name === 'locate' } as PageTools;
+const tools = { has: (name: string) => name === 'locate' } as unknown as PageTools;
 const call = (name: string, question?: object) =>
   ({ id: 'c', name, arguments: {}, question }) as unknown as ToolCallView;
 
@@ -21,8 +21,8 @@ describe('isForPage', () => {
 });
 
 describe('untilBroken', () => {
-  const text: StreamEvent = { type: 'text', text: 'Hi' };
-  const lost: StreamEvent = { type: 'reconnecting', attempt: 1, delay: 1000, at: 1, reason: 'offline' };
+  const text = { type: 'text', text: 'Hi' } as StreamEvent;
+  const lost = { type: 'reconnecting', attempt: 1, delay: 1000, at: 1, reason: 'offline' } as StreamEvent;
 
   it.each([
     ['nothing of a connection that breaks at first', [lost, text], []],
