@@ -22,6 +22,7 @@ const limits: Readonly<Record<string, number>> = {
   testing: 53,
   providers: 64,
   observe: 56,
+  transport: 85,
 };
 
 /** Specs of other rooms that test a room, by their folders or files: of what is used through a model, or by two sides of a socket. */
