@@ -4,7 +4,15 @@ import { HttpError } from '../../lib/core/errors.js';
 import type { Reconnection } from '../../lib/core/connectionEvents.js';
 import { fromServerSentEvents } from '../../lib/transport/fromServerSentEvents.js';
 import type { FromServerSentEventsOptions, RunRequest } from '../../lib/transport/fromServerSentEvents.js';
-import { createRetryDelay, pageRequest, statusError } from '../../lib/transport/pageRequest.js';
+import {
+  addressOf,
+  answerTimeout,
+  contentTypeError,
+  createRetryDelay,
+  pageRequest,
+  requireReconnection,
+  statusError,
+} from '../../lib/transport/pageRequest.js';
 import { helloText } from '../../lib/transport/serverSentEvents.js';
 
 /** What the server does with one request. */
@@ -332,5 +340,75 @@ describe('a page that wakes up', () => {
     await pass(1000);
     run.unsubscribe();
     expect(at).toEqual([0, 1000]);
+  });
+});
+
+describe('what a person reads of a refused request', () => {
+  const refused = (code: number, headers: Record<string, string> = {}, body?: string) =>
+    statusError(new Response(null, { status: code, headers }), body);
+
+  it.each([
+    [401, 'You are not signed in (status 401).', false],
+    [403, 'You are not allowed to do this (status 403).', false],
+    [413, 'This is too large for the server (status 413).', false],
+    [429, 'There are too many requests at the moment (status 429).', true],
+    [499, 'The server refused the request (status 499).', false],
+    [500, 'The server is not available at the moment (status 500).', true],
+  ])('statusError(%d) is: %s', (code, message, retryable) => {
+    expect(refused(code)).toMatchObject({ provider: 'the server', status: code, message, retryable });
+    expect(refused(code, {}, '<h1>no</h1>').message).toBe(message);
+  });
+
+  it.each([
+    ['a sentence', { message: 'Closed.' }, { message: 'Closed.', providerCode: undefined, params: undefined }],
+    ['a long sentence', { message: 'x'.repeat(501) }, { message: 'x'.repeat(500) }],
+    [
+      'a code and values',
+      { message: 'No.', code: 'full', params: { of: 3 } },
+      { providerCode: 'full', params: { of: 3 } },
+    ],
+    ['an empty sentence', { message: '', code: '' }, { message: 'The server refused the request (status 400).' }],
+    ['values that are a list', { message: 'No.', params: [1] }, { params: undefined }],
+  ])('statusError has %s of the service', (_, error, expected) => {
+    expect(refused(400, {}, JSON.stringify({ error }))).toMatchObject(expected);
+  });
+
+  it.each([
+    ['60', 60_000, ''],
+    ['61', 61_000, ' Try again in 2 minutes.'],
+    ['3600', 3_600_000, ' Try again in 60 minutes.'],
+    ['Thu, 01 Jan 2026 00:01:00 GMT', 60_000, ''],
+    ['soon', undefined, ''],
+    ['0', undefined, ''],
+    ['-5', undefined, ''],
+  ])('statusError after Retry-After: %s', (header, retryAfter, advice) => {
+    jest.spyOn(Date, 'now').mockReturnValue(Date.UTC(2026, 0, 1));
+    const error = refused(429, { 'retry-after': header });
+    expect(error.retryAfter).toBe(retryAfter);
+    expect(error.message).toBe(`There are too many requests at the moment (status 429).${advice}`);
+  });
+
+  it('contentTypeError names the type that came', () => {
+    const typed = new Response(null, { headers: { 'content-type': 'text/html' } });
+    expect(contentTypeError(typed, 'JSON').message).toBe('The server answered 200 with text/html instead of JSON.');
+    expect(contentTypeError(new Response(null), 'JSON').message).toContain('with no content type instead');
+  });
+
+  it.each([
+    ['/a', {}, '/a'],
+    ['/a', { b: 'c d' }, '/a?b=c+d'],
+    ['/a?x=1', { b: 'c', d: 'e' }, '/a?x=1&b=c&d=e'],
+  ])('addressOf(%j, %j) is %j', (url, query, address) => {
+    expect(addressOf(url, query)).toBe(address);
+  });
+
+  it('answerTimeout is 30 s, and a second for each 10,000 bytes', () => {
+    expect([answerTimeout(), answerTimeout('a'.repeat(10_000))]).toEqual([30_000, 31_000]);
+  });
+
+  it.each(['retries', 'retryDelay'])('requireReconnection names %s when it is not a number from 0', (name) => {
+    expect(() => requireReconnection({ [name]: -1 })).toThrow(name);
+    expect(() => requireReconnection({ [name]: NaN })).toThrow(name);
+    expect(() => requireReconnection({ [name]: 0 })).not.toThrow();
   });
 });

@@ -15,7 +15,9 @@ interface Runnable {
 
 /** What Mocha puts on the global object while it loads a file. */
 interface Mocha {
-  readonly describe: (title: string, body: Body) => unknown;
+  readonly describe: ((title: string, body: Body) => unknown) & {
+    readonly skip: (title: string, body: Body) => unknown;
+  };
   readonly it: ((title: string, body?: (this: Runnable) => unknown) => unknown) & {
     readonly skip: (title: string, body?: Body) => unknown;
   };
@@ -51,7 +53,10 @@ export const it = Object.assign(test, {
   each: bind(test, false),
   skip: Object.assign(skip, { each: bind(skip, false) }),
 });
-export const describe = Object.assign(suite, { each: bind(suite, false) });
+export const describe = Object.assign(suite, {
+  each: bind(suite, false),
+  skip: (title: string, body: Body) => mocha.describe.skip(title, body),
+});
 export const beforeAll = (body: Body) => mocha.before(() => body());
 export const afterAll = (body: Body) => mocha.after(() => body());
 export const beforeEach = (body: Body) => mocha.beforeEach(() => body());

@@ -17,6 +17,12 @@ const limits: Readonly<Record<string, number>> = {
   service: 85,
   protocol: 85,
   chat: 85,
+  core: 74,
+  cli: 60,
+  testing: 53,
+  providers: 64,
+  observe: 56,
+  transport: 85,
 };
 
 /** Specs of other rooms that test a room, by their folders or files: of what is used through a model, or by two sides of a socket. */
@@ -55,8 +61,13 @@ const slowTests = [
 /** The lines of a piece of a sample. */
 const pieceLines = 20;
 
-/** Tests whose scripted models answer once: a second run would find them used up. */
-const onceOnly = ['ends each span once', 'the written specs of a recorded run'];
+/** Tests whose scripted models answer once, or whose server is closed after them: a second run would fail. */
+const onceOnly = [
+  'ends each span once',
+  'the written specs of a recorded run',
+  'openai: the provider contract',
+  'openai: a response that is cut',
+];
 
 const everyFile = '**/*.ts';
 const { values, positionals } = parseArgs({
@@ -84,9 +95,9 @@ mkdirSync(out, { recursive: true });
 const config = {
   mutate: [...mutatedFiles(), `!lib/${otherRunner}/**`],
   testRunner: 'mocha',
-  testRunnerNodeArgs: ['--import', 'tsx'],
   mochaOptions: {
-    require: ['./spec/checks/mutation/fileSuites.ts'],
+    // Loaded in Stryker's copy of the project: before it, `rivulet/...` would be the code without mutants.
+    require: ['tsx', './spec/checks/mutation/fileSuites.ts'],
     spec: specs,
     grep: tests,
   },
