@@ -192,6 +192,19 @@ describe('remoteChats', () => {
     await expect(lastValueFrom(none.list())).rejects.toThrow('keeps no chats');
   });
 
+  it('sends a title as JSON, and says so', () => {
+    const sent: RequestInit[] = [];
+    const chats = remoteChats('/api/chat', {
+      fetch: (_, init = {}) => {
+        sent.push(init);
+        return new Promise(() => undefined);
+      },
+    });
+    chats.rename('a', 'Ann').subscribe().unsubscribe();
+    expect(new Headers(sent[0]?.headers).get('content-type')).toBe('application/json');
+    expect(JSON.parse(String(sent[0]?.body))).toMatchObject({ title: 'Ann' });
+  });
+
   it('sends nothing before it is subscribed, and aborts when it is unsubscribed', () => {
     const signals: AbortSignal[] = [];
     const chats = remoteChats('/api/chat?tenant=1', {

@@ -3,6 +3,7 @@ import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import { objectOrEmpty } from '../../core/json/json.js';
 import { userMessage } from '../../core/message.js';
+import type { WaitingCall } from '../../core/approval.js';
 import { innermost } from '../../core/nested.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
 import { restoreEvent } from '../../transport/agUi/customEvents.js';
@@ -46,7 +47,7 @@ export class AgUiDecoder {
   private chunkText = '';
   private chunkCall: string | undefined;
   /** The calls that the server announced as waiting. */
-  private readonly waiting = new Set<string>();
+  private readonly waiting = new Map<string, WaitingCall>();
 
   constructor(messages: readonly AgUiMessage[]) {
     this.calls = new RemoteCalls(messages);
@@ -230,7 +231,7 @@ export class AgUiDecoder {
       case 'toolWaiting':
       case 'nested': {
         const inner = innermost(restored);
-        if (inner.type === 'toolWaiting') this.waiting.add(inner.id);
+        if (inner.type === 'toolWaiting') this.waiting.set(inner.id, inner);
         break;
       }
       default:
@@ -246,7 +247,7 @@ export class AgUiDecoder {
 
   private finish(event: RunFinishedEvent): void {
     const { result: output, usage } = event;
-    const { finishReason, rawReason, waiting } = readEnd(event, (id) => this.calls.get(id));
+    const { finishReason, rawReason, waiting } = readEnd(event, (id) => this.waiting.get(id) ?? this.calls.get(id));
     const end = { finishReason, ...(rawReason === undefined ? {} : { rawReason }) };
     const total = usage ? { usage: toUsage(usage) } : {};
     for (const call of waiting) if (!this.waiting.has(call.id)) this.emit({ ...call, type: 'toolWaiting' });

@@ -63,16 +63,23 @@ function waitingCalls(
   if (outcome?.type !== 'interrupt') return [];
   return outcome.interrupts.map((interrupt) => {
     const { id, toolCallId = id, reason, message } = interrupt;
-    return toQuestion(interrupt) ?? toWaitingCall(toolCallId, reason, message === undefined ? {} : { message });
+    const inner = pathOf(interrupt); // a call of a sub-agent is answered by its own id
+    const call = toWaitingCall('path' in inner ? id : toolCallId, reason, message === undefined ? {} : { message });
+    return toQuestion(interrupt) ?? { ...call, ...inner };
   });
+}
+
+function pathOf({ id, toolCallId = id }: AgUiInterrupt): Pick<WaitingCall, 'path'> {
+  const outer = nestedId(toolCallId, '');
+  return id.startsWith(outer) ? { path: [toolCallId, id.slice(outer.length)] } : {};
 }
 
 /** An interrupt with a schema that does not decide about a call is a question, which is answered by its own id. */
 function toQuestion(interrupt: AgUiInterrupt): WaitingCall | undefined {
-  const { id, toolCallId = '', reason, message = reason, responseSchema: schema, expiresAt = '', metadata } = interrupt;
+  const { id, reason, message = reason, responseSchema: schema, expiresAt = '', metadata } = interrupt;
   if (reason === 'tool_call' || !isJsonObject(schema)) return undefined;
   const { problem, details } = objectOrEmpty(metadata);
-  const [expires, path] = [Date.parse(expiresAt), nestedId(toolCallId, '')];
+  const expires = Date.parse(expiresAt);
   const question: Question = {
     ...{ message, schema },
     ...(typeof problem === 'string' ? { problem } : {}),
@@ -81,7 +88,7 @@ function toQuestion(interrupt: AgUiInterrupt): WaitingCall | undefined {
   return {
     ...{ id, name: 'ask', arguments: { message }, question },
     ...(isJsonObject(details) ? { details } : {}),
-    ...(id.startsWith(path) ? { path: [toolCallId, id.slice(path.length)] } : {}),
+    ...pathOf(interrupt),
   };
 }
 

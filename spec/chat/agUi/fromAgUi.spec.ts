@@ -4,9 +4,11 @@ import { catchError, endWith, from, map, NEVER, of, shareReplay } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { fromAgUi, toAgUi } from '../../../lib/agUi.js';
-import type { StreamEvent } from '../../../lib/core/event.js';
+import type { NestedEvent, RunEvent, StreamEvent } from '../../../lib/core/event.js';
+import { agentTool } from '../../../lib/tools/agentTool.js';
 import { ofType } from '../../../lib/operators/ofType.js';
 import { tool } from '../../../lib/core/tool.js';
+import type { OfType } from '../../../lib/core/typesOf.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { operatorContract } from '../../../lib/testing/operatorContract.js';
 import { toView } from '../../../lib/operators/toView.js';
@@ -66,6 +68,25 @@ describe('fromAgUi', () => {
 
   it('fromAgUi restores what toAgUi has converted: content, turns, usage and the result', () => {
     expect(essence(thereAndBack(exampleRun()))).toEqual(essence(exampleRun()));
+  });
+
+  it('fromAgUi says once that a call of a sub-agent waits', () => {
+    const pay = tool({ name: 'pay', description: 'Pays.', needsApproval: true, execute: () => 'paid' });
+    const inner = createAgent({ model: scriptedModel(() => [toolCall('pay', {}, 'c1')]), tools: [pay] });
+    const helper = agentTool(inner, { name: 'helper', description: 'Helps.' });
+    const model = scriptedModel(() => [toolCall('helper', { prompt: 'Pay.' }, 'h1')]);
+    const run$ = createAgent({ model, tools: [helper] }).stream('Pay.');
+    const waits = (events: readonly StreamEvent[]) =>
+      events
+        .map((each) => (each.type === 'nested' ? (each as NestedEvent).event : each) as OfType<RunEvent, 'toolWaiting'>)
+        .flatMap(({ type, name }) => (type === 'toolWaiting' ? [name] : []));
+    const direct = waits(observe(run$).values);
+    expect(direct).toContain('pay');
+    const { values } = observe(thereAndBack(run$));
+    expect(waits(values)).toEqual(direct);
+    expect(byType(values, 'result')).toMatchObject([
+      { result: { waiting: [{ id: 'h1/c1', name: 'pay', arguments: {}, path: ['h1', 'c1'] }] } },
+    ]);
   });
 
   it('fromAgUi restores any run that toAgUi has converted', () => {
