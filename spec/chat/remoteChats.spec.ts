@@ -202,7 +202,7 @@ describe('remoteChats', () => {
     });
     chats.rename('a', 'Ann').subscribe().unsubscribe();
     expect(new Headers(sent[0]?.headers).get('content-type')).toBe('application/json');
-    expect(JSON.parse(String(sent[0]?.body))).toMatchObject({ title: 'Ann' });
+    expect(JSON.parse(sent[0]?.body as string)).toMatchObject({ title: 'Ann' });
   });
 
   it('sends nothing before it is subscribed, and aborts when it is unsubscribed', () => {

@@ -4,11 +4,10 @@ import { catchError, endWith, from, map, NEVER, of, shareReplay } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { createAgent } from '../../../lib/agent/createAgent.js';
 import { fromAgUi, toAgUi } from '../../../lib/agUi.js';
-import type { NestedEvent, RunEvent, StreamEvent } from '../../../lib/core/event.js';
+import type { NestedEvent, StreamEvent } from '../../../lib/core/event.js';
 import { agentTool } from '../../../lib/tools/agentTool.js';
 import { ofType } from '../../../lib/operators/ofType.js';
 import { tool } from '../../../lib/core/tool.js';
-import type { OfType } from '../../../lib/core/typesOf.js';
 import { scriptedModel, toolCall } from '../../../lib/testing/index.js';
 import { operatorContract } from '../../../lib/testing/operatorContract.js';
 import { toView } from '../../../lib/operators/toView.js';
@@ -78,7 +77,9 @@ describe('fromAgUi', () => {
     const run$ = createAgent({ model, tools: [helper] }).stream('Pay.');
     const waits = (events: readonly StreamEvent[]) =>
       events
-        .map((each) => (each.type === 'nested' ? (each as NestedEvent).event : each) as OfType<RunEvent, 'toolWaiting'>)
+        .map(
+          (each) => (each.type === 'nested' ? (each as NestedEvent).event : each) as Fields & { readonly name: string },
+        )
         .flatMap(({ type, name }) => (type === 'toolWaiting' ? [name] : []));
     const direct = waits(observe(run$).values);
     expect(direct).toContain('pay');
