@@ -1,5 +1,18 @@
 import { describe, expect, it } from '@jest/globals';
-import { concatMap, delay, filter, ignoreElements, map, merge, NEVER, of, takeUntil, throwError, timer } from 'rxjs';
+import {
+  concat,
+  concatMap,
+  delay,
+  filter,
+  ignoreElements,
+  map,
+  merge,
+  NEVER,
+  of,
+  takeUntil,
+  throwError,
+  timer,
+} from 'rxjs';
 import type { Observable } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
@@ -572,6 +585,19 @@ describe('backgroundTool', () => {
     expect(outside).toEqual(inside);
     expect(inside).toContain(line);
     expect(inside).toContain('0 result c1 running');
+  });
+
+  it('waits no longer when its answers fail: the run fails with their error, as in the foreground', () => {
+    const agent = createAgent({
+      model: scriptedModel([[toolCall('pay', {}, 'c1')], 'Later.']),
+      tools: [backgroundTool(pay())],
+    });
+    const failed = new Error('no answers');
+    const answers = concat(
+      timer(30).pipe(ignoreElements()),
+      throwError(() => failed),
+    );
+    expect(inVirtualTime(() => agent.stream('Hi', { answers }))).toMatchObject({ end: 'failed', error: failed, at: 30 });
   });
 
   it('is unsubscribed with the run, and with a run that fails', () => {

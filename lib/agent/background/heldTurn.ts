@@ -1,3 +1,4 @@
+import { from } from 'rxjs';
 import type { Subscriber } from 'rxjs';
 import type { OpenCalls, OpenCallsEvent } from '../../core/checkpoint.js';
 import type { OperatorHandlers } from '../../core/createOperator.js';
@@ -28,12 +29,13 @@ export class HeldTurn implements OperatorHandlers<StreamEvent> {
     private readonly state: RunState,
     private readonly context: TurnContext,
   ) {
-    const { stop, cancel } = context;
+    const { stop, cancel, answers } = context;
     const { calls } = work;
     this.open = new OpenTurn(state);
     this.isReplaying = context.resumed !== undefined;
     work.enter(out, () => this.settle());
     if (stop) onFirstValue(out, stop, () => this.stop());
+    if (answers) out.add(from(answers).subscribe({ error: (thrown: unknown) => out.error(thrown) }));
     if (cancel) onEachValue(out, cancel, (id) => calls.forEach((call) => call.cancel(id)));
   }
 
