@@ -155,6 +155,7 @@ class AgentRun {
     );
   }
 
+  /** A stop ends the response (`controlled`), the tools (`context.stop`), and the rest of the turn (`endStopped`). */
   private turn(state: RunState, { last }: TurnPosition): Observable<RunEvent> {
     const { prepareTurn, timeout } = this.settings;
     const { resumed } = this.start;
@@ -162,7 +163,7 @@ class AgentRun {
     const { stop } = this.notifiers;
     const isResumed = resumed !== undefined && state === this.start.state;
     const context = { ...this.context, last, ...(isResumed ? { resumed } : {}) };
-    let events = preparedTurn(this.runner, prepareTurn, state, context, (model) => this.serve(model));
+    let events = preparedTurn(this.runner, prepareTurn, state, context, (model) => this.controlled(model));
     if (timeout?.turn !== undefined) events = events.pipe(timeLimit('turn', timeout.turn));
     if (stop) events = events.pipe(endStopped(state, stop));
     if (hooks) events = events.pipe(hooks.turn(state, context));
@@ -171,7 +172,7 @@ class AgentRun {
   }
 
   /** The same in each turn, unless `prepareTurn` returns a model, or the turn receives prompts. */
-  private serve(model: Model): Model {
+  private controlled(model: Model): Model {
     const { prompts } = this;
     const { stop } = this.notifiers;
     if (model === this.settings.model && !prompts) return (this.model ??= stoppable(model, stop));

@@ -8,10 +8,12 @@ import { requireModel } from '../core/requireModel.js';
 import type { Tool } from '../core/tool.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 
+/** What `prepareTurn` may change in one turn. */
 export interface TurnChanges extends Omit<TurnOptions, 'toolChoice' | 'fragments' | 'newId'> {
   readonly model?: Model | undefined;
   /**
-   * The tools of the turn; a call to another one is unknown. Events of tools that the agent lacks are not in its types.
+   * The tools of the turn; a call to another one is unknown. The events of a tool that the agent does not have are not
+   * in the types of the run.
    */
   readonly tools?: readonly Tool[] | undefined;
   /** The messages of the request, without the system prompt. The history of the run stays complete. */
@@ -29,17 +31,17 @@ export type PrepareTurn<C = never> = (
   context: C,
 ) => TurnChanges | ObservableInput<TurnChanges | undefined> | undefined;
 
-/** `serve` lets the model of the turn obey the stop, and receive prompts. */
+/** The events of a turn after its changes. `controlled` returns the model that obeys the stop, and receives prompts. */
 export function preparedTurn(
   orchestrator: Orchestrator,
   prepareTurn: PrepareTurn | undefined,
   state: RunState,
   context: TurnContext,
-  serve: (model: Model) => Model,
+  controlled: (model: Model) => Model,
 ): Observable<RunEvent> {
   const start = (changes?: TurnChanges): Observable<RunEvent> => {
     const changed = changes ? applyChanges(context, changes) : context;
-    return orchestrator.turn(state, { ...changed, model: serve(changed.model) });
+    return orchestrator.turn(state, { ...changed, model: controlled(changed.model) });
   };
   if (!prepareTurn) return start();
   return defer(() => {
@@ -58,7 +60,7 @@ function applyChanges(
   { model = context.model, tools = context.tools, messages, toolChoice, ...options }: TurnChanges,
 ): TurnContext {
   requireModel(model, 'prepareTurn returned no model.');
-  const choice = toolChoice === undefined ? undefined : () => toolChoice;
+  const choice = toolChoice === undefined ? undefined : () => toolChoice; // as it is, it would count for the first turn
   return {
     ...context,
     model,

@@ -6,8 +6,8 @@ import { onFirstValue } from '../core/notifier.js';
 import { OpenTurn, stoppedTurn } from './openTurn.js';
 
 /**
- * Most turns end by themselves, synchronously. One that waits for anything else (a timer, a judge) is unsubscribed
- * one microtask later and completed. A turn with a `next` state after the stop is the last.
+ * Ends a turn after the stop of its run. Most turns then end by themselves, at once. One that still waits (for a timer,
+ * a judge) is unsubscribed one microtask later, and completed here. No turn follows: the `next` of its end is removed.
  */
 export function endStopped(state: RunState, stop: Observable<unknown>): MonoTypeOperatorFunction<RunEvent> {
   return createOperator<RunEvent, RunEvent>((out, source) => {

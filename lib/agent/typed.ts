@@ -12,7 +12,7 @@ export interface TypedOutput<O = unknown> {
   readonly type?: O | undefined;
   /** Selects the orchestrator by the model's capabilities. */
   readonly select: (model: Model, tools: readonly Tool[]) => Orchestrator;
-  /** Checks that a result has an output. */
+  /** Creates the check that a result has an output, for the orchestrator that its error names. */
   readonly check: typeof requireOutput;
 }
 
@@ -21,8 +21,8 @@ export interface TypedOutput<O = unknown> {
  *
  * <span class="informal">Answers as objects instead of texts.</span>
  *
- * Only who imports it has the code for it in a bundle. The agent selects `typedOutput` or `twoPhase` by the model's
- * capabilities (`selectOrchestrator`), unless it has an orchestrator of its own.
+ * A bundle has the code for typed outputs only if it imports `typed`. The agent selects `typedOutput` or `twoPhase`
+ * by the model's capabilities (`selectOrchestrator`), unless it has an orchestrator of its own.
  *
  * ```ts
  * const agent = createAgent({ model, output: typed(z.object({ city: z.string(), celsius: z.number() })) });

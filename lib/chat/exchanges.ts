@@ -59,7 +59,7 @@ export interface ExchangeView extends View {
 /** Sentences by the code of an error or a notice: a text, or a function of its fields (`params`, `retryAfter`). */
 export type ErrorSentences = Readonly<Record<string, string | ((params: JsonObject) => string)>>;
 
-/** Replaces the message of an error by that for its code: `too_many_runs`, which comes before `http_429` and `http`. */
+/** The first sentence counts: for the provider's code (`too_many_runs`), with the status (`http_429`), for the code. */
 export function translate<T extends JsonObject | undefined>(error: T, sentences: ErrorSentences = {}): T {
   const { code, status, providerCode } = error ?? {};
   const withStatus = typeof code === 'string' && typeof status === 'number' ? `${code}_${status}` : undefined;
@@ -102,7 +102,7 @@ function exchangeView(
 
 const shownFields = ['view', 'lost', 'notice'] as const;
 
-/** Whether a change is only the growing view of a run. */
+/** Whether nothing has to be saved at once: a change of the view of a run, or one with the same status. */
 function isGrowing({ base, view }: Exchange, change: Partial<Exchange>): boolean {
   const isOnlyView = Object.keys(change).every((key) => key === 'view');
   return isOnlyView && (base !== undefined || change.view?.status === view.status);
@@ -162,7 +162,7 @@ export function createExchanges(
     open,
     addAnswer,
 
-    /** The exchanges of all branches that a run has left something to do for. */
+    /** Those, in all branches, whose service is still to be asked: for the rest of an answer, or to stop. */
     unsettled: (): readonly Exchange[] => [...byId.values()].filter(({ lost, stopping }) => lost ?? stopping),
 
     /** Changes with everything but the growing view of a run. */
@@ -174,7 +174,7 @@ export function createExchanges(
     inputOf: (id: string): readonly Message[] => pack(get(id)).input,
 
     waiting: (): readonly ToolCallView[] =>
-      open().flatMap((exchange) => openCalls(exchange).filter(({ id }) => ownerOf(id, open()) === exchange)),
+      open().flatMap((exchange) => openCalls(exchange).filter(({ id }) => exchangeOf(id, open()) === exchange)),
 
     /** An exchange that is known by its id stays as it is. */
     add(id: string, parent: string | undefined, input: readonly Message[]): Exchange {
@@ -208,9 +208,9 @@ export function createExchanges(
 
     /** A call that has an answer keeps it: a button may be clicked twice. */
     answer(callId: string, answer: CallAnswers): void {
-      if (!ownerOf(callId, [...byId.values()]))
+      if (!exchangeOf(callId, [...byId.values()]))
         throw unknownId('call', callId, 'Pass the `id` of a call of `view.waiting`.');
-      const owner = ownerOf(callId, open());
+      const owner = exchangeOf(callId, open());
       if (owner && openCalls(owner).some(({ id }) => id === callId)) addAnswer(owner.id, callId, answer);
     },
 
@@ -224,7 +224,7 @@ export function createExchanges(
  * The first exchange of a list that has a call. Two open versions may have calls with the same id: it is that of the
  * older one until its run has ended, so that a second click does not answer a call that was not shown.
  */
-const ownerOf = (callId: string, list: readonly Exchange[]): Exchange | undefined =>
+const exchangeOf = (callId: string, list: readonly Exchange[]): Exchange | undefined =>
   list.find(({ view }) => callsOf(view).some(({ id }) => id === callId));
 
 export const openCalls = ({ view, answers }: Exchange): readonly ToolCallView[] =>

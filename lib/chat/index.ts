@@ -1,4 +1,5 @@
-// The entry point `rivulet/chat`: everything of a page. What the server needs is in rivulet/service.
+// The entry point `rivulet/chat`: conversations of a page, without a framework. Angular has rivulet/angular, pages that
+// read AG-UI have rivulet/ag-ui, and the server has rivulet/service.
 export { conversation } from './conversation.js';
 export type { Conversation, ConversationView } from './conversation.js';
 export type { ConversationAgent } from './conversationAgent.js';

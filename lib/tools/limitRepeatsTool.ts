@@ -51,6 +51,7 @@ function limited({ max = 3 }: LimitRepeatsToolOptions = {}) {
   requireNumber('max', max, 1);
   return wrapTool((run, _args, context) =>
     defer(() => {
+      // `wrapTool` without a tool knows only the context that all tools share.
       const { call, messages } = context as { readonly call: ToolCallPart; readonly messages: readonly Message[] };
       const count = countRepeatedCalls(messagesBefore(call, messages), call);
       if (count >= max) throw new ToolFailure('not_executed', repeatedText(count));
@@ -61,7 +62,7 @@ function limited({ max = 3 }: LimitRepeatsToolOptions = {}) {
 
 function messagesBefore({ id }: ToolCallPart, messages: readonly Message[]): readonly Message[] {
   const current = messages.findLastIndex((message) => toolCallsOf(message).some((call) => call.id === id));
-  return current < 0 ? messages : messages.slice(0, current);
+  return current < 0 ? messages : messages.slice(0, current); // -1: the message with the call follows them
 }
 
 const repeatedText = (count: number) =>

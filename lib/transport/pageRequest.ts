@@ -64,6 +64,9 @@ const MAX_RETRY_DELAY = 30_000;
 /** The longest delay that the page accepts from the service, in milliseconds. */
 const MAX_RETRY_AFTER = 60_000;
 
+/** The longest sentence that a page shows of a service. */
+const MAX_SENTENCE = 500;
+
 /** The time in which a request must be answered, in milliseconds. */
 const ANSWER_TIMEOUT = 30_000;
 
@@ -99,21 +102,19 @@ export function statusError({ status, headers }: Response, body = ''): HttpError
   return new HttpError(
     [
       nonEmptyString(message)?.slice(0, MAX_SENTENCE) ?? `${sentences[status] ?? fallback} (status ${status}).`,
-      // The page itself waits for less than that.
+      // A shorter delay is waited for by the page itself (`createRetryDelay`).
       ...(retryAfter > MAX_RETRY_AFTER ? [`Try again in ${Math.ceil(retryAfter / 60_000)} minutes.`] : []),
     ].join(' '),
     {
       provider: SERVER,
       status,
       retryable: isRetryableStatus(status),
-      ...{ retryAfter: retryAfter || undefined, providerCode: nonEmptyString(code) },
+      retryAfter: retryAfter || undefined,
+      providerCode: nonEmptyString(code),
       params: isJsonObject(params) ? params : undefined,
     },
   );
 }
-
-/** The longest sentence that a page shows of a service. */
-const MAX_SENTENCE = 500;
 
 /** Reads `Retry-After`: seconds, or a date. 0: there is none. */
 function delayOf(header: string): number {
@@ -130,7 +131,7 @@ export function contentTypeError({ status, headers }: Response, expected: string
   );
 }
 
-/** Checks the options of all that connects again. */
+/** Checks `retries` and `retryDelay`. */
 export function requireReconnection({ retries, retryDelay }: PageRequestOptions): void {
   requireNumber('retries', retries, 0);
   requireNumber('retryDelay', retryDelay, 0);
@@ -175,7 +176,7 @@ export function pageRequest(
   );
 }
 
-/** For an expression. */
+/** `throw`, where only an expression is allowed. */
 export function throwNow(error: Error): never {
   throw error;
 }
@@ -212,12 +213,12 @@ export function sendRequest<T>(
 }
 
 /**
- * Creates the `delay` of `retry` for the requests of a page. It counts the retries itself, since the request that
- * follows a 401 with fresh headers is none.
+ * Creates the `delay` of `retry` for the requests of a page. It counts the retries itself: a request that is
+ * sent again with fresh headers, after a 401, is not counted.
  *
  * @param mayRetry Whether a request may be sent again after an error. Default: if the error is retryable.
  * @param onReconnect Called before each delay.
- * @param wake Ends a delay. Default: only a page that is online or visible again does.
+ * @param wake Ends a delay, too. A page that is online or visible again ends it, unless the server has asked for it.
  */
 export function createRetryDelay(
   { headers, retries = 5, retryDelay = 1000 }: PageRequestOptions,
@@ -225,16 +226,16 @@ export function createRetryDelay(
   onReconnect?: (reconnection: Reconnection) => void,
   wake: Observable<unknown> = NEVER,
 ) {
-  let refused = 0;
-  let asked = 0;
+  let refusedInARow = 0;
+  let freshHeaders = 0;
   return (thrown: unknown, failures: number): Observable<unknown> => {
-    if (failures === 1) refused = asked = 0; // the first failure, or the first one after progress
-    refused = thrown instanceof HttpError && thrown.status === 401 ? refused + 1 : 0;
-    if (refused === 1 && typeof headers === 'function') {
-      asked += 1; // it may return a fresh token
+    if (failures === 1) refusedInARow = freshHeaders = 0; // the first failure, or the first one after progress
+    refusedInARow = thrown instanceof HttpError && thrown.status === 401 ? refusedInARow + 1 : 0;
+    if (refusedInARow === 1 && typeof headers === 'function') {
+      freshHeaders += 1; // it may return a fresh token
       return of(true);
     }
-    const attempt = failures - asked;
+    const attempt = failures - freshHeaders;
     const delay = Math.round(delayBefore(attempt, retryDelay, thrown));
     if (attempt > retries || !mayRetry(thrown) || delay > MAX_RETRY_AFTER) throw thrown;
     const reason = reasonOf(thrown);

@@ -13,18 +13,22 @@ const metadataNames: ReadonlyMap<string, string> = new Map([
   ['container_upload', 'containerUpload'],
 ] as const);
 
+/** Of the blocks that are not streamed. */
 export const isKnownBlock = (type: string): boolean =>
   type === 'redacted_thinking' || metadataNames.has(type) || isServerCall(type) || isServerResult(type);
 
 export const isServerCall = (type: unknown): boolean => type === 'server_tool_use' || type === 'mcp_tool_use';
 
-export const isServerResult = (type: unknown): boolean => typeof type === 'string' && type.endsWith(resultSuffix);
-
 const resultSuffix = '_tool_result';
 
-/** Reports other blocks as metadata. An unknown call without a result must not end as a complete response. */
+export const isServerResult = (type: unknown): boolean => typeof type === 'string' && type.endsWith(resultSuffix);
+
+/**
+ * Reports the blocks that are neither text, thinking nor calls of the client: as metadata, or as unknown. A response
+ * whose unknown call has no result must not end as complete.
+ */
 export class BlockReports {
-  private readonly serverTools = new Map<string, Pick<ServerTool, 'name' | 'input'>>();
+  private readonly calls = new Map<string, Pick<ServerTool, 'name' | 'input'>>();
   private readonly unknownCalls = new Set<string>();
 
   constructor(private readonly out: ChunkReceiver) {}
@@ -33,7 +37,7 @@ export class BlockReports {
     const type = nonEmptyString(block['type']) ?? '';
     if (isServerCall(type)) this.addCall(block);
     else if (isServerResult(type)) this.addResult(block, type);
-    else if (!/^(redacted_)?thinking$/.test(type)) this.addOther(block, type);
+    else if (!/^(redacted_)?thinking$/.test(type)) this.addOther(block, type); // thinking is only sent back
   }
 
   hasUnknownCall(): boolean {
@@ -43,13 +47,13 @@ export class BlockReports {
   private addCall(block: JsonObject): void {
     const id = nonEmptyString(block['id']) ?? '';
     const call = { name: nonEmptyString(block['name']) ?? '', input: block['input'] ?? {} };
-    this.serverTools.set(id, call);
+    this.calls.set(id, call);
     this.out.emit(serverToolChunk({ id, ...call, status: 'running', raw: block }));
   }
 
   private addResult(block: JsonObject, type: string): void {
     const id = nonEmptyString(block['tool_use_id']) ?? '';
-    const call = this.serverTools.get(id) ?? { name: type.slice(0, -resultSuffix.length) };
+    const call = this.calls.get(id) ?? { name: type.slice(0, -resultSuffix.length) };
     const status = isFailure(block) ? 'failed' : 'completed';
     this.unknownCalls.delete(id);
     this.out.emit(serverToolChunk({ id, ...call, status, ...omitUndefined({ output: block['content'] }), raw: block }));

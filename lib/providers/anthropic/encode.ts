@@ -13,7 +13,7 @@ import { outputSchema } from './schema.js';
 import { isContainerNotFound, findLastContainer, runsCode, uniqueTools } from './serverTools.js';
 import type { AnthropicTool } from './serverTools.js';
 
-/** The API's reference, "Create a Message". The API requires only `max_tokens`. */
+/** The API's reference, "Create a Message". */
 export function encodeAnthropic(
   model: string,
   request: ModelRequest,
@@ -22,13 +22,13 @@ export function encodeAnthropic(
   rejectSeed(request);
   rejectRefusedSettings(model, request);
   const { system, messages } = encodeMessages(request.messages);
-  const { effort, ...limits } = withoutRejectedThinking(encodeThinking(model, request), messages);
+  const { effort, ...thinkingFields } = withoutRejectedThinking(encodeThinking(model, request), messages);
   const body = omitUndefined({
     model,
     system,
     messages,
     ...encodeTools(request, uniqueTools(serverTools)),
-    ...limits,
+    ...thinkingFields,
     output_config: encodeOutputConfig(request, effort),
     temperature: request.temperature,
     top_p: request.topP,
@@ -65,7 +65,7 @@ function encodeTools(
   rejectDuplicateName(tools, definitions);
   if (tools.length + definitions.length === 0) return {};
   const disableParallel = parallelToolCalls === false;
-  const choice = toolChoice ?? (disableParallel ? 'auto' : undefined);
+  const choice = toolChoice ?? (disableParallel ? 'auto' : undefined); // the API has this setting inside the choice
   return {
     tools: [...encodeOwnTools(tools), ...definitions],
     tool_choice: choice && encodeToolChoice(choice, disableParallel),
@@ -82,6 +82,7 @@ function rejectDuplicateName(tools: readonly ToolDefinition[], definitions: read
   );
 }
 
+/** The tools of one toolset become one definition, at the place of the first. */
 function encodeOwnTools(tools: readonly ToolDefinition[]): readonly JsonObject[] {
   const encoded = new Map<unknown, JsonObject>();
   for (const tool of tools) {

@@ -1,15 +1,16 @@
 import { nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 
-/** Some servers send deltas of another kind in these blocks. Each delta is emitted by its own kind. */
+/** Their deltas are emitted at once, each by its own kind: some servers mix them. Another block is collected first. */
 const streamedBlocks: ReadonlySet<string> = new Set(['text', 'thinking', 'tool_use']);
 
 export class OpenBlock {
   readonly isStreamed: boolean;
   /** What to send back: the citations of a text, nothing of a tool call, all fields of any other block. */
   readonly fields: Record<string, JsonValue> = {};
+  /** The input of a call that is not streamed, so far. */
   json = '';
-  /** Only for unknown types: the block is also sent back unchanged. */
+  /** Whether a block of an unknown type has emitted text, which is separated from the text before it. */
   hasText = false;
 
   constructor(

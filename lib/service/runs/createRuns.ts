@@ -110,7 +110,7 @@ export interface Runs {
 }
 
 /** How long a slow reader may continue to read after the end of a run, in milliseconds. */
-const READING_TIME = 600_000;
+const LOG_READING_TIME = 600_000;
 
 /** How often a read of the messages to a run is repeated, and after which time, in milliseconds. */
 const MESSAGE_READS = 10;
@@ -169,7 +169,7 @@ export function createRegistry(log: RunLog, { grace = 60_000, keep = 60_000 }: P
     const stop = new ReplaySubject<void>(1); // a run may subscribe to it late, after its store has written
     const cancel = new Subject<string>();
     const run: LoggedRun<E> = new RunLife<E>(listeningSource(create, { log, id, stop, cancel, inbox }), {
-      ...{ log, id, owner: own.owner, attempt: own.attempt, grace: own.grace ?? grace, keep: kept + READING_TIME },
+      ...{ log, id, owner: own.owner, attempt: own.attempt, grace: own.grace ?? grace, keep: kept + LOG_READING_TIME },
       stop: () => {
         inbox.endAnswers(); // a run that waits for a person ends as waiting
         stop.next();

@@ -4,34 +4,37 @@ import { isMessage, isNested, isResult, isTurn } from '../../core/eventGuards.js
 import type { Message } from '../../core/message.js';
 import type { RunRecord } from '../ports/runStore.js';
 
-/** Collects the messages of inner runs: checkpoints have only those of calls without a result. */
+/** Collects messages, turns and results of inner runs. A checkpoint has only those of calls without a result. */
 export function createInnerMessages(inner: readonly NestedEvent[] = []) {
   const all = [...inner];
-  let ended = all.length;
+  /** How many there were when the last turn ended: `retract` goes back to it. */
+  let atLastTurn = all.length;
   return {
     collect: tap((event: StreamEvent) => {
-      if (event.type === 'turn') ended = all.length;
-      if (event.type === 'retract') all.length = ended;
+      if (event.type === 'turn') atLastTurn = all.length;
+      if (event.type === 'retract') all.length = atLastTurn;
       if (isInnerStep(event)) all.push(event);
     }),
     all: (): RunRecord['inner'] => (all.length > 0 ? [...all] : undefined),
   };
 }
 
-/** Steps at any depth. The other events follow from these. */
+/** Whether an event is a step of an inner run, at any depth. Those between the steps are made from their messages. */
 export const isInnerStep = (nested: StreamEvent): nested is NestedEvent => {
   if (!isNested(nested)) return false;
   const { event } = nested;
   return isInnerStep(event) || isMessage(event) || isTurn(event) || isResult(event);
 };
 
-function expand(nested: NestedEvent, eventsOf: (message: Message) => readonly RunEvent[]): readonly RunEvent[] {
+function eventsOfStep(nested: NestedEvent, eventsOf: (message: Message) => readonly RunEvent[]): readonly RunEvent[] {
   const { event } = nested;
   if (event.type === 'turn' || event.type === 'result') return [nested];
-  const events = event.type === 'nested' ? expand(event, eventsOf) : isMessage(event) ? eventsOf(event.message) : [];
+  const events =
+    event.type === 'nested' ? eventsOfStep(event, eventsOf) : isMessage(event) ? eventsOf(event.message) : [];
   return events.map((each): RunEvent => ({ ...nested, event: each }));
 }
 
+/** The events with those of the inner runs, which come before the result of their call. */
 export const withInner = (
   events: readonly RunEvent[],
   inner: readonly NestedEvent[] = [],
@@ -41,5 +44,8 @@ export const withInner = (
     ? events
     : events.flatMap((event) => {
         if (event.type !== 'toolResult') return event;
-        return [...inner.filter(({ id }) => id === event.id).flatMap((nested) => expand(nested, eventsOf)), event];
+        return [
+          ...inner.filter(({ id }) => id === event.id).flatMap((nested) => eventsOfStep(nested, eventsOf)),
+          event,
+        ];
       });

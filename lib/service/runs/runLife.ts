@@ -18,7 +18,7 @@ import type { ShareRunOptions, SharedRun, SharedRunStatus } from './sharedRun.js
 const STOP_TIME = 10_000;
 
 /** How long a shutdown waits for the readers of a run that has ended, in milliseconds. */
-const READING_TIME = 10_000;
+const SHUTDOWN_READING_TIME = 10_000;
 
 /** Options of `RunLife`. */
 export interface RunLifeOptions extends ShareRunOptions {
@@ -50,21 +50,24 @@ type State = 'idle' | 'opening' | 'running' | 'ending' | 'ended' | 'settled' | '
 
 /**
  * The life of a run whose events are written to a log. A subscriber receives an event when the log has it. The source
- * has written the record before it ends, so the record comes first, then the log.
+ * has written the record (`executeRun.ts`) before it ends, so the record comes first, then the log; when it is
+ * unsubscribed, it writes its record afterwards.
  *
  * | state     | what happens                                    | next                                              |
  * | --------- | ----------------------------------------------- | ------------------------------------------------- |
- * | `idle`    | nobody has subscribed                           | `opening`: a subscriber, or `start`               |
+ * | `idle`    | nobody has subscribed                           | `opening`: a subscriber, `start`, `unsubscribe`   |
  * | `opening` | the log is opened                               | `running`: it is open; `ending`: unsubscribed     |
  * | `running` | the source is subscribed, its events are logged | `ending`: it completes, fails, or is unsubscribed |
  * | `ending`  | the last events are written                     | `ended`: the log has them                         |
  * | `ended`   | the end is written to the log                   | `settled`: the log has it                         |
- * | `settled` | readers have the end, `settled` has completed   |                                                   |
- * | `left`    | readers join again, `settled` has failed        |                                                   |
+ * | `settled` | the log has the end                             |                                                   |
+ * | `left`    | readers have an error, and join again           |                                                   |
  *
- * Each state but `settled` becomes `left` if the log fails or rejects a write, and with a shared log if the record has
- * no end, or if another process goes on. With a log of this process, a run without an end in its record is `settled`,
- * but `settled` fails. How it ended (`completed`, `failed`, `abandoned`) is `status`; waiting and stopped are results.
+ * Without subscribers for the time `grace`, a run is stopped, or unsubscribed. Each state but `settled` becomes `left`
+ * if the log fails or rejects a write, and with a shared log by `leave`, if the record has no end, or if another
+ * process goes on. The Observable `settled` then fails. With a log of this process, a run without an end in its record
+ * is in the state `settled`, but the Observable fails. How it ended (`completed`, `failed`, `abandoned`) is `status`;
+ * waiting and stopped are results.
  */
 export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E> {
   readonly events$: Observable<E>;
@@ -157,7 +160,7 @@ export class RunLife<E extends StreamEvent = StreamEvent> implements LoggedRun<E
 
   readonly unread = defer(() => {
     if (this.subscribers === 0) return EMPTY;
-    const late = timer(READING_TIME).pipe(tap(() => this.closed.error(new RunAbandonedError())));
+    const late = timer(SHUTDOWN_READING_TIME).pipe(tap(() => this.closed.error(new RunAbandonedError())));
     return merge(this.deserted, late).pipe(take(1), ignoreElements());
   });
 

@@ -1,17 +1,5 @@
-import {
-  catchError,
-  concat,
-  concatMap,
-  defer,
-  EMPTY,
-  from,
-  ignoreElements,
-  map,
-  merge,
-  of,
-  switchMap,
-  take,
-} from 'rxjs';
+import { catchError, concat, concatMap, defaultIfEmpty, defer, EMPTY, from } from 'rxjs';
+import { ignoreElements, map, merge, of, switchMap, take } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { messagesOf } from '../../../core/input.js';
 import { isResult } from '../../../core/eventGuards.js';
@@ -65,20 +53,20 @@ export function durableAgent<C extends JsonValue | undefined = undefined>(
       return from(client.enqueue(workflow, ...([id, context ?? null] as never[])));
     }).pipe(explainMissing, ignoreElements());
 
-  const follow = (record: RunPlan['record'], context: C, stop: Observable<void> = EMPTY): Observable<StreamEvent> => {
+  const runRemotely = (
+    record: RunPlan['record'],
+    context: C,
+    stop: Observable<void> = EMPTY,
+  ): Observable<StreamEvent> => {
     const { id } = record;
     const start = recordOf(store, id).pipe(
-      map((stored) => ({ record, stored })),
-      (known) => concat(known, of({ record, stored: undefined })),
-      take(1),
-      concatMap((plan) =>
-        handOver(
-          { store, log },
-          { ...plan, record: { ...record, durable: names }, events: () => EMPTY },
-          enqueue(id, context),
-        ),
-      ),
+      defaultIfEmpty(undefined),
+      concatMap((stored) => {
+        const plan = { stored, record: { ...record, durable: names }, events: () => EMPTY }; // a worker has the events
+        return handOver({ store, log }, plan, enqueue(id, context));
+      }),
     );
+    // DBOS keeps leases of its own: a record that says `running` has an executor.
     const lost = watchExecutor(store, id, ({ state }) => state === 'running');
     const stopping = stop.pipe(
       take(1),
@@ -108,15 +96,18 @@ export function durableAgent<C extends JsonValue | undefined = undefined>(
       cancel: (id) => defer(() => from(client.cancelWorkflows?.([id]) ?? [])).pipe(ignoreElements()),
     },
     stream: (input, { history, runId: id = randomId(), context, stop }) =>
-      follow({ id, owner: '', input: messagesOf(input), history: [{ id: '', input: history }] }, context, stop),
+      runRemotely({ id, owner: '', input: messagesOf(input), history: [{ id: '', input: history }] }, context, stop),
     resume: (checkpoint, { runId: id = randomId(), context, stop, decisions, results, errors }) =>
-      follow({ id, owner: '', input: [], checkpoint, answers: { decisions, results, errors } }, context, stop),
+      runRemotely({ id, owner: '', input: [], checkpoint, answers: { decisions, results, errors } }, context, stop),
   };
 }
 
+/** A code of PostgreSQL (appendix "Error Codes"). */
+const UNDEFINED_TABLE = '42P01';
+
 /** A front may start before the first worker, which creates the tables of DBOS. */
 const explainMissing = /* @__PURE__ */ catchError((thrown: unknown) => {
-  const isMissing = thrown instanceof Error && (thrown as { readonly code?: unknown }).code === '42P01';
+  const isMissing = thrown instanceof Error && (thrown as { readonly code?: unknown }).code === UNDEFINED_TABLE;
   if (!isMissing) throw thrown;
   throw new Error('The tables of DBOS are missing. Start a worker: the first one creates them.', { cause: thrown });
 });
