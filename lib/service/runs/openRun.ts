@@ -4,7 +4,7 @@ import { mergeAnswers } from '../../core/approval.js';
 import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import { followingId } from '../../transport/randomId.js';
-import type { AgentRequest, ResumeRequest } from '../http/agentRequest.js';
+import type { AgentRequest, ResumeRequest } from '../http/browserRequest.js';
 import type { Kernel } from '../kernel.js';
 import type { StoredRun } from '../ports/runStore.js';
 import { checkAnswers } from './checkAnswers.js';

@@ -3,7 +3,7 @@ import { asyncScheduler } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { HISTORY_LOST_EVENT } from '../../core/connectionEvents.js';
 import type { EarlierRun } from '../../transport/earlierRun.js';
-import type { StartRequest } from '../http/agentRequest.js';
+import type { StartRequest } from '../http/browserRequest.js';
 import { RequestError } from '../http/requestError.js';
 import { insertFiles, runsOfFiles } from '../http/runFiles.js';
 import type { Kernel } from '../kernel.js';
