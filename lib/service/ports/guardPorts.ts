@@ -19,7 +19,7 @@ export const DEFAULT_LEASE = 30_000;
 
 /** In leases: with the pauses before the repetitions, three calls that do not answer take less than one, 29 s of 30. */
 const TIME_LIMIT = 0.3;
-const PAUSES = [0, 1 / 15];
+const PAUSES = [0, 0.066];
 
 /** A call of a port. */
 interface Call<T> {
