@@ -26,7 +26,7 @@ export const sections: readonly Section[] = [
       mcp: 'MCP',
       checkpoints: 'Checkpoints',
       asking: 'A tool that asks',
-      'background-tools': 'Tools in the background',
+      'background-tools': 'Work in the background',
       operators: 'Operators by hand',
       'write-an-operator': 'Write and test an operator',
       types: 'Types in your own code',
