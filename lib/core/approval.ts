@@ -74,6 +74,17 @@ export function mapAnswers(answers: CallAnswers, toId: (id: string) => string | 
   return Object.fromEntries(all) as unknown as AllAnswers;
 }
 
+/** An id may be `__proto__`, which an assignment to a plain object would lose. */
+export const answersFrom = (
+  decisions: ReadonlyMap<string, Decision>,
+  results: ReadonlyMap<string, JsonValue>,
+  errors: ReadonlyMap<string, string>,
+): AllAnswers => ({
+  decisions: Object.fromEntries(decisions),
+  results: Object.fromEntries(results),
+  errors: Object.fromEntries(errors),
+});
+
 export type AllAnswers = { readonly [Kind in keyof CallAnswers]-?: NonNullable<CallAnswers[Kind]> };
 
 /** The answers for some of the ids. */

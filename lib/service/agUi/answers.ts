@@ -1,3 +1,4 @@
+import { answersFrom } from '../../core/approval.js';
 import type { CallAnswers, Decision, WaitingCall } from '../../core/approval.js';
 import { isRecord, isJsonObject } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
@@ -14,26 +15,26 @@ export function readAnswers(
   const interrupts = new Map(
     waiting.filter((call) => isInterrupt(call, isClientTool)).map((call) => [call.id, call] as const),
   );
-  const decisions: Record<string, Decision> = {};
-  const results: Record<string, JsonValue> = {};
+  const decisions = new Map<string, Decision>();
+  const results = new Map<string, JsonValue>();
+  const errors = new Map<string, string>();
   for (const entry of resume) {
     const call = interrupts.get(entry.interruptId);
     if (!call) throw unknownInterrupt(entry.interruptId);
-    if (call.question && entry.status === 'resolved') results[call.id] = entry.payload ?? null;
-    else decisions[call.id] = toDecision(entry);
+    if (call.question && entry.status === 'resolved') results.set(call.id, entry.payload ?? null);
+    else decisions.set(call.id, toDecision(entry));
   }
-  const missing = [...interrupts.keys()].filter((id) => !Object.hasOwn(decisions, id) && !Object.hasOwn(results, id));
+  const missing = [...interrupts.keys()].filter((id) => !decisions.has(id) && !results.has(id));
   if (missing.length > 0) throw unanswered(missing);
-  const errors: Record<string, string> = {};
   for (const { id, name } of waiting) {
     const message = messages.find((each) => each.role === 'tool' && each.toolCallId === id);
     if (message?.role !== 'tool' || interrupts.has(id)) continue;
     const { result, error } = fromToolMessage(message, name);
-    if (error === undefined) results[id] = result;
-    else errors[id] = error;
+    if (error === undefined) results.set(id, result);
+    else errors.set(id, error);
   }
-  const answers = { decisions, results, errors };
-  return Object.values(answers).some((each) => Object.keys(each).length > 0) ? answers : undefined;
+  const count = decisions.size + results.size + errors.size;
+  return count > 0 ? answersFrom(decisions, results, errors) : undefined;
 }
 
 /** A payload is `true`, or `{ approved, reason?, editedArgs? }`. Nothing else approves a call. */

@@ -1,3 +1,4 @@
+import { answersFrom } from '../../core/approval.js';
 import type { CallAnswers, Decision } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import { ConfigurationError } from '../../core/errors.js';
@@ -213,18 +214,18 @@ const isGranted = (state: unknown, approval: UnknownPart) =>
 /** Reads the browser's answers to the calls that wait. An answer to any other call is ignored. */
 function readAnswers(message: UiMessage, kept: KeptResponse | undefined): CallAnswers {
   const waiting = new Map(kept?.checkpoint?.open?.waiting.map((call) => [call.id, call]));
-  const decisions: Record<string, Decision> = {};
-  const results: Record<string, JsonValue> = {};
-  const errors: Record<string, string> = {};
+  const decisions = new Map<string, Decision>();
+  const results = new Map<string, JsonValue>();
+  const errors = new Map<string, string>();
   for (const { id, state, output, errorText, approval } of toolParts(message)) {
     const call = waiting.get(id);
     if (!call) continue;
-    if (state === 'approval-responded') decisions[id] = toDecision(approval);
-    if (state === 'output-available') results[id] = output;
-    if (state === 'output-error' && call.question) decisions[id] = toDecision({ reason: nonEmptyString(errorText) });
-    else if (state === 'output-error') errors[id] = nonEmptyString(errorText) ?? 'The call failed.';
+    if (state === 'approval-responded') decisions.set(id, toDecision(approval));
+    if (state === 'output-available') results.set(id, output);
+    if (state === 'output-error' && call.question) decisions.set(id, toDecision({ reason: nonEmptyString(errorText) }));
+    else if (state === 'output-error') errors.set(id, nonEmptyString(errorText) ?? 'The call failed.');
   }
-  return { decisions, results, errors };
+  return answersFrom(decisions, results, errors);
 }
 
 function toDecision({ approved, reason }: UnknownPart): Decision {

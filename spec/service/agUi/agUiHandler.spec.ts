@@ -187,6 +187,13 @@ describe('agUiHandler', () => {
     expect(executed).toEqual(['ann']);
   });
 
+  it('agUiHandler approves a call whose id is the name of a prototype', async () => {
+    const { run } = serve([[toolCall('send', { to: 'ann' }, '__proto__')], 'Sent.'], [send]);
+    await run();
+    await run(approve('__proto__'));
+    expect(executed).toEqual(['ann']);
+  });
+
   it.each([null, 'yes', 1, {}, { approved: 'true' }, { approve: true }, { approved: true, editedArgs: 'x' }])(
     'agUiHandler does not take %j for an approval',
     async (payload) => {
