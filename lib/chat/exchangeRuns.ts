@@ -105,9 +105,9 @@ export function createExchangeRuns(
     start,
 
     answer(callId: string, answer: CallAnswers): void {
-      exchanges.answer(callId, answer);
+      const isTaken = exchanges.answer(callId, answer);
       changed();
-      given.next(answer);
+      if (isTaken) given.next(answer);
       waitingRuns.answers.next();
     },
 

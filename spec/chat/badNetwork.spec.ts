@@ -493,6 +493,23 @@ describe('an answer to a question', () => {
     if (page.chat.view.status === 'idle') expect(received).toHaveLength(1);
   });
 
+  it('that is given twice is sent once, and not to the run that it has continued', async () => {
+    const page = createPage('concat');
+    await prompt(page, 'ask', 'waiting');
+    let patches = 0;
+    const refused = refuse(409);
+    page.break((...request) => {
+      patches += 1;
+      return refused(...request);
+    }, isFor('PATCH'));
+    page.chat.answer('call/1', { text: 'first' });
+    await Promise.resolve();
+    page.chat.answer('call/1', { text: 'second' });
+    await pass(5000);
+    expect(received).toEqual(['first']);
+    expect(patches).toBe(0);
+  });
+
   it.each(['the page that asked', 'the other page'])('of %s counts, and the late one shows it', async (which) => {
     const page = createPage('concat');
     await prompt(page, 'ask', 'waiting');
