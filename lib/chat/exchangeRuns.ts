@@ -105,9 +105,10 @@ export function createExchangeRuns(
     start,
 
     answer(callId: string, answer: CallAnswers): void {
-      const isTaken = exchanges.answer(callId, answer);
+      const isFirst = exchanges.waiting().some(({ id }) => id === callId);
+      exchanges.answer(callId, answer);
       changed();
-      if (isTaken) given.next(answer);
+      if (isFirst) given.next(answer);
       waitingRuns.answers.next();
     },
 

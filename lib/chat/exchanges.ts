@@ -206,14 +206,12 @@ export function createExchanges(
         return view;
       }),
 
-    /** Returns whether the answer was taken. A call that has one keeps it: a button may be clicked twice. */
-    answer(callId: string, answer: CallAnswers): boolean {
+    /** A call that has an answer keeps it: a button may be clicked twice. */
+    answer(callId: string, answer: CallAnswers): void {
       if (!exchangeOf(callId, [...byId.values()]))
         throw unknownId('call', callId, 'Pass the `id` of a call of `view.waiting`.');
       const owner = exchangeOf(callId, open());
-      if (!owner || !openCalls(owner).some(({ id }) => id === callId)) return false;
-      addAnswer(owner.id, callId, answer);
-      return true;
+      if (owner && openCalls(owner).some(({ id }) => id === callId)) addAnswer(owner.id, callId, answer);
     },
 
     /** A run that can be joined is saved as it was at its start: what is saved changes only if it starts or ends. */
