@@ -105,10 +105,9 @@ export function createExchangeRuns(
     start,
 
     answer(callId: string, answer: CallAnswers): void {
-      const isFirst = exchanges.waiting().some(({ id }) => id === callId);
+      if (exchanges.waiting().some(({ id }) => id === callId)) given.next(answer); // a button may be clicked twice
       exchanges.answer(callId, answer);
       changed();
-      if (isFirst) given.next(answer);
       waitingRuns.answers.next();
     },
 

@@ -1,18 +1,6 @@
 import { asyncScheduler, AsyncSubject, concat, concatMap, defaultIfEmpty, defer, EMPTY, filter, finalize } from 'rxjs';
-import {
-  from,
-  merge,
-  mergeMap,
-  NEVER,
-  noop,
-  of,
-  ReplaySubject,
-  take,
-  takeLast,
-  takeUntil,
-  tap,
-  throwError,
-} from 'rxjs';
+import { from, merge, mergeMap, NEVER, noop, of, ReplaySubject, take, takeLast, takeUntil, tap } from 'rxjs';
+import { throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { CallAnswers, Question } from '../../core/approval.js';
 import type { RunEvent } from '../../core/event.js';

@@ -1,15 +1,5 @@
-import {
-  asyncScheduler,
-  defer,
-  filter,
-  map,
-  Observable,
-  of,
-  ReplaySubject,
-  startWith,
-  Subject,
-  throwError,
-} from 'rxjs';
+import { asyncScheduler, defer, filter, map, Observable, of, ReplaySubject, startWith, Subject } from 'rxjs';
+import { throwError } from 'rxjs';
 import type { StreamEvent } from '../../../core/event.js';
 import { requireNumber } from '../../../core/options.js';
 import { remoteRunError } from '../../../transport/fromServerSentEvents.js';
