@@ -143,7 +143,7 @@ export class OwnerUsage {
   }
 
   private endOf({ until }: OwnerCounts, now: number): number {
-    return until > 0 ? until : now + this.budget.window;
+    return until > 0 ? Math.min(until, now + this.budget.window) : now + this.budget.window;
   }
 
   /** Changes the record of an owner, one change of this process at a time. Emits whether it was written. */
@@ -167,15 +167,16 @@ export class OwnerUsage {
 const DAY = 86_400_000;
 const NOTHING: Amounts = { tokens: 0, cost: 0 };
 
+/** A clock that was set back leaves times in the future: they do not count. */
 function countsOf(record: RunRecord | undefined, now: number): OwnerCounts {
   const { prompts, tokens = 0, cost = 0, until = 0 } = (record?.protocol ?? {}) as Partial<OwnerCounts>;
-  const recent = (asArray(prompts) as readonly number[]).filter((time) => time > now - MINUTE);
+  const recent = (asArray(prompts) as readonly number[]).filter((time) => Math.abs(now - time) < MINUTE);
   const isCurrent = until > now;
   return { prompts: recent, ...(isCurrent ? { tokens, cost, until } : { ...NOTHING, until: 0 }) };
 }
 
-/** An owner may be any text; the id of a record is ASCII. */
-const idOf = (owner: string): string => `owner.${encodeURIComponent(owner.replace(/[\uD800-\uDFFF]/gu, '?'))}`;
+/** The id of a record is ASCII. */
+const idOf = (owner: string): string => `owner.${encodeURIComponent(owner)}`;
 
 const inSeconds = (wait: number) => ({ 'retry-after': String(Math.max(1, Math.ceil(wait / 1000))) });
 

@@ -130,14 +130,34 @@ describe('the budget of an owner', () => {
         'owner' in query && query.owner === OWNERS ? [] : ['ann'],
       );
     expect(observe(service.exportData('ann')).values).toHaveLength(1);
-    expect(observe(service.run(crypto.randomUUID(), 'Hi', { context: OWNERS })).error).toMatchObject({
-      subject: 'options',
-    });
+  });
+
+  it.each([
+    ['the owner of these records', OWNERS],
+    ['half a character', '\uD800'],
+    ['a text that no index of a store takes', 'x'.repeat(257)],
+  ])('is not kept for %s, which is not the id of a user', (_, context) => {
+    const { service } = start(mapStore());
+    expect(observe(service.run(crypto.randomUUID(), 'Hi', { context })).error).toMatchObject({ subject: 'options' });
+  });
+
+  it('forgets prompts, and ends a budget, that a clock which is set back has left in the future', async () => {
+    const store = mapStore();
+    const hour = 3_600_000;
+    const counted = new OwnerUsage(store, { maxPromptsPerMinute: 1, budget: { tokens: 1, window: hour } });
+    const later = Date.now() + 10 * hour;
+    const clock = jest.spyOn(Date, 'now').mockImplementation(() => later);
+    expect(observe(counted.countPrompt('ann')).error).toBeUndefined();
+    counted.spend('ann', { total: 1 });
+    await wait(1);
+    clock.mockRestore();
+    expect(observe(counted.countPrompt('ann')).error).toBeUndefined();
+    expect(observe(counted.requireBudget('ann')).error).toMatchObject({ headers: { 'retry-after': '3600' } });
   });
 
   it('takes any text as an owner', () => {
     const counted = new OwnerUsage(mapStore(), { budget: { tokens: 1 } });
-    for (const owner of ['', 'ä/\u0000 ö', '\uD800']) {
+    for (const owner of ['', 'ä/\u0000 ö', '\u{1F600}'.repeat(128)]) {
       expect(observe(counted.requireBudget(owner)).error).toBeUndefined();
       counted.spend(owner, { total: 1 });
       expect(observe(counted.requireBudget(owner)).error).toMatchObject({ status: 429 });

@@ -36,13 +36,18 @@ const tooLong = (max: number) =>
     { code: 'conversation_too_large', params: { max } },
   );
 
+/** Owners are in keys of stores, where a character has up to 9 bytes: PostgreSQL refuses keys of more than 2,704. */
+const MAX_OWNER_LENGTH = 256;
+
 /** The owner, as the option says. Otherwise, all users without an id would share one owner. */
 function requireOwner(owner: unknown): string {
-  if (typeof owner === 'string' && owner !== OWNERS) return owner;
+  const isText = typeof owner === 'string' && owner.length <= MAX_OWNER_LENGTH && !/\p{Surrogate}/u.test(owner);
+  if (isText && owner !== OWNERS) return owner;
   throw new ConfigurationError(
     'options',
     `The option \`owner\` has returned a value of the type ${typeof owner} that is not the id of a user.`,
-    'Return the id of the user as a text, and throw in `context` if there is no user.',
+    `Return the id of the user as a text of at most ${MAX_OWNER_LENGTH} characters, without halves of characters. ` +
+      'Throw in `context` if there is no user.',
   );
 }
 
