@@ -56,8 +56,9 @@ export interface ServiceOptions<C = unknown> extends ObserveOptions<C>, RunsOpti
    */
   readonly context?: ContextOption<C>['context'] | undefined;
   /**
-   * Returns the owner of a run from the context of the request that starts it: the id of a user, or of a team, of at most
-   * 256 characters. Nobody else can join, read, stop or answer it. Required with `context`. Default: all users are one owner.
+   * Returns the owner of a run from the context of the request that starts it: the id of a user, or of a team, of at
+   * most 256 characters. Nobody else can join, read, stop or answer it. Required with `context`. Default: all users are
+   * one owner.
    */
   readonly owner?: ((context: C) => string) | undefined;
   /**
