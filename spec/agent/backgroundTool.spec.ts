@@ -597,7 +597,11 @@ describe('backgroundTool', () => {
       timer(30).pipe(ignoreElements()),
       throwError(() => failed),
     );
-    expect(inVirtualTime(() => agent.stream('Hi', { answers }))).toMatchObject({ end: 'failed', error: failed, at: 30 });
+    expect(inVirtualTime(() => agent.stream('Hi', { answers }))).toMatchObject({
+      end: 'failed',
+      error: failed,
+      at: 30,
+    });
   });
 
   it('is unsubscribed with the run, and with a run that fails', () => {
