@@ -7,6 +7,7 @@ import type { Step } from 'rivulet/testing';
 import type { ServedTurn } from 'rivulet/testing/server';
 import type { Browser, Page } from 'playwright-core';
 import * as z from 'zod';
+import { note } from './register.js';
 import { chatOn } from './stage.js';
 import type { Settings, Stage } from './stage.js';
 
@@ -34,14 +35,6 @@ async function assertOnce({ chat }: Stage, expected: string): Promise<void> {
   const found = (await chat.text()).split(expected).length - 1;
   assert.equal(found, 1, `"${expected.slice(0, 60)}" is there ${found} times.`);
 }
-
-const note = tool({
-  name: 'write_note',
-  description: 'Writes a note.',
-  parameters: z.object({ text: z.string() }),
-  needsApproval: true,
-  execute: ({ text }) => `${text} is noted.`,
-});
 
 /** A model that asks to write a note, and then says what became of it. */
 const noting = ({ history }: ServedTurn) => {

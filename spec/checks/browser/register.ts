@@ -1,6 +1,6 @@
 import { concatMap } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { askTool } from 'rivulet';
+import { askTool, tool } from 'rivulet';
 import * as z from 'zod';
 
 /**
@@ -39,4 +39,13 @@ export const visitor = (name: string) => ({
   needs: ['Lunch'],
   day: '2026-12-24',
   photo: Buffer.from('Hi').toString('base64'),
+});
+
+/** Waits for an approval. */
+export const note = tool({
+  name: 'write_note',
+  description: 'Writes a note.',
+  parameters: z.object({ text: z.string() }),
+  needsApproval: true,
+  execute: ({ text }) => `${text} is noted.`,
 });

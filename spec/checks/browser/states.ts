@@ -8,21 +8,13 @@ import * as z from 'zod';
 import { assertAccessible } from './accessible.js';
 import { fillIn, look } from './asking.js';
 import type { Check } from './checks.js';
-import { registerTool, visitor } from './register.js';
+import { note, registerTool, visitor } from './register.js';
 
 const forms: readonly (readonly [name: string, options: BrowserContextOptions])[] = [
   ['light', {}],
   ['dark', { colorScheme: 'dark' }],
   ['phone', { viewport: { width: 390, height: 844 } }],
 ];
-
-const note = tool({
-  name: 'write_note',
-  description: 'Writes a note.',
-  parameters: z.object({ text: z.string() }),
-  needsApproval: true,
-  execute: ({ text }) => `${text} is noted.`,
-});
 
 /** Asserts that nothing is wider than the page. */
 async function assertFits(page: Page): Promise<void> {
