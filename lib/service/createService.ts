@@ -8,7 +8,6 @@ import type { Input } from '../core/input.js';
 import { isUnguessable } from '../transport/randomId.js';
 import { createDeadLetters } from './deadLetters.js';
 import type { DeadLetters } from './deadLetters.js';
-import { RequestError } from './http/requestError.js';
 import { Kernel } from './kernel.js';
 import { OWNERS } from './ownerUsage.js';
 import type { ListedRecord } from './ports/recordStore.js';
@@ -76,16 +75,17 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
 
   continueExpired(query: RunQuery, contextOf: (run: ListedRecord<RunRecord>) => C): Observable<SharedRun> {
     const isOver = ({ question }: WaitingCall) => (question?.expires ?? Infinity) <= asyncScheduler.now();
+    const report = (thrown: unknown) => {
+      this.onError(thrown); // the next look may work
+      return EMPTY;
+    };
     return this.runs({ ...query, state: 'waiting' }).pipe(
+      catchError((thrown: unknown) => {
+        if (thrown instanceof ConfigurationError) throw thrown;
+        return report(thrown);
+      }),
       filter(({ waiting = [] }) => waiting.some(isOver)),
-      concatMap((run) =>
-        this.answer(run.id, {}, { context: contextOf(run) }).pipe(
-          catchError((thrown: unknown) => {
-            if (thrown instanceof RequestError && thrown.status === 409) return EMPTY; // answered meanwhile
-            throw thrown;
-          }),
-        ),
-      ),
+      concatMap((run) => defer(() => this.answer(run.id, {}, { context: contextOf(run) })).pipe(catchError(report))),
     );
   }
 

@@ -5,7 +5,7 @@ import type { Tool } from '../../core/tool.js';
 import type { RunAgentInput } from '../../transport/agUi/protocol.js';
 import { randomId } from '../../transport/randomId.js';
 import type { HandledAgent } from '../handledAgent.js';
-import { RequestError, requireJson, requireName } from '../http/requestError.js';
+import { refusal, RequestError, requireJson, requireName } from '../http/requestError.js';
 import { Kernel, kernelOf } from '../kernel.js';
 import { estimateSize } from '../runs/estimateSize.js';
 import type { Client } from '../client.js';
@@ -101,11 +101,5 @@ function answerRun<C>(
     );
 }
 
-function fail(thrown: unknown, onError: (thrown: unknown) => void): Response {
-  if (thrown instanceof RequestError)
-    return Response.json(thrown.body(), { status: thrown.status, headers: thrown.headers });
-  const message = (text: string) => ({ error: { message: text } });
-  if (thrown instanceof AgUiRequestError) return Response.json(message(thrown.message), { status: 400 });
-  onError(thrown);
-  return Response.json(message('The service has failed.'), { status: 500 });
-}
+const fail = (thrown: unknown, onError: (thrown: unknown) => void): Response =>
+  refusal(thrown instanceof AgUiRequestError ? new RequestError(400, thrown.message) : thrown, onError);

@@ -1,9 +1,10 @@
-import { concatMap, map, of, tap, throwError, isObservable } from 'rxjs';
+import { catchError, concatMap, map, of, tap, throwError, isObservable } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import { RUN_ID_HEADER } from '../../transport/fromServerSentEvents.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import { MAX_PROMPT_BYTES, readFileAddress } from '../../transport/runFiles.js';
+import type { RunFile } from '../../transport/runFiles.js';
 import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import type { HandledAgent } from '../handledAgent.js';
 import { kernelOf } from '../kernel.js';
@@ -20,7 +21,7 @@ import { asksForWaiting, isForChats, readRequest, toRunMessage } from './browser
 import type { AgentRequest } from './browserRequest.js';
 import { listResponse } from './listResponse.js';
 import { rejectForbiddenEdits, requireFileUrls } from './requestRules.js';
-import { RequestError } from './requestError.js';
+import { refusal, RequestError } from './requestError.js';
 import { fetchedPart, fileResponse } from './runFiles.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 
@@ -82,20 +83,11 @@ export function agentHandler<C>(
   options: AgentHandlerOptions<C> = {},
 ): AgentHandler {
   const kernel = kernelOf(given, options);
-  const fail = (thrown: unknown): Response => {
-    if (!(thrown instanceof RequestError))
-      return send(
-        kernel,
-        options,
-        throwError(() => thrown),
-      );
-    const { status, headers } = thrown;
-    return Response.json(thrown.body(), { status, headers });
-  };
+  const fail = (thrown: unknown) => refusal(thrown, kernel.onError);
   return kernel.handler((request) => {
     const { method, headers } = request;
     const file = method === 'GET' ? readFileAddress(request.url) : undefined;
-    if (file) return fileResponse(file, kernel.access.authorize(request), kernel.access);
+    if (file) return answerFile(kernel, file, request);
     if (asksForWaiting(request)) return answerWaiting(kernel, request);
     if (kernel.chats && isForChats(request)) return answerChats(kernel, kernel.chats, request);
     const route = Object.hasOwn(routes, method) ? routes[method] : undefined;
@@ -124,6 +116,16 @@ const postRun: Route = (kernel, { request, id, client, options }) => {
   return readBody(kernel, request).pipe(
     concatMap((body) => openRun(kernel, { id, client, body, after })),
     map((run) => send(kernel, options, run, after)),
+    catchError((thrown: unknown) => {
+      if (thrown instanceof RequestError) throw thrown;
+      return of(
+        send(
+          kernel,
+          options,
+          throwError(() => thrown),
+        ),
+      ); // a failed run
+    }),
   );
 };
 
@@ -138,6 +140,15 @@ const tell: Route = (kernel, { request, id, client }) =>
   );
 
 const routes: Readonly<Record<string, Route>> = { POST: postRun, PATCH: tell, DELETE: tell };
+
+const answerFile = <C>(kernel: Kernel<C>, file: RunFile, request: Request): Observable<Response> =>
+  kernel.access
+    .authorize(request)
+    .pipe(
+      concatMap((client) =>
+        kernel.locked(`file:${file.run}`, client, () => fileResponse(file, client.owner, kernel.access)),
+      ),
+    );
 
 const answerWaiting = <C>(kernel: Kernel<C>, request: Request): Observable<Response> =>
   kernel.access

@@ -1,3 +1,5 @@
+import { isElsewhere } from '../runs/runErrors.js';
+
 /** What the sentence of a refusal says, for a page that translates it. */
 interface Refusal {
   readonly code: string;
@@ -20,6 +22,14 @@ export class RequestError extends Error {
   body() {
     return { error: { message: this.message, ...this.refusal } };
   }
+}
+
+/** The response to a request that has failed. One for the events of a run has the error among them. */
+export function refusal(thrown: unknown, onError: (thrown: unknown) => void): Response {
+  const known = isElsewhere(thrown) ? elsewhere() : thrown;
+  if (!(known instanceof RequestError)) onError(thrown);
+  const error = known instanceof RequestError ? known : new RequestError(500, 'The service has failed.');
+  return Response.json(error.body(), { status: error.status, headers: error.headers });
 }
 
 /** The answer to a request for a run that another process executes. The client sends it again. */

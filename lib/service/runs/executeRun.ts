@@ -233,9 +233,7 @@ function runRecorded(
       defer(() => {
         const wrapTurn = wrapBoth(controls.wrapTurn, once);
         const answered =
-          patience > 0 && inbox
-            ? { answers: live.receive(inbox.answers, (fields) => record.write(fields)), patience }
-            : {};
+          patience > 0 && inbox ? { answers: live.receive(inbox, (fields) => record.write(fields)), patience } : {};
         return plan.events({ ...controls, wrapTurn, ...(checkpoints ? { written: written.all } : {}), ...answered });
       }),
     ).pipe(writeFirst(write, written), catchError(fail), finalize(leave)),

@@ -6,6 +6,7 @@ import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { innermost } from '../../core/nested.js';
 import type { RunRecord } from '../ports/runStore.js';
+import type { PromptInbox } from './promptInbox.js';
 
 /** Whether a run has not ended: it runs, or waits in memory, or its process has ended meanwhile. */
 export const isOpenRun = (record: RunRecord): boolean => record.state === 'running' || waitsInMemory(record);
@@ -24,7 +25,7 @@ export const hasAnswer = ({ decisions, results, errors }: CallAnswers = {}, id: 
 const unanswered = (checkpoint: Checkpoint | undefined, answers: CallAnswers): readonly WaitingCall[] =>
   (checkpoint?.open?.waiting ?? []).filter(({ id }) => !hasAnswer(answers, id));
 
-type AnswerFields = Pick<RunRecord, 'state' | 'answersLeft'> & Partial<Pick<RunRecord, 'updated'>>;
+type AnswerFields = Pick<RunRecord, 'state' | 'answersLeft'> & Partial<Pick<RunRecord, 'updated' | 'taken'>>;
 
 /**
  * The answers that the calls of a run have not received yet, and what its record says of them. If it is live, the run
@@ -59,18 +60,16 @@ export class LiveAnswers {
   }
 
   /** The first answers to open questions, each after it is written; none any more if the run may not wait. */
-  receive(
-    answers: Observable<CallAnswers>,
-    write: (fields: AnswerFields) => Observable<never>,
-  ): Observable<CallAnswers> {
-    return answers.pipe(
-      concatMap((given) => {
+  receive(inbox: PromptInbox, write: (fields: AnswerFields) => Observable<never>): Observable<CallAnswers> {
+    return inbox.answers.pipe(
+      concatMap((sent) => {
         const open = unanswered(this.checkpoint, this.given);
-        const first = pickAnswers(given, (id) => open.some((call) => call.id === id));
+        const first = pickAnswers(sent.answers, (id) => open.some((call) => call.id === id));
+        inbox.take(sent);
         if (!open.some(({ id }) => hasAnswer(first, id))) return EMPTY;
         this.given = mergeAnswers(this.given, first);
         return concat(
-          defer(() => write(this.fields())),
+          defer(() => write({ ...this.fields(), taken: inbox.taken })),
           of(first),
         );
       }),

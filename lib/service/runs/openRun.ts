@@ -1,7 +1,8 @@
-import { concat, concatMap, defer, map, of, tap } from 'rxjs';
+import { concat, concatMap, defer, ignoreElements, map, of, repeat, takeWhile, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { mergeAnswers } from '../../core/approval.js';
-import type { CallAnswers } from '../../core/approval.js';
+import type { CallAnswers, WaitingCall } from '../../core/approval.js';
+import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
 import { followingId } from '../../transport/randomId.js';
 import type { AgentRequest, ResumeRequest } from '../http/browserRequest.js';
@@ -18,7 +19,6 @@ import { replayDead, replayRecord } from './replayRecord.js';
 import type { Client } from '../client.js';
 import { RunNotFoundError, RunTakenError } from './runErrors.js';
 import type { SharedRun } from './sharedRun.js';
-import { retryTaken } from './workLocks.js';
 
 /** A run for a reader: one that others read too, or the replay of one that has ended. */
 export type OpenedRun = SharedRun | Observable<StreamEvent>;
@@ -119,6 +119,15 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
   );
 };
 
+/** An answer is used at once, or after the lease of a process that has ended: 50 x 100 ms. */
+const USE_CHECKS = 50;
+const USE_INTERVAL = 100;
+
+/** Whether a call still waits for an answer. A question whose answer was not valid is asked with another problem. */
+const isUnused = ({ id, question }: WaitingCall, answers: CallAnswers, before: Checkpoint): boolean =>
+  hasAnswer(answers, id) &&
+  before.open?.waiting.find((call) => call.id === id)?.question?.problem === question?.problem;
+
 /** Answers a run that waits in memory, in whatever process. If that has ended, the run is resumed with the answers. */
 function answerInMemory<C>(
   kernel: Kernel<C>,
@@ -132,10 +141,24 @@ function answerInMemory<C>(
   const isKnown = Object.values(answers).some((given: object = {}) => Object.keys(given).length > 0);
   if (!checkpoint || (isKnown && !waitingIn(record).some((call) => hasAnswer(answers, call.id)))) throw notWaiting();
   const resumed = { ...record, answersLeft: mergeAnswers(answersLeft, answers) };
+  /** A run that has just ended as waiting may not have used answers that it was told: the record is read again. */
+  const used = defer(() => kernel.access.find(id, owner)).pipe(
+    map((now) => {
+      const isOpen = now?.record.checkpoint?.open?.waiting.some((call) => isUnused(call, answers, checkpoint));
+      if (isOpen && now && now.record.state === 'waiting' && !waitsInMemory(now.record)) throw new RunTakenError();
+      return isOpen;
+    }),
+    repeat({ count: USE_CHECKS, delay: USE_INTERVAL }),
+    takeWhile(Boolean),
+    ignoreElements(),
+  );
   const told = kernel.tell(id, owner, { type: 'answers', answers }).pipe(
-    map((isThere) => {
-      if (!isThere) throw new RunTakenError(); // it has just ended: the record is read again
-      return kernel.runOf(id, owner) ?? kernel.runElsewhere(id);
+    concatMap((isThere) => {
+      if (!isThere) throw new RunTakenError(); // it has just ended
+      return concat(
+        used,
+        defer(() => of(kernel.runOf(id, owner) ?? kernel.runElsewhere(id))),
+      );
     }),
   );
   return concat(
@@ -153,13 +176,14 @@ export const answerOpenRun = <C>(
   answers: CallAnswers,
   client: Client<C>,
 ): Observable<boolean> =>
-  defer(() => kernel.access.find(id, client.owner)).pipe(
-    concatMap((run) => {
-      if (!run) return of(false);
-      if (!waitsInMemory(run.record)) throw notWaiting();
-      return answerInMemory(kernel, run, answers, { id, client }).pipe(map(() => true));
-    }),
-    retryTaken(),
+  kernel.locked(`answers:${id}`, client, () =>
+    kernel.access.find(id, client.owner).pipe(
+      concatMap((run) => {
+        if (!run) return of(false);
+        if (!waitsInMemory(run.record)) throw notWaiting();
+        return answerInMemory(kernel, run, answers, { id, client }).pipe(map(() => true));
+      }),
+    ),
   );
 
 /** Replays a run that has ended, and resumes one whose process ended. */

@@ -1,30 +1,31 @@
 import { defer, ReplaySubject } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { MAX_ANSWERS } from '../../core/approval.js';
-import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 import type { Message } from '../../core/message.js';
-import type { SentMessage } from '../ports/runLog.js';
+import type { RunMessage, SentMessage } from '../ports/runLog.js';
 import { estimateSize } from './estimateSize.js';
+
+export type SentAnswers = Extract<RunMessage, { readonly type: 'answers' }>;
 
 /** What is taken is written with the checkpoint of its turn, so that each prompt joins once. */
 export class PromptInbox {
   private arrived = new ReplaySubject<Message>(Infinity); // a run may subscribe to it late, after its store has written
   readonly prompts: Observable<Message> = defer(() => this.arrived);
-  private readonly given = new ReplaySubject<CallAnswers>(MAX_ANSWERS);
+  private readonly given = new ReplaySubject<SentAnswers>(MAX_ANSWERS);
   /** Answers to questions for which the run waits in memory. */
   readonly answers = this.given.asObservable();
-  /** Waiting prompts, each with the position before it. */
-  private readonly waiting = new Map<Message, string>();
+  /** Prompts and other messages that the record does not have, each with the position before it. */
+  private readonly waiting = new Map<Message | RunMessage, string>();
+  /** Those of them that it has when the turn has ended. */
+  private readonly used = new Set<Message | RunMessage>();
   private last: string;
-  private takenPosition: string;
   private size = 0;
 
   /** `from`: the last message that earlier executors have taken. */
   constructor(from = '0') {
     this.last = from;
-    this.takenPosition = from;
   }
 
   get seen(): string {
@@ -32,7 +33,8 @@ export class PromptInbox {
   }
 
   get taken(): string {
-    return this.takenPosition;
+    const [beforeFirst = this.last] = this.waiting.values();
+    return beforeFirst;
   }
 
   get bytes(): number {
@@ -40,14 +42,19 @@ export class PromptInbox {
   }
 
   add({ position, message }: SentMessage): void {
-    const before = this.last;
+    const isPrompt = message.type === 'prompt';
+    for (const part of isPrompt ? message.input : [message]) this.waiting.set(part, this.last);
     this.last = position;
-    if (message.type === 'answers') this.given.next(message.answers);
-    if (message.type === 'prompt') {
-      this.size += estimateSize(message.input);
-      for (const prompt of message.input) this.waiting.set(prompt, before);
-      for (const prompt of message.input) this.arrived.next(prompt);
-    }
+    if (!isPrompt) this.used.add(message);
+    if (message.type === 'answers') this.given.next(message);
+    if (!isPrompt) return;
+    this.size += estimateSize(message.input);
+    for (const prompt of message.input) this.arrived.next(prompt);
+  }
+
+  /** The next write of the record has what is left of these answers. */
+  take(answers: SentAnswers): void {
+    this.waiting.delete(answers);
   }
 
   /** The run may not wait in memory any longer. */
@@ -57,16 +64,17 @@ export class PromptInbox {
 
   note(event: StreamEvent): void {
     const known = asKnownEvent(event);
-    if (known.type === 'message') this.waiting.delete(known.message);
+    if (known.type === 'message' && this.waiting.has(known.message)) this.used.add(known.message);
     if (known.type !== 'turn') return;
-    const [firstWaiting = this.last] = this.waiting.values();
-    this.takenPosition = firstWaiting;
+    for (const message of this.used) this.waiting.delete(message);
+    this.used.clear();
   }
 
   /** Prompts are not kept with a run that has ended. */
   clear(): void {
     this.arrived = new ReplaySubject(Infinity);
     this.waiting.clear();
+    this.used.clear();
     this.size = 0;
   }
 }
