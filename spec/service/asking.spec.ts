@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { concatMap, filter, firstValueFrom, lastValueFrom, of, Subscription, toArray } from 'rxjs';
+import { concatMap, filter, firstValueFrom, lastValueFrom, of, Subscription, throwError, toArray } from 'rxjs';
 import * as z from 'zod';
 import { createAgent } from '../../lib/agent/createAgent.js';
 import { conversation } from '../../lib/chat/conversation.js';
@@ -9,6 +9,7 @@ import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import { tool } from '../../lib/core/tool.js';
 import { createService } from '../../lib/service/createService.js';
 import type { RunQuery } from '../../lib/service/service.js';
+import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import type { RunStore } from '../../lib/service/ports/runStore.js';
 import { memoryStore } from '../../lib/service/stores/memory/memoryStore.js';
@@ -34,7 +35,14 @@ afterEach(() => {
 const isFilled = z.object({ account: z.enum(['house', 'shop']) });
 
 /** A process of a service whose tool asks two questions. It pays once for each payment. */
-function startProcess(store: RunStore, { atMostOnce = false, within = undefined as number | undefined } = {}) {
+function startProcess(
+  store: RunStore,
+  {
+    atMostOnce = false,
+    within = undefined as number | undefined,
+    service: more = {} as Pick<ServiceOptions, 'limits' | 'onError'>,
+  } = {},
+) {
   const paid: string[] = [];
   const pay = askTool({
     name: 'pay',
@@ -66,6 +74,7 @@ function startProcess(store: RunStore, { atMostOnce = false, within = undefined 
     checkpoints: true,
     context: (request) => request.headers.get('x-user') ?? 'ann',
     owner: (user) => user,
+    ...more,
   });
   return { service, paid, handler: agentHandler(service) };
 }
@@ -229,6 +238,37 @@ describe('questions of a tool in a service', () => {
       const end = rest && (await lastValueFrom(rest.events$));
       expect(end).toMatchObject({ result: { text: 'Done.', finishReason: 'stop' } });
       expect(await lastValueFrom(job({ everyOwner: true }))).toEqual([]);
+    }));
+
+  it('continueExpired goes on when a run cannot be continued, and when the store is away', () =>
+    inVirtualTime(async () => {
+      const store = mapStore();
+      const errors: unknown[] = [];
+      const away = { isAway: false };
+      const list: RunStore['list'] = (query) =>
+        away.isAway ? throwError(() => new Error('The database is away.')) : store.list(query);
+      const limits = { maxRunsPerOwner: 1 };
+      const onError = (thrown: unknown) => errors.push(String(thrown));
+      const { service } = startProcess({ ...store, list }, { within: 1000, service: { limits, onError } });
+      for (const owner of ['bob', 'carl', 'ann']) {
+        const run = await firstValueFrom(service.run(crypto.randomUUID(), 'Pay.', { context: owner }));
+        await lastValueFrom(run.events$);
+      }
+      await new Promise((resolve) => setTimeout(resolve, 2000));
+      await firstValueFrom(service.run(crypto.randomUUID(), 'Pay.', { context: 'bob' })); // bob's only place
+      const contextOf = ({ owner }: { readonly owner: string }) => {
+        if (owner === 'carl') throw new Error('No such user.');
+        return owner;
+      };
+      const job = () => lastValueFrom(service.continueExpired({ everyOwner: true }, contextOf).pipe(toArray()));
+      const [run, ...others] = await job();
+      expect([others, errors]).toEqual([[], ['Error: No such user.']]);
+      expect(run && (await lastValueFrom(run.events$))).toMatchObject({ result: { text: 'Done.' } });
+      away.isAway = true;
+      expect(await job()).toEqual([]);
+      expect(errors).toHaveLength(2);
+      expect(() => service.continueExpired({} as RunQuery, contextOf).subscribe({ error: onError })).not.toThrow();
+      expect(errors.at(-1)).toContain('has no owner');
     }));
 
   it.each([

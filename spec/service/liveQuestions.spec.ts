@@ -44,6 +44,12 @@ function createWorld({ patience = 600_000, isInner = false, within, others = [],
   /** One for each time that the tool has begun. */
   const begun: string[] = [];
   const problems: string[] = [];
+  /** How long a write of a record takes, in milliseconds. */
+  const times = { write: 0 };
+  const put: RunStore['put'] = (record, version) =>
+    times.write === 0
+      ? store.put(record, version)
+      : timer(times.write).pipe(concatMap(() => store.put(record, version)));
   const isStored = (text: string) =>
     [...store.records.values()].some(({ record }) => JSON.stringify(record).includes(text));
   const answering = (calls: readonly ReturnType<typeof toolCall>[]) =>
@@ -67,7 +73,7 @@ function createWorld({ patience = 600_000, isInner = false, within, others = [],
     const calls = [asking, ...others].map((each, index) => toolCall(each.name, { prompt: 'Go.' }, `d${index}`));
     const service = createService({
       agent: createAgent({ model: answering(calls), tools: [asking, ...others], toolConcurrency: 2 }),
-      store: mortal<RunStore>(store, death),
+      store: mortal<RunStore>({ ...store, put }, death),
       log: mortal(log, death),
       checkpoints: true,
       patience,
@@ -79,7 +85,7 @@ function createWorld({ patience = 600_000, isInner = false, within, others = [],
     });
     return { service, handler: agentHandler(service), kill: () => (death.isDead = true) };
   }
-  return { store, begun, problems, startProcess };
+  return { store, begun, problems, times, startProcess };
 }
 
 function mortal<P extends object>(port: P, death: { readonly isDead: boolean }): P {
@@ -186,6 +192,57 @@ describe('a run of a service whose tool asks, with `patience`', () => {
         },
       );
       expect(begun).toEqual(['here', 'here']);
+    }));
+
+  it.each([
+    ['service.answer', ['d0/2 Second?']],
+    ['a POST that resumes', ['d0/2 Second?']],
+    ['a PATCH', ['d0/1 First?']], // refused with 409: the page resumes it
+  ] as const)('loses no answer that arrives by %s while it ends as waiting', (name, expected) =>
+    inVirtualTime(async () => {
+      const { startProcess, times, store } = createWorld({ patience: 5000 });
+      const [here, other] = [startProcess('here'), startProcess('other')];
+      const { id, end } = await start(here);
+      await listed(other, ['d0/1 First?']);
+      times.write = 800;
+      await pause(5200);
+      expect(store.records.get(id)?.record.result).toBeUndefined();
+      const answered = await channels[name]?.(other, id, first('d0'));
+      if (name === 'a PATCH') expect(answered).toMatchObject({ status: 409 });
+      expect(await end).toMatchObject({ finishReason: 'waiting' });
+      times.write = 0;
+      await listed(other, expected);
+    }),
+  );
+
+  it('takes any number of answers in a turn', () =>
+    inVirtualTime(async () => {
+      const { startProcess, problems } = createWorld();
+      const [here, other] = [startProcess('here'), startProcess('other')];
+      const { id, end } = await start(here);
+      for (let answers = 0; answers < 110; answers += 1) {
+        const [process, wrong] = answers % 2 === 0 ? [here, 'one'] : [other, true];
+        expect((await send(process, 'PATCH', id, first('d0', { n: wrong }))).status).toBe(204);
+      }
+      await send(here, 'PATCH', id, first('d0'));
+      await send(other, 'PATCH', id, second('d0'));
+      expect(await end).toMatchObject({ text: 'Done.' });
+      expect(problems).toEqual([]);
+    }));
+
+  it('does not use an answer again that a killed process has used', () =>
+    inVirtualTime(async () => {
+      const { startProcess } = createWorld();
+      const [here, other] = [startProcess('here'), startProcess('other')];
+      const { id, end } = await start(here);
+      end.catch(() => undefined); // its log is that of the next one
+      await send(here, 'PATCH', id, first('d0', { n: 'one' }));
+      await listed(other, ['d0/1 n: Invalid input: expected number, received string']);
+      here.kill();
+      expect((await send(other, 'PATCH', id, first('d0'))).status).toBe(204); // its lease is valid
+      await pause(4000);
+      await send(other, 'POST', id, {});
+      await listed(other, ['d0/2 Second?']);
     }));
 
   it.each(['stop', 'finish'] as const)('ends as waiting at a shutdown (%s), and the next process continues it', (how) =>

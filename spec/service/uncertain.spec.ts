@@ -6,6 +6,8 @@ import { agUiHandler } from '../../lib/agUi.js';
 import { uiChatHandler } from '../../lib/service/uiChat/index.js';
 import type { Chunk } from '../../lib/core/chunk.js';
 import { tool } from '../../lib/core/tool.js';
+import { keepChats } from '../../lib/service/chats/keepChats.js';
+import { createService } from '../../lib/service/createService.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import type { RunStore } from '../../lib/service/ports/runStore.js';
@@ -97,6 +99,40 @@ describe('a store whose write fails', () => {
     const first = await post(handler, body, headers);
     const text = await (first.status === 503 ? await post(handler, body, headers) : first).text();
     expect(text).toContain('Done.');
+  });
+});
+
+describe('a store that is away', () => {
+  const id = newId();
+  const requests: readonly (readonly [method: string, query: string, body: object | undefined])[] = [
+    ['POST', '', {}],
+    ['POST', '', { input: 'Hi' }],
+    ['POST', '', { resume: id, results: { c1: 1 } }],
+    ['PATCH', '', { results: { c1: 1 } }],
+    ['PATCH', '', { input: 'Hi' }],
+    ['DELETE', '', undefined],
+    ['DELETE', '?call=c1', undefined],
+    ['GET', `?file=${id}.0`, undefined],
+    ['GET', '?state=waiting', undefined],
+    ['GET', '?chats', undefined],
+    ['GET', `?chat=${id}`, undefined],
+  ];
+  it.each(requests)('is answered with 503: %s %s %j', async (method, query, body) => {
+    const fail = () => throwError(() => new Error('The database is away.'));
+    const errors: unknown[] = [];
+    const store = { ...mapStore(), get: fail, put: fail, list: fail };
+    const service = createService({
+      ...{
+        agent: createAgent({ model: scriptedModel(['Done.']) }),
+        store,
+        chats: keepChats(store as never),
+      },
+      ...{ checkpoints: true, patience: 60_000, lease: 1000, onError: (thrown: unknown) => errors.push(thrown) },
+    });
+    const init = { method, headers: { 'x-run-id': newId() }, ...(body ? { body: JSON.stringify(body) } : {}) };
+    const response = await agentHandler(service)(new Request(url + query, init));
+    expect([response.status, response.headers.get('retry-after')]).toEqual([503, '5']);
+    expect(errors).toHaveLength(1);
   });
 });
 
