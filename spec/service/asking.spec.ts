@@ -40,7 +40,7 @@ function startProcess(
   {
     atMostOnce = false,
     within = undefined as number | undefined,
-    service: more = {} as Pick<ServiceOptions, 'limits' | 'onError'>,
+    service: more = undefined as Pick<ServiceOptions, 'limits' | 'onError'> | undefined,
   } = {},
 ) {
   const paid: string[] = [];
