@@ -157,16 +157,17 @@ export class Kernel<C> implements OwnerData {
     return readBody(request, this.options.limits?.maxBodyBytes ?? byDefault);
   }
 
-  /**
-   * Does the work for an id after earlier work for it: no two requests of this process change a record at once. If
-   * another process changes the record in the meantime, the work is done again. A store that fails is answered by 503.
-   */
-  locked<T>(id: string, { owner }: Client<C>, work: () => Observable<T>): Observable<T> {
+  /** Does work again if another process changes its record in the meantime. A store that fails is answered by 503. */
+  tried<T>(work: () => Observable<T>): Observable<T> {
     return defer(work).pipe(
       retryTaken(),
       catchError((thrown: unknown) => this.storeFailed(thrown)),
-      this.locks.locked(id, owner),
     );
+  }
+
+  /** Tries the work for an id after earlier work for it: no two requests of this process change a record at once. */
+  locked<T>(id: string, { owner }: Client<C>, work: () => Observable<T>): Observable<T> {
+    return this.tried(work).pipe(this.locks.locked(id, owner));
   }
 
   /** Executes a run, and emits it when its record is written. Its id may differ from that of the record. */

@@ -144,11 +144,7 @@ const routes: Readonly<Record<string, Route>> = { POST: postRun, PATCH: tell, DE
 const answerFile = <C>(kernel: Kernel<C>, file: RunFile, request: Request): Observable<Response> =>
   kernel.access
     .authorize(request)
-    .pipe(
-      concatMap((client) =>
-        kernel.locked(`file:${file.run}`, client, () => fileResponse(file, client.owner, kernel.access)),
-      ),
-    );
+    .pipe(concatMap(({ owner }) => kernel.tried(() => fileResponse(file, owner, kernel.access))));
 
 const answerWaiting = <C>(kernel: Kernel<C>, request: Request): Observable<Response> =>
   kernel.access

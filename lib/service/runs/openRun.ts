@@ -176,7 +176,7 @@ export const answerOpenRun = <C>(
   answers: CallAnswers,
   client: Client<C>,
 ): Observable<boolean> =>
-  kernel.locked(`answers:${id}`, client, () =>
+  kernel.tried(() =>
     kernel.access.find(id, client.owner).pipe(
       concatMap((run) => {
         if (!run) return of(false);
