@@ -67,7 +67,7 @@ export function writeFirst<E>(
     };
     const endAfterWrites = (ending: () => void) => {
       end = ending;
-      if (!isWriting) ending();
+      if (!isWriting && waiting.length === 0) ending(); // an event that was passed may have ended the source
     };
     return {
       next(event) {
