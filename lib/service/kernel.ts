@@ -1,5 +1,5 @@
-import { AsyncSubject, catchError, concat, concatMap, defer, interval, map } from 'rxjs';
-import { merge, of, Subject, throwError } from 'rxjs';
+import { AsyncSubject, catchError, concat, concatMap, defer, map } from 'rxjs';
+import { merge, of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError, RivuletError } from '../core/errors.js';
 import type { JsonObject } from '../core/json/json.js';
@@ -27,7 +27,7 @@ import type { ExecutedRun, Executor, RunPlan } from './runs/executeRun.js';
 import { PromptInbox } from './runs/promptInbox.js';
 import { createSender } from './runs/sendMessage.js';
 import type { SendMessage } from './runs/sendMessage.js';
-import { remoteRun, watchExecutor } from './runs/remoteRun.js';
+import { createWatch, remoteRun } from './runs/remoteRun.js';
 import { ownerIsMissing, RunAccess } from './runs/runAccess.js';
 import type { Client } from './client.js';
 import { isElsewhere, RunAbandonedError } from './runs/runErrors.js';
@@ -83,6 +83,7 @@ export class Kernel<C> implements OwnerData {
   private readonly started = new WeakMap<SharedRun, { readonly owner: string; readonly inbox: PromptInbox }>();
   /** Fails when this process leaves its readers to others: also those of runs that go on elsewhere. */
   private readonly left = new AsyncSubject<never>();
+  private readonly watch;
   /** Whether the runs were left to another process. */
   private isLeaving = false;
   /** Whether no run is started any more. */
@@ -114,6 +115,7 @@ export class Kernel<C> implements OwnerData {
     const describe = (thrown: unknown) => this.describe(thrown);
     const waits = { patience: this.durable ? 0 : patience };
     this.executor = createExecutor(store, { lease, checkpoints, log, describe, onError, ...waits });
+    this.watch = createWatch(store, (record) => this.isExecuted(record), this.executor.lease / 3);
     const data = createOwnerData(this.store, chatStore, (id, runOwner) => this.stopFor(id, runOwner));
     ({ exportData: this.exportData, deleteData: this.deleteData, deleteRun: this.deleteRun } = data);
     const forChats = chatStore && { store: chatStore, deleteRun: this.deleteRun, onError: this.onError };
@@ -236,10 +238,7 @@ export class Kernel<C> implements OwnerData {
   runElsewhere(id: string): SharedRun {
     if (!this.log.isShared) throw elsewhere();
     if (this.isClosing) throw leaving();
-    const left = new Subject<void>();
-    const checks = merge(left, interval(this.executor.lease / 3));
-    const lost = watchExecutor(this.store, id, (record) => this.isExecuted(record), checks);
-    return remoteRun(this.log, id, merge(lost, this.left), left);
+    return remoteRun(this.log, id, merge(this.watch.lost(id), this.left), () => this.watch.check(id));
   }
 
   /** Sends a message to a run, in whatever process it is. Emits whether there is such a run. */

@@ -6,6 +6,7 @@ import { tool } from '../../lib/core/tool.js';
 import { createService } from '../../lib/service/createService.js';
 import { agentHandler } from '../../lib/service/http/agentHandler.js';
 import type { RunLog } from '../../lib/service/ports/runLog.js';
+import type { RunStore } from '../../lib/service/ports/runStore.js';
 import type { ServiceOptions } from '../../lib/service/serviceOptions.js';
 import { memoryLog } from '../../lib/service/stores/memory/memoryLog.js';
 import { retryUnreachable } from '../../lib/service/stores/retryUnreachable.js';
@@ -147,6 +148,23 @@ describe('the lease of a run', () => {
     await post(start('', { store, lease: 6000 }).service, { input: 'Hi' }, id);
     await jest.advanceTimersByTimeAsync(60_000);
     expect((await post(start('Resumed.', { store, lease: 6000 }).service, {}, id)).status).toBe(503);
+  });
+
+  it('is watched once for all readers of a run, while there are any', async () => {
+    const records = mapStore();
+    let reads = 0;
+    const store: RunStore = { ...records, get: (id) => ((reads += 1), records.get(id)) };
+    const log: RunLog = { ...memoryLog(), isShared: true };
+    const id = crypto.randomUUID();
+    await post(start('', { store: records, log }).service, { input: 'Hi' }, id);
+    const { service } = start('', { store, log });
+    const readers = await Promise.all(Array.from({ length: 100 }, () => post(service, {}, id)));
+    reads = 0;
+    await jest.advanceTimersByTimeAsync(60_000); // six thirds of a lease
+    expect(reads).toBe(6);
+    await Promise.all(readers.map(async ({ body }) => body?.cancel()));
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect(reads).toBe(6);
   });
 
   it('is given back at a graceful end: a process that shows the run closes its readers at once, which resume it', async () => {

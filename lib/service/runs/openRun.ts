@@ -145,7 +145,7 @@ function answerInMemory<C>(
   const used = defer(() => kernel.access.find(id, owner)).pipe(
     map((now) => {
       const isOpen = now?.record.checkpoint?.open?.waiting.some((call) => isUnused(call, answers, checkpoint));
-      if (isOpen && now && now.record.state === 'waiting' && !waitsInMemory(now.record)) throw new RunTakenError();
+      if (isOpen && now?.record.state === 'waiting' && !waitsInMemory(now.record)) throw new RunTakenError();
       return isOpen;
     }),
     repeat({ count: USE_CHECKS, delay: USE_INTERVAL }),

@@ -1,6 +1,6 @@
-import { catchError, concatMap, defer, delayWhen, EMPTY, exhaustMap, filter, interval, map, throwError } from 'rxjs';
-import { retry, take, takeUntil, timer } from 'rxjs';
-import type { Observable, Subject } from 'rxjs';
+import { catchError, concatMap, defer, delayWhen, EMPTY, exhaustMap, filter, finalize, interval, map } from 'rxjs';
+import { merge, retry, share, Subject, take, takeUntil, throwError, timer } from 'rxjs';
+import type { Observable } from 'rxjs';
 import { RemoteRunError } from '../../transport/fromServerSentEvents.js';
 import { isLeftEvent } from './leftEvent.js';
 import { keepDescription } from './trustedDescription.js';
@@ -45,6 +45,25 @@ export const watchExecutor = (
     concatMap(() => throwError(() => new ExecutorLostError())),
   );
 
+/** Watches the records of runs that other processes execute, each once for all of its readers. */
+export function createWatch(store: RunStore, isExecuted: (record: RunRecord) => boolean, time: number) {
+  const watched = new Map<string, Observable<never>>();
+  const requested = new Subject<string>();
+  const checksOf = (id: string) => merge(requested.pipe(filter((one) => one === id)), interval(time));
+  return {
+    /** Fails with an ExecutorLostError when nobody executes the run any more. */
+    lost: (id: string): Observable<never> =>
+      defer(() => {
+        const forget = finalize<never>(() => watched.delete(id));
+        const watch = watched.get(id) ?? watchExecutor(store, id, isExecuted, checksOf(id)).pipe(forget, share());
+        watched.set(id, watch);
+        return watch;
+      }),
+    /** Reads the record at once. */
+    check: (id: string): void => requested.next(id),
+  };
+}
+
 /** How long to wait until the log of a run may be open, in milliseconds. */
 const OPENING_TIME = 500;
 
@@ -56,9 +75,9 @@ const isNotOpen = (thrown: unknown, after: string | undefined): boolean =>
  * A run that another process executes, from the log that the processes share.
  *
  * @param lost Fails when nobody executes the run any more.
- * @param left Emits when an executor leaves the run. Default: nobody listens.
+ * @param left Called when an executor leaves the run. Default: nothing is called.
  */
-export function remoteRun(log: RunLog, id: string, lost: Observable<never>, left?: Subject<void>): SharedRun {
+export function remoteRun(log: RunLog, id: string, lost: Observable<never>, left?: () => void): SharedRun {
   const envelopes = (after?: string, receiver?: Receiver) =>
     log.read(id, after, receiver).pipe(
       // The record of a run is written before its log is opened.
@@ -69,7 +88,7 @@ export function remoteRun(log: RunLog, id: string, lost: Observable<never>, left
         throwError(() => (thrown instanceof RemoteRunError ? keepDescription(thrown) : thrown)),
       ),
       filter((envelope) => {
-        if (isLeftEvent(envelope)) left?.next();
+        if (isLeftEvent(envelope)) left?.();
         return !isLeftEvent(envelope);
       }),
       takeUntil(lost),
