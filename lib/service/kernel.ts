@@ -10,7 +10,7 @@ import { describeError } from '../transport/publicError.js';
 import type { HandledAgent } from './handledAgent.js';
 import { createGate } from './http/gate.js';
 import { readBody } from './http/readBody.js';
-import { elsewhere, lateStore, leaving, RequestError } from './http/requestError.js';
+import { elsewhere, lateStore, leaving, refusal, RequestError } from './http/requestError.js';
 import { observed, reportOnce } from './observed.js';
 import { createOwnerData } from './ownerData.js';
 import type { OwnerData } from './ownerData.js';
@@ -145,7 +145,10 @@ export class Kernel<C> implements OwnerData {
       return concat(merge(registry.shutdown(how), concat(locks.idle, registry.shutdown(how))), executor.released);
     });
 
-  handler(answer: (request: Request) => Observable<Response>, fail: (thrown: unknown) => Response): AgentHandler {
+  handler(
+    answer: (request: Request) => Observable<Response>,
+    fail = (thrown: unknown) => refusal(thrown, this.onError),
+  ): AgentHandler {
     const { ready, shutdown, exportData, deleteData } = this;
     const handle = (request: Request, incoming?: unknown) => {
       this.access.incoming.set(request, incoming);
@@ -243,7 +246,7 @@ export class Kernel<C> implements OwnerData {
 
   /** Sends a message to a run, in whatever process it is. Emits whether there is such a run. */
   tell(id: string, owner: string, message: RunMessage): Observable<boolean> {
-    return defer(() => {
+    return this.tried(() => {
       const run = this.registry.get(id);
       if (run) return this.runOf(id, owner) ? this.tellHere(id, owner, run, message) : of(false);
       if (this.locks.has(id)) return of(message.type === 'stop' && this.locks.stop(id, owner));
@@ -254,7 +257,7 @@ export class Kernel<C> implements OwnerData {
           return this.send(id, owner, message, stored.record.taken);
         }),
       );
-    }).pipe(catchError((thrown: unknown) => this.storeFailed(thrown)));
+    });
   }
 
   describe(thrown: unknown): JsonObject {

@@ -1,11 +1,11 @@
-import { catchError, concatMap, map, of, tap, throwError } from 'rxjs';
+import { concatMap, map, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { tryParseJson } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
 import type { RunAgentInput } from '../../transport/agUi/protocol.js';
 import { randomId } from '../../transport/randomId.js';
 import type { HandledAgent } from '../handledAgent.js';
-import { refusal, RequestError, requireJson, requireName } from '../http/requestError.js';
+import { orFailedRun, refusal, RequestError, requireJson, requireName } from '../http/requestError.js';
 import { Kernel, kernelOf } from '../kernel.js';
 import { estimateSize } from '../runs/estimateSize.js';
 import type { Client } from '../client.js';
@@ -74,7 +74,8 @@ export function agUiHandler<C>(given: Service<C> | AgentFor<C>, options: AgUiHan
         ),
       );
     },
-    (thrown) => fail(thrown, kernel.onError),
+    (thrown) =>
+      refusal(thrown instanceof AgUiRequestError ? new RequestError(400, thrown.message) : thrown, kernel.onError),
   );
 }
 
@@ -93,13 +94,7 @@ function answerRun<C>(
       agUiRun(kernel, agentFor(clientTools(input), input), input, client, options),
     )
     .pipe(
-      catchError((thrown: unknown) => {
-        if (thrown instanceof RequestError) throw thrown;
-        return of(throwError(() => thrown)); // a failed run, for AG-UI
-      }),
+      orFailedRun(),
       map((run) => agUiResponse(run, input, options)),
     );
 }
-
-const fail = (thrown: unknown, onError: (thrown: unknown) => void): Response =>
-  refusal(thrown instanceof AgUiRequestError ? new RequestError(400, thrown.message) : thrown, onError);

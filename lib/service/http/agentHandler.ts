@@ -1,10 +1,9 @@
-import { catchError, concatMap, map, of, tap, throwError, isObservable } from 'rxjs';
+import { concatMap, map, of, tap, isObservable } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import { RUN_ID_HEADER } from '../../transport/fromServerSentEvents.js';
 import { isUnguessable } from '../../transport/randomId.js';
 import { MAX_PROMPT_BYTES, readFileAddress } from '../../transport/runFiles.js';
-import type { RunFile } from '../../transport/runFiles.js';
 import type { ServerSentEventsOptions } from '../../transport/serverSentEvents.js';
 import type { HandledAgent } from '../handledAgent.js';
 import { kernelOf } from '../kernel.js';
@@ -21,7 +20,7 @@ import { asksForWaiting, isForChats, readRequest, toRunMessage } from './browser
 import type { AgentRequest } from './browserRequest.js';
 import { listResponse } from './listResponse.js';
 import { rejectForbiddenEdits, requireFileUrls } from './requestRules.js';
-import { refusal, RequestError } from './requestError.js';
+import { orFailedRun, RequestError } from './requestError.js';
 import { fetchedPart, fileResponse } from './runFiles.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 
@@ -83,13 +82,19 @@ export function agentHandler<C>(
   options: AgentHandlerOptions<C> = {},
 ): AgentHandler {
   const kernel = kernelOf(given, options);
-  const fail = (thrown: unknown) => refusal(thrown, kernel.onError);
+  const { chats } = kernel;
   return kernel.handler((request) => {
     const { method, headers } = request;
     const file = method === 'GET' ? readFileAddress(request.url) : undefined;
-    if (file) return answerFile(kernel, file, request);
-    if (asksForWaiting(request)) return answerWaiting(kernel, request);
-    if (kernel.chats && isForChats(request)) return answerChats(kernel, kernel.chats, request);
+    if (file) return kernel.tried(() => fileResponse(file, kernel.access.authorize(request), kernel.access));
+    if (asksForWaiting(request))
+      return inOrder(kernel, request, 'waiting', ({ owner }) =>
+        listResponse(request, (cursor) => waitingPage(kernel.store, owner, cursor)),
+      );
+    if (chats && isForChats(request)) {
+      const chat = new URL(request.url).searchParams.get('chat');
+      return inOrder(kernel, request, `chat:${chat}`, (client) => chats.answer(request, client));
+    }
     const route = Object.hasOwn(routes, method) ? routes[method] : undefined;
     if (!route) throw new RequestError(405, 'Send POST, PATCH or DELETE.', { allow: 'POST, PATCH, DELETE' });
     const id = headers.get(RUN_ID_HEADER) ?? '';
@@ -97,7 +102,7 @@ export function agentHandler<C>(
     return kernel.access
       .authorize(request)
       .pipe(concatMap((client) => route(kernel, { request, id, client, options })));
-  }, fail);
+  });
 }
 
 interface RouteRequest<C> {
@@ -115,17 +120,8 @@ const postRun: Route = (kernel, { request, id, client, options }) => {
   const after = ['', '0'].includes(lastId) ? undefined : lastId;
   return readBody(kernel, request).pipe(
     concatMap((body) => openRun(kernel, { id, client, body, after })),
+    orFailedRun(),
     map((run) => send(kernel, options, run, after)),
-    catchError((thrown: unknown) => {
-      if (thrown instanceof RequestError) throw thrown;
-      return of(
-        send(
-          kernel,
-          options,
-          throwError(() => thrown),
-        ),
-      ); // a failed run
-    }),
   );
 };
 
@@ -141,32 +137,16 @@ const tell: Route = (kernel, { request, id, client }) =>
 
 const routes: Readonly<Record<string, Route>> = { POST: postRun, PATCH: tell, DELETE: tell };
 
-const answerFile = <C>(kernel: Kernel<C>, file: RunFile, request: Request): Observable<Response> =>
-  kernel.access
-    .authorize(request)
-    .pipe(concatMap(({ owner }) => kernel.tried(() => fileResponse(file, owner, kernel.access))));
-
-const answerWaiting = <C>(kernel: Kernel<C>, request: Request): Observable<Response> =>
-  kernel.access
-    .authorize(request)
-    .pipe(
-      concatMap((client) =>
-        kernel.locked(`waiting:${client.owner}`, client, () =>
-          listResponse(request, (cursor) => waitingPage(kernel.store, client.owner, cursor)),
-        ),
-      ),
-    );
-
-const answerChats = <C>(
+/** Answers one after the other the requests of an owner for the same. */
+const inOrder = <C>(
   kernel: Kernel<C>,
-  chats: NonNullable<Kernel<C>['chats']>,
   request: Request,
-): Observable<Response> => {
-  const lock = `chat:${new URL(request.url).searchParams.get('chat')}`;
-  return kernel.access
+  what: string,
+  answer: (client: Client<C>) => Observable<Response>,
+): Observable<Response> =>
+  kernel.access
     .authorize(request)
-    .pipe(concatMap((client) => kernel.locked(lock, client, () => chats.answer(request, client))));
-};
+    .pipe(concatMap((client) => kernel.locked(`${what}:${client.owner}`, client, () => answer(client))));
 
 const readBody = <C>(kernel: Kernel<C>, request: Request) =>
   kernel.readBody(request, MAX_PROMPT_BYTES).pipe(

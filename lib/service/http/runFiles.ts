@@ -1,5 +1,6 @@
-import { map } from 'rxjs';
+import { concatMap, map } from 'rxjs';
 import type { Observable } from 'rxjs';
+import type { Client } from '../client.js';
 import type { RunAccess } from '../runs/runAccess.js';
 import { filesIn, readFileAddress } from '../../transport/runFiles.js';
 import type { RunFile } from '../../transport/runFiles.js';
@@ -16,10 +17,13 @@ const fileOf = ({ input, result, failure }: RunRecord, index: number): FilePart 
 /** Answers a request for a file of a run. */
 export const fileResponse = (
   file: RunFile,
-  owner: string,
+  client: Observable<Client<unknown>>,
   access: Pick<RunAccess<unknown>, 'find'>,
 ): Observable<Response> =>
-  access.find(file.run, owner).pipe(map((run) => toResponse(run && fileOf(run.record, file.index))));
+  client.pipe(
+    concatMap(({ owner }) => access.find(file.run, owner)),
+    map((run) => toResponse(run && fileOf(run.record, file.index))),
+  );
 
 function toResponse(file: FilePart | undefined): Response {
   const bytes = file?.data === undefined ? undefined : bytesOf(file.data);

@@ -1,8 +1,7 @@
-import { concat, concatMap, defer, ignoreElements, map, of, repeat, takeWhile, tap } from 'rxjs';
+import { concat, concatMap, defer, map, of, repeat, takeLast, takeWhile, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { mergeAnswers } from '../../core/approval.js';
-import type { CallAnswers, WaitingCall } from '../../core/approval.js';
-import type { Checkpoint } from '../../core/checkpoint.js';
+import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import { followingId } from '../../transport/randomId.js';
 import type { AgentRequest, ResumeRequest } from '../http/browserRequest.js';
@@ -123,11 +122,6 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
 const USE_CHECKS = 50;
 const USE_INTERVAL = 100;
 
-/** Whether a call still waits for an answer. A question whose answer was not valid is asked with another problem. */
-const isUnused = ({ id, question }: WaitingCall, answers: CallAnswers, before: Checkpoint): boolean =>
-  hasAnswer(answers, id) &&
-  before.open?.waiting.find((call) => call.id === id)?.question?.problem === question?.problem;
-
 /** Answers a run that waits in memory, in whatever process. If that has ended, the run is resumed with the answers. */
 function answerInMemory<C>(
   kernel: Kernel<C>,
@@ -141,25 +135,22 @@ function answerInMemory<C>(
   const isKnown = Object.values(answers).some((given: object = {}) => Object.keys(given).length > 0);
   if (!checkpoint || (isKnown && !waitingIn(record).some((call) => hasAnswer(answers, call.id)))) throw notWaiting();
   const resumed = { ...record, answersLeft: mergeAnswers(answersLeft, answers) };
+  const asked = new Set(checkpoint.open?.waiting.map((call) => JSON.stringify(call)));
   /** A run that has just ended as waiting may not have used answers that it was told: the record is read again. */
   const used = defer(() => kernel.access.find(id, owner)).pipe(
     map((now) => {
-      const isOpen = now?.record.checkpoint?.open?.waiting.some((call) => isUnused(call, answers, checkpoint));
+      const open = now?.record.checkpoint?.open?.waiting ?? [];
+      const isOpen = open.some((call) => hasAnswer(answers, call.id) && asked.has(JSON.stringify(call)));
       if (isOpen && now?.record.state === 'waiting' && !waitsInMemory(now.record)) throw new RunTakenError();
       return isOpen;
     }),
     repeat({ count: USE_CHECKS, delay: USE_INTERVAL }),
-    takeWhile(Boolean),
-    ignoreElements(),
+    takeWhile(Boolean, true),
+    takeLast(1),
   );
   const told = kernel.tell(id, owner, { type: 'answers', answers }).pipe(
-    concatMap((isThere) => {
-      if (!isThere) throw new RunTakenError(); // it has just ended
-      return concat(
-        used,
-        defer(() => of(kernel.runOf(id, owner) ?? kernel.runElsewhere(id))),
-      );
-    }),
+    concatMap((isThere) => (isThere ? used : throwError(() => new RunTakenError()))), // it has just ended
+    map(() => kernel.runOf(id, owner) ?? kernel.runElsewhere(id)),
   );
   return concat(
     checkAnswers(kernel.agentFor(), checkpoint, answers),

@@ -20,20 +20,13 @@ export class PromptInbox {
   private readonly waiting = new Map<Message | RunMessage, string>();
   /** Those of them that it has when the turn has ended. */
   private readonly used = new Set<Message | RunMessage>();
-  private last: string;
   private size = 0;
 
-  /** `from`: the last message that earlier executors have taken. */
-  constructor(from = '0') {
-    this.last = from;
-  }
-
-  get seen(): string {
-    return this.last;
-  }
+  /** `seen`: the position of the last message; at the start, that which earlier executors have taken. */
+  constructor(public seen = '0') {}
 
   get taken(): string {
-    const [beforeFirst = this.last] = this.waiting.values();
+    const [beforeFirst = this.seen] = this.waiting.values();
     return beforeFirst;
   }
 
@@ -43,8 +36,8 @@ export class PromptInbox {
 
   add({ position, message }: SentMessage): void {
     const isPrompt = message.type === 'prompt';
-    for (const part of isPrompt ? message.input : [message]) this.waiting.set(part, this.last);
-    this.last = position;
+    for (const part of isPrompt ? message.input : [message]) this.waiting.set(part, this.seen);
+    this.seen = position;
     if (!isPrompt) this.used.add(message);
     if (message.type === 'answers') this.given.next(message);
     if (!isPrompt) return;

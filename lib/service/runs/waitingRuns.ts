@@ -23,11 +23,11 @@ export const withWaiting = (
     map((stored, index) => [listed[index], stored] as const),
     toArray(),
     map((all) =>
-      all.flatMap(([record, stored]) => (record && stored && waits(stored) ? [[record, stored] as const] : [])),
+      all.flatMap(([record, stored]) =>
+        record && stored?.record.state === 'waiting' ? [[record, stored] as const] : [],
+      ),
     ),
   );
-
-const waits = ({ record }: StoredRun): boolean => record.state === 'waiting';
 
 /** A page of the runs of an owner that wait, as a browser may read it: those that it can resume. */
 export const waitingPage = (store: RunStore, owner: string, cursor?: string): Observable<WaitingPage> =>
