@@ -1,11 +1,11 @@
-import { concatMap, map, tap } from 'rxjs';
+import { catchError, concatMap, map, of, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { tryParseJson } from '../../core/json/json.js';
 import type { Tool } from '../../core/tool.js';
 import type { RunAgentInput } from '../../transport/agUi/protocol.js';
 import { randomId } from '../../transport/randomId.js';
 import type { HandledAgent } from '../handledAgent.js';
-import { orFailedRun, refusal, RequestError, requireJson, requireName } from '../http/requestError.js';
+import { refusal, RequestError, requireJson, requireName } from '../http/requestError.js';
 import { Kernel, kernelOf } from '../kernel.js';
 import { estimateSize } from '../runs/estimateSize.js';
 import type { Client } from '../client.js';
@@ -94,7 +94,10 @@ function answerRun<C>(
       agUiRun(kernel, agentFor(clientTools(input), input), input, client, options),
     )
     .pipe(
-      orFailedRun(),
+      catchError((thrown: unknown) => {
+        if (thrown instanceof RequestError) throw thrown;
+        return of(throwError(() => thrown)); // a failed run, for AG-UI
+      }),
       map((run) => agUiResponse(run, input, options)),
     );
 }

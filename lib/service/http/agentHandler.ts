@@ -1,4 +1,4 @@
-import { concatMap, map, of, tap, isObservable } from 'rxjs';
+import { catchError, concatMap, map, of, tap, throwError, isObservable } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { StreamEvent } from '../../core/event.js';
 import { RUN_ID_HEADER } from '../../transport/fromServerSentEvents.js';
@@ -20,7 +20,7 @@ import { asksForWaiting, isForChats, readRequest, toRunMessage } from './browser
 import type { AgentRequest } from './browserRequest.js';
 import { listResponse } from './listResponse.js';
 import { rejectForbiddenEdits, requireFileUrls } from './requestRules.js';
-import { orFailedRun, RequestError } from './requestError.js';
+import { RequestError } from './requestError.js';
 import { fetchedPart, fileResponse } from './runFiles.js';
 import { createResponse, serverSentEvents } from './runResponse.js';
 
@@ -120,8 +120,12 @@ const postRun: Route = (kernel, { request, id, client, options }) => {
   const after = ['', '0'].includes(lastId) ? undefined : lastId;
   return readBody(kernel, request).pipe(
     concatMap((body) => openRun(kernel, { id, client, body, after })),
-    orFailedRun(),
-    map((run) => send(kernel, options, run, after)),
+    map((run) => [run, after] as const),
+    catchError((thrown: unknown) => {
+      if (thrown instanceof RequestError) throw thrown;
+      return of([throwError(() => thrown)] as const); // a failed run
+    }),
+    map(([run, from]) => send(kernel, options, run, from)),
   );
 };
 

@@ -1,5 +1,3 @@
-import { catchError, of, throwError } from 'rxjs';
-import type { Observable, OperatorFunction } from 'rxjs';
 import { isElsewhere } from '../runs/runErrors.js';
 
 /** What the sentence of a refusal says, for a page that translates it. */
@@ -33,13 +31,6 @@ export function refusal(thrown: unknown, onError: (thrown: unknown) => void): Re
   const error = known instanceof RequestError ? known : new RequestError(500, 'The service has failed.');
   return Response.json(error.body(), { status: error.status, headers: error.headers });
 }
-
-/** What fails the beginning of a run, but refuses no request, is the error of the run. */
-export const orFailedRun = <T>(): OperatorFunction<T, T | Observable<never>> =>
-  catchError((thrown: unknown) => {
-    if (thrown instanceof RequestError) throw thrown;
-    return of(throwError(() => thrown));
-  });
 
 /** The answer to a request for a run that another process executes. The client sends it again. */
 export const elsewhere = () =>

@@ -118,9 +118,8 @@ const resume = <C>(kernel: Kernel<C>, request: ResumeRequest, opening: Opening<C
   );
 };
 
-/** An answer is used at once, or after the lease of a process that has ended: 50 x 100 ms. */
-const USE_CHECKS = 50;
-const USE_INTERVAL = 100;
+/** An answer is used at once, or after the lease of a process that has ended. */
+const useChecks = { count: 50, delay: 100 };
 
 /** Answers a run that waits in memory, in whatever process. If that has ended, the run is resumed with the answers. */
 function answerInMemory<C>(
@@ -144,7 +143,7 @@ function answerInMemory<C>(
       if (isOpen && now?.record.state === 'waiting' && !waitsInMemory(now.record)) throw new RunTakenError();
       return isOpen;
     }),
-    repeat({ count: USE_CHECKS, delay: USE_INTERVAL }),
+    repeat(useChecks),
     takeWhile(Boolean, true),
     takeLast(1),
   );

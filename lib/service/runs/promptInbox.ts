@@ -38,9 +38,8 @@ export class PromptInbox {
     const isPrompt = message.type === 'prompt';
     for (const part of isPrompt ? message.input : [message]) this.waiting.set(part, this.seen);
     this.seen = position;
-    if (!isPrompt) this.used.add(message);
     if (message.type === 'answers') this.given.next(message);
-    if (!isPrompt) return;
+    if (!isPrompt) return void this.used.add(message);
     this.size += estimateSize(message.input);
     for (const prompt of message.input) this.arrived.next(prompt);
   }
