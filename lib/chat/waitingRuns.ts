@@ -7,7 +7,7 @@ import { isReconnecting } from '../core/connectionEvents.js';
 import type { StreamEvent, ToolResultEvent } from '../core/event.js';
 import { isToolResult } from '../core/eventGuards.js';
 import { toView } from '../operators/toView.js';
-import { cancelView } from '../operators/view/view.js';
+import { cancelView, failView } from '../operators/view/view.js';
 import type { ToolCallView, View } from '../operators/view/view.js';
 import { awake } from '../transport/pageRequest.js';
 import { followingId } from '../transport/randomId.js';
@@ -16,6 +16,9 @@ import { answeredView, answersTo, earlierRun, historyOf, openCalls } from './exc
 import type { Exchange, Exchanges } from './exchanges.js';
 import type { PageTools } from './pageTools.js';
 import type { TabLock } from './tabLock.js';
+
+/** How many runs in a row may wait for nothing: those that another device has answered do. */
+const MOST_ANSWERED = 30;
 
 const noLock: TabLock = { hasWaited: false, release: noop };
 
@@ -43,6 +46,7 @@ export function createWaitingRuns(
   const answers = new Subject<void>();
   /** The questions whose time is over here. Once each: the clock of the service may be behind. */
   const overdue = new Set<string>();
+  const answeredRuns = new Map<string, number>();
 
   /**
    * If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers.
@@ -67,12 +71,23 @@ export function createWaitingRuns(
       answered,
       timeIsOver(() => exchanges.get(id), overdue),
       answeredElsewhere(agent, () => exchanges.get(id).run, isSaved),
-    ).pipe(map(() => resume(exchanges.get(id), stop, () => lock.release())));
+    ).pipe(map(() => goOn(id, stop, () => lock.release())));
     const executed = lockTab(id, stop).pipe(
       tap((own) => (lock = own)),
       concatMap(({ hasWaited }) => (hasWaited ? EMPTY : executeHere(id, stop))),
     );
     return concat(executed, merge(stopped, continued).pipe(take(1), concatAll())).pipe(finalize(() => lock.release()));
+  }
+
+  /** A service that always says that the run waits, and never for what, would be asked without end. */
+  function goOn(id: string, stop: Observable<void>, onBegin: () => void): Observable<unknown> {
+    const exchange = exchanges.get(id);
+    const waitsForNothing = exchange.answers === undefined && openCalls(exchange).length === 0;
+    const count = waitsForNothing ? (answeredRuns.get(id) ?? 0) + 1 : 0;
+    answeredRuns.set(id, count);
+    if (count <= MOST_ANSWERED) return resume(exchange, stop, onBegin);
+    update(id, { view: failView(exchange.view), checkpoint: undefined });
+    return EMPTY;
   }
 
   /** Sends the answers to the calls of an exchange. While `isQuiet`, once, and shown when it has worked. */
