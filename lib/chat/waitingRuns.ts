@@ -46,7 +46,7 @@ export function createWaitingRuns(
   const answers = new Subject<void>();
   /** The questions whose time is over here. Once each: the clock of the service may be behind. */
   const overdue = new Set<string>();
-  const answeredRuns = new Map<string, number>();
+  const waitsInVain = createVainCounter();
 
   /**
    * If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers.
@@ -55,39 +55,25 @@ export function createWaitingRuns(
   function wait(id: string, stop: Observable<void>, isSaved = false): Observable<unknown> {
     if (exchanges.get(id).view.status !== 'waiting') return EMPTY;
     let lock = noLock;
-    const stopped = stop.pipe(map(() => cancelWaiting(id)));
+    const stopped = stop.pipe(map(() => endWaiting(id, cancelView)));
     const answered = answers.pipe(
       startWith(undefined),
-      // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run. So it does if
-      // another device has answered: then nothing waits in what the service sends again.
-      // Without an answer, a run that ends with the page would wait again.
-      filter(() => {
-        const exchange = exchanges.get(id);
-        const mayResume = agent.join !== undefined || exchange.answers !== undefined;
-        return lock.hasWaited || (mayResume && openCalls(exchange).length === 0);
-      }),
+      // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run.
+      filter(() => lock.hasWaited || isAnswered(exchanges.get(id))),
     );
     const continued = merge(
       answered,
       timeIsOver(() => exchanges.get(id), overdue),
       answeredElsewhere(agent, () => exchanges.get(id).run, isSaved),
-    ).pipe(map(() => goOn(id, stop, () => lock.release())));
+    ).pipe(
+      map(() => exchanges.get(id)),
+      map((next) => (waitsInVain(next) ? endWaiting(id, failView) : resume(next, stop, () => lock.release()))),
+    );
     const executed = lockTab(id, stop).pipe(
       tap((own) => (lock = own)),
       concatMap(({ hasWaited }) => (hasWaited ? EMPTY : executeHere(id, stop))),
     );
     return concat(executed, merge(stopped, continued).pipe(take(1), concatAll())).pipe(finalize(() => lock.release()));
-  }
-
-  /** A service that always says that the run waits, and never for what, would be asked without end. */
-  function goOn(id: string, stop: Observable<void>, onBegin: () => void): Observable<unknown> {
-    const exchange = exchanges.get(id);
-    const waitsForNothing = exchange.answers === undefined && openCalls(exchange).length === 0;
-    const count = waitsForNothing ? (answeredRuns.get(id) ?? 0) + 1 : 0;
-    answeredRuns.set(id, count);
-    if (count <= MOST_ANSWERED) return resume(exchange, stop, onBegin);
-    update(id, { view: failView(exchange.view), checkpoint: undefined });
-    return EMPTY;
   }
 
   /** Sends the answers to the calls of an exchange. While `isQuiet`, once, and shown when it has worked. */
@@ -132,14 +118,32 @@ export function createWaitingRuns(
     );
   }
 
+  /**
+   * If another device has answered, nothing waits in what the service sends again, and `resume` joins the next run.
+   * Without an answer, a run that ends with the page would wait again.
+   */
+  const isAnswered = (exchange: Exchange): boolean =>
+    (agent.join !== undefined || exchange.answers !== undefined) && openCalls(exchange).length === 0;
+
   const callsOfPage = (id: string) => openCalls(exchanges.get(id)).filter((call) => isForPage(call, tools));
 
-  function cancelWaiting(id: string): Observable<never> {
-    update(id, { view: cancelView(exchanges.get(id).view), checkpoint: undefined });
+  function endWaiting(id: string, end: (view: View) => View): Observable<never> {
+    update(id, { view: end(exchanges.get(id).view), checkpoint: undefined });
     return EMPTY;
   }
 
   return { wait, resume, answers };
+}
+
+/** A service that always says that a run waits, and never for what, would be asked without end. */
+function createVainCounter() {
+  const counts = new Map<string, number>();
+  return (exchange: Exchange): boolean => {
+    const { id, answers } = exchange;
+    const count = answers === undefined && openCalls(exchange).length === 0 ? (counts.get(id) ?? 0) + 1 : 0;
+    counts.set(id, count);
+    return count > MOST_ANSWERED;
+  };
 }
 
 /** Emits when the time of a question is over: the run goes on without its answer. */
