@@ -46,7 +46,8 @@ export function createWaitingRuns(
   const answers = new Subject<void>();
   /** The questions whose time is over here. Once each: the clock of the service may be behind. */
   const overdue = new Set<string>();
-  const waitsInVain = createVainCounter();
+  /** Runs in a row that wait for nothing: a service that always says so would be asked without end. */
+  let waitsInVain = 0;
 
   /**
    * If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers.
@@ -54,21 +55,26 @@ export function createWaitingRuns(
    */
   function wait(id: string, stop: Observable<void>, isSaved = false): Observable<unknown> {
     if (exchanges.get(id).view.status !== 'waiting') return EMPTY;
+    waitsInVain = openCalls(exchanges.get(id)).length > 0 ? 0 : waitsInVain + 1;
+    if (waitsInVain > MOST_ANSWERED) return endWaiting(id, failView);
     let lock = noLock;
     const stopped = stop.pipe(map(() => endWaiting(id, cancelView)));
     const answered = answers.pipe(
       startWith(undefined),
-      // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run.
-      filter(() => lock.hasWaited || isAnswered(exchanges.get(id))),
+      // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run. So it does if
+      // another device has answered: then nothing waits in what the service sends again.
+      // Without an answer, a run that ends with the page would wait again.
+      filter(() => {
+        const exchange = exchanges.get(id);
+        const mayResume = agent.join !== undefined || exchange.answers !== undefined;
+        return lock.hasWaited || (mayResume && openCalls(exchange).length === 0);
+      }),
     );
     const continued = merge(
       answered,
       timeIsOver(() => exchanges.get(id), overdue),
       answeredElsewhere(agent, () => exchanges.get(id).run, isSaved),
-    ).pipe(
-      map(() => exchanges.get(id)),
-      map((next) => (waitsInVain(next) ? endWaiting(id, failView) : resume(next, stop, () => lock.release()))),
-    );
+    ).pipe(map(() => resume(exchanges.get(id), stop, () => lock.release())));
     const executed = lockTab(id, stop).pipe(
       tap((own) => (lock = own)),
       concatMap(({ hasWaited }) => (hasWaited ? EMPTY : executeHere(id, stop))),
@@ -118,13 +124,6 @@ export function createWaitingRuns(
     );
   }
 
-  /**
-   * If another device has answered, nothing waits in what the service sends again, and `resume` joins the next run.
-   * Without an answer, a run that ends with the page would wait again.
-   */
-  const isAnswered = (exchange: Exchange): boolean =>
-    (agent.join !== undefined || exchange.answers !== undefined) && openCalls(exchange).length === 0;
-
   const callsOfPage = (id: string) => openCalls(exchanges.get(id)).filter((call) => isForPage(call, tools));
 
   function endWaiting(id: string, end: (view: View) => View): Observable<never> {
@@ -133,17 +132,6 @@ export function createWaitingRuns(
   }
 
   return { wait, resume, answers };
-}
-
-/** A service that always says that a run waits, and never for what, would be asked without end. */
-function createVainCounter() {
-  const counts = new Map<string, number>();
-  return (exchange: Exchange): boolean => {
-    const { id, answers } = exchange;
-    const count = answers === undefined && openCalls(exchange).length === 0 ? (counts.get(id) ?? 0) + 1 : 0;
-    counts.set(id, count);
-    return count > MOST_ANSWERED;
-  };
 }
 
 /** Emits when the time of a question is over: the run goes on without its answer. */
