@@ -7,7 +7,7 @@ import { isReconnecting } from '../core/connectionEvents.js';
 import type { StreamEvent, ToolResultEvent } from '../core/event.js';
 import { isToolResult } from '../core/eventGuards.js';
 import { toView } from '../operators/toView.js';
-import { cancelView } from '../operators/view/view.js';
+import { cancelView, failView } from '../operators/view/view.js';
 import type { ToolCallView, View } from '../operators/view/view.js';
 import { awake } from '../transport/pageRequest.js';
 import { followingId } from '../transport/randomId.js';
@@ -16,6 +16,9 @@ import { answeredView, answersTo, earlierRun, historyOf, openCalls } from './exc
 import type { Exchange, Exchanges } from './exchanges.js';
 import type { PageTools } from './pageTools.js';
 import type { TabLock } from './tabLock.js';
+
+/** How many runs in a row may wait for nothing: those that another device has answered do. */
+const MOST_ANSWERED = 30;
 
 const noLock: TabLock = { hasWaited: false, release: noop };
 
@@ -43,6 +46,8 @@ export function createWaitingRuns(
   const answers = new Subject<void>();
   /** The questions whose time is over here. Once each: the clock of the service may be behind. */
   const overdue = new Set<string>();
+  /** Runs in a row that wait for nothing: a service that always says so would be asked without end. */
+  let waitsInVain = 0;
 
   /**
    * If the run of an exchange waits, executes the calls that belong to this page, and waits for the user's answers.
@@ -50,8 +55,10 @@ export function createWaitingRuns(
    */
   function wait(id: string, stop: Observable<void>, isSaved = false): Observable<unknown> {
     if (exchanges.get(id).view.status !== 'waiting') return EMPTY;
+    waitsInVain = openCalls(exchanges.get(id)).length > 0 ? 0 : waitsInVain + 1;
+    if (waitsInVain > MOST_ANSWERED) return endWaiting(id, failView);
     let lock = noLock;
-    const stopped = stop.pipe(map(() => cancelWaiting(id)));
+    const stopped = stop.pipe(map(() => endWaiting(id, cancelView)));
     const answered = answers.pipe(
       startWith(undefined),
       // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run. So it does if
@@ -119,8 +126,8 @@ export function createWaitingRuns(
 
   const callsOfPage = (id: string) => openCalls(exchanges.get(id)).filter((call) => isForPage(call, tools));
 
-  function cancelWaiting(id: string): Observable<never> {
-    update(id, { view: cancelView(exchanges.get(id).view), checkpoint: undefined });
+  function endWaiting(id: string, end: (view: View) => View): Observable<never> {
+    update(id, { view: end(exchanges.get(id).view), checkpoint: undefined });
     return EMPTY;
   }
 

@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { concat, from, lastValueFrom, NEVER, toArray } from 'rxjs';
+import { concat, filter, firstValueFrom, from, lastValueFrom, NEVER, toArray } from 'rxjs';
 import type { StreamEvent } from '../../lib/core/event.js';
+import { conversation } from '../../lib/chat/conversation.js';
+import { remoteAgent } from '../../lib/chat/remoteAgent.js';
 import type { PageTools } from '../../lib/chat/pageTools.js';
 import { isForPage, untilBroken } from '../../lib/chat/waitingRuns.js';
 import type { ToolCallView } from '../../lib/operators/view/view.js';
@@ -33,5 +35,50 @@ describe('untilBroken', () => {
 
   it('untilBroken ends at once when the first connection breaks', async () => {
     expect(await lastValueFrom(untilBroken(concat(from([lost]), NEVER)).pipe(toArray()))).toEqual([]);
+  });
+});
+
+describe('a run that waits, at a service that never says for what', () => {
+  const call = { id: 'c1', name: 'order', arguments: {} };
+  const message = { role: 'model', parts: [{ type: 'toolCall', ...call }] };
+  const exchange = {
+    id: 'a',
+    run: '8254d21541282c5d08457adda037e96d',
+    input: [{ role: 'user', parts: [{ type: 'text', text: 'Order.' }] }],
+    messages: [message],
+    hasBegun: true,
+  };
+  const shown = (parts: readonly object[]) => ({
+    version: 1,
+    exchanges: [{ ...exchange, view: { status: 'waiting', messages: [{ id: '1', role: 'model', parts }], usage: {} } }],
+    selected: 'a',
+  });
+
+  it.each<[string, object, object | null]>([
+    ['no list of calls', {}, null],
+    ['an empty list', { waiting: [] }, null],
+    ['a call without an event', { waiting: [call], messages: [message] }, null],
+    ['a saved chat without its call', { waiting: [call] }, shown([])],
+    ['a saved chat with a call of another version', { waiting: [call] }, shown([{ ...message.parts[0], status: 'x' }])],
+    ['a saved chat with a part of another version', { waiting: [call] }, shown([{ type: 'call' }])],
+  ])('fails: %s', async (_, result, saved) => {
+    let requests = 0;
+    const events = [
+      'event: hello\ndata: {"heartbeat":15000}',
+      'event: start\nid: 0\ndata: {}',
+      `id: 1\ndata: ${JSON.stringify({ type: 'result', result: { finishReason: 'waiting', messages: [], ...result } })}`,
+      'event: end\nretry: 2147483647\ndata: {}\n\n',
+    ];
+    const fetch = () => {
+      requests += 1;
+      const headers = { 'content-type': 'text/event-stream' };
+      return Promise.resolve(new Response(requests < 100 ? events.join('\n\n') : '', { headers }));
+    };
+    const agent = remoteAgent('http://service.test', { fetch });
+    const chat = conversation(agent, { saved: saved && JSON.stringify(saved) });
+    const failed = firstValueFrom(chat.view$.pipe(filter(({ exchanges }) => exchanges.at(-1)?.status === 'failed')));
+    if (!saved) chat.send('Order.');
+    expect((await failed).status).toBe('failed');
+    expect(requests).toBeLessThan(40);
   });
 });

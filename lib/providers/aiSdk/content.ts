@@ -148,12 +148,13 @@ function toReplayChunk(provider: string, part: ReplayPart): ProviderChunk {
 /** They contain nothing new: the end of an input that its call repeats, and the provider's own frames. */
 const silentParts: ReadonlySet<string> = new Set(['tool-input-end', 'raw', 'ping']);
 
-/** A part of a later version as JSON; only its type if JSON cannot represent it. */
+/** A part of a later version as JSON; only its type if JSON cannot represent it; null if the type is not a text. */
 function unknownPart(part: SdkPart): JsonValue {
   try {
     return toJson(part);
   } catch {
-    return { type: part.type };
+    const type: unknown = part.type;
+    return typeof type === 'string' ? { type } : null;
   }
 }
 

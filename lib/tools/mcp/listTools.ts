@@ -46,9 +46,12 @@ function listOnChange(client: McpClient): Observable<readonly ServerTool[]> {
     tap(() => (isStale = true)),
     exhaustMap(() => listUntilFresh), // changes during it only set `isStale`
     filter(() => !isStale || series.length() > 1), // in a series, a stale list is better than none
-    map(({ tools }) => tools),
+    map(({ tools }) => tools.slice(0, MAX_TOOLS)),
   );
 }
+
+/** A server of a stranger may list millions: each costs time in every run. */
+const MAX_TOOLS = 10_000;
 
 /** Pages that are listed without the checks of the client. */
 const MAX_PAGES = 1000;

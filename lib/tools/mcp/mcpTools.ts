@@ -110,9 +110,10 @@ export interface McpTool extends Tool<string, JsonObject, JsonValue, McpProgress
  * });
  * ```
  *
- * A tool whose schema is nested more than 200 levels deep is omitted and reported to `onSkip`. Results are not
- * validated against the output schemas of the server: their regular expressions could block the process. If a server
- * announces changes endlessly, its tools are requested at increasing intervals, up to 30 s.
+ * A tool whose schema is nested more than 200 levels deep is omitted and reported to `onSkip`. Tools after the
+ * first 10,000 of a server are left out. Results are not validated against the output schemas of the server: their
+ * regular expressions could block the process. If a server announces changes endlessly, its tools are requested at
+ * increasing intervals, up to 30 s.
  *
  * While subscribed, `mcpTools` owns the client's only handler of `notifications/tools/list_changed`: an earlier
  * handler, also of the client's `listChanged` option, is replaced. Watch the tools by subscribing instead. All

@@ -8,12 +8,14 @@ describe('createContentDecoder', () => {
   it('createContentDecoder reports a part of a later version as metadata, and nothing of the parts that repeat others', async () => {
     const unknown = { type: 'hologram', depth: 3 };
     const callback = { type: 'hook', run: () => 1 };
+    const untyped = { type: 5n };
     const silent = [{ type: 'raw', rawValue: {} }, { type: 'ping' }, { type: 'tool-input-end', id: 'c1' }];
-    const parts = [unknown, callback, ...silent, ...textParts('a', 'Hi'), finish()];
-    const chunks = await chunksOf(acme(parts as LanguageModelV4StreamPart[]).model);
+    const parts = [unknown, callback, untyped, ...silent, ...textParts('a', 'Hi'), finish()];
+    const chunks = await chunksOf(acme(parts as unknown as LanguageModelV4StreamPart[]).model);
     expect(chunks).toMatchObject([
       { type: 'metadata', metadata: { 'acme.chat': unknown } },
       { type: 'metadata', metadata: { 'acme.chat': { type: 'hook' } } },
+      { type: 'metadata', metadata: { 'acme.chat': null } },
       { type: 'text', text: 'Hi' },
       { type: 'finish', reason: 'stop' },
     ]);

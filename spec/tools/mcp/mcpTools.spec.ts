@@ -88,6 +88,12 @@ describe('mcpTools: the list', () => {
     expect(namesOf(await firstValueFrom(mcpTools(client)))).toEqual(['a', 'b', 'c', 'd']);
   });
 
+  it('mcpTools lists the first 10,000 tools of a server', async () => {
+    const tools = Array.from({ length: 10_001 }, (_, index) => named(`tool${index}`));
+    const { client } = await serve({ list: () => ({ tools }) });
+    expect(await firstValueFrom(mcpTools(client))).toHaveLength(10_000);
+  });
+
   it('mcpTools lists a tool once that is on two pages', async () => {
     const { client } = await serve({
       list: (cursor) => ({ tools: [named('a')], ...(cursor ? {} : { nextCursor: 'second' }) }),
