@@ -1,6 +1,6 @@
 import { concat, concatMap, defer, map, of, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { mergeAnswers } from '../../core/approval.js';
+import { hasAnswer, mergeAnswers } from '../../core/approval.js';
 import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import { followingId } from '../../transport/randomId.js';
@@ -12,7 +12,7 @@ import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
 import type { RunTimes } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
 import { admitStored } from './handOver.js';
-import { hasAnswer, isOpenRun, waitingIn, waitsInMemory } from './liveAnswers.js';
+import { isOpenRun, waitingIn, waitsInMemory } from './liveAnswers.js';
 import { notWaiting, planResumption, planStart } from './planRun.js';
 import { replayDead, replayRecord } from './replayRecord.js';
 import type { Client } from '../client.js';
