@@ -236,8 +236,7 @@ export function answersTo({ view, answers = {} }: Exchange): CallAnswers {
   return pickAnswers(answers, (id) => ids.has(id));
 }
 
-const withPending = (view: View, id: string): View =>
-  changeCall(view, id, (call) => ({ ...call, status: 'pending' }));
+const withPending = (view: View, id: string): View => changeCall(view, id, (call) => ({ ...call, status: 'pending' }));
 
 /**
  * The view from which a run that waits is continued. A call that was answered before the run waited is still shown as
