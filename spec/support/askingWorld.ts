@@ -13,6 +13,7 @@ import {
   NEVER,
   noop,
   of,
+  race,
   timer,
 } from 'rxjs';
 import { tap, toArray } from 'rxjs';
@@ -300,11 +301,13 @@ function createWorld(
       let page = open();
       page.chat.send('Work.');
       for (let rounds = 0; rounds < 40; rounds += 1) {
-        const { status, waiting } = await firstValueFrom(
-          page.chat.view$.pipe(filter((view) => view.waiting.length > 0 || ['idle', 'failed'].includes(view.status))),
+        const settled$ = page.chat.view$.pipe(
+          filter((view) => view.waiting.length > 0 || ['idle', 'stopped', 'failed'].includes(view.status)),
         );
-        if (status === 'idle') return page.chat;
-        if (status === 'failed') throw new Error([...problems, JSON.stringify(page.chat.view)].join('\n'));
+        const hour = timer(3_600_000).pipe(map(() => page.chat.view));
+        const { status, waiting } = await firstValueFrom(race(settled$, hour));
+        if (status === 'idle' || status === 'stopped') return page.chat;
+        if (waiting.length === 0) throw new Error([...problems, JSON.stringify(page.chat.view)].join('\n'));
         const [call] = waiting;
         if (call) answer(page.chat, call);
         if (!reloads) continue;
@@ -316,7 +319,7 @@ function createWorld(
     },
     ending(): Ending {
       const last = [...records.records.values()].find(({ record: { resumedBy } }) => resumedBy === undefined);
-      const { finishReason, messages = [] } = last?.record.result ?? {};
+      const { finishReason, messages = [] } = last?.record.result ?? {};if(process.env['DBG'])console.log(JSON.stringify(last?.record),JSON.stringify([...records.records.keys()]));
       const parts = messages.flatMap((message) => message.parts);
       const results = new Set(parts.flatMap((part) => (part.type === 'toolResult' ? [part.id] : [])));
       const open = parts.flatMap((part) => (part.type === 'toolCall' && !results.has(part.id) ? [part.id] : []));
