@@ -16,6 +16,7 @@ import { answeredView, answersTo, earlierRun, historyOf, openCalls } from './exc
 import type { Exchange, Exchanges } from './exchanges.js';
 import type { PageTools } from './pageTools.js';
 import type { TabLock } from './tabLock.js';
+import type { UnsettledRuns } from './unsettledRuns.js';
 
 const noLock: TabLock = { hasWaited: false, release: noop };
 
@@ -39,6 +40,7 @@ export function createWaitingRuns(
   runOptions: Pick<ConversationRunOptions, 'cancel' | 'prompts' | 'given' | 'fragments' | 'context' | 'wrapTurn'>,
   update: (id: string, change: Partial<Exchange>) => void,
   follow: Follow,
+  unsettled: UnsettledRuns,
 ) {
   const answers = new Subject<void>();
   /** The questions whose time is over here. Once each: the clock of the service may be behind. */
@@ -120,7 +122,9 @@ export function createWaitingRuns(
   const callsOfPage = (id: string) => openCalls(exchanges.get(id)).filter((call) => isForPage(call, tools));
 
   function cancelWaiting(id: string): Observable<never> {
-    update(id, { view: cancelView(exchanges.get(id).view), checkpoint: undefined });
+    const { view, run } = exchanges.get(id);
+    update(id, { view: cancelView(view), checkpoint: undefined });
+    unsettled.stop(id, run); // the run waits at the service, too
     return EMPTY;
   }
 

@@ -280,7 +280,7 @@ export class Kernel<C> implements OwnerData {
   }
 
   /** Whether a process executes the run of a record, or will do so. */
-  private isExecuted(record: RunRecord): boolean {
+  isExecuted(record: RunRecord): boolean {
     return this.durable ? ['running', 'parked'].includes(record.state) : this.executor.locate(record) !== 'nowhere';
   }
 

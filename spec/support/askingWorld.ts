@@ -306,6 +306,7 @@ function createWorld(
         );
         const hour = timer(3_600_000).pipe(map(() => page.chat.view));
         const { status, waiting } = await firstValueFrom(race(settled$, hour));
+        if (status === 'stopped') await firstValueFrom(timer(120_000)); // the page tells the service
         if (status === 'idle' || status === 'stopped') return page.chat;
         if (waiting.length === 0) throw new Error([...problems, JSON.stringify(page.chat.view)].join('\n'));
         const [call] = waiting;
@@ -319,7 +320,7 @@ function createWorld(
     },
     ending(): Ending {
       const last = [...records.records.values()].find(({ record: { resumedBy } }) => resumedBy === undefined);
-      const { finishReason, messages = [] } = last?.record.result ?? {};if(process.env['DBG'])console.log(JSON.stringify(last?.record),JSON.stringify([...records.records.keys()]));
+      const { finishReason, messages = [] } = last?.record.result ?? {};
       const parts = messages.flatMap((message) => message.parts);
       const results = new Set(parts.flatMap((part) => (part.type === 'toolResult' ? [part.id] : [])));
       const open = parts.flatMap((part) => (part.type === 'toolCall' && !results.has(part.id) ? [part.id] : []));

@@ -1,4 +1,4 @@
-import { concat, concatMap, defer, map, of, tap } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, map, of, tap } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { hasAnswer, mergeAnswers } from '../../core/approval.js';
 import type { CallAnswers } from '../../core/approval.js';
@@ -160,6 +160,25 @@ export const answerOpenRun = <C>(
       return answerInMemory(kernel, run, answers, { id, client }).pipe(map(() => true));
     }),
     retryTaken(),
+  );
+
+/**
+ * Continues a run that waits, or whose process has ended, and stops it before it does anything: its calls are
+ * cancelled. Emits the id; none if there is no such run.
+ */
+export const continueStopped = <C>(kernel: Kernel<C>, left: string, client: Client<C>): Observable<string> =>
+  defer(() => kernel.access.find(left, client.owner)).pipe(
+    concatMap((run) => {
+      if (!run || kernel.isExecuted(run.record)) return EMPTY;
+      const isOpen = isOpenRun(run.record);
+      if (!isOpen && run.record.state !== 'waiting') return EMPTY;
+      const [id, body] = isOpen ? [left, {}] : [followingId(left), { resume: left, answers: {} }];
+      const opened = kernel.locked(id, client, () => {
+        kernel.locks.stop(id, client.owner);
+        return openStored(kernel, { id, client, body });
+      });
+      return opened.pipe(map(() => id));
+    }),
   );
 
 /** Replays a run that has ended, and resumes one whose process ended. */
