@@ -20,8 +20,9 @@ export function resumedTurn(
   tools: readonly Tool[],
 ): Observable<ResumedTurn | undefined> {
   const waiting = new Map(open?.waiting.map((call) => [call.id, call]));
+  requireWaiting(given, waiting);
   const all = mapAnswers(given, (id) => id);
-  requireAnswers(all, waiting);
+  requireValid(all, waiting);
   const inside = (path: readonly string[] = []) => path.slice(1).join('/');
   const own = mapAnswers(all, (id) => (waiting.get(id)?.path ? undefined : id));
   const results = validAnswers(own, waiting, tools);
@@ -48,10 +49,17 @@ export function resumedTurn(
 
 const hasOwn = ({ results, errors }: AllAnswers, id: string) => Object.hasOwn(results, id) || Object.hasOwn(errors, id);
 
-/** What holds for calls of all depths, and for questions. */
-function requireAnswers(given: AllAnswers, waiting: ReadonlyMap<string, WaitingCall>): void {
-  for (const [subject, answers] of Object.entries(given))
+/** Comes before the first copy of the answers: there may be any number of them. */
+function requireWaiting(
+  { decisions = {}, results = {}, errors = {} }: CallAnswers,
+  waiting: ReadonlyMap<string, WaitingCall>,
+): void {
+  for (const [subject, answers] of Object.entries({ decisions, results, errors }))
     for (const id of Object.keys(answers)) if (!waiting.has(id)) throw notWaiting(subject, id, waiting);
+}
+
+/** What holds for calls of all depths, and for questions. */
+function requireValid(given: AllAnswers, waiting: ReadonlyMap<string, WaitingCall>): void {
   const { decisions, results, errors } = given;
   for (const [id, decision] of Object.entries(decisions)) {
     if (!isDecision(decision)) throw invalidDecision(id);

@@ -60,7 +60,7 @@ export function createExchangeRuns(
     (exchange, stop) => join(exchange, stop),
     (id, stop) => waitingRuns.wait(id, stop),
   );
-  const waitingRuns = createWaitingRuns(agent, exchanges, tools, runOptions, update, follow);
+  const waitingRuns = createWaitingRuns(agent, exchanges, tools, runOptions, update, follow, unsettled);
   const { join, joinLost } = createJoins(agent, exchanges, runOptions, update, follow, waitingRuns.resume);
 
   function start({ id, parent, run, input }: Exchange, stop: Observable<void>): Observable<unknown> {

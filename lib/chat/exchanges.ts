@@ -1,4 +1,4 @@
-import { mergeAnswers, pickAnswers } from '../core/approval.js';
+import { hasAnswer, mergeAnswers, pickAnswers } from '../core/approval.js';
 import type { CallAnswers } from '../core/approval.js';
 import type { Checkpoint } from '../core/checkpoint.js';
 import { ConfigurationError } from '../core/errors.js';
@@ -149,7 +149,7 @@ export function createExchanges(
   function addAnswer(id: string, callId: string, answer: CallAnswers): void {
     const { view, base, answers } = get(id);
     // The events of a run that has not ended change its view.
-    const pending = base ? {} : { view: withPending(view, [callId]) };
+    const pending = base ? {} : { view: withPending(view, callId) };
     update(id, { answers: mergeAnswers(answers, answer), ...pending });
   }
 
@@ -228,7 +228,7 @@ const exchangeOf = (callId: string, list: readonly Exchange[]): Exchange | undef
   list.find(({ view }) => callsOf(view).some(({ id }) => id === callId));
 
 export const openCalls = ({ view, answers }: Exchange): readonly ToolCallView[] =>
-  waitingCalls(view).filter(({ id }) => !Object.hasOwn(allAnswers(answers), id));
+  waitingCalls(view).filter(({ id }) => !hasAnswer(answers, id));
 
 /** The answers to the calls of an exchange. Others were given to calls that were retracted. */
 export function answersTo({ view, answers = {} }: Exchange): CallAnswers {
@@ -236,16 +236,14 @@ export function answersTo({ view, answers = {} }: Exchange): CallAnswers {
   return pickAnswers(answers, (id) => ids.has(id));
 }
 
-const allAnswers = (answers: CallAnswers = {}) => ({ ...answers.decisions, ...answers.results, ...answers.errors });
-
-const withPending = (view: View, calls: readonly string[]): View =>
-  calls.reduce((changed, id) => changeCall(changed, id, (call) => ({ ...call, status: 'pending' })), view);
+const withPending = (view: View, id: string): View => changeCall(view, id, (call) => ({ ...call, status: 'pending' }));
 
 /**
  * The view from which a run that waits is continued. A call that was answered before the run waited is still shown as
  * waiting; a second answer would be sent with those to the calls of the next run.
  */
-export const answeredView = ({ view, answers }: Exchange): View => withPending(view, Object.keys(allAnswers(answers)));
+export const answeredView = ({ view, answers }: Exchange): View =>
+  callsOf(view).reduce((changed, { id }) => (hasAnswer(answers, id) ? withPending(changed, id) : changed), view);
 
 const withoutProgress = (exchange: Exchange): Exchange =>
   exchange.base ? { ...exchange, view: { ...exchange.base, status: 'sending' } } : exchange;

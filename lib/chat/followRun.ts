@@ -44,7 +44,7 @@ export function createFollow(
       take(1),
       tap(() => {
         isStopped = true;
-        if (isSent) unsettled.stop(id, run);
+        if (isSent || exchanges.get(id).hasBegun) unsettled.stop(id, run);
       }),
       switchMap(() => (agent.stop && !(exchanges.get(id).hasBegun && isSent) ? [0] : timer(STOP_TIME))),
     );

@@ -96,10 +96,8 @@ export function createUnsettledRuns(
         }),
         map(({ id }) => id),
       );
-      const due = merge(requested, again).pipe(
-        filter((id) => !settling.has(id)),
-        takeUntil(end),
-      );
+      // A run that was stopped while it began to wait is stopped once more.
+      const due = merge(requested, again.pipe(filter((id) => !settling.has(id)))).pipe(takeUntil(end));
       return due.pipe(mergeMap(settle)); // a stop that is being delivered goes on
     },
   };

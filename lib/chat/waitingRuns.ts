@@ -16,6 +16,7 @@ import { answeredView, answersTo, earlierRun, historyOf, openCalls } from './exc
 import type { Exchange, Exchanges } from './exchanges.js';
 import type { PageTools } from './pageTools.js';
 import type { TabLock } from './tabLock.js';
+import type { UnsettledRuns } from './unsettledRuns.js';
 
 /** How many runs in a row may wait for nothing: those that another device has answered do. */
 const MOST_ANSWERED = 30;
@@ -42,6 +43,7 @@ export function createWaitingRuns(
   runOptions: Pick<ConversationRunOptions, 'cancel' | 'prompts' | 'given' | 'fragments' | 'context' | 'wrapTurn'>,
   update: (id: string, change: Partial<Exchange>) => void,
   follow: Follow,
+  unsettled: UnsettledRuns,
 ) {
   const answers = new Subject<void>();
   /** The questions whose time is over here. Once each: the clock of the service may be behind. */
@@ -58,7 +60,10 @@ export function createWaitingRuns(
     waitsInVain = openCalls(exchanges.get(id)).length > 0 ? 0 : waitsInVain + 1;
     if (waitsInVain > MOST_ANSWERED) return endWaiting(id, failView);
     let lock = noLock;
-    const stopped = stop.pipe(map(() => endWaiting(id, cancelView)));
+    const stopped = stop.pipe(
+      map(() => endWaiting(id, cancelView)),
+      tap(() => unsettled.stop(id, exchanges.get(id).run)), // the run waits at the service, too
+    );
     const answered = answers.pipe(
       startWith(undefined),
       // After `hasWaited`, another tab has resumed the run with its results: `resume` joins that run. So it does if

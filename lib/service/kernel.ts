@@ -30,7 +30,7 @@ import type { SendMessage } from './runs/sendMessage.js';
 import { createWatch, remoteRun } from './runs/remoteRun.js';
 import { ownerIsMissing, RunAccess } from './runs/runAccess.js';
 import type { Client } from './client.js';
-import { isElsewhere, RunAbandonedError } from './runs/runErrors.js';
+import { hasNoOutcome, isElsewhere, RunAbandonedError } from './runs/runErrors.js';
 import type { LoggedRun } from './runs/runLife.js';
 import type { SharedRun } from './runs/sharedRun.js';
 import { descriptionOf } from './runs/trustedDescription.js';
@@ -266,7 +266,7 @@ export class Kernel<C> implements OwnerData {
 
   /** Whether an error says that a process has left a run to others: at its shutdown, or since it was too slow. */
   hasLeft(thrown: unknown): boolean {
-    return isElsewhere(thrown) || (this.isClosing && thrown instanceof RunAbandonedError);
+    return this.isClosing ? hasNoOutcome(thrown) : isElsewhere(thrown);
   }
 
   private tellHere(id: string, owner: string, run: SharedRun, message: RunMessage): Observable<boolean> {
@@ -283,7 +283,7 @@ export class Kernel<C> implements OwnerData {
   }
 
   /** Whether a process executes the run of a record, or will do so. */
-  private isExecuted(record: RunRecord): boolean {
+  isExecuted(record: RunRecord): boolean {
     return this.durable ? ['running', 'parked'].includes(record.state) : this.executor.locate(record) !== 'nowhere';
   }
 

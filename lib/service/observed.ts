@@ -4,7 +4,7 @@ import type { Checkpoint } from '../core/checkpoint.js';
 import type { RunEvent, StreamEvent } from '../core/event.js';
 import { reportUnhandled } from '../core/reportUnhandled.js';
 import { RequestError } from './http/requestError.js';
-import { isElsewhere, RunNotFoundError } from './runs/runErrors.js';
+import { hasNoOutcome, RunNotFoundError } from './runs/runErrors.js';
 import { isReplayed } from './runs/replayed.js';
 import { descriptionOf } from './runs/trustedDescription.js';
 
@@ -62,7 +62,7 @@ export function observed<C>(
         tap({
           next: (event) => isReplayed(event) || run$.next(event),
           error: (thrown: unknown) => {
-            if (isElsewhere(thrown)) observer.unsubscribe();
+            if (hasNoOutcome(thrown)) observer.unsubscribe();
             onError(thrown);
             failure = thrown;
             run$.error(thrown);
@@ -81,7 +81,7 @@ export function observed<C>(
 export function reportOnce(onError: (thrown: unknown) => void = reportUnhandled): (thrown: unknown) => void {
   const reported = new WeakSet<object>();
   const isNoNews = (thrown: object) =>
-    isElsewhere(thrown) ||
+    hasNoOutcome(thrown) ||
     thrown instanceof RunNotFoundError ||
     thrown instanceof RequestError ||
     descriptionOf(thrown) !== undefined;

@@ -4,35 +4,61 @@ import { playScript, scripts } from '../support/askingWorld.js';
 
 /**
  * Random agents whose tools ask, record steps and need approvals, at once and inside of each other. The process is
- * killed before and after every write of a record, and of a log that outlives it. ASKING_RUNS=50 takes minutes.
+ * killed before and after every write of a record, and of a log that outlives it; or it shuts down then, while another
+ * one begins; or the person stops the answer after some views. ASKING_RUNS=50 takes minutes.
  */
-const RUNS = Number(process.env['ASKING_RUNS'] ?? 2);
+const RUNS = Number(process.env['ASKING_RUNS'] ?? 1);
 
-describe('a service whose tools ask, and whose process is killed at any write', () => {
-  it.each([
-    ['in memory', false],
-    ['that processes share', true],
-  ])(
-    'shows the same answer, has the same history, and does each step with the same key, with a log %s',
+const worlds = fc.record({
+  reloads: fc.boolean(),
+  eagerTools: fc.boolean(),
+  patience: fc.constantFrom(undefined, 60_000),
+});
+const ends = fc.constantFrom('before', 'after', 'shutdown');
+const places = fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 5, maxLength: 5 });
+const logs = [
+  ['in memory', false],
+  ['that processes share', true],
+] as const;
+
+describe('a service whose tools ask, with a log', () => {
+  it.each(logs)(
+    '%s, shows the same answer and does each step with the same key, if its process ends at any write',
     async (_, hasSharedLog) => {
       await fc.assert(
-        fc.asyncProperty(
-          scripts,
-          fc.boolean(),
-          fc.boolean(),
-          fc.boolean(),
-          async (script, reloads, eagerTools, isLive) => {
-            const world = { hasSharedLog, eagerTools, patience: isLive ? 60_000 : undefined };
-            const { outcome } = await playScript(script, { hasSharedLog, eagerTools });
-            const { outcome: undisturbed, writes } = await playScript(script, { ...world, reloads });
-            expect(undisturbed).toEqual(outcome);
-            for (let write = 1; write <= writes; write += 1)
-              for (const when of ['before', 'after'] as const) {
-                const played = await playScript(script, { ...world, reloads, kill: { write, when } });
-                expect({ write, when, ...played.outcome }).toEqual({ write, when, ...outcome });
-              }
-          },
-        ),
+        fc.asyncProperty(scripts, worlds, async (script, disturbed) => {
+          const world = { hasSharedLog, ...disturbed };
+          const { outcome } = await playScript(script, { hasSharedLog, eagerTools: world.eagerTools });
+          const { outcome: undisturbed, writes } = await playScript(script, world);
+          expect(undisturbed).toEqual(outcome);
+          for (let write = 1; write <= writes; write += 1)
+            for (const when of ['before', 'after', 'shutdown'] as const) {
+              const played = await playScript(script, { ...world, kill: { write, when } });
+              expect({ write, when, ...played.outcome }).toEqual({ write, when, ...outcome });
+            }
+        }),
+        { numRuns: RUNS, endOnFailure: true },
+      );
+    },
+    600_000,
+  );
+
+  it.each(logs)(
+    '%s, does no other step and leaves no call open, if it is stopped after any view, also by another process',
+    async (_, hasSharedLog) => {
+      await fc.assert(
+        fc.asyncProperty(scripts, worlds, ends, places, async (script, disturbed, when, chosen) => {
+          const world = { hasSharedLog, ...disturbed };
+          const { outcome, views, writes } = await playScript(script, world);
+          for (const [view, write] of chosen)
+            for (const kill of [undefined, { write: 1 + (write % writes), when }]) {
+              const stopAfter = 1 + (view % views);
+              const { outcome: stopped, ending } = await playScript(script, { ...world, stopAfter, kill });
+              expect(outcome.steps).toEqual(expect.arrayContaining([...stopped.steps]));
+              expect({ stopAfter, kill, ...ending }).toMatchObject({ stopAfter, kill, open: [] });
+              expect([undefined, 'stop', 'stopped']).toContain(ending.finishReason);
+            }
+        }),
         { numRuns: RUNS, endOnFailure: true },
       );
     },

@@ -151,6 +151,23 @@ describe('a run of a service', () => {
     expect(runs).toHaveLength(2);
   });
 
+  it('is not reported as failed if it is left before its log is open', async () => {
+    const { runs, observe } = recorder();
+    const errors: unknown[] = [];
+    const opening = new Subject<never>();
+    const service = createService({
+      agent: createAgent({ model: scriptedModel([[...answer]]) }),
+      ...{ log: { ...memoryLog(), append: () => opening, isShared: true }, checkpoints: true, observe },
+      onError: (thrown) => errors.push(thrown),
+    });
+    open.push(service);
+    service.run(crypto.randomUUID(), 'Hi', { context: undefined }).subscribe({ error: () => undefined });
+    const left = new Promise<void>((complete) => service.shutdown('abandon').subscribe({ complete }));
+    opening.complete();
+    await left;
+    expect([errors, runs.map((seen) => seen.at(-1))]).toEqual([[], [['unsubscribed', undefined, {}, undefined]]]);
+  });
+
   it('has the usage of each part of a run that waits once', async () => {
     const { runs, observe } = recorder();
     const pay = tool({ name: 'pay', description: 'Pays.', needsApproval: true, execute: () => 'paid' });

@@ -3,13 +3,17 @@ import {
   concat,
   concatMap,
   defer,
+  EMPTY,
   filter,
   firstValueFrom,
   forkJoin,
   ignoreElements,
   map,
+  merge,
   NEVER,
+  noop,
   of,
+  race,
   timer,
 } from 'rxjs';
 import { tap, toArray } from 'rxjs';
@@ -61,10 +65,10 @@ export const scripts: fc.Arbitrary<Script> = fc.array(
   { minLength: 1, maxLength: 2 },
 );
 
-/** When a process is killed: before or after the n-th write of a record or the log. */
+/** When a process ends: it is killed before or after the n-th write of a record or the log, or it shuts down then. */
 interface Kill {
   readonly write: number;
-  readonly when: 'before' | 'after';
+  readonly when: 'before' | 'after' | 'shutdown';
 }
 
 interface WorldOptions {
@@ -77,6 +81,8 @@ interface WorldOptions {
   readonly eagerTools?: boolean;
   /** How long a run waits in memory. */
   readonly patience?: number | undefined;
+  /** After how many views the person stops the answer. Default: never. */
+  readonly stopAfter?: number | undefined;
 }
 
 /** What is the same however often the process is killed. */
@@ -88,12 +94,20 @@ interface Outcome {
   readonly asked: readonly string[];
 }
 
+/** How the last run of a script has ended. */
+interface Ending {
+  readonly finishReason: string | undefined;
+  /** The calls of the history that have no result. */
+  readonly open: readonly string[];
+}
+
 /** Plays a script in a service, until the answer is complete. Fails if a recorded step runs again. */
 export const playScript = (script: Script, options: WorldOptions = {}) =>
   inVirtualTime(async () => {
     const world = createWorld(script, options);
     const chat = await world.visit();
-    return { outcome: world.outcomeOf(chat), writes: world.writes(), kills: world.kills() };
+    const { views, writes, kills } = world.counts;
+    return { outcome: world.outcomeOf(chat), ending: world.ending(), views, writes, kills };
   });
 
 interface Process {
@@ -102,20 +116,21 @@ interface Process {
   /** Rejects when the process was killed. */
   readonly gone: Promise<never>;
   isDead: boolean;
+  /** Leaves the runs of the process to another one. */
+  end: () => void;
 }
 
 function createWorld(
   script: Script,
-  { kill, hasSharedLog = false, reloads = false, eagerTools = false, patience }: WorldOptions,
+  { kill, hasSharedLog = false, reloads = false, eagerTools = false, patience, stopAfter }: WorldOptions,
 ) {
   const records = mapStore();
   const sharedLog = memoryLog();
   const ledger = new Map<string, string>();
   const asked = new Set<string>();
   const problems = new Set<string>();
+  const counts = { views: 0, writes: 0, kills: 0 };
   let attempts = 0;
-  let writes = 0;
-  let kills = 0;
   let current = startProcess();
 
   function startProcess(): Process {
@@ -124,7 +139,7 @@ function createWorld(
       cut.signal.addEventListener('abort', () => reject(new TypeError('The process was killed.'))),
     );
     gone.catch(() => undefined);
-    const process: Process = { handler: (request) => handler(request), cut, gone, isDead: false };
+    const process: Process = { handler: (request) => handler(request), cut, gone, isDead: false, end: noop };
     const log = hasSharedLog ? { ...dying(sharedLog, ['append', 'end'], process), isShared: true } : memoryLog();
     const handler = agentHandler(agentOf(process), {
       store: dying<RunStore>(records, ['put', 'delete'], process),
@@ -133,6 +148,8 @@ function createWorld(
       patience,
       onError: (thrown) => process.isDead || problems.add(String(thrown)),
     });
+    process.end = () =>
+      void handler.shutdown('abandon').subscribe({ error: (thrown: unknown) => problems.add(String(thrown)) });
     return process;
   }
 
@@ -145,9 +162,10 @@ function createWorld(
         defer(() => {
           if (process.isDead) return NEVER;
           if (!writing.includes(name)) return work(...args);
-          writes += 1;
-          if (!kill || kills > 0 || writes !== kill.write) return work(...args);
-          kills += 1;
+          counts.writes += 1;
+          if (!kill || counts.kills > 0 || counts.writes !== kill.write) return work(...args);
+          counts.kills += 1;
+          if (kill.when === 'shutdown') return merge(work(...args), shutDown(process));
           if (kill.when === 'before') {
             die(process);
             return NEVER;
@@ -158,6 +176,14 @@ function createWorld(
     });
     return { ...port, ...Object.fromEntries(calls) };
   }
+
+  /** Another process begins while this one leaves its runs to it. */
+  const shutDown = (process: Process) =>
+    defer(() => {
+      current = startProcess();
+      process.end();
+      return EMPTY;
+    });
 
   const dead = (process: Process) =>
     defer(() => {
@@ -256,7 +282,11 @@ function createWorld(
       },
     });
     const chat = conversation(agent, { saved });
-    return { chat, view: chat.view$.subscribe() };
+    const view = chat.view$.subscribe(() => {
+      counts.views += 1;
+      if (counts.views === stopAfter) chat.stop();
+    });
+    return { chat, view };
   };
 
   const answer = (chat: Conversation, call: ToolCallView) => {
@@ -266,17 +296,19 @@ function createWorld(
   };
 
   return {
-    writes: () => writes,
-    kills: () => kills,
+    counts,
     async visit(): Promise<Conversation> {
       let page = open();
       page.chat.send('Work.');
       for (let rounds = 0; rounds < 40; rounds += 1) {
-        const { status, waiting } = await firstValueFrom(
-          page.chat.view$.pipe(filter((view) => view.waiting.length > 0 || ['idle', 'failed'].includes(view.status))),
+        const settled$ = page.chat.view$.pipe(
+          filter((view) => view.waiting.length > 0 || ['idle', 'stopped', 'failed'].includes(view.status)),
         );
-        if (status === 'idle') return page.chat;
-        if (status === 'failed') throw new Error([...problems, JSON.stringify(page.chat.view)].join('\n'));
+        const hour = timer(3_600_000).pipe(map(() => page.chat.view));
+        const { status, waiting } = await firstValueFrom(race(settled$, hour));
+        if (status === 'stopped') await firstValueFrom(timer(120_000)); // the page tells the service
+        if (status === 'idle' || status === 'stopped') return page.chat;
+        if (waiting.length === 0) throw new Error([...problems, JSON.stringify(page.chat.view)].join('\n'));
         const [call] = waiting;
         if (call) answer(page.chat, call);
         if (!reloads) continue;
@@ -285,6 +317,14 @@ function createWorld(
         page = open(saved);
       }
       throw new Error('The run does not end.');
+    },
+    ending(): Ending {
+      const last = [...records.records.values()].find(({ record: { resumedBy } }) => resumedBy === undefined);
+      const { finishReason, messages = [] } = last?.record.result ?? {};
+      const parts = messages.flatMap((message) => message.parts);
+      const results = new Set(parts.flatMap((part) => (part.type === 'toolResult' ? [part.id] : [])));
+      const open = parts.flatMap((part) => (part.type === 'toolCall' && !results.has(part.id) ? [part.id] : []));
+      return { finishReason, open };
     },
     outcomeOf(chat: Conversation): Outcome {
       if (problems.size > 0) throw new Error([...problems].join('\n'));

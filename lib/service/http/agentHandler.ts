@@ -134,7 +134,7 @@ const tell: Route = (kernel, { request, id, client }) =>
     concatMap((body: AgentRequest) =>
       body.resume === undefined && body.answers
         ? answerOpenRun(kernel, id, body.answers, client)
-        : tellRun(kernel, id, client.owner, toRunMessage(request, body)),
+        : tellRun(kernel, id, client, toRunMessage(request, body)),
     ),
     map((isKnown) => new Response(null, { status: isKnown ? 204 : 404 })),
   );

@@ -1,3 +1,4 @@
+import { MAX_ANSWERS } from '../../core/approval.js';
 import type { CallAnswers } from '../../core/approval.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../../core/json/json.js';
 import { userMessage } from '../../core/message.js';
@@ -47,6 +48,8 @@ function toRequest(body: unknown): AgentRequest {
       400,
       'Send `resume` as the id of a run, and `decisions`, `results` and `errors` as objects.',
     );
+  if ([decisions, results, errors].some((given) => Object.keys(given as object).length > MAX_ANSWERS))
+    throw new RequestError(400, `Send at most ${MAX_ANSWERS} answers.`);
   const answers = { decisions, results, errors } as CallAnswers;
   if (resume !== undefined) return { resume, answers };
   if (input === undefined) return ['decisions', 'results', 'errors'].some((name) => name in body) ? { answers } : {};

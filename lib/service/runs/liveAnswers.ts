@@ -1,6 +1,6 @@
 import { asyncScheduler, AsyncSubject, concat, concatMap, defer, EMPTY, of, takeUntil } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { mergeAnswers, pickAnswers } from '../../core/approval.js';
+import { hasAnswer, mergeAnswers, pickAnswers } from '../../core/approval.js';
 import type { CallAnswers, WaitingCall } from '../../core/approval.js';
 import type { Checkpoint } from '../../core/checkpoint.js';
 import type { StreamEvent } from '../../core/event.js';
@@ -18,9 +18,6 @@ export const waitsInMemory = ({ state, result, protocol }: RunRecord): boolean =
 /** The calls for which a run waits: in memory, or since it has ended. */
 export const waitingIn = (record: RunRecord): readonly WaitingCall[] =>
   waitsInMemory(record) ? unanswered(record.checkpoint, record.answersLeft ?? {}) : (record.result?.waiting ?? []);
-
-export const hasAnswer = ({ decisions, results, errors }: CallAnswers = {}, id: string): boolean =>
-  [decisions, results, errors].some((given) => given !== undefined && Object.hasOwn(given, id));
 
 const unanswered = (checkpoint: Checkpoint | undefined, answers: CallAnswers): readonly WaitingCall[] =>
   (checkpoint?.open?.waiting ?? []).filter(({ id }) => !hasAnswer(answers, id));

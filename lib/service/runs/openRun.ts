@@ -1,6 +1,6 @@
-import { concat, concatMap, defer, map, of, repeat, takeLast, takeWhile, tap, throwError } from 'rxjs';
+import { concat, concatMap, defer, EMPTY, map, of, repeat, takeLast, takeWhile, tap, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
-import { mergeAnswers } from '../../core/approval.js';
+import { hasAnswer, mergeAnswers } from '../../core/approval.js';
 import type { CallAnswers } from '../../core/approval.js';
 import type { StreamEvent } from '../../core/event.js';
 import { followingId } from '../../transport/randomId.js';
@@ -12,7 +12,7 @@ import { completeLog, isOpen, stateAtEnd } from './continueLog.js';
 import type { RunTimes } from './createRuns.js';
 import type { RunPlan } from './executeRun.js';
 import { admitStored } from './handOver.js';
-import { hasAnswer, isOpenRun, waitingIn, waitsInMemory } from './liveAnswers.js';
+import { isOpenRun, waitingIn, waitsInMemory } from './liveAnswers.js';
 import { notWaiting, planResumption, planStart } from './planRun.js';
 import { replayDead, replayRecord } from './replayRecord.js';
 import type { Client } from '../client.js';
@@ -174,6 +174,25 @@ export const answerOpenRun = <C>(
         return answerInMemory(kernel, run, answers, { id, client }).pipe(map(() => true));
       }),
     ),
+  );
+
+/**
+ * Continues a run that waits, or whose process has ended, and stops it before it does anything: its calls are
+ * cancelled. Emits the id; none if there is no such run.
+ */
+export const continueStopped = <C>(kernel: Kernel<C>, left: string, client: Client<C>): Observable<string> =>
+  kernel.tried(() => kernel.access.find(left, client.owner)).pipe(
+    concatMap((run) => {
+      if (!run || kernel.isExecuted(run.record)) return EMPTY;
+      const isOpen = isOpenRun(run.record);
+      if (!isOpen && run.record.state !== 'waiting') return EMPTY;
+      const [id, body] = isOpen ? [left, {}] : [followingId(left), { resume: left, answers: {} }];
+      const opened = kernel.locked(id, client, () => {
+        kernel.locks.stop(id, client.owner);
+        return openStored(kernel, { id, client, body });
+      });
+      return opened.pipe(map(() => id));
+    }),
   );
 
 /** Replays a run that has ended, and resumes one whose process ended. */

@@ -1,5 +1,6 @@
 import { concat, from, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
+import { hasAnswer } from '../../core/approval.js';
 import type { CallAnswers, WaitingCall } from '../../core/approval.js';
 import type { Checkpoint, OpenCalls } from '../../core/checkpoint.js';
 import type { FinishReason } from '../../core/chunk.js';
@@ -12,7 +13,6 @@ import { addUsage, negative } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { prefixAfterTools } from '../../operators/prefixAfterTools.js';
 import { isInnerStep, withInner } from './innerMessages.js';
-import { hasAnswer } from './liveAnswers.js';
 import { describedError } from './trustedDescription.js';
 import { RunNotFoundError } from './runErrors.js';
 import type { RunRecord } from '../ports/runStore.js';

@@ -760,6 +760,13 @@ describe('agentHandler: requests', () => {
     expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining(message) as unknown } });
   });
 
+  it.each(['decisions', 'results', 'errors'])('more than 1,000 %s in a request are refused', async (kind) => {
+    const answers = Object.fromEntries(Array.from({ length: 1001 }, (_, index) => [`call-${index}`, 'x']));
+    const response = await post(agentHandler(agent([])), { resume: runId(), [kind]: answers });
+    expect(response.status).toBe(400);
+    expect(await response.json()).toMatchObject({ error: { message: 'Send at most 1000 answers.' } });
+  });
+
   it.each([
     ['PUT', 405, 'Send POST, PATCH or DELETE.', 'POST, PATCH, DELETE'],
     ['GET', 405, 'Send POST, PATCH or DELETE.', 'POST, PATCH, DELETE'],

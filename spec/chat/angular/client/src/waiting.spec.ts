@@ -43,6 +43,11 @@ let agent = createService()('ann');
 class Waiting {
   readonly waiting = injectWaiting({ agent, refresh: 30 });
 }
+
+@Component({ selector: 'app-rarely', changeDetection: ChangeDetectionStrategy.OnPush, template: '' })
+class Rarely {
+  readonly waiting = injectWaiting({ agent, refresh: 3_600_000 });
+}
 const patient = { timeout: 10_000 };
 vi.setConfig({ testTimeout: 30_000 });
 
@@ -74,6 +79,30 @@ describe('injectWaiting', () => {
     await vi.waitFor(() => expect(waiting.count()).toBe(0), patient);
     expect(waiting.error()).toBeUndefined();
     fixture.destroy();
+  });
+
+  it('reads the list again when the page says that something has changed', async () => {
+    const works = createService()('ann');
+    let reads = 0;
+    agent = {
+      ...works,
+      waiting: () => {
+        reads += 1;
+        return works.waiting!();
+      },
+    };
+    provide();
+    const { waiting } = (await show(Rarely)).componentInstance;
+    await vi.waitFor(() => expect(reads).toBe(1), patient);
+    const chat = conversation(works);
+    chat.view$.subscribe();
+    chat.send('Hello!');
+    await vi.waitFor(() => expect(chat.view.waiting).toHaveLength(1), patient);
+    expect([reads, waiting.count()]).toEqual([1, 0]);
+    waiting.refresh();
+    waiting.refresh();
+    await vi.waitFor(() => expect(waiting.count()).toBe(1), patient);
+    expect(reads).toBe(2);
   });
 
   it('says why the list could not be read, and reads it again', async () => {
