@@ -122,7 +122,11 @@ const postRun: Route = (kernel, { request, id, client, options }) => {
   const lastId = request.headers.get('last-event-id') ?? '';
   const after = ['', '0'].includes(lastId) ? undefined : lastId;
   return readBody(kernel, request).pipe(
-    concatMap((body) => openRun(kernel, { id, client, body, after })),
+    concatMap((body) => {
+      if (body.answers && body.resume === undefined)
+        throw new RequestError(400, 'Send `resume`, the id of the run that waits, with its answers.');
+      return openRun(kernel, { id, client, body, after });
+    }),
     map((run) => send(kernel, options, run, after)),
   );
 };

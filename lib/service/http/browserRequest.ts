@@ -49,8 +49,10 @@ function toRequest(body: unknown): AgentRequest {
     );
   const answers = { decisions, results, errors } as CallAnswers;
   if (resume !== undefined) return { resume, answers };
-  if (input === undefined) return ['decisions', 'results', 'errors'].some((name) => name in body) ? { answers } : {};
-  return { input: toUserMessages(input), history: toEarlierRuns(history) };
+  if (input !== undefined) return { input: toUserMessages(input), history: toEarlierRuns(history) };
+  if (['decisions', 'results', 'errors'].some((name) => name in body)) return { answers };
+  if (Object.keys(body).length > 0) throw wrongInput(); // a misspelt `input` would join a run that nobody knows
+  return {};
 }
 
 export const asksForWaiting = ({ method, url }: Request): boolean =>
