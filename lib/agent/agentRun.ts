@@ -154,7 +154,7 @@ class AgentRun {
     );
   }
 
-  /** A stop reaches the response by `controlled`, the tools by `context.stop`, and the rest of the turn by `stopTurn`. */
+  /** A stop reaches the response by `controlled`, tools by `context.stop`, and the rest of the turn by `stopTurn`. */
   private turn(state: RunState, { last }: TurnPosition): Observable<RunEvent> {
     const { prepareTurn, timeout } = this.settings;
     const { resumed } = this.start;
