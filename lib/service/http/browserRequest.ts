@@ -55,6 +55,12 @@ function toRequest(body: unknown): AgentRequest {
   return {};
 }
 
+/** Only `PATCH` may answer the run of the header: otherwise, the answers would be ignored. */
+export function requireResume(body: AgentRequest): AgentRequest {
+  if (body.answers && body.resume === undefined) throw wrongInput();
+  return body;
+}
+
 export const asksForWaiting = ({ method, url }: Request): boolean =>
   method === 'GET' && new URL(url).searchParams.get('state') === 'waiting';
 
@@ -120,4 +126,7 @@ function toUserPart(value: unknown): TextPart | FilePart {
 }
 
 const wrongInput = () =>
-  new RequestError(400, 'Send `input` as a text, or as messages of the user with texts and files.');
+  new RequestError(
+    400,
+    'Send `input` as a text, or as messages of the user with texts and files; or `resume` with answers.',
+  );

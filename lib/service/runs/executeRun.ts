@@ -22,8 +22,8 @@ import { ExecutorLostError, RunAbandonedError, RunTakenError, isLeft } from './r
 import type { RunLog } from '../ports/runLog.js';
 import type { RunRecord, RunStore, StoredRun } from '../ports/runStore.js';
 import { DEFAULT_LEASE } from '../ports/guardPorts.js';
-import { changeAtEnd, changeAtFailure, progress } from './runEnd.js';
-import type { EndOfRun } from './runEnd.js';
+import { changeAtEnd, changeAtFailure, progress } from './recordChanges.js';
+import type { EndOfRun } from './recordChanges.js';
 import { writeFirst, WrittenEvents } from './writeFirst.js';
 
 /** In milliseconds. A garbage collection, or the way to the store, takes a good part of less. */

@@ -6,15 +6,14 @@ import type { RunMessage } from '../ports/runLog.js';
 import type { RunRecord } from '../ports/runStore.js';
 import type { Kernel } from '../kernel.js';
 import { completeLog } from './continueLog.js';
-import { changeAtEnd } from './runEnd.js';
+import { changeAtEnd } from './recordChanges.js';
 
-/** Ends a run in the queue by its record, unless calls of its turn are open: only a worker answers them. */
+/** It may wait long for a worker. An open turn's calls must be answered, which only a worker does. */
 const stopQueued = <C>(kernel: Kernel<C>, id: string, owner: string): Observable<boolean> =>
   kernel.access
     .update(id, owner, (record) => (record && isQueued(record, kernel) ? stopped(record) : undefined))
     .pipe(concatMap((run) => (run ? kernel.launch(completeLog(kernel.log, run)).pipe(map(() => true)) : of(false))));
 
-/** Sends a message to a run. A durable run may wait long for a worker to read it: a stop ends it at once. */
 export const tellRun = <C>(kernel: Kernel<C>, id: string, owner: string, message: RunMessage): Observable<boolean> => {
   const { durable } = kernel;
   const told = kernel.tell(id, owner, message);

@@ -4,8 +4,6 @@ import { messagesOfFailed } from '../../core/failedRun.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { RunRecord } from '../ports/runStore.js';
 
-// What `executeRun.ts` writes into the record of a run at its end. `runLife.ts` then writes the end of its log.
-
 /** What a run adds to its record at its end. */
 export interface EndOfRun {
   /** The messages of the inner runs so far. Default: none. */
