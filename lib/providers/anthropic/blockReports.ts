@@ -13,7 +13,7 @@ const metadataNames: ReadonlyMap<string, string> = new Map([
   ['container_upload', 'containerUpload'],
 ] as const);
 
-/** Whether this library reads a block of this type, although it is not streamed. */
+/** Of the blocks that are not streamed. */
 export const isKnownBlock = (type: string): boolean =>
   type === 'redacted_thinking' || metadataNames.has(type) || isServerCall(type) || isServerResult(type);
 
