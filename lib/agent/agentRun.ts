@@ -12,7 +12,6 @@ import type { Tool } from '../core/tool.js';
 import { timeLimit } from '../core/timeLimit.js';
 import { endRun } from '../operators/endRun.js';
 import { prefixAfterTools } from '../operators/prefixAfterTools.js';
-import { endStopped } from './stopTurn.js';
 import { leaveOn } from './leaveOn.js';
 import type { Orchestrator, TurnContext, TurnOptions } from './orchestrator.js';
 import { preparedTurn } from './prepareTurn.js';
@@ -23,7 +22,7 @@ import { dropReplay } from './replay.js';
 import type { RunOptions } from './runOptions.js';
 import { runTurns } from './runTurns.js';
 import type { TurnPosition } from './runTurns.js';
-import { firstOf, stoppable, withNotifier } from './stopRun.js';
+import { firstOf, stoppable, stopTurn, withNotifier } from './stopRun.js';
 import type { StopWhen } from './stopWhen.js';
 import type { TypedOutput } from './typed.js';
 
@@ -155,7 +154,7 @@ class AgentRun {
     );
   }
 
-  /** A stop ends the response (`controlled`), the tools (`context.stop`), and the rest of the turn (`endStopped`). */
+  /** A stop reaches the response by `controlled`, tools by `context.stop`, and the rest of the turn by `stopTurn`. */
   private turn(state: RunState, { last }: TurnPosition): Observable<RunEvent> {
     const { prepareTurn, timeout } = this.settings;
     const { resumed } = this.start;
@@ -165,7 +164,7 @@ class AgentRun {
     const context = { ...this.context, last, ...(isResumed ? { resumed } : {}) };
     let events = preparedTurn(this.runner, prepareTurn, state, context, (model) => this.controlled(model));
     if (timeout?.turn !== undefined) events = events.pipe(timeLimit('turn', timeout.turn));
-    if (stop) events = events.pipe(endStopped(state, stop));
+    if (stop) events = events.pipe(stopTurn(state, stop));
     if (hooks) events = events.pipe(hooks.turn(state, context));
     if (prompts) events = events.pipe(joinPrompts(prompts, state, context));
     return isResumed ? events.pipe(dropReplay(this.settings.orchestrator.name)) : events;

@@ -32,7 +32,7 @@ const messageEvents = (message: Message): readonly Replayed[] => [
   { type: 'message', message },
 ];
 
-/** Without a replay, the orchestrator has asked the model again instead of resuming: the run fails. */
+/** Drops the events of `replay`, which readers have. Without them, the orchestrator has not resumed: the run fails. */
 export function dropReplay<E extends StreamEvent>(orchestrator: string): MonoTypeOperatorFunction<E> {
   return createOperator<E, E>((out) => {
     let dropping = true;

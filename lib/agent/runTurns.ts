@@ -3,8 +3,8 @@ import type { Observable } from 'rxjs';
 import { deferCall } from '../core/deferCall.js';
 import type { RunState, StreamEvent, TurnEvent } from '../core/event.js';
 import { DEFAULT_MAX_TURNS, requireNumber } from '../core/options.js';
-import { loop, Turn } from './turnLoop.js';
-import type { EndOfTurns, Turns } from './turnLoop.js';
+import { loop, Turn } from './loop.js';
+import type { EndOfTurns, Turns } from './loop.js';
 import { reachedLimit, toConditions } from './stopWhen.js';
 import type { StopCondition, StopWhen } from './stopWhen.js';
 

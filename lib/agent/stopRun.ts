@@ -1,8 +1,15 @@
-import { concatWith, defer, from, NEVER, take, using } from 'rxjs';
-import type { Observable, ObservableInput, Subject } from 'rxjs';
+import { asapScheduler, concatWith, defer, from, NEVER, take, using } from 'rxjs';
+import type { MonoTypeOperatorFunction, Observable, ObservableInput, Subject } from 'rxjs';
+import { createOperator } from '../core/createOperator.js';
 import { deriveModel } from '../core/deriveModel.js';
+import type { RunEvent, RunState } from '../core/event.js';
 import type { Model } from '../core/model.js';
+import { onFirstValue } from '../core/notifier.js';
 import { interruptedFinish, openResponse, stopResponse } from '../core/response.js';
+import { OpenTurn, stoppedTurn } from './openTurn.js';
+
+// The stop of a run ends the open response (`stoppable`), the running tools (`executeTools` receives it), and the rest
+// of the turn (`stopTurn`). No turn follows.
 
 /** Options that end a run, or one of its calls, early. */
 export interface StopOptions {
@@ -33,7 +40,7 @@ export interface StopOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Its completion is not a stop. */
+/** A notifier that completes without a value stops nothing. */
 export const firstOf = (notifier: ObservableInput<unknown>): Observable<unknown> =>
   from(notifier).pipe(take(1), concatWith(NEVER));
 
@@ -60,3 +67,41 @@ export const stoppable = (model: Model, stop: Observable<unknown> | undefined): 
 /** A prompt ends a response as a stop does. Tools are not interrupted. */
 export const interruptible = (model: Model, prompts: Observable<unknown>): Model =>
   deriveModel(model, (request) => stopResponse(model, request, prompts, interruptedFinish));
+
+/**
+ * Ends a turn after the stop of its run. Most turns then end by themselves, at once. One that still waits (for a timer,
+ * a judge) is unsubscribed one microtask later, and completed here. No turn follows: the `next` of its end is removed.
+ */
+export function stopTurn(state: RunState, stop: Observable<unknown>): MonoTypeOperatorFunction<RunEvent> {
+  return createOperator<RunEvent, RunEvent>((out, source) => {
+    const open = new OpenTurn(state);
+    let isStopped = false;
+    let isOverdue = false; // after the stop, the turn did not end by itself
+    let hasEnded = false;
+    onFirstValue(out, stop, () => {
+      isStopped = true;
+      // Later, because a stop inside a synchronous emission takes effect when that emission has returned.
+      out.add(
+        asapScheduler.schedule(() => {
+          isOverdue = true;
+          source.unsubscribe();
+        }),
+      );
+    });
+    return {
+      next(event) {
+        if (event.type !== 'turn') {
+          open.observe(event);
+          out.next(event);
+          return;
+        }
+        hasEnded = true;
+        out.next(isStopped && event.next ? stoppedTurn(event) : event);
+      },
+      afterTeardown() {
+        if (isOverdue && !hasEnded) for (const event of open.stop()) out.next(event);
+        out.complete();
+      },
+    };
+  });
+}

@@ -84,37 +84,37 @@ export function chatCopies(
 ): ChatCopies {
   const versionKey = (id: string) => `${keyOf(id)} version`;
   const read = (id: string) => storage.getItem(keyOf(id));
-  const baseOf = (id: string): Base | undefined => {
-    const base = tryParseJson(storage.getItem(versionKey(id)) ?? '');
-    return isRecord(base) && isRecord(base['marks']) ? (base as unknown as Base) : undefined;
+  const commonOf = (id: string): Common | undefined => {
+    const common = tryParseJson(storage.getItem(versionKey(id)) ?? '');
+    return isRecord(common) && isRecord(common['marks']) ? (common as unknown as Common) : undefined;
   };
   const savedOf = (id: string): SavedConversation | undefined => {
     const copy: unknown = tryParseJson(read(id) ?? '');
     return isSavedConversation(copy) ? copy : undefined;
   };
-  const note = ({ id, version, saved }: OpenedChat): void => {
+  const storeCommon = ({ id, version, saved }: OpenedChat): void => {
     const copy = savedOf(id);
     if (!copy) return;
     const own = marksOf(copy);
-    const marks = commonMarks(baseOf(id)?.marks ?? {}, marksOf(saved), own);
+    const marks = commonMarks(commonOf(id)?.marks ?? {}, marksOf(saved), own);
     const isBehind = !isSameMarks(marksOf(mergeSaved(saved, marks, copy)), own);
     try {
-      storage.setItem(versionKey(id), JSON.stringify({ version, marks, isBehind } satisfies Base));
+      storage.setItem(versionKey(id), JSON.stringify({ version, marks, isBehind } satisfies Common));
     } catch {
       // The storage is full. What they had in common before is still right, and compares more.
     }
   };
   const write = (id: string, changed$: Observable<unknown>): Observable<OpenedChat> =>
     defer(() => {
-      const [base, copy] = [baseOf(id), savedOf(id)];
+      const [common, copy] = [commonOf(id), savedOf(id)];
       const copy$ = changed$.pipe(
         startWith(undefined),
         observeOn(asapScheduler), // after the write of this change
         map((changed) => (isSavedConversation(changed) ? changed : savedOf(id))),
         filter((changed) => changed !== undefined),
       );
-      if (!base) return chats.keep({ saved$: copy$ }, { id });
-      const { version, marks, isBehind } = base;
+      if (!common) return chats.keep({ saved$: copy$ }, { id });
+      const { version, marks, isBehind } = common;
       const isKnown = copy && !isBehind && isSameMarks(marks, marksOf(copy));
       const known$: Observable<Known> = isKnown ? of({ id, version, saved: copy }) : chats.open(id);
       const keepFrom = (known: Known, newest$: Observable<SavedConversation>) =>
@@ -124,21 +124,21 @@ export function chatCopies(
           connector: () => new ReplaySubject(1), // the copy may change while the chat is read
         }),
       );
-    }).pipe(tap(note));
+    }).pipe(tap(storeCommon));
   return {
     read,
     isOld({ id, version }) {
       if (read(id) === null) return true;
-      const base = baseOf(id);
-      return base !== undefined && (base.isBehind || base.version < version);
+      const common = commonOf(id);
+      return common !== undefined && (common.isBehind || common.version < version);
     },
     fetch: (id) =>
       chats.open(id).pipe(
         map((opened) => {
           const copy = savedOf(id);
-          const saved = copy ? mergeSaved(opened.saved, baseOf(id)?.marks ?? {}, copy) : opened.saved;
+          const saved = copy ? mergeSaved(opened.saved, commonOf(id)?.marks ?? {}, copy) : opened.saved;
           storeSaved(storage, keyOf(id), saved);
-          note(opened);
+          storeCommon(opened);
           return { ...opened, saved };
         }),
       ),
@@ -148,7 +148,7 @@ export function chatCopies(
       defer(() => {
         const copy = savedOf(id);
         return copy ? chats.restore(id, copy) : EMPTY;
-      }).pipe(tap(note)),
+      }).pipe(tap(storeCommon)),
     remove(id) {
       storage.removeItem(keyOf(id));
       storage.removeItem(versionKey(id));
@@ -158,8 +158,8 @@ export function chatCopies(
 
 type Known = Pick<OpenedChat, 'id' | 'version' | 'saved'>;
 
-/** What both had in common is stored, so that a reload knows what has changed where. */
-interface Base {
+/** What the copy and the service had in common. It is stored, so that a reload knows which of them has changed. */
+interface Common {
   readonly version: number;
   readonly marks: Marks;
   /** The service had something that the copy lacks. */

@@ -23,7 +23,7 @@ export interface QueuedPrompt {
 
 export interface Command {
   readonly prompt: QueuedPrompt | undefined;
-  /** A prompt does not replace the current run, nor does a run that is joined again. */
+  /** Whether it stops the current run: `regenerate` and `edit` do; a prompt, or joining a run again, does not. */
   readonly replaces: boolean;
   readonly run$: Observable<unknown>;
   readonly isStopped: boolean;
@@ -59,6 +59,7 @@ export function createCommandQueue(
 ) {
   const added = new Subject<Command>();
   let pending: Command[] = [];
+  /** With `merge`: how many of the prompts that wait the current run has received, but maybe not taken. */
   let offered = 0;
   /** `connecting`: a subscriber of the first view may add `early` commands before `run` is subscribed. */
   let state: 'idle' | 'connecting' | 'running' = 'idle';
@@ -103,6 +104,7 @@ export function createCommandQueue(
       state = 'connecting';
     },
 
+    /** The current run has taken a prompt, which therefore waits no longer. */
     joined(message: Message): void {
       const index = pending.findIndex(
         ({ prompt }, at) => at > 0 && prompt && isSame(messagesOf(prompt.input), message),

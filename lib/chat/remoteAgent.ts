@@ -15,9 +15,9 @@ import { fileAddress, filesIn, MAX_PROMPT_BYTES } from '../transport/runFiles.js
 import { textsOf } from '../operators/view/view.js';
 import { requireNumber } from '../core/options.js';
 import type { Message } from '../core/message.js';
-import { addressOf, contentTypeError, createRetryDelay, pageRequest } from '../transport/pageRequest.js';
-import { requireReconnection, SERVER, statusError } from '../transport/pageRequest.js';
-import type { PageRequestOptions } from '../transport/pageRequest.js';
+import { addressOf, contentTypeError, createRetryDelay, pageFetch } from '../transport/pageFetch.js';
+import { requireReconnection, SERVER, statusError } from '../transport/pageFetch.js';
+import type { PageRequestOptions } from '../transport/pageFetch.js';
 import type { WaitingPage, WaitingRun } from '../transport/waitingRun.js';
 import type { FromServerSentEventsOptions, RunRequest } from '../transport/fromServerSentEvents.js';
 
@@ -102,7 +102,7 @@ export function remoteAgent(
     address: string,
     request: { readonly method: string; readonly body?: string },
   ): Observable<never> =>
-    pageRequest({ ...options, headers }, address, {
+    pageFetch({ ...options, headers }, address, {
       ...request,
       headers: { ...(request.body ? { 'content-type': 'application/json' } : {}), [RUN_ID_HEADER]: id },
     }).pipe(
@@ -136,7 +136,7 @@ export function remoteAgent(
 
 /** Emits the runs that wait, of all pages of the list from `cursor` on. */
 const waitingRuns = (url: string, options: PageRequestOptions, cursor?: string): Observable<readonly WaitingRun[]> =>
-  pageRequest(options, addressOf(url, { state: 'waiting', ...(cursor && { cursor }) }), { method: 'GET' }).pipe(
+  pageFetch(options, addressOf(url, { state: 'waiting', ...(cursor && { cursor }) }), { method: 'GET' }).pipe(
     map(([response, text]) => {
       if (!response.ok) throw statusError(response, text);
       const list = objectOrEmpty(tryParseJson(text));

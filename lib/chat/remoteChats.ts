@@ -9,13 +9,7 @@ import type { ReportError } from './smallerSaved.js';
 import { ConfigurationError, HttpError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, tryParseJson } from '../core/json/json.js';
 import type { ChatPage, ChatSummary } from '../transport/chatSummary.js';
-import {
-  addressOf,
-  createRetryDelay,
-  pageRequest,
-  requireReconnection,
-  statusError,
-} from '../transport/pageRequest.js';
+import { addressOf, createRetryDelay, pageFetch, requireReconnection, statusError } from '../transport/pageFetch.js';
 import type { RunRequest } from '../transport/fromServerSentEvents.js';
 
 /** Options of `remoteChats`. */
@@ -109,7 +103,7 @@ export function remoteChats(url: string, options: RemoteChatsOptions = {}): Remo
   requireReconnection(options);
 
   const request: ChatRequest = (method, query, body, handled) =>
-    pageRequest(options, addressOf(url, query), {
+    pageFetch(options, addressOf(url, query), {
       method,
       ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
     }).pipe(

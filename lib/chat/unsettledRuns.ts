@@ -6,7 +6,7 @@ import { isResult } from '../core/eventGuards.js';
 import { isRecord } from '../core/json/json.js';
 import { createViewFold } from '../operators/view/viewFold.js';
 import { cancelView } from '../operators/view/view.js';
-import { awake, SERVER } from '../transport/pageRequest.js';
+import { awake, SERVER } from '../transport/pageFetch.js';
 import { noticeOf } from './conversationAgent.js';
 import type { ConversationAgent } from './conversationAgent.js';
 import type { Exchange, Exchanges } from './exchanges.js';

@@ -9,7 +9,7 @@ import { isToolResult } from '../core/eventGuards.js';
 import { toView } from '../operators/toView.js';
 import { cancelView, failView } from '../operators/view/view.js';
 import type { ToolCallView, View } from '../operators/view/view.js';
-import { awake } from '../transport/pageRequest.js';
+import { awake } from '../transport/pageFetch.js';
 import { followingId } from '../transport/randomId.js';
 import type { ConversationAgent, ConversationRunOptions } from './conversationAgent.js';
 import { answeredView, answersTo, earlierRun, historyOf, openCalls } from './exchanges.js';

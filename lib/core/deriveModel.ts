@@ -12,7 +12,7 @@ export function deriveModel(model: Model, stream: Model['stream']): Model {
   return derived;
 }
 
-/** `requireServable` leaves the check to a composite model, which asks each of its models. */
+/** A composite model (`fallback`, `hedge`) checks each of its models itself, so `requireServable` skips it. */
 export function markComposite(model: Model): Model {
   compositeModels.add(model);
   return model;

@@ -114,7 +114,7 @@ export const toolErrorTexts = {
 } as const satisfies Partial<Record<ToolErrorCode, string>>;
 
 /** What the model reads before the result of a call whose arguments a person has changed. */
-export const editedNote = ({ arguments: args }: Pick<ToolResultPart, 'arguments'>): string =>
+export const editedArgumentsNote = ({ arguments: args }: Pick<ToolResultPart, 'arguments'>): string =>
   args ? `The user changed the arguments to ${JSON.stringify(args)}.\n` : '';
 
 export function unfinishedResult(

@@ -10,7 +10,7 @@ import type { EndTurnOptions } from './endTurn.js';
 import type { OfType } from '../core/typesOf.js';
 
 export interface FollowUpOptions extends Pick<EndTurnOptions, 'last'> {
-  /** A late subscriber gets the stop, too. Default: never. */
+  /** Emits when the run is stopped, also to a late subscriber (a `ReplaySubject`). Default: never. */
   readonly stop?: ObservableInput<unknown> | undefined;
 }
 
@@ -76,7 +76,7 @@ export function followUp(
   });
 }
 
-/** Called when the turn has completed and its resources are released. */
+/** Calls `replace` when the turn has completed and its resources are released. */
 export function replaceTurnEvent<E extends StreamEvent>(
   replace: (turn: TurnEvent, messages: readonly Message[]) => Observable<E>,
 ): MonoTypeOperatorFunction<E> {

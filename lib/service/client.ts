@@ -1,3 +1,4 @@
+/** Who asks: the user's own value for tools, and the owner of the runs that the client may use. */
 export interface Client<C> {
   readonly context: C;
   readonly owner: string;

@@ -100,7 +100,7 @@ class KernelService<C> extends Kernel<C> implements Service<C> {
       return allPages((cursor) => this.store.list({ owner: typeof owner === 'string' ? owner : null, state, cursor }));
     }).pipe(
       concatMap(({ records }) => {
-        const runs = records.filter(({ owner }) => owner !== OWNERS);
+        const runs = records.filter(({ owner }) => owner !== OWNERS); // without what owners have used
         if (query.state !== 'waiting') return runs;
         return withWaiting(this.store, runs).pipe(
           concatMap((found) => found.map(([record, stored]) => ({ ...record, waiting: waitingIn(stored.record) }))),

@@ -27,8 +27,8 @@ import {
   SilentError,
   statusError,
   throwNow,
-} from './pageRequest.js';
-import type { PageRequestOptions } from './pageRequest.js';
+} from './pageFetch.js';
+import type { PageRequestOptions } from './pageFetch.js';
 import { randomId } from './randomId.js';
 import { HELLO_EVENT, START_EVENT } from './serverSentEvents.js';
 

@@ -10,4 +10,5 @@ export function followingId(id: string): string {
 }
 
 /** 128 bits, with or without the hyphens of a UUID. */
-export const isUnguessable = (id: string) => /^[0-9a-f-]{32,36}$/i.test(id) && id.replaceAll('-', '').length === 32;
+export const isUnguessable = (id: unknown): id is string =>
+  typeof id === 'string' && /^[0-9a-f-]{32,36}$/i.test(id) && id.replaceAll('-', '').length === 32;

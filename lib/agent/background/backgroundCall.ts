@@ -1,6 +1,6 @@
 import { EMPTY, NEVER } from 'rxjs';
 import type { Checkpoint, ResumedRun } from '../../core/checkpoint.js';
-import { editedNote, toolErrorTexts, unfinishedResult } from '../../core/message.js';
+import { editedArgumentsNote, toolErrorTexts, unfinishedResult } from '../../core/message.js';
 import type { Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { RunEvent } from '../../core/event.js';
@@ -136,7 +136,7 @@ function messageOf(result: ToolResultPart): Message {
   const call = `The call ${id} of the tool "${name}" in the background`;
   const value = typeof result.result === 'string' ? result.result : JSON.stringify(result.result);
   const outcome =
-    error === undefined ? `has ended. ${editedNote(result)}Its result:\n${value}` : `has failed: ${error}`;
+    error === undefined ? `has ended. ${editedArgumentsNote(result)}Its result:\n${value}` : `has failed: ${error}`;
   const text = `${call} ${error === toolErrorTexts.cancelled ? 'was cancelled.' : outcome}`;
   return {
     role: 'user',

@@ -10,7 +10,7 @@ import { mergeHeaders } from '../../protocol/request.js';
 import { createSseReader } from '../../protocol/sse.js';
 import { AG_UI_VERSION } from '../../transport/agUi/marks.js';
 import type { AgUiChunk, AgUiEvent, AgUiOtherEvent, RunAgentInput } from '../../transport/agUi/protocol.js';
-import { answerTimeout, SilentError } from '../../transport/pageRequest.js';
+import { answerTimeout, SilentError } from '../../transport/pageFetch.js';
 import { notAnEvent } from './decoder.js';
 
 /** The request that `fetchAgUi` sends. */

@@ -6,6 +6,7 @@ import { StringBuilder } from '../../core/stringBuilder.js';
 import { addUsage } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 
+/** Collects the messages, the turns and the result of a run from what an AG-UI server has sent of it. */
 export class RemoteRun {
   private readonly text = new StringBuilder();
   private readonly thinking = new StringBuilder();
@@ -15,7 +16,7 @@ export class RemoteRun {
   private turns = 0;
   private turn = new RemoteTurn();
 
-  /** In the runs of other servers, content after results is the next turn. */
+  /** Servers other than Rivulet do not mark turns: content after results begins the next one. */
   get hasResults(): boolean {
     return this.turn.results.size > 0;
   }
@@ -56,7 +57,7 @@ export class RemoteRun {
     this.turn = new RemoteTurn();
   }
 
-  /** The turn counts, as in the result of an agent. */
+  /** Ends the open turn of a run that waits: it has no `turn` event, but counts, as in the result of an agent. */
   endWaiting(): readonly StreamEvent[] {
     this.turns += 1;
     if (this.turn.metadata) this.metadata = mergeMetadata(this.metadata, this.turn.metadata);

@@ -20,7 +20,7 @@ import type { Observable } from 'rxjs';
 import { HttpError } from '../../core/errors.js';
 import { requireNumber } from '../../core/options.js';
 import type { ChatSummary } from '../../transport/chatSummary.js';
-import { isRetryable } from '../../transport/pageRequest.js';
+import { isRetryable } from '../../transport/pageFetch.js';
 import { randomId } from '../../transport/randomId.js';
 import { chatCopies } from '../chatCopies.js';
 import type { ChatCopies } from '../chatCopies.js';

@@ -57,7 +57,7 @@ export function injectUserKey(): (key: string | undefined) => string | undefined
   return (key) => {
     if (!user || key === undefined) return key;
     const id = user();
-    return id === undefined ? undefined : `${encodeURIComponent(id)} ${key}`; // "a b" with c is not a with "b c"
+    return id === undefined ? undefined : `${encodeURIComponent(id)} ${key}`; // user "a b" shares no key with "a"
   };
 }
 

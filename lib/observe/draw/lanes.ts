@@ -12,10 +12,10 @@ interface CallLane {
   readonly calledAt: number;
   waitsSince?: number;
   startedAt?: number;
-  nested?: Scope;
+  nested?: RunLanes;
 }
 
-export class Scope {
+export class RunLanes {
   private turn: Lane | undefined;
   private turns = 0;
   private requests = 0;
@@ -142,7 +142,7 @@ export class Scope {
         call.startedAt = at;
         break;
       case 'nested':
-        call.nested ??= new Scope(call.lane, false);
+        call.nested ??= new RunLanes(call.lane, false);
         return call.nested.add(at, event.event, true);
       case 'toolProgress':
         return this.addProgress(at, event, call);

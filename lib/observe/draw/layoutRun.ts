@@ -6,7 +6,7 @@ import type { ValueEntry } from '../recording/entries.js';
 import type { RecordedRun, RecordedStep } from '../recording/readRecording.js';
 import { formatTime, Lane, shortJson } from './drawnLane.js';
 import type { DrawnItem, Drawing, Fact, Outcome } from './drawnLane.js';
-import { formatCost, formatUsage, Scope } from './lanes.js';
+import { formatCost, formatUsage, RunLanes } from './lanes.js';
 import type { WireOfRun } from './wire.js';
 
 export function layoutRun(run: RecordedRun, wire: WireOfRun = new Map()): Drawing {
@@ -20,7 +20,7 @@ function outcomeOf({ outcome }: { readonly outcome: unknown }): Outcome {
 
 class RunLayout {
   private readonly root: Lane;
-  private readonly scope: Scope;
+  private readonly lanes: RunLanes;
   private readonly items: DrawnItem[] = [];
   private duration = 0;
 
@@ -30,14 +30,14 @@ class RunLayout {
   ) {
     const { kind, name } = run.start;
     this.root = new Lane('run', name ?? (kind === 'run' ? 'Run' : 'Model'), 0);
-    this.scope = new Scope(this.root, run.requests.length > 0);
+    this.lanes = new RunLanes(this.root, run.requests.length > 0);
     this.root.marks.push({ kind: 'subscribe', at: 0, label: 'subscribed' });
   }
 
   drawing(): Drawing {
     const { run, root, items } = this;
     for (const step of run.steps) this.addStep(step, step.at - run.start.at);
-    this.scope.close(this.duration, run.end ? 'completed' : 'open');
+    this.lanes.close(this.duration, run.end ? 'completed' : 'open');
     root.spans.push({ kind: 'turn', from: 0, to: this.duration, label: formatTime(this.duration) });
     const title = run.start.input?.map(messageText).join(' ').trim();
     return {
@@ -61,12 +61,12 @@ class RunLayout {
         const { provider, name } = entry.model;
         const sentAt = this.wire.get(entry.request)?.[0]?.at;
         const sent = sentAt === undefined ? undefined : sentAt - this.run.start.at;
-        const lane = this.scope.startRequest(at, `${provider} ${name}`, entry.request, sent);
+        const lane = this.lanes.startRequest(at, `${provider} ${name}`, entry.request, sent);
         this.item(at, lane, 'entry', 'request', entry);
         break;
       }
       case 'requestEnd': {
-        const lane = this.scope.endRequest(at, outcomeOf(entry), entry.request);
+        const lane = this.lanes.endRequest(at, outcomeOf(entry), entry.request);
         this.item(at, lane, 'entry', 'requestEnd', entry);
         break;
       }
@@ -86,7 +86,7 @@ class RunLayout {
 
   private addValue(at: number, { type: kind, value, request }: ValueEntry): void {
     // A text that the run has prefixed was drawn as the model's chunk.
-    const lane = this.scope.add(at, value, kind !== 'event', request);
+    const lane = this.lanes.add(at, value, kind !== 'event', request);
     if (isResult(value)) {
       const { finishReason } = value.result;
       this.root.marks.push({ kind: 'result', at, label: `result: ${finishReason}` });
@@ -100,7 +100,7 @@ class RunLayout {
     const label = entry.error ? shortJson(entry.error['message'] ?? entry.error) : entry.outcome;
     if (kind) this.root.marks.push({ kind, at, label });
     this.item(at, this.root, 'entry', 'end', entry);
-    this.scope.close(at, outcome);
+    this.lanes.close(at, outcome);
   }
 
   private item(at: number, lane: Lane | undefined, kind: string, type: string, value: unknown): void {

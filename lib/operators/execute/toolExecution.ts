@@ -24,7 +24,10 @@ export interface ExecutionObserver {
 
 type GivenContext = Omit<ToolContext, 'signal' | 'progress' | 'usage'>;
 
-/** A value is held until it is known to be progress. State changes first: a handler may make the tool emit again. */
+/**
+ * Follows the output of one tool. Its last value is the result, so a value is held until another shows that it was
+ * progress. State changes before an observer is called, since its handlers may make the tool emit again.
+ */
 export class ToolExecution {
   private isClosed = false;
   /** The tool has ended by itself. If it has not, its signal is aborted at the end. */
@@ -161,7 +164,7 @@ export class ToolExecution {
   }
 
   private accept(value: unknown): void {
-    if (value === busy) this.releaseHeld();
+    if (value === busy) this.releaseHeld(); // the tool goes on, so the value before was progress
     else if (isMarkedProgress(value)) this.observer.progress(toJson(valueOfProgress(value)));
     else this.hold(toJson(value));
   }

@@ -3,6 +3,7 @@ import type { Subscription } from 'rxjs';
 import { ignoreTeardownErrors } from '../../core/ignoreTeardownErrors.js';
 import { MAX_TIMER_DELAY } from '../../core/options.js';
 
+/** What ends a tool: the subscription to its output, its signal and its deadline. */
 export class ToolHandle {
   output: Subscription | undefined;
   private timer: Subscription | undefined;

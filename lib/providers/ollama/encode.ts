@@ -30,7 +30,7 @@ export function encodeOllama(model: string, request: ModelRequest): WireRequest 
   return { path: '/api/chat', body };
 }
 
-/** The API has no fields for them. @throws ConfigurationError `capability` */
+/** @throws ConfigurationError `capability`: the API has no fields for a forced call, or for one call at a time. */
 function offeredTools({
   tools = [],
   toolChoice = 'auto',

@@ -1,6 +1,6 @@
 import { growing } from '../../core/growing.js';
 import type { JsonObject } from '../../core/json/json.js';
-import { editedNote } from '../../core/message.js';
+import { editedArgumentsNote } from '../../core/message.js';
 import type { Message, TextPart, ToolResultPart } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { withProviderOptions } from './providerOptions.js';
@@ -68,5 +68,5 @@ export const functionCall = (id: string, name: string, args: JsonObject) => ({
  */
 export function resultText(part: ToolResultPart): string {
   const value = part.error === undefined ? part.result : { error: part.error };
-  return editedNote(part) + (typeof value === 'string' ? value : encodeJson(value ?? null));
+  return editedArgumentsNote(part) + (typeof value === 'string' ? value : encodeJson(value ?? null));
 }

@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord } from '../../core/json/json.js';
 import type { JsonValue } from '../../core/json/json.js';
-import { editedNote } from '../../core/message.js';
+import { editedArgumentsNote } from '../../core/message.js';
 import type { FilePart, Part, ToolResultPart } from '../../core/message.js';
 import { resultText } from './encode.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
@@ -17,7 +17,7 @@ export type ToolResultContent = { readonly type: 'text'; readonly text: string }
  */
 export function toolResultContent(part: ToolResultPart): readonly OfType<Part, 'text' | 'file'>[] {
   if (fileItems(part).length === 0) return [{ type: 'text', text: resultText(part) }];
-  const note = editedNote(part);
+  const note = editedArgumentsNote(part);
   return [...(note ? [note] : []), ...itemsOf(part)].map((item) =>
     isFilePart(item) ? item : { type: 'text', text: textOfItem(item) },
   );

@@ -54,5 +54,5 @@ export function promptOf({ exchanges }: JsonObject): string {
 export const runsOf = ({ exchanges }: JsonObject): readonly string[] =>
   (Array.isArray(exchanges) ? exchanges : []).flatMap((exchange) => {
     const { run } = objectOrEmpty(exchange);
-    return typeof run === 'string' && isUnguessable(run) ? run : [];
+    return isUnguessable(run) ? run : [];
   });

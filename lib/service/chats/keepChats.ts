@@ -89,8 +89,7 @@ export function keepChats<C = unknown>(store: ChatStore, options: KeepChatsOptio
       const chats = new ChatRecords(service.store);
       if (id === null && method === 'GET')
         return listResponse(request, (cursor) => listChats(chats, client.owner, cursor));
-      if (id === null || !isUnguessable(id))
-        throw new RequestError(400, 'Send the id of the chat as `?chat=`: a random UUID.');
+      if (!isUnguessable(id)) throw new RequestError(400, 'Send the id of the chat as `?chat=`: a random UUID.');
       const answer = answers[method];
       if (!answer)
         throw new RequestError(405, 'Send GET, PUT, PATCH or DELETE.', { allow: Object.keys(answers).join() });

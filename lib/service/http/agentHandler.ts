@@ -16,7 +16,7 @@ import { tellRun } from '../runs/tellRun.js';
 import { waitingPage } from '../runs/waitingRuns.js';
 import type { AgentHandler, Service } from '../service.js';
 import type { ServiceOptions } from '../serviceOptions.js';
-import { asksForWaiting, isForChats, readRequest, toRunMessage } from './browserRequest.js';
+import { asksForWaiting, isForChats, readRequest, toRunMessage, wrongInput } from './browserRequest.js';
 import type { AgentRequest } from './browserRequest.js';
 import { listResponse } from './listResponse.js';
 import { rejectForbiddenEdits, requireFileUrls } from './requestRules.js';
@@ -119,7 +119,10 @@ const postRun: Route = (kernel, { request, id, client, options }) => {
   const lastId = request.headers.get('last-event-id') ?? '';
   const after = ['', '0'].includes(lastId) ? undefined : lastId;
   return readBody(kernel, request).pipe(
-    concatMap((body) => openRun(kernel, { id, client, body, after })),
+    concatMap((body) => {
+      if (body.answers && !body.resume) throw wrongInput(); // only PATCH answers the run with the id of the header
+      return openRun(kernel, { id, client, body, after });
+    }),
     map((run) => [run, after] as const),
     catchError((thrown: unknown) => {
       if (thrown instanceof RequestError) throw thrown;

@@ -42,7 +42,7 @@ export const readRequest = (text: string): AgentRequest => toRequest(text === ''
 function toRequest(body: unknown): AgentRequest {
   if (!isRecord(body)) throw new RequestError(400, 'Send a JSON object.');
   const { input, history = [], resume, decisions = {}, results = {}, errors = {} } = body;
-  const isId = resume === undefined || (typeof resume === 'string' && isUnguessable(resume));
+  const isId = resume === undefined || isUnguessable(resume);
   if (!isId || ![decisions, results, errors].every(isRecord))
     throw new RequestError(
       400,
@@ -52,8 +52,11 @@ function toRequest(body: unknown): AgentRequest {
     throw new RequestError(400, `Send at most ${MAX_ANSWERS} answers.`);
   const answers = { decisions, results, errors } as CallAnswers;
   if (resume !== undefined) return { resume, answers };
-  if (input === undefined) return ['decisions', 'results', 'errors'].some((name) => name in body) ? { answers } : {};
-  return { input: toUserMessages(input), history: toEarlierRuns(history) };
+  if (input !== undefined) return { input: toUserMessages(input), history: toEarlierRuns(history) };
+  const [field] = Object.keys(body);
+  if (field === undefined) return {};
+  if (Object.hasOwn(answers, field)) return { answers };
+  throw wrongInput(); // a misspelt `input` would join a run that nobody knows
 }
 
 export const asksForWaiting = ({ method, url }: Request): boolean =>
@@ -88,7 +91,7 @@ function toEarlierRuns(value: unknown): readonly EarlierRun[] {
 
 function toEarlierRun(value: unknown): EarlierRun {
   const { id, input, hasBegun } = objectOrEmpty(value);
-  if (typeof id !== 'string' || !isUnguessable(id) || !Array.isArray(input))
+  if (!isUnguessable(id) || !Array.isArray(input))
     throw new RequestError(400, 'Send `history` as a list of objects with the `id` and the `input` of earlier runs.');
   return { id, input: withoutRunFiles(input.map(toUserMessage)), hasBegun: hasBegun === true };
 }
@@ -120,5 +123,5 @@ function toUserPart(value: unknown): TextPart | FilePart {
   throw wrongInput();
 }
 
-const wrongInput = () =>
-  new RequestError(400, 'Send `input` as a text, or as messages of the user with texts and files.');
+export const wrongInput = () =>
+  new RequestError(400, 'Send `input` as a text, or as messages of the user with texts and files, or `resume`.');

@@ -46,7 +46,7 @@ export function joinRun<E extends StreamEvent>(
 ): JoinedRun<E> {
   const id = readHeader(headers, RUN_ID_HEADER);
   const after = readHeader(headers, 'last-event-id');
-  const safeId = id !== undefined && isUnguessable(id) ? id : undefined;
+  const safeId = isUnguessable(id) ? id : undefined;
   if (after !== undefined && (safeId === undefined || !runs.get(safeId)))
     return { id: undefined, run: shareRun(throwError(() => new RunNotFoundError())), after: undefined };
   return { ...runs.start(create, safeId), after };

@@ -34,13 +34,14 @@ export const planStart = <C>(
       // An unknown run contributes only its prompt: the page shows it, but its request never arrived.
       const findRecord = (run: EarlierRun) => runs.get(run.id)?.record ?? run;
       const messages = history.map(findRecord).flatMap(messagesOfRecord);
-      const kept = history.map((run) => (runs.has(run.id) ? { id: run.id, input: [] } : run));
+      // The record has the prompts only of runs that the store does not have.
+      const keptHistory = history.map((run) => (runs.has(run.id) ? { id: run.id, input: [] } : run));
       const lost = history.filter((run) => run.hasBegun && !runs.has(run.id)).map((run) => run.id);
       const { checkpoints } = kernel;
       const options = { context, fragments: true, checkpoints, runId: id, history: messages } as const;
       const inner = createInnerMessages();
       return {
-        record: { id, owner, input, history: kept, begun: before?.record.begun },
+        record: { id, owner, input, history: keptHistory, begun: before?.record.begun },
         stored: before,
         inner: inner.all,
         context,
@@ -73,7 +74,7 @@ export function planResumption<C>(
   const { access, log, checkpoints } = kernel;
   const given = answers ?? record.answersLeft;
   const options = { ...given, context, fragments: true, checkpoints, runId: id } as const;
-  const resumesOther = resumes !== undefined && answers !== undefined;
+  const resumesOtherRun = resumes !== undefined && answers !== undefined;
   const inner = createInnerMessages(innerOfCheckpoint(record));
   return {
     record,
@@ -86,9 +87,10 @@ export function planResumption<C>(
       if (!checkpoint) throw new RunNotFoundError();
       const resumed = kernel.agentFor().resume(checkpoint, { ...options, ...controls });
       const rest = resumed.pipe(inner.collect);
+      // A shared log has what came before; one of this process has lost it with the process.
       if (log.isShared) return continueRun(log, before?.record, rest, checkpoint);
       return concat(
-        resumesOther
+        resumesOtherRun
           ? EMPTY
           : replayCheckpoint(checkpoint, seenBefore(record), {
               inner: record.inner,
@@ -97,7 +99,7 @@ export function planResumption<C>(
         rest,
       );
     },
-    ...(resumesOther
+    ...(resumesOtherRun
       ? { begin: takeCheckpoint(access, resumes, record), undo: returnCheckpoint(access, resumes, record) }
       : {}),
   };

@@ -25,7 +25,7 @@ interface PlannedResponse {
   /** Whether it starts a run, instead of resuming one. */
   readonly isPrompt: boolean;
   /** Fails with 400 if the run would refuse the answers of the page. */
-  readonly checked: Observable<never>;
+  readonly answersChecked: Observable<never>;
   readonly messageId: string;
   readonly earlier: readonly StreamEvent[];
 }
@@ -83,7 +83,7 @@ export function planResponse<C>(
   return {
     plan,
     isPrompt: !checkpoint,
-    checked: checkpoint ? checkAnswers(kernel.agentFor(), checkpoint, response.answers) : EMPTY,
+    answersChecked: checkpoint ? checkAnswers(kernel.agentFor(), checkpoint, response.answers) : EMPTY,
     messageId,
     earlier: earlierEvents(response).flatMap((event) => publish(event) ?? []),
   };

@@ -142,9 +142,9 @@ function startRun<C>(
   const start = () =>
     kernel.access.findAll(ids, owner).pipe(
       map((stored) => planResponse(kernel, messages, client, stored)),
-      concatMap(({ plan, isPrompt, checked, messageId, earlier }) =>
+      concatMap(({ plan, isPrompt, answersChecked, messageId, earlier }) =>
         concat(
-          isPrompt ? kernel.limits.countPrompt(owner) : checked,
+          isPrompt ? kernel.limits.countPrompt(owner) : answersChecked,
           runs.start(key, { plan, messageId, earlier, grace, keep }),
         ).pipe(
           map((run) => {

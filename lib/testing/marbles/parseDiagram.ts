@@ -196,7 +196,7 @@ export function parseDiagram(text: string): Diagram {
   const lines = text.split('\n').map((line, index) => ({ number: index + 1, text: line.replace(/\r$/, '') }));
   const isDefinition = (line: SourceLine) => /^\s*%:/.test(line.text);
   const definitions = readDefinitions(lines.filter(isDefinition));
-  const { values, referred } = resolveValues(definitions);
+  const { values, referenced } = resolveValues(definitions);
   const drawing: Drawing = { inputs: [], outputs: [], inners: {}, drawn: new Set() };
   for (const block of blocksOf(lines.filter((line) => !isComment(line)))) readBlock(block, drawing, definitions);
 
@@ -215,7 +215,7 @@ export function parseDiagram(text: string): Diagram {
     if (!drawn.has(letter)) reject(end, `the inner stream "${letter}" is not drawn`, 'Remove it.');
   for (const [name, { line }] of definitions) {
     if (inners[name]) reject(line, `"${name}" is also an inner stream`, 'Use another letter.');
-    if (name.length === 1 && !drawn.has(name) && !referred.has(name))
+    if (name.length === 1 && !drawn.has(name) && !referenced.has(name))
       reject(line, `"${name}" is not drawn`, 'Remove the definition.');
   }
   const letters = [...drawn].filter((mark) => /[A-Za-z0-9]/.test(mark) && !inners[mark]);

@@ -51,12 +51,12 @@ export function readDefinitions(lines: readonly SourceLine[]): Definitions {
 
 export interface Values {
   readonly values: Readonly<Record<string, unknown>>;
-  readonly referred: ReadonlySet<string>;
+  readonly referenced: ReadonlySet<string>;
 }
 
 /** `"$name"` and `"$name.key.0"` stand for values; `"$$name"` stands for the text `$name`. */
 export function resolveValues(definitions: Definitions): Values {
-  const referred = new Set<string>();
+  const referenced = new Set<string>();
   const resolve = (json: unknown, line: SourceLine, within: readonly string[]): unknown => {
     if (Array.isArray(json)) return json.map((item) => resolve(item, line, within));
     if (isRecord(json))
@@ -73,7 +73,7 @@ export function resolveValues(definitions: Definitions): Values {
       );
     if (within.includes(name))
       return reject(line, `"${name}" refers to itself (${[...within, name].join(' > ')})`, 'Remove one reference.');
-    referred.add(name);
+    referenced.add(name);
     return path
       .split('.')
       .slice(1)
@@ -89,5 +89,5 @@ export function resolveValues(definitions: Definitions): Values {
   const entries = [...definitions]
     .filter(([name]) => name !== '#')
     .map(([name, { json, line }]) => [name, resolve(json, line, [name])] as const);
-  return { values: Object.fromEntries(entries), referred };
+  return { values: Object.fromEntries(entries), referenced };
 }

@@ -78,8 +78,8 @@ interface Asking {
   readonly open: Set<Elicit>;
 }
 
-/** Whether the client has its own handler, which answers instead of a person of the run. */
-export function answersItself(client: McpClient): boolean {
+/** Whether the application has set a handler for questions: it answers instead of a person of the run. */
+export function hasOwnHandler(client: McpClient): boolean {
   try {
     client.assertCanSetRequestHandler?.(ELICIT);
     return false;
@@ -92,7 +92,7 @@ const connections = new WeakMap<McpClient, Asking | undefined>();
 
 /** Undefined if the server cannot ask, since the client does not declare it. */
 export function askingOf(client: McpClient): Asking | undefined {
-  if (!connections.has(client) && !answersItself(client)) connections.set(client, listen(client));
+  if (!connections.has(client) && !hasOwnHandler(client)) connections.set(client, listen(client));
   return connections.get(client);
 }
 

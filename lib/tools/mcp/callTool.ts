@@ -9,7 +9,7 @@ import { isMarkedProgress, progress } from '../../core/progress.js';
 import type { Progress } from '../../core/progress.js';
 import type { ToolContext } from '../../core/tool.js';
 import type { AskContext } from '../ask/askOptions.js';
-import { answersItself, askingOf, inRounds, sendAlone } from './askingCall.js';
+import { hasOwnHandler, askingOf, inRounds, sendAlone } from './askingCall.js';
 import type { ServerRequests } from './askingCall.js';
 import { fromRequest, nestingError } from './client.js';
 import type { McpCallOptions, McpSession } from './client.js';
@@ -43,7 +43,7 @@ export function callTool(
   const { name } = definition;
   const call = defer(() => {
     const { client } = session;
-    if (!ask || !outer || answersItself(client)) return sendCall(session, definition, args, limits);
+    if (!ask || !outer || hasOwnHandler(client)) return sendCall(session, definition, args, limits);
     const elicit = createElicit(ask);
     const asking = askingOf(client);
     if (client.getProtocolEra() === 'modern' || !asking)
@@ -64,7 +64,7 @@ export function callTool(
   );
 }
 
-/** Emits progress and the response. With `more` fields, the response may be that the server requires something. */
+/** Emits progress and the response. With `more` parameters, the server may respond that it requires input first. */
 function sendCall(
   session: McpSession,
   definition: ServerTool,

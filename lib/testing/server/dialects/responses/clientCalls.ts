@@ -13,8 +13,8 @@ export function callFieldsOf({ providerData }: ToolCallFragment): CallFields {
   return { type: nonEmptyString(type) ?? 'function_call', fields: omitUndefined({ namespace, async, caller }) };
 }
 
-/** OpenAI's reference, the output items of a response. */
-export function wholeCallContent(type: string, args: JsonObject): JsonObject | undefined {
+/** The content of a call that is sent at once; undefined: its arguments are sent in deltas (OpenAI's output items). */
+export function undividedCall(type: string, args: JsonObject): JsonObject | undefined {
   switch (type) {
     case 'shell_call':
       return { action: { timeout_ms: null, max_output_length: null, ...args }, environment: { type: 'local' } };

@@ -6,7 +6,7 @@ import { splitInput, splitJson } from '../completeCalls.js';
 import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
 import { createWriter } from '../writer.js';
-import { callFieldsOf, wholeCallContent } from './clientCalls.js';
+import { callFieldsOf, undividedCall } from './clientCalls.js';
 import { responsesHistory } from './history.js';
 import { annotation, openCall, openMessage, openReasoning, statusOf, wireUsage } from './items.js';
 import type { MakeFrame, OpenItem } from './items.js';
@@ -165,7 +165,7 @@ function createCalls(event: MakeFrame, output: ReturnType<typeof createOutput>) 
     write: (fragment: ToolCallFragment): readonly DialectFrame[] => {
       const { index, id = '', name, arguments: args, done } = fragment;
       const { type, fields } = callFieldsOf(fragment);
-      const content = isJsonObject(args) ? wholeCallContent(type, args) : undefined;
+      const content = isJsonObject(args) ? undividedCall(type, args) : undefined;
       if (content) {
         const item = { type, call_id: id, status: 'completed', ...content, ...fields };
         return output.whole(type, { started: item, fields: item });

@@ -155,7 +155,7 @@ export const addressOf = (url: string, query: Readonly<Record<string, string>>):
 };
 
 /** Sends a request, and emits the response with its text. Unsubscribing aborts the request. */
-export function pageRequest(
+export function pageFetch(
   options: PageRequestOptions,
   address: string,
   init: PageRequest,

@@ -4,7 +4,7 @@ import { repairHistory } from '../../lib/core/history.js';
 import type { RunEvent } from '../../lib/core/event.js';
 import { startState } from '../../lib/core/event.js';
 import { filePart, modelMessage, userMessage } from '../../lib/core/message.js';
-import { endStopped } from '../../lib/agent/stopTurn.js';
+import { stopTurn } from '../../lib/agent/stopRun.js';
 import { operatorContract } from '../../lib/testing/operatorContract.js';
 import { observe } from '../support/observe.js';
 import { callOf, virtual } from '../support/toolCalls.js';
@@ -22,7 +22,7 @@ const stopped: RunEvent = { type: 'turn', turn: 1, finishReason: 'stopped', next
 function afterStop(...events: readonly RunEvent[]): readonly RunEvent[] {
   let emitted: readonly RunEvent[] = [];
   virtual(({ cold, flush }) => {
-    const log = observe(concat(of(...events), NEVER).pipe(endStopped(state, cold('--a'))));
+    const log = observe(concat(of(...events), NEVER).pipe(stopTurn(state, cold('--a'))));
     flush();
     expect(log.completed).toBe(true);
     emitted = log.values.slice(events.length);
@@ -30,14 +30,14 @@ function afterStop(...events: readonly RunEvent[]): readonly RunEvent[] {
   return emitted;
 }
 
-describe('endStopped', () => {
-  it.each(operatorContract(endStopped(state, NEVER), { source: [text('a'), turn] }))('endStopped $title', ({ run }) =>
+describe('stopTurn', () => {
+  it.each(operatorContract(stopTurn(state, NEVER), { source: [text('a'), turn] }))('stopTurn $title', ({ run }) =>
     run(),
   );
 
-  it('endStopped ends a turn that has emitted nothing', () => expect(afterStop()).toEqual([stopped]));
+  it('stopTurn ends a turn that has emitted nothing', () => expect(afterStop()).toEqual([stopped]));
 
-  it('endStopped adds the message with the content that is in no message, in order', () => {
+  it('stopTurn adds the message with the content that is in no message, in order', () => {
     const call = callOf('look');
     const file = filePart(new Uint8Array([1]), 'image/png');
     const source = { type: 'source', url: 'https://example.com' } as const;
@@ -51,7 +51,7 @@ describe('endStopped', () => {
     ]);
   });
 
-  it('endStopped answers the calls that are open, and keeps the results that exist', () => {
+  it('stopTurn answers the calls that are open, and keeps the results that exist', () => {
     const [done, running, waiting] = [callOf('done'), callOf('running'), callOf('waiting')];
     const result: RunEvent = { type: 'toolResult', id: 'id-done', name: 'done', result: 1 };
     const events = afterStop(
@@ -71,7 +71,7 @@ describe('endStopped', () => {
     expect(repairHistory(history)).toBe(history);
   });
 
-  it('endStopped repeats nothing that is in a message, and nothing that was retracted', () => {
+  it('stopTurn repeats nothing that is in a message, and nothing that was retracted', () => {
     const results: RunEvent = {
       type: 'message',
       message: userMessage([{ type: 'toolResult', id: 'id-look', name: 'look', result: 1 }]),
@@ -83,40 +83,40 @@ describe('endStopped', () => {
     ]);
   });
 
-  it('endStopped merges the metadata of the turn', () => {
+  it('stopTurn merges the metadata of the turn', () => {
     const events = afterStop({ type: 'metadata', metadata: { a: 1 } }, { type: 'metadata', metadata: { b: 2 } });
     expect(events).toEqual([{ ...stopped, metadata: { a: 1, b: 2 } }]);
   });
 
-  it('endStopped lets no turn follow, but does not change a turn that ends the run', () => {
+  it('stopTurn lets no turn follow, but does not change a turn that ends the run', () => {
     const next = { ...turn, finishReason: 'paused', rawReason: 'pause_turn', next: state } as const;
-    expect(observe(of<RunEvent>(next).pipe(endStopped(state, of(1)))).values).toEqual([stopped]);
-    expect(observe(of<RunEvent>({ ...turn, output: 1 }).pipe(endStopped(state, of(1)))).values).toEqual([
+    expect(observe(of<RunEvent>(next).pipe(stopTurn(state, of(1)))).values).toEqual([stopped]);
+    expect(observe(of<RunEvent>({ ...turn, output: 1 }).pipe(stopTurn(state, of(1)))).values).toEqual([
       { ...turn, output: 1 },
     ]);
   });
 
-  it('endStopped unsubscribes the source before it emits', () => {
+  it('stopTurn unsubscribes the source before it emits', () => {
     virtual(({ flush, cold }) => {
       const source = new Subject<RunEvent>();
       const observed: boolean[] = [];
-      source.pipe(endStopped(state, cold('-a'))).subscribe(() => observed.push(source.observed));
+      source.pipe(stopTurn(state, cold('-a'))).subscribe(() => observed.push(source.observed));
       flush();
       expect(observed).toEqual([false]);
     });
   });
 
-  it('endStopped adds nothing to a turn that has ended, but does not complete', () => {
+  it('stopTurn adds nothing to a turn that has ended, but does not complete', () => {
     expect(afterStop(turn)).toEqual([]);
   });
 
-  it('endStopped answers a call as cancelled whose inner run was resumed, which emits no start', () => {
+  it('stopTurn answers a call as cancelled whose inner run was resumed, which emits no start', () => {
     const call = callOf('research');
     const events = afterStop(message([call]), { type: 'nested', id: call.id, name: call.name, event: text('a') });
     expect(events[0]).toMatchObject({ type: 'toolResult', id: call.id, code: 'cancelled' });
   });
 
-  it('endStopped keeps the text that precedes a message of the user', () => {
+  it('stopTurn keeps the text that precedes a message of the user', () => {
     const guidance: RunEvent = { type: 'message', message: userMessage('Go on.') };
     expect(afterStop(text('a'), guidance, text('b'))).toEqual([message([{ type: 'text', text: 'ab' }]), stopped]);
   });

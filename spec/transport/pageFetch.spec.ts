@@ -9,10 +9,10 @@ import {
   answerTimeout,
   contentTypeError,
   createRetryDelay,
-  pageRequest,
+  pageFetch,
   requireReconnection,
   statusError,
-} from '../../lib/transport/pageRequest.js';
+} from '../../lib/transport/pageFetch.js';
 import { helloText } from '../../lib/transport/serverSentEvents.js';
 
 /** What the server does with one request. */
@@ -98,7 +98,7 @@ async function play(answers: readonly Answer[], options: Options = {}, body = ''
   const reasons: Reconnection['reason'][] = [];
   let last: unknown = 'open';
   const all = { retries: 1, ...options, fetch };
-  const subscription = pageRequest(all, '/chat', { method: 'PUT', body })
+  const subscription = pageFetch(all, '/chat', { method: 'PUT', body })
     .pipe(
       tap(([response]) => {
         if (!response.ok) throw statusError(response);
@@ -170,7 +170,7 @@ describe('a request of a page', () => {
       { at: [0, 0, 1000], reasons: ['offline'], end: 'right' },
     ],
   ];
-  it.each(rows)('pageRequest: %s', async (_, answers, options, outcome) => {
+  it.each(rows)('pageFetch: %s', async (_, answers, options, outcome) => {
     begin();
     expect(await play(answers, options)).toMatchObject(outcome);
   });
@@ -184,7 +184,7 @@ describe('a request of a page', () => {
     },
   );
 
-  it('pageRequest gives a large body more time', async () => {
+  it('pageFetch gives a large body more time', async () => {
     begin();
     expect(await play([silent], { retries: 0 }, 'a'.repeat(200_000), 49_000)).toMatchObject({ end: 'open' });
     expect(await play([silent], { retries: 0 }, 'a'.repeat(200_000), 51_000)).toMatchObject({
