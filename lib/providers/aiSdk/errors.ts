@@ -2,6 +2,7 @@ import { of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError, ConnectionError, ProtocolError, ProviderError } from '../../core/errors.js';
 import { finiteNumber, isRecord, nonEmptyString } from '../../core/json/json.js';
+import { words } from '../../core/words.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { describeThrown } from '../../protocol/connectionError.js';
 import { contextLengthError, errorDetails, providerError } from '../../protocol/errorDetails.js';
@@ -108,18 +109,9 @@ const errorFields = ({ isRetryable, data }: ErrorFields) => ({
   ...(data === undefined ? {} : { data }),
 });
 
-const libraryCodes: ReadonlySet<unknown> = new Set([
-  'configuration',
-  'connection',
-  'context_length',
-  'http',
-  'protocol',
-  'provider',
-  'rate_limit',
-  'stream_interrupted',
-  'text_too_long',
-  'timeout',
-]);
+const libraryCodes: ReadonlySet<unknown> = /* @__PURE__ */ words(`
+  configuration connection context_length http protocol provider rate_limit stream_interrupted text_too_long timeout
+`);
 
 /** Whether a value is an error of this library (Rivulet), from this copy of the package or another. */
 export function isRivuletError(thrown: unknown): boolean {

@@ -1,46 +1,17 @@
 import type { JsonSchema, JsonValue } from '../../core/json/json.js';
+import { words } from '../../core/words.js';
 import { adaptSchema } from '../shared/adaptSchema.js';
 import type { SchemaRules } from '../shared/adaptSchema.js';
 
-const rejectedKeywords: ReadonlySet<string> = new Set([
-  'minimum',
-  'maximum',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
-  'multipleOf',
-  'minLength',
-  'maxLength',
-  'maxItems',
-  'uniqueItems',
-  'contains',
-  'minContains',
-  'maxContains',
-  'minProperties',
-  'maxProperties',
-  'patternProperties',
-  'propertyNames',
-  'dependentRequired',
-  'dependentSchemas',
-  'unevaluatedItems',
-  'unevaluatedProperties',
-  'not',
-  'if',
-  'then',
-  'else',
-]);
+const rejectedKeywords: ReadonlySet<string> = /* @__PURE__ */ words(`
+  minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems uniqueItems contains
+  minContains maxContains minProperties maxProperties patternProperties propertyNames dependentRequired
+  dependentSchemas unevaluatedItems unevaluatedProperties not if then else
+`);
 
-const supportedFormats: ReadonlySet<unknown> = new Set([
-  'date-time',
-  'time',
-  'date',
-  'duration',
-  'email',
-  'hostname',
-  'uri',
-  'ipv4',
-  'ipv6',
-  'uuid',
-]);
+const supportedFormats: ReadonlySet<unknown> = /* @__PURE__ */ words(`
+  date-time time date duration email hostname uri ipv4 ipv6 uuid
+`);
 
 /** platform.claude.com, "Structured outputs"; an `enum` beside a list of types is status 400 (vercel/ai#12876). */
 const rules: SchemaRules = { api: 'anthropic', accepts: isAccepted, constants: true, closed: true };

@@ -1,6 +1,7 @@
 import type { Chunk } from '../../core/chunk.js';
 import { asArray, isJsonObject } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { words } from '../../core/words.js';
 import { isAnsweredByServer, isStreamedCall, isWholeCall, omitNulls } from './clientCalls.js';
 import { ContentEmitter } from './content.js';
 import { Items } from './items.js';
@@ -191,20 +192,9 @@ const isComplete = ({ status }: JsonObject, truncated: boolean): boolean =>
   status === 'completed' || (status !== 'incomplete' && !truncated);
 
 /** The events that contain nothing that another event does not contain, and keep-alives. */
-const silentEvents: ReadonlySet<string> = new Set([
-  'response.created',
-  'response.queued',
-  'response.in_progress',
-  'response.content_part.added',
-  'response.content_part.done',
-  'response.reasoning_summary_part.added',
-  'response.reasoning_summary_part.done',
-  'response.reasoning_part.added',
-  'response.reasoning_part.done',
-  'response.output_text.annotation.added',
-  'response.output_item.added',
-  'response.output_item.done',
-  'response.compaction.compacting',
-  'keepalive',
-  'ping',
-]);
+const silentEvents: ReadonlySet<string> = /* @__PURE__ */ words(`
+  response.created response.queued response.in_progress response.content_part.added response.content_part.done
+  response.reasoning_summary_part.added response.reasoning_summary_part.done response.reasoning_part.added
+  response.reasoning_part.done response.output_text.annotation.added response.output_item.added
+  response.output_item.done response.compaction.compacting keepalive ping
+`);

@@ -2,6 +2,7 @@ import { asArray, isJsonObject, nonEmptyString, omit, omitUndefined, tryParseJso
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { serverToolChunk } from '../../core/metadata.js';
 import type { ServerTool } from '../../core/metadata.js';
+import { words } from '../../core/words.js';
 import { isClientCallType, isStreamedCall } from './clientCalls.js';
 import type { Item } from './item.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
@@ -13,16 +14,10 @@ export const isServerItem = (type: string): boolean =>
   type !== 'message' && type !== 'reasoning' && !isStreamedCall(type);
 
 /** The calls of tools that OpenAI runs itself (`ResponseOutputItem` in the SDK openai 7.57). */
-const serverCalls: ReadonlySet<string> = new Set([
-  'web_search_call',
-  'file_search_call',
-  'code_interpreter_call',
-  'image_generation_call',
-  'mcp_call',
-  'mcp_list_tools',
-  'mcp_approval_request',
-  'program',
-]);
+const serverCalls: ReadonlySet<string> = /* @__PURE__ */ words(`
+  web_search_call file_search_call code_interpreter_call image_generation_call mcp_call mcp_list_tools
+  mcp_approval_request program
+`);
 
 /**
  * Whether an item is not known and looks like a call that the client has to answer: it has the id of a call, and is not

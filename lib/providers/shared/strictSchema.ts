@@ -1,5 +1,6 @@
 import { asArray, isJsonObject, isRecord } from '../../core/json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
+import { words } from '../../core/words.js';
 import { describeConstraints, mapSubschemas, mapValues } from './mapSchema.js';
 
 /**
@@ -33,15 +34,9 @@ function toStrict(schema: JsonSchema): StrictSchema {
  * Keywords that strict mode rejects. As part of the description they still guide the model, and validation still checks
  * the constraints among them.
  */
-const describedKeywords: ReadonlySet<string> = new Set([
-  'minLength',
-  'maxLength',
-  'uniqueItems',
-  'default',
-  'examples',
-  'contentEncoding',
-  'contentMediaType',
-]);
+const describedKeywords: ReadonlySet<string> = /* @__PURE__ */ words(`
+  minLength maxLength uniqueItems default examples contentEncoding contentMediaType
+`);
 
 function adjust(schema: JsonSchema): JsonSchema {
   const adjusted: Record<string, JsonValue> = {};
@@ -76,42 +71,14 @@ function closeObject(schema: JsonObject, properties: JsonObject): JsonObject {
  * The keywords of strict mode, according to OpenAI's guide to structured outputs ("Supported schemas"). Any other
  * keyword is rejected with status 400.
  */
-const supportedKeywords: ReadonlySet<string> = new Set([
-  'type',
-  'properties',
-  'required',
-  'additionalProperties',
-  'items',
-  'enum',
-  'const',
-  'anyOf',
-  '$ref',
-  '$defs',
-  'definitions',
-  'title',
-  'description',
-  'pattern',
-  'format',
-  'minItems',
-  'maxItems',
-  'multipleOf',
-  'minimum',
-  'maximum',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
-]);
+const supportedKeywords: ReadonlySet<string> = /* @__PURE__ */ words(`
+  type properties required additionalProperties items enum const anyOf $ref $defs definitions title description
+  pattern format minItems maxItems multipleOf minimum maximum exclusiveMinimum exclusiveMaximum
+`);
 
-const supportedFormats: ReadonlySet<unknown> = new Set([
-  'date-time',
-  'time',
-  'date',
-  'duration',
-  'email',
-  'hostname',
-  'ipv4',
-  'ipv6',
-  'uuid',
-]);
+const supportedFormats: ReadonlySet<unknown> = /* @__PURE__ */ words(`
+  date-time time date duration email hostname ipv4 ipv6 uuid
+`);
 
 /** The limits of strict mode: nesting depth, total number of properties, and total number of enum values. */
 const limits = { depth: 10, properties: 5000, values: 1000 } as const;

@@ -6,7 +6,7 @@ import type { Usage } from '../../../../core/usage.js';
 import { splitInput, splitJson } from '../completeCalls.js';
 import { totalOf, unsupportedChunk } from '../dialect.js';
 import { historyObjection } from '../historyRules.js';
-import type { HistoryRule } from '../historyRules.js';
+import type { HistoryRules } from '../historyRules.js';
 import { refusedByOpenai } from '../outputSchema.js';
 import { implicitPrompt } from '../implicitPrompt.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
@@ -24,7 +24,7 @@ export const chatCompletions: Dialect = {
   contentType: 'text/event-stream; charset=utf-8',
   bases: { 'openai-chat': '/v1', together: '/v1' },
   serves: (path) => path.endsWith('/chat/completions'),
-  refusal: (body) => refusalOf(body, [...historyRules, ...textResultRules]),
+  refusal: (body) => refusalOf(body, { ...historyRules, ...textResultRules }),
   promptOf: (body) => implicitPrompt(body, ['tools', 'messages']),
   messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
   history: chatHistory,
@@ -32,7 +32,7 @@ export const chatCompletions: Dialect = {
   errorBody: ({ message, type, code }) => ({ error: { message, type, param: null, code: code ?? null } }),
 };
 
-export function refusalOf(body: unknown, rules: readonly HistoryRule[] = historyRules): Refusal | undefined {
+export function refusalOf(body: unknown, rules: HistoryRules = historyRules): Refusal | undefined {
   const refuse = (message: string, code?: string): Refusal => ({
     status: 400,
     type: 'invalid_request_error',

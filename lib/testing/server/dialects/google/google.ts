@@ -4,6 +4,7 @@ import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { ProviderData } from '../../../../core/providerPart.js';
 import type { Usage } from '../../../../core/usage.js';
+import { words } from '../../../../core/words.js';
 import type { CompleteCall } from '../completeCalls.js';
 import { totalOf, unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
@@ -142,17 +143,9 @@ function failure(error: unknown): JsonObject {
 const refused = (message: string): Refusal => ({ status: 400, type: 'INVALID_ARGUMENT', message });
 
 /** `GenerateContentRequest`. The API refuses all others. */
-const requestFields = new Set([
-  'contents',
-  'tools',
-  'toolConfig',
-  'safetySettings',
-  'systemInstruction',
-  'generationConfig',
-  'cachedContent',
-  'labels',
-  'continuationToken',
-]);
+const requestFields = /* @__PURE__ */ words(`
+  contents tools toolConfig safetySettings systemInstruction generationConfig cachedContent labels continuationToken
+`);
 
 function googleRefusal(body: unknown): Refusal | undefined {
   if (!isRecord(body)) return refused('Invalid JSON payload received.');

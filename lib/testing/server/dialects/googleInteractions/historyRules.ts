@@ -1,7 +1,7 @@
 import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import { objectsIn } from '../history.js';
-import type { HistoryRule } from '../historyRules.js';
+import type { HistoryRules } from '../historyRules.js';
 
 /** The members of `Step` of the SDK 3.1. */
 const stepTypes: readonly RegExp[] = [
@@ -14,72 +14,49 @@ const stepTypes: readonly RegExp[] = [
 const contentTypes = /^(text|image|audio|video|document)$/;
 
 /** The types are those of the SDK 3.1. */
-export const historyRules: readonly HistoryRule[] = [
-  {
-    source: 'Type `Step`: its members',
-    objection: (steps, at) => {
-      const type = steps[at]?.['type'];
-      return typeof type === 'string' && stepTypes.some((pattern) => pattern.test(type))
-        ? undefined
-        : `Invalid value at 'input[${at}].type'.`;
-    },
+export const historyRules: HistoryRules = {
+  'Type `Step`: its members': (steps, at) => {
+    const type = steps[at]?.['type'];
+    return typeof type === 'string' && stepTypes.some((pattern) => pattern.test(type))
+      ? undefined
+      : `Invalid value at 'input[${at}].type'.`;
   },
-  {
-    source: 'Types `UserInputStep` and `ModelOutputStep`: an array of `Content`',
-    objection: (steps, at) => {
-      const { type, content } = steps[at] ?? {};
-      if (type !== 'user_input' && type !== 'model_output') return undefined;
-      const isValid = objectsIn(content).length > 0 && objectsIn(content).every(isContent);
-      return isValid ? undefined : `Invalid value at 'input[${at}].content'.`;
-    },
+  'Types `UserInputStep` and `ModelOutputStep`: an array of `Content`': (steps, at) => {
+    const { type, content } = steps[at] ?? {};
+    if (type !== 'user_input' && type !== 'model_output') return undefined;
+    const isValid = objectsIn(content).length > 0 && objectsIn(content).every(isContent);
+    return isValid ? undefined : `Invalid value at 'input[${at}].content'.`;
   },
-  {
-    source: 'Guide "Gemini thinking": every thought step has a signature',
-    objection: (steps, at) => {
-      const { type, signature } = steps[at] ?? {};
-      return type !== 'thought' || nonEmptyString(signature) !== undefined
-        ? undefined
-        : `Thought step 'input[${at}]' is missing a signature.`;
-    },
+  'Guide "Gemini thinking": every thought step has a signature': (steps, at) => {
+    const { type, signature } = steps[at] ?? {};
+    return type !== 'thought' || nonEmptyString(signature) !== undefined
+      ? undefined
+      : `Thought step 'input[${at}]' is missing a signature.`;
   },
-  {
-    source: 'Type `FunctionCallStep`: `id`, `name` and `arguments` are required',
-    objection: (steps, at) => {
-      const { type, id, name, arguments: args } = steps[at] ?? {};
-      if (type !== 'function_call') return undefined;
-      const isValid = nonEmptyString(id) !== undefined && nonEmptyString(name) !== undefined && isJsonObject(args);
-      return isValid ? undefined : `Invalid value at 'input[${at}]': a function call needs id, name and arguments.`;
-    },
+  'Type `FunctionCallStep`: `id`, `name` and `arguments` are required': (steps, at) => {
+    const { type, id, name, arguments: args } = steps[at] ?? {};
+    if (type !== 'function_call') return undefined;
+    const isValid = nonEmptyString(id) !== undefined && nonEmptyString(name) !== undefined && isJsonObject(args);
+    return isValid ? undefined : `Invalid value at 'input[${at}]': a function call needs id, name and arguments.`;
   },
-  {
-    source: 'Type `FunctionResultStep`: `call_id` is the id of a function call before it',
-    objection: (steps, at) => {
-      const { type, call_id: id } = steps[at] ?? {};
-      const isAnswer = steps.slice(0, at).some((step) => step['type'] === 'function_call' && step['id'] === id);
-      return type !== 'function_result' || isAnswer
-        ? undefined
-        : `No function call found for the function result 'input[${at}]'.`;
-    },
+  'Type `FunctionResultStep`: `call_id` is the id of a function call before it': (steps, at) => {
+    const { type, call_id: id } = steps[at] ?? {};
+    const isAnswer = steps.slice(0, at).some((step) => step['type'] === 'function_call' && step['id'] === id);
+    return type !== 'function_result' || isAnswer
+      ? undefined
+      : `No function call found for the function result 'input[${at}]'.`;
   },
-  {
-    source: 'Type `FunctionResultStep`: `result` is required',
-    objection: (steps, at) =>
-      steps[at]?.['type'] === 'function_result' && steps[at]['result'] === undefined
-        ? `Invalid value at 'input[${at}].result'.`
-        : undefined,
+  'Type `FunctionResultStep`: `result` is required': (steps, at) =>
+    steps[at]?.['type'] === 'function_result' && steps[at]['result'] === undefined
+      ? `Invalid value at 'input[${at}].result'.`
+      : undefined,
+  'Guide "Function calling": a result for each call before the model goes on': (steps, at) => {
+    const { type, id } = steps[at] ?? {};
+    if (type !== 'function_call') return undefined;
+    const isAnswered = steps.slice(at + 1).some((step) => step['type'] === 'function_result' && step['call_id'] === id);
+    return isAnswered ? undefined : `The function call 'input[${at}]' has no function result.`;
   },
-  {
-    source: 'Guide "Function calling": a result for each call before the model goes on',
-    objection: (steps, at) => {
-      const { type, id } = steps[at] ?? {};
-      if (type !== 'function_call') return undefined;
-      const isAnswered = steps
-        .slice(at + 1)
-        .some((step) => step['type'] === 'function_result' && step['call_id'] === id);
-      return isAnswered ? undefined : `The function call 'input[${at}]' has no function result.`;
-    },
-  },
-];
+};
 
 const isContent = ({ type, text, data, uri }: JsonObject): boolean =>
   typeof type === 'string' &&

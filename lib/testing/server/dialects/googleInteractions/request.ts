@@ -1,5 +1,6 @@
 import { asArray, finiteNumber, isRecord, objectOrEmpty } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
+import { words } from '../../../../core/words.js';
 import type { Refusal } from '../dialect.js';
 import { objectsIn } from '../history.js';
 import { historyObjection } from '../historyRules.js';
@@ -11,43 +12,17 @@ interface RequestRule {
 }
 
 /** `CreateModelInteraction` (SDK 3.1). */
-const requestFields: ReadonlySet<string> = new Set([
-  'background',
-  'cached_content',
-  'continuation_token',
-  'environment',
-  'generation_config',
-  'input',
-  'labels',
-  'model',
-  'previous_interaction_id',
-  'response_format',
-  'response_mime_type',
-  'response_modalities',
-  'safety_settings',
-  'service_tier',
-  'store',
-  'stream',
-  'system_instruction',
-  'tools',
-  'webhook_config',
-]);
+const requestFields: ReadonlySet<string> = /* @__PURE__ */ words(`
+  background cached_content continuation_token environment generation_config input labels model
+  previous_interaction_id response_format response_mime_type response_modalities safety_settings service_tier store
+  stream system_instruction tools webhook_config
+`);
 
 /** `GenerationConfig` (SDK 3.1). */
-const configFields: ReadonlySet<string> = new Set([
-  'image_config',
-  'max_output_tokens',
-  'seed',
-  'speech_config',
-  'stop_sequences',
-  'temperature',
-  'thinking_level',
-  'thinking_summaries',
-  'tool_choice',
-  'top_p',
-  'transcription_config',
-  'video_config',
-]);
+const configFields: ReadonlySet<string> = /* @__PURE__ */ words(`
+  image_config max_output_tokens seed speech_config stop_sequences temperature thinking_level thinking_summaries
+  tool_choice top_p transcription_config video_config
+`);
 
 const unknownField = (fields: ReadonlySet<string>, value: unknown): string | undefined => {
   const unknown = Object.keys(objectOrEmpty(value)).find((field) => !fields.has(field));

@@ -7,7 +7,7 @@ import { unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
 import { createWriter } from '../writer.js';
 import { historyObjection } from '../historyRules.js';
-import type { HistoryRule } from '../historyRules.js';
+import type { HistoryRules } from '../historyRules.js';
 
 /**
  * `docs/openapi.yaml`, `ChatStreamEvent`: one delta per line, complete calls without ids, a last line with `done`.
@@ -26,30 +26,21 @@ export const ollama: Dialect = {
 };
 
 /** `api/types.go` of Ollama's repository. */
-const historyRules: readonly HistoryRule[] = [
-  {
-    source: '`Message.Role`: ollama/ollama, `server/routes.go`',
-    objection: (messages, at) =>
-      ['system', 'user', 'assistant', 'tool'].includes(nonEmptyString(messages[at]?.['role']) ?? '')
-        ? undefined
-        : 'invalid role',
+const historyRules: HistoryRules = {
+  '`Message.Role`: ollama/ollama, `server/routes.go`': (messages, at) =>
+    ['system', 'user', 'assistant', 'tool'].includes(nonEmptyString(messages[at]?.['role']) ?? '')
+      ? undefined
+      : 'invalid role',
+  '`Message.Content`: a string': (messages, at) =>
+    typeof messages[at]?.['content'] === 'string'
+      ? undefined
+      : 'json: cannot unmarshal content into Go value of type string',
+  '`Message.Images`: an array of base64 texts': (messages, at) => {
+    const { images = [] } = messages[at] ?? {};
+    const isBase64 = (image: unknown) => typeof image === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(image);
+    return Array.isArray(images) && images.every(isBase64) ? undefined : 'illegal base64 data at input byte 4';
   },
-  {
-    source: '`Message.Content`: a string',
-    objection: (messages, at) =>
-      typeof messages[at]?.['content'] === 'string'
-        ? undefined
-        : 'json: cannot unmarshal content into Go value of type string',
-  },
-  {
-    source: '`Message.Images`: an array of base64 texts',
-    objection: (messages, at) => {
-      const { images = [] } = messages[at] ?? {};
-      const isBase64 = (image: unknown) => typeof image === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(image);
-      return Array.isArray(images) && images.every(isBase64) ? undefined : 'illegal base64 data at input byte 4';
-    },
-  },
-];
+};
 
 const thinkValues: readonly unknown[] = [undefined, null, true, false, 'low', 'medium', 'high', 'max'];
 

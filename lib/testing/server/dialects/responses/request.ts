@@ -39,7 +39,7 @@ export function refusalOf(body: unknown): Refusal | undefined {
   if (invalid !== undefined) return refuse(invalid, 'invalid_json_schema');
   if (typeof input === 'string') return undefined;
   if (!input.every(isRecord)) return refuse("Invalid type for 'input': expected an array of objects.", 'invalid_type');
-  const rules = previous === undefined ? [...historyRules, ...completeHistoryRules] : historyRules;
+  const rules = previous === undefined ? { ...historyRules, ...completeHistoryRules } : historyRules;
   const objection = historyObjection(rules, input.filter(isJsonObject));
   return objection === undefined ? undefined : refuse(objection);
 }
