@@ -1,15 +1,11 @@
 import { asArray, finiteNumber, isRecord, objectOrEmpty } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import { words } from '../../../../core/words.js';
+import { refusal } from '../dialect.js';
 import type { Refusal } from '../dialect.js';
 import { objectsIn } from '../history.js';
 import { historyObjection } from '../historyRules.js';
 import { historyRules } from './historyRules.js';
-
-interface RequestRule {
-  readonly source: string;
-  readonly objection: (body: JsonObject) => string | undefined;
-}
 
 /** `CreateModelInteraction` (SDK 3.1). */
 const requestFields: ReadonlySet<string> = /* @__PURE__ */ words(`
@@ -29,56 +25,45 @@ const unknownField = (fields: ReadonlySet<string>, value: unknown): string | und
   return unknown === undefined ? undefined : `Invalid JSON payload received. Unknown name "${unknown}".`;
 };
 
-const rules: readonly RequestRule[] = [
-  { source: 'Type `CreateModelInteraction`', objection: (body) => unknownField(requestFields, body) },
-  { source: 'Type `GenerationConfig`', objection: (body) => unknownField(configFields, body['generation_config']) },
-  {
-    source: 'Type `CreateModelInteraction.model`: required',
-    objection: ({ model }) => (typeof model === 'string' && model !== '' ? undefined : 'model is required.'),
+const rules: Readonly<Record<string, (body: JsonObject) => string | undefined>> = {
+  'Type `CreateModelInteraction`': (body) => unknownField(requestFields, body),
+  'Type `GenerationConfig`': (body) => unknownField(configFields, body['generation_config']),
+  'Type `CreateModelInteraction.model`: required': ({ model }) =>
+    typeof model === 'string' && model !== '' ? undefined : 'model is required.',
+  'Guide "Interactions API": `input`, unless an interaction is continued': ({
+    input,
+    previous_interaction_id: previous,
+  }) =>
+    previous !== undefined || typeof input === 'string' || objectsIn(input).length > 0
+      ? undefined
+      : 'input is required.',
+  'API reference, `GenerationConfig.temperature`: from 0 to 2': ({ generation_config: config }) => {
+    const { temperature } = objectOrEmpty(config);
+    const value = finiteNumber(temperature);
+    const isValid = temperature === undefined || (value !== undefined && value >= 0 && value <= 2);
+    return isValid ? undefined : 'generation_config.temperature must be in the range [0.0, 2.0].';
   },
-  {
-    source: 'Guide "Interactions API": `input`, unless an interaction is continued',
-    objection: ({ input, previous_interaction_id: previous }) =>
-      previous !== undefined || typeof input === 'string' || objectsIn(input).length > 0
-        ? undefined
-        : 'input is required.',
+  'Type `ToolChoiceType`, and `AllowedTools.mode`': ({ generation_config: config }) => {
+    const { tool_choice: choice } = objectOrEmpty(config);
+    const mode = isRecord(choice) ? objectOrEmpty(choice['allowed_tools'])['mode'] : choice;
+    return mode === undefined || (typeof mode === 'string' && ['auto', 'any', 'none', 'validated'].includes(mode))
+      ? undefined
+      : "Invalid value at 'generation_config.tool_choice'.";
   },
-  {
-    source: 'API reference, `GenerationConfig.temperature`: from 0 to 2',
-    objection: ({ generation_config: config }) => {
-      const { temperature } = objectOrEmpty(config);
-      const value = finiteNumber(temperature);
-      const isValid = temperature === undefined || (value !== undefined && value >= 0 && value <= 2);
-      return isValid ? undefined : 'generation_config.temperature must be in the range [0.0, 2.0].';
-    },
+  'API reference, `FunctionDeclaration.name`': ({ tools }) => {
+    const functions = asArray(tools)
+      .filter(isRecord)
+      .filter(({ type }) => type === 'function');
+    const isValid = functions.every(
+      ({ name }) => typeof name === 'string' && /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/.test(name),
+    );
+    return isValid ? undefined : "Invalid value at 'tools': invalid function name.";
   },
-  {
-    source: 'Type `ToolChoiceType`, and `AllowedTools.mode`',
-    objection: ({ generation_config: config }) => {
-      const { tool_choice: choice } = objectOrEmpty(config);
-      const mode = isRecord(choice) ? objectOrEmpty(choice['allowed_tools'])['mode'] : choice;
-      return mode === undefined || (typeof mode === 'string' && ['auto', 'any', 'none', 'validated'].includes(mode))
-        ? undefined
-        : "Invalid value at 'generation_config.tool_choice'.";
-    },
-  },
-  {
-    source: 'API reference, `FunctionDeclaration.name`',
-    objection: ({ tools }) => {
-      const functions = asArray(tools)
-        .filter(isRecord)
-        .filter(({ type }) => type === 'function');
-      const isValid = functions.every(
-        ({ name }) => typeof name === 'string' && /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$/.test(name),
-      );
-      return isValid ? undefined : "Invalid value at 'tools': invalid function name.";
-    },
-  },
-];
+};
 
 export function refusedByInteractions(body: unknown): Refusal | undefined {
   if (!isRecord(body)) return refused('Invalid JSON payload received.');
-  for (const { objection } of rules) {
+  for (const objection of Object.values(rules)) {
     const found = objection(body as JsonObject);
     if (found !== undefined) return refused(found);
   }
@@ -86,4 +71,4 @@ export function refusedByInteractions(body: unknown): Refusal | undefined {
   return found === undefined ? undefined : refused(found);
 }
 
-const refused = (message: string): Refusal => ({ status: 400, type: 'invalid_request', message });
+const refused = (message: string) => refusal('invalid_request', message);

@@ -1,10 +1,11 @@
 import type { FinishChunk } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
+import { isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import { chatHistory } from '../chatCompletions/history.js';
-import { unsupportedChunk } from '../dialect.js';
+import { refusal, unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { objectsIn } from '../history.js';
 import { createWriter } from '../writer.js';
 import { historyObjection } from '../historyRules.js';
 import type { HistoryRules } from '../historyRules.js';
@@ -19,7 +20,7 @@ export const ollama: Dialect = {
   bases: { ollama: '' },
   serves: (path) => path.endsWith('/api/chat'),
   refusal: refusalOf,
-  messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
+  messages: (body) => objectsIn(body['messages']),
   history: chatHistory,
   writer: ({ body }) => writer(body),
   errorBody: ({ message }) => ({ error: message }),
@@ -45,13 +46,13 @@ const historyRules: HistoryRules = {
 const thinkValues: readonly unknown[] = [undefined, null, true, false, 'low', 'medium', 'high', 'max'];
 
 function refusalOf(body: unknown): Refusal | undefined {
-  const refuse = (message: string): Refusal => ({ status: 400, type: 'bad_request', message });
+  const refuse = (message: string) => refusal('bad_request', message);
   if (!isRecord(body)) return refuse('missing request body');
   if (nonEmptyString(body['model']) === undefined) return refuse('model is required');
   const { messages } = body as { readonly messages?: unknown };
   if (!Array.isArray(messages) || !messages.every(isRecord))
     return refuse('json: cannot unmarshal messages into Go struct field ChatRequest.messages');
-  const objection = historyObjection(historyRules, messages.filter(isJsonObject));
+  const objection = historyObjection(historyRules, objectsIn(messages));
   if (objection !== undefined) return refuse(objection);
   if (!thinkValues.includes(body['think'])) {
     const expected = '(must be "high", "medium", "low", "max", true, or false)';

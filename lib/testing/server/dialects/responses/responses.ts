@@ -1,10 +1,11 @@
 import type { FileChunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { finiteNumber, isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
+import { finiteNumber, isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import { splitInput, splitJson } from '../completeCalls.js';
-import { unsupportedChunk } from '../dialect.js';
+import { providerCodeOf, unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
+import { objectsIn } from '../history.js';
 import { createWriter } from '../writer.js';
 import { callFieldsOf, wholeCallContent } from './clientCalls.js';
 import { responsesHistory } from './history.js';
@@ -23,7 +24,7 @@ export const responses: Dialect = {
   bases: { openai: '/v1' },
   serves: (path) => path.endsWith('/responses'),
   refusal: refusalOf,
-  messages: (body) => (Array.isArray(body['input']) ? body['input'].filter(isJsonObject) : []),
+  messages: (body) => objectsIn(body['input']),
   history: responsesHistory,
   perServer: () => withStore(responses),
   writer: ({ turn, body }) => writer(turn, body),
@@ -94,8 +95,8 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       },
     },
     error(error) {
-      const code = isRecord(error) ? nonEmptyString(error['providerCode']) : undefined;
-      return [event('error', { code: code ?? 'server_error', message: errorText(error), param: null })];
+      const code = providerCodeOf(error) ?? 'server_error';
+      return [event('error', { code, message: errorText(error), param: null })];
     },
     end(finish) {
       if (finish.reason === 'unspecified') return [{ data: '[DONE]' }];
