@@ -9,7 +9,7 @@ import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { firstChoice } from '../shared/firstChoice.js';
-import { toFinishReason, UsageCounter } from './finish.js';
+import { createUsage, toFinishReason } from './finish.js';
 import { PartReports } from './partReports.js';
 import { PartDecoder } from './parts.js';
 import { provider } from './providerData.js';
@@ -22,7 +22,7 @@ class GoogleDecoder implements Decoder {
   private readonly emitter: ChunkEmitter;
   private readonly reports: PartReports;
   private readonly parts: PartDecoder;
-  private readonly counter = new UsageCounter();
+  private readonly counter = createUsage();
   private readonly grounding: Record<string, JsonValue> = {};
   private readonly explanation: Record<string, JsonValue> = {};
   private emittedSources: Set<string> | undefined;
