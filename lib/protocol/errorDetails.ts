@@ -1,10 +1,9 @@
 import { ContextLengthError } from '../core/contextLengthError.js';
 import type { ContextLengthDetails } from '../core/contextLengthError.js';
 import { ProviderError } from '../core/errors.js';
-import { isRecord, objectOrEmpty, nonEmptyString, tryParseJson } from '../core/json/json.js';
-import { isContextLengthCode, readContextLength } from './contextLength.js';
-import { normalizeCode, permanentAdvice } from './permanentErrors.js';
 import type { RivuletError } from '../core/errors.js';
+import { isRecord, objectOrEmpty, nonEmptyString, tryParseJson } from '../core/json/json.js';
+import { normalizeCode, permanentAdvice } from './permanentErrors.js';
 
 export interface ErrorDetails {
   /** The provider's message, followed by the upstream's where a gateway forwards it (OpenRouter's `metadata.raw`). */
@@ -201,3 +200,39 @@ export function quoted(text: string): string {
   const beginning = excerpt(text);
   return beginning === '' ? '' : `: "${beginning}"`;
 }
+
+interface ContextLength {
+  readonly limit?: number | undefined;
+  readonly tokens?: number | undefined;
+}
+
+/** In lower case, without separators. */
+const codes: readonly string[] = [
+  'contextlengthexceeded', // OpenAI, Azure, Groq, Cerebras: github.com/ChatGPTNextWeb/NextChat/issues/625
+  'exceedcontextsizeerror', // llama.cpp: github.com/ggml-org/llama.cpp/pull/15780
+];
+
+const messages: readonly RegExp[] = [
+  // OpenAI: github.com/webtimemachine/wtm2/issues/579
+  /maximum context length is (?<limit>[\d,]+) tokens(?:\. However, your messages resulted in (?<tokens>[\d,]+))?/,
+  // OpenAI Responses: github.com/dyad-sh/dyad/issues/1672
+  /input exceeds the context window of this model/,
+];
+
+/** `patterns` of other servers (`contextLengthPatterns`) are tried first. */
+export function readContextLength(
+  message: string,
+  providerCodes: readonly string[],
+  patterns: readonly RegExp[] = [],
+): ContextLength | undefined {
+  for (const pattern of [...patterns, ...messages]) {
+    const match = pattern.exec(message);
+    if (match) return { limit: number(match.groups?.['limit']), tokens: number(match.groups?.['tokens']) };
+  }
+  return providerCodes.some(isContextLengthCode) ? {} : undefined;
+}
+
+const isContextLengthCode = (code: string): boolean => codes.includes(code.toLowerCase().replace(/[^a-z]/g, ''));
+
+const number = (digits: string | undefined): number | undefined =>
+  digits === undefined ? undefined : Number(digits.replaceAll(',', ''));

@@ -1,5 +1,13 @@
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
-import { asArray, isJsonObject, isRecord, nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
+import {
+  asArray,
+  isJsonObject,
+  isRecord,
+  nonEmptyString,
+  objectOrEmpty,
+  omitUndefined,
+  finiteNumber,
+} from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { providerError } from '../../protocol/errorDetails.js';
@@ -8,7 +16,7 @@ import { CallFragments } from '../shared/callFragments.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { readError, toFinishReason, readUsage } from './finish.js';
-import { readSources } from './sources.js';
+import type { SourcePart } from '../../core/message.js';
 
 /** docs.cohere.com, "A Guide to Streaming Responses" and "Streaming for tool use". Others become metadata. */
 export const decodeCohere = (emit: (chunk: Chunk) => void): Decoder => new CohereDecoder(emit);
@@ -174,4 +182,33 @@ function readStartedCall({
     name: nonEmptyString(name),
     arguments: isJsonObject(args) ? args : nonEmptyString(args),
   });
+}
+
+/** docs.cohere.com, "Citations". A position in a plan or in thinking (`CitationType`) is none in the text. */
+export function readSources(citation: unknown, textStart = 0): readonly SourcePart[] {
+  if (!isRecord(citation)) return [];
+  const { type = 'TEXT_CONTENT' } = citation;
+  const position = (name: string) => {
+    const offset = finiteNumber(citation[name]);
+    return type === 'TEXT_CONTENT' && offset !== undefined ? textStart + offset : undefined;
+  };
+  const fields = omitUndefined({ start: position('start'), end: position('end') });
+  return asArray(citation['sources'])
+    .filter(isRecord)
+    .map((source) => ({ ...toSource(source), ...fields }));
+}
+
+/** The user chooses the fields of a document or a tool's output: those with the usual names are read. */
+function toSource(source: Record<string, unknown>): SourcePart {
+  const document = [source['document'], source['tool_output']].find(isRecord) ?? {};
+  const content = { ...document, ...(isRecord(document['data']) ? document['data'] : {}) };
+  const first = (...names: readonly string[]) =>
+    names.map((name) => nonEmptyString(content[name])).find((text) => text !== undefined);
+  const fields = omitUndefined({
+    id: nonEmptyString(source['id']) ?? first('id'),
+    url: first('url', 'link', 'uri'),
+    title: first('title', 'name'),
+    text: first('text', 'snippet', 'content', 'data'),
+  });
+  return { type: 'source', ...fields };
 }

@@ -1,6 +1,6 @@
 import { vetoReasons } from '../../core/chunk.js';
 import type { Chunk } from '../../core/chunk.js';
-import { asArray, isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
+import { asArray, isJsonObject, isRecord, nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
 import type { Usage } from '../../core/usage.js';
@@ -13,7 +13,6 @@ import { createUsage, toFinishReason } from './finish.js';
 import { PartReports } from './partReports.js';
 import { PartDecoder } from './parts.js';
 import { provider } from './providerData.js';
-import { readSources } from './sources.js';
 
 /** The `finish` waits for the end: parts and usage may follow the reason. A refused prompt has no candidate. */
 export const decodeGoogle = (emit: (chunk: Chunk) => void): Decoder => new GoogleDecoder(emit);
@@ -120,4 +119,30 @@ function copyNonEmpty(from: JsonObject, fields: readonly string[], to: Record<st
     const isNonEmptyObject = typeof value === 'object' && value !== null && Object.keys(value).length > 0;
     if (value !== undefined && (isNonEmptyObject || nonEmptyString(value) !== undefined)) to[field] = value;
   }
+}
+
+/** `groundingChunks`, `citationSources` and `urlMetadata` of a candidate. Duplicates are not removed. */
+function readSources(candidate: Record<string, unknown>): readonly SourcePart[] {
+  const grounding = readRecords(candidate['groundingMetadata'], 'groundingChunks');
+  const recitations = readRecords(candidate['citationMetadata'], 'citationSources', 'citations');
+  const pages = readRecords(candidate['urlContextMetadata'], 'urlMetadata');
+  return [
+    ...grounding.flatMap((chunk) => Object.values(chunk).filter(isRecord)), // { web: { uri, title } }
+    ...recitations,
+    ...pages.filter(wasRead),
+  ].flatMap(toSource);
+}
+
+const readRecords = (holder: unknown, ...fields: string[]): Record<string, unknown>[] =>
+  isRecord(holder) ? fields.flatMap((field) => asArray(holder[field])).filter(isRecord) : [];
+
+const wasRead = ({ urlRetrievalStatus: status }: Record<string, unknown>) =>
+  status === undefined || status === 'URL_RETRIEVAL_STATUS_SUCCESS';
+
+function toSource(record: Record<string, unknown>): SourcePart[] {
+  const url =
+    nonEmptyString(record['uri']) ?? nonEmptyString(record['sourceUri']) ?? nonEmptyString(record['retrievedUrl']);
+  const [title, text] = [nonEmptyString(record['title']), nonEmptyString(record['text'])];
+  if (url === undefined && title === undefined && text === undefined) return [];
+  return [{ type: 'source', ...omitUndefined({ url, title, text }) }];
 }
