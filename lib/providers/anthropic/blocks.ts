@@ -2,6 +2,7 @@ import type { FileChunk, SourceChunk } from '../../core/chunk.js';
 import { asArray, isJsonObject, nonEmptyString, omit, omitUndefined, tryParseJson } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { CallFragments } from '../shared/callFragments.js';
+import { emitOnce } from '../shared/chunkEmitter.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 import { BlockReports, isKnownBlock } from './blockReports.js';
@@ -181,11 +182,8 @@ export class BlockDecoder {
   }
 
   private emitOnce(chunk: SourceChunk | FileChunk): void {
-    const key = JSON.stringify(chunk);
     this.emittedOnce ??= new Set();
-    if (this.emittedOnce.has(key)) return;
-    this.emittedOnce.add(key);
-    this.out.emit(chunk);
+    emitOnce(this.out, this.emittedOnce, JSON.stringify(chunk), chunk);
   }
 }
 

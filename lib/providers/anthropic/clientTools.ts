@@ -71,7 +71,11 @@ export const memory = <Output>(options: ClientToolOptions<MemoryInput, Output, '
   clientTool(
     'memory',
     'Stores and reads notes in files below /memories.',
-    commandSchema(memoryCommands),
+    commandSchema({
+      ...editorCommands,
+      delete: { path: 'string' },
+      rename: { old_path: 'string', new_path: 'string' },
+    }),
     'memory_20250818',
     options,
   );
@@ -100,15 +104,6 @@ const editorCommands = {
   create: { path: 'string', file_text: 'string' },
   str_replace: { path: 'string', old_str: 'string' },
   insert: { path: 'string', insert_line: 'integer', insert_text: 'string' },
-} as const;
-
-const memoryCommands = {
-  view: { path: 'string' },
-  create: { path: 'string', file_text: 'string' },
-  str_replace: { path: 'string', old_str: 'string' },
-  insert: { path: 'string', insert_line: 'integer', insert_text: 'string' },
-  delete: { path: 'string' },
-  rename: { old_path: 'string', new_path: 'string' },
 } as const;
 
 /**

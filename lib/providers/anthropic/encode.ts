@@ -115,14 +115,8 @@ const encodeTool = /* @__PURE__ */ memoizePerTool((tool) => {
 });
 
 function encodeToolChoice(choice: ToolChoice, disableParallel: boolean): JsonObject {
+  if (choice === 'none') return { type: 'none' };
   const parallel = disableParallel ? { disable_parallel_tool_use: true } : {};
   if (typeof choice === 'object') return { type: 'tool', name: choice.name, ...parallel };
-  switch (choice) {
-    case 'none':
-      return { type: 'none' };
-    case 'required':
-      return { type: 'any', ...parallel };
-    case 'auto':
-      return { type: 'auto', ...parallel };
-  }
+  return { type: choice === 'required' ? 'any' : 'auto', ...parallel };
 }

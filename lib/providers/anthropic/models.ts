@@ -11,16 +11,17 @@ interface Family {
   readonly thinking: 'none' | 'budget' | 'adaptive';
   /** The type of `thinking` that switches it off as far as possible. Default: `disabled`. */
   readonly noThinking?: 'between_tools' | 'impossible';
-  /** Set for an adaptive family that also accepts a budget. */
+  /** An adaptive family that also accepts a budget. */
   readonly acceptsBudget?: true;
-  /** The efforts. Default: low to max. */
+  /** Default: low to max. */
   readonly efforts?: Readonly<Partial<Record<ThinkingEffort, string>>>;
-  /** Whether the model supports output that follows a JSON Schema (`output_config.format`). */
+  /** `output_config.format`. */
   readonly typedOutput: boolean;
-  /** Set for a family that refuses `tool_choice` of the types `any` and `tool`. */
+  /** Refuses `tool_choice` of the types `any` and `tool`. */
   readonly refusesForcedTools?: true;
-  /** Set for a family that refuses `temperature` and `top_p`, except for their defaults. */
+  /** Refuses `temperature` and `top_p`, except for their defaults. */
   readonly refusesSampling?: true;
+  readonly isUnknown?: true;
 }
 
 /** The API's effort for each effort. The API has no `minimal`. */
@@ -31,82 +32,37 @@ const effortsWithoutXhigh = { minimal: 'low', low: 'low', medium: 'medium', high
  * The first match is used. Gateways add a prefix or write dots. Sources at platform.claude.com: "Models overview" (the
  * lower limit where pages disagree), "Adaptive thinking", "Effort", "Structured outputs", the guides to migration.
  */
-const families: readonly (readonly [RegExp, Family])[] = [
+const families: readonly (readonly [RegExp, Partial<Family>])[] = [
   [/claude-(3-(opus|sonnet|haiku)|2|instant)/, { maxTokens: 4096, thinking: 'none', typedOutput: false }],
   [/claude-3-5/, { maxTokens: 8192, thinking: 'none', typedOutput: false }],
   [/claude-3-7/, { maxTokens: 64000, thinking: 'budget', typedOutput: false }],
-  [/claude-opus-4-1(?!\d)/, { maxTokens: 32000, thinking: 'budget', typedOutput: true }],
-  [/claude-(opus|sonnet|haiku)-4-5/, { maxTokens: 64000, thinking: 'budget', typedOutput: true }],
-  [
-    /claude-opus-4-6/,
-    { maxTokens: 128000, thinking: 'adaptive', acceptsBudget: true, efforts: effortsWithoutXhigh, typedOutput: true },
-  ],
-  [
-    /claude-sonnet-4-6/,
-    { maxTokens: 64000, thinking: 'adaptive', acceptsBudget: true, efforts: effortsWithoutXhigh, typedOutput: true },
-  ],
-  [/claude-opus-4-[7-9]/, { maxTokens: 128000, thinking: 'adaptive', typedOutput: true, refusesSampling: true }],
+  [/claude-opus-4-1(?!\d)/, { maxTokens: 32000, thinking: 'budget' }],
+  [/claude-(opus|sonnet|haiku)-4-5/, { maxTokens: 64000, thinking: 'budget' }],
+  [/claude-opus-4-6/, { acceptsBudget: true, efforts: effortsWithoutXhigh }],
+  [/claude-sonnet-4-6/, { maxTokens: 64000, acceptsBudget: true, efforts: effortsWithoutXhigh }],
+  [/claude-opus-4-[7-9]/, { refusesSampling: true }],
   [/claude-opus-4/, { maxTokens: 32000, thinking: 'budget', typedOutput: false }],
   [/claude-(sonnet|haiku)-4/, { maxTokens: 64000, thinking: 'budget', typedOutput: false }],
-  [
-    /claude-mythos-preview/,
-    {
-      maxTokens: 128000,
-      thinking: 'adaptive',
-      noThinking: 'impossible',
-      efforts: effortsWithoutXhigh,
-      typedOutput: true,
-      refusesSampling: true,
-    },
-  ],
+  [/claude-mythos-preview/, { noThinking: 'impossible', efforts: effortsWithoutXhigh, refusesSampling: true }],
   [
     /claude-(opus-5-5|(fable|mythos)-\d+-\d)/,
-    {
-      maxTokens: 128000,
-      thinking: 'adaptive',
-      noThinking: 'impossible',
-      typedOutput: true,
-      refusesForcedTools: true,
-      refusesSampling: true,
-    },
+    { noThinking: 'impossible', refusesForcedTools: true, refusesSampling: true },
   ],
-  [
-    /claude-(fable|mythos)/,
-    {
-      maxTokens: 128000,
-      thinking: 'adaptive',
-      noThinking: 'impossible',
-      typedOutput: true,
-      refusesSampling: true,
-    },
-  ],
-  [
-    /claude-sonnet-5-5/,
-    {
-      maxTokens: 128000,
-      thinking: 'adaptive',
-      noThinking: 'between_tools',
-      typedOutput: true,
-      refusesForcedTools: true,
-      refusesSampling: true,
-    },
-  ],
-  [
-    /claude-(opus-5|sonnet-5|haiku-5-5)/,
-    { maxTokens: 128000, thinking: 'adaptive', typedOutput: true, refusesSampling: true },
-  ],
-  [/claude-[a-z]+-\d/, { maxTokens: 128000, thinking: 'adaptive', typedOutput: true }],
+  [/claude-(fable|mythos)/, { noThinking: 'impossible', refusesSampling: true }],
+  [/claude-sonnet-5-5/, { noThinking: 'between_tools', refusesForcedTools: true, refusesSampling: true }],
+  [/claude-(opus-5|sonnet-5|haiku-5-5)/, { refusesSampling: true }],
+  [/claude-[a-z]+-\d/, {}],
 ];
 
-/**
- * The family of unknown models, which run on compatible servers: all of these servers accept the limit, and they
- * control thinking with a budget.
- */
-const otherFamily: Family = { maxTokens: 4096, thinking: 'budget', typedOutput: true };
+/** What the newest families have in common. */
+const newestFamily: Family = { maxTokens: 128000, thinking: 'adaptive', typedOutput: true };
+
+/** Unknown models run on compatible servers, which accept this limit and control thinking with a budget. */
+const otherFamily: Partial<Family> = { maxTokens: 4096, thinking: 'budget', isUnknown: true };
 
 export function findFamily(model: string): Family {
   const name = model.toLowerCase().replaceAll('.', '-');
-  return families.find(([pattern]) => pattern.test(name))?.[1] ?? otherFamily;
+  return { ...newestFamily, ...(families.find(([pattern]) => pattern.test(name))?.[1] ?? otherFamily) };
 }
 
 interface ThinkingFields {
@@ -150,7 +106,7 @@ export function encodeThinking(model: string, { thinking, maxOutputTokens }: Mod
     );
   const { effort, budget } = thinking === true ? {} : thinking;
   // Nothing is known of a model of another vendor: its server decides about an effort that has no budget.
-  if (family === otherFamily && budget === undefined && (effort === 'xhigh' || effort === 'max'))
+  if (family.isUnknown && budget === undefined && (effort === 'xhigh' || effort === 'max'))
     return { ...encodeBudget(model, LARGE_BUDGET, maxOutputTokens === undefined, maxOutputTokens), effort };
   if (family.thinking === 'budget')
     return encodeBudget(

@@ -21,12 +21,6 @@ export const outputSchema = (schema: JsonSchema, subject = 'The output'): JsonSc
   adaptSchema(schema, rules, subject);
 
 function isAccepted(keyword: string, value: JsonValue): boolean {
-  switch (keyword) {
-    case 'format':
-      return supportedFormats.has(value);
-    case 'minItems':
-      return value === 0 || value === 1;
-    default:
-      return !rejectedKeywords.has(keyword);
-  }
+  if (keyword === 'format') return supportedFormats.has(value);
+  return keyword === 'minItems' ? value === 0 || value === 1 : !rejectedKeywords.has(keyword);
 }

@@ -1,8 +1,8 @@
-import type { Chunk } from '../../core/chunk.js';
 import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
+import { emitOnce } from '../shared/chunkEmitter.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { CallReader } from './calls.js';
 import { readSegments, readPlainReasoning, readText } from './content.js';
@@ -90,8 +90,9 @@ export class DeltaDecoder {
   emitSource(source: SourcePart): void {
     const key = `source ${source.url ?? source.id}`;
     const keyWithText = source.text === undefined ? key : `${key}\n${source.text}`;
-    this.emitOnce(keyWithText, { type: 'source', source });
-    this.emittedKeys?.add(key); // the same source without its passage would add nothing
+    this.emittedKeys ??= new Set();
+    emitOnce(this.out, this.emittedKeys, keyWithText, { type: 'source', source });
+    this.emittedKeys.add(key); // the same source without its passage would add nothing
   }
 
   /** Emits what completes only at the end: audio, free-form calls, unknown fields, and what goes back. */
@@ -161,14 +162,8 @@ export class DeltaDecoder {
   }
 
   private emitFile(file: FilePart): void {
-    this.emitOnce(`file ${file.data ?? file.url}`, { type: 'file', file });
-  }
-
-  private emitOnce(key: string, chunk: Chunk): void {
     this.emittedKeys ??= new Set();
-    if (this.emittedKeys.has(key)) return;
-    this.emittedKeys.add(key);
-    this.out.emit(chunk);
+    emitOnce(this.out, this.emittedKeys, `file ${file.data ?? file.url}`, { type: 'file', file });
   }
 }
 

@@ -17,14 +17,8 @@ export function encodeMessage(message: Message, dialect: Dialect): readonly Json
 }
 
 function encodeRole(message: Message, dialect: Dialect): readonly JsonObject[] {
-  switch (message.role) {
-    case 'system':
-      return encodeSystem(message, dialect.provider);
-    case 'user':
-      return encodeUser(message, dialect);
-    case 'model':
-      return encodeModel(message, dialect);
-  }
+  if (message.role === 'system') return encodeSystem(message, dialect.provider);
+  return message.role === 'user' ? encodeUser(message, dialect) : encodeModel(message, dialect);
 }
 
 /** The API requires tool results right after the calls. */

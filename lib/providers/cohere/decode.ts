@@ -13,7 +13,7 @@ import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { CallFragments } from '../shared/callFragments.js';
-import { ChunkEmitter } from '../shared/chunkEmitter.js';
+import { ChunkEmitter, emitOnce } from '../shared/chunkEmitter.js';
 import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { readError, toFinishReason, readUsage } from './finish.js';
 import type { SourcePart } from '../../core/message.js';
@@ -147,9 +147,7 @@ class CohereDecoder implements Decoder {
       const textStart = this.textStarts.get(objectOrEmpty(citation)['content_index']) ?? 0;
       for (const source of readSources(citation, textStart)) {
         const key = JSON.stringify(source.id === undefined ? source : [source.id, source.start, source.end]);
-        if (this.sourceKeys.has(key)) continue;
-        this.sourceKeys.add(key);
-        this.emitter.emit({ type: 'source', source });
+        emitOnce(this.emitter, this.sourceKeys, key, { type: 'source', source });
       }
     }
   }

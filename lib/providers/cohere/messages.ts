@@ -7,7 +7,7 @@ import type { FilePart, Message, Part, ToolResultPart } from '../../core/message
 import { encodeSystem, encodeText, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';
 import type { ResultFilePlacement } from '../../protocol/wire.js';
-import { baseMediaType, dataUrl, inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
+import { dataUrl, inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 import type { ToolResultContent } from '../shared/toolResultContent.js';
@@ -26,14 +26,8 @@ const encodeMessage = (message: Message, replaysThinking: boolean): readonly Jso
   withMessageOptions(encodeRole(message, replaysThinking), 'cohere', message);
 
 function encodeRole(message: Message, replaysThinking: boolean): readonly JsonObject[] {
-  switch (message.role) {
-    case 'system':
-      return encodeSystem(message, 'cohere');
-    case 'user':
-      return encodeUser(message);
-    case 'model':
-      return encodeModel(message, replaysThinking);
-  }
+  if (message.role === 'system') return encodeSystem(message, 'cohere');
+  return message.role === 'user' ? encodeUser(message) : encodeModel(message, replaysThinking);
 }
 
 /** Each tool result becomes a separate message, right after the calls. */
@@ -86,8 +80,7 @@ function encodeContent(part: Part): readonly JsonObject[] {
  */
 function encodeFile(part: FilePart): JsonObject {
   const file = inlineDataUrl(part);
-  if (baseMediaType(file.mediaType).startsWith('image/'))
-    return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
+  if (isImageFile(file)) return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
   const text = textOfFile(file);
   if (text !== undefined) return { type: 'text', text };
   throw new ConfigurationError(

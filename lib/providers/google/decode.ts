@@ -7,7 +7,7 @@ import type { Usage } from '../../core/usage.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { ChunkEmitter } from '../shared/chunkEmitter.js';
+import { ChunkEmitter, emitOnce } from '../shared/chunkEmitter.js';
 import { firstChoice } from '../shared/firstChoice.js';
 import { createUsage, toFinishReason } from './finish.js';
 import { PartReports } from './partReports.js';
@@ -85,8 +85,7 @@ class GoogleDecoder implements Decoder {
   private emitSource(source: SourcePart): void {
     const key = source.url ?? `${source.title}\n${source.text}`;
     this.emittedSources ??= new Set();
-    if (!this.emittedSources.has(key)) this.emitter.emit({ type: 'source', source });
-    this.emittedSources.add(key);
+    emitOnce(this.emitter, this.emittedSources, key, { type: 'source', source });
   }
 
   private readFeedback(frame: JsonObject): void {

@@ -50,18 +50,10 @@ function encodeMessage(
   answered: Message | undefined,
   encodeOfModel: (parts: readonly Part[]) => readonly JsonObject[],
 ): readonly JsonObject[] {
-  switch (message.role) {
-    case 'system':
-      return [];
-    case 'model':
-      return modelContent(message, encodeOfModel(message.parts));
-    case 'user':
-      return encodeUser(message, answered);
-  }
+  if (message.role === 'system') return [];
+  if (message.role === 'user') return encodeUser(message, answered);
+  return toContents('model', withMessageOptions(encodeOfModel(message.parts), provider, message));
 }
-
-const modelContent = (message: Message, parts: readonly JsonObject[]) =>
-  toContents('model', withMessageOptions(parts, provider, message));
 
 function encodeUser(message: Message, answered: Message | undefined): readonly JsonObject[] {
   const parts = message.parts.flatMap(encodePart);

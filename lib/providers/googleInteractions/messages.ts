@@ -15,14 +15,8 @@ export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system) 
 
 /** `Step` of the SDK. Nothing is stored at Google, so thoughts and server steps are sent back in place. */
 export const encodeSteps = /* @__PURE__ */ encodeConversation((message, answered) => {
-  switch (message.role) {
-    case 'system':
-      return [];
-    case 'model':
-      return encodeModel(message);
-    case 'user':
-      return encodeUser(message, answered);
-  }
+  if (message.role === 'system') return [];
+  return message.role === 'user' ? encodeUser(message, answered) : encodeModel(message);
 });
 
 function encodeModel(message: Message): readonly JsonObject[] {
@@ -66,14 +60,9 @@ function encodeStep(part: Part): JsonObject | undefined {
 const wireId = (call: ToolCallPart): string => nonEmptyString(readProviderData(call)['id']) ?? call.id;
 
 function encodeCall(call: ToolCallPart): JsonObject {
+  const { name, arguments: args } = call;
   const signature = nonEmptyString(readProviderData(call)['signature']);
-  return omitUndefined({
-    type: 'function_call',
-    id: wireId(call),
-    name: call.name,
-    arguments: call.arguments,
-    signature,
-  });
+  return omitUndefined({ type: 'function_call', id: wireId(call), name, arguments: args, signature });
 }
 
 /** The API refuses an empty text: a result without content is an empty string. */

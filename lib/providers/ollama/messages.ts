@@ -6,7 +6,7 @@ import { providerDataOf } from '../../core/providerPart.js';
 import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
 import type { ProviderData } from '../../core/providerPart.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';
-import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
+import { inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
 import { withMessageOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 
@@ -45,14 +45,12 @@ function encodeImage(file: FilePart): string {
   const { mediaType, data, url } = file;
   if (data === undefined)
     throw unsupported(`files by URL: ${url}`, 'Fetch it and pass its bytes: filePart(bytes, mediaType).');
-  if (!isImage(file)) throw unsupported(`${mediaType} files`, 'Pass an image, or the text of the file.');
+  if (!isImageFile(file)) throw unsupported(`${mediaType} files`, 'Pass an image, or the text of the file.');
   return data;
 }
 
 export const isReadable = (file: FilePart): boolean =>
-  file.data !== undefined && (isImage(file) || textOfFile(file) !== undefined);
-
-const isImage = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).startsWith('image/');
+  file.data !== undefined && (isImageFile(file) || textOfFile(file) !== undefined);
 
 const unsupported = (content: string, nextStep: string) =>
   new ConfigurationError('options', `ollama does not accept ${content}.`, nextStep);
@@ -70,7 +68,7 @@ function encodeResult(result: ToolResultPart, calls: ReadonlyMap<string, ToolCal
     const file = inlineDataUrl(item);
     const text = textOfFile(file);
     if (text !== undefined) texts.push(text);
-    else if (file.data !== undefined && isImage(file)) images.push(file.data);
+    else if (file.data !== undefined && isImageFile(file)) images.push(file.data);
     else throw unsupportedResultFileError('ollama', result.name, file);
   }
   return omitUndefined({

@@ -83,14 +83,10 @@ function encodeMessage(
   mapCallId: MapCallId,
   stored: boolean,
 ): readonly JsonObject[] {
-  switch (message.role) {
-    case 'system':
-      return [];
-    case 'user':
-      return encodeUserMessage(message, calls, mapCallId);
-    case 'model':
-      return encodeModelMessage(message, mapCallId, stored);
-  }
+  if (message.role === 'system') return [];
+  return message.role === 'user'
+    ? encodeUserMessage(message, calls, mapCallId)
+    : encodeModelMessage(message, mapCallId, stored);
 }
 
 /**

@@ -7,6 +7,7 @@ import { ContentEmitter } from './content.js';
 import { Items } from './items.js';
 import type { Item } from './item.js';
 import { provider } from './models.js';
+import { emitOnce } from '../shared/chunkEmitter.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 import { isServerItem, isUnknownCall } from './serverItems.js';
@@ -22,7 +23,6 @@ export class OutputDecoder {
   startsInMiddle = false;
   private isReasoningLate = false;
   private emittedKeys: Set<string> | undefined;
-  private unknownParts: Set<string> | undefined;
   /**
    * The calls that OpenAI may have answered, which only the end of the response shows. The values: whether the response
    * was not completed.
@@ -169,17 +169,12 @@ export class OutputDecoder {
   }
 
   private emitUnknownPart(item: Item, part: JsonObject): void {
-    this.unknownParts ??= new Set();
-    const key = JSON.stringify([item.key, part]);
-    if (!this.unknownParts.has(key)) this.out.emit(unknownChunk(part));
-    this.unknownParts.add(key);
+    this.emitOnce(JSON.stringify(['unknown', item.key, part]), unknownChunk(part));
   }
 
   private emitOnce(key: string, chunk: Chunk): void {
     this.emittedKeys ??= new Set();
-    if (this.emittedKeys.has(key)) return;
-    this.emittedKeys.add(key);
-    this.out.emit(chunk);
+    emitOnce(this.out, this.emittedKeys, key, chunk);
   }
 }
 

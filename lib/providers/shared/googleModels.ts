@@ -2,7 +2,8 @@ import { ConfigurationError } from '../../core/errors.js';
 import { nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
-import type { Thinking, ThinkingEffort } from '../../core/model.js';
+import type { Capabilities, Thinking, ThinkingEffort } from '../../core/model.js';
+import { allCapabilities } from './capabilityTable.js';
 import { lookUpEffort } from './thinkingEffort.js';
 
 /**
@@ -12,6 +13,19 @@ import { lookUpEffort } from './thinkingEffort.js';
 export function modelGeneration(model: string): number | undefined {
   const generation = /(?:^|\/)gemini-(\d+(?:\.\d+)?)(?![\d.])/.exec(model)?.[1];
   return generation === undefined ? undefined : Number(generation);
+}
+
+export const geminiServer = {
+  baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+  apiKey: { variable: 'GEMINI_API_KEY' },
+  authorize: (key: string) => ({ 'x-goog-api-key': key }),
+};
+
+/** Before Gemini 3: "Function calling with a response mime type: 'application/json' is unsupported". */
+export function geminiCapabilities(model: string): Capabilities {
+  const generation = modelGeneration(model);
+  const since = (first: number) => (generation === undefined ? undefined : generation >= first);
+  return omitUndefined({ ...allCapabilities, typedOutputWithTools: since(3), thinking: since(2.5) });
 }
 
 /**
