@@ -18,26 +18,14 @@ export function isRetryableStatus(status: number): boolean {
 }
 
 /** Parts of the codes that providers use in a 200 stream for what would have been such a status. */
-const transientCodes = [
-  'ratelimit',
-  'overloaded',
-  'toomany',
-  'unavailable',
-  'resourceexhausted',
-  'internal',
-  'servererror',
-  'apierror',
-  'timeout',
-  'timedout',
-  'deadlineexceeded',
-  'aborted',
-];
+const transientCode =
+  /ratelimit|overloaded|toomany|unavailable|resourceexhausted|internal|servererror|apierror|timed?out|deadlineexceeded|aborted/;
 
 /** Whether the same request may succeed later, by the error that a provider reported in a response with status 200. */
 export function isTransient(error: ErrorDetails, json?: unknown): boolean {
   if (permanentAdvice(error, json) !== undefined) return false;
   const codes = error.codes.map(normalizeCode);
-  return codes.some((code) => transientCodes.some((part) => code.includes(part)) || isRetryableStatus(Number(code)));
+  return codes.some((code) => transientCode.test(code) || isRetryableStatus(Number(code)));
 }
 
 /** Fields in which servers put the message of an error: as text, or as an object or array that contains it. */
@@ -65,20 +53,10 @@ export function errorDetails(json: unknown): ErrorDetails {
   const { message, codes } = firstWithMessage(errorTextFields.map((field) => json[field]));
   const metadata = objectOrEmpty(json['metadata']);
   const raw = nonEmptyString(metadata['raw']);
-  const candidates = [
-    json['code'],
-    json['status'],
-    json['status_code'],
-    json['statusCode'],
-    json['type'],
-    metadata['error_type'],
-  ];
-  return {
-    message: shorten(
-      withPlace(raw === undefined || message === undefined ? (message ?? raw) : `${message}: ${raw}`, json),
-    ),
-    codes: [...codes, ...candidates.flatMap(codeText)],
-  };
+  const { code, status, status_code, statusCode, type } = json;
+  const text = raw === undefined || message === undefined ? (message ?? raw) : `${message}: ${raw}`;
+  const ownCodes = [code, status, status_code, statusCode, type, metadata['error_type']];
+  return { message: shorten(withPlace(text, json)), codes: [...codes, ...ownCodes.flatMap(codeText)] };
 }
 
 /** The place in the request, which some errors have in a field of its own: OpenAI's `param`, FastAPI's `loc`. */

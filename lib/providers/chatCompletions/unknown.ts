@@ -9,20 +9,9 @@ const knownFields: ReadonlySet<string> = /* @__PURE__ */ words(`
   reasoning_text reasoning_details obfuscation
 `);
 
-const knownParts: ReadonlySet<unknown> = new Set([
-  undefined,
-  'text',
-  'output_text',
-  'refusal',
-  'thinking',
-  'reasoning',
-  'image_url',
-  'input_audio',
-  'document_url',
-  'file',
-  'reference',
-  'tool_reference',
-]);
+const knownParts: ReadonlySet<unknown> = /* @__PURE__ */ words(`
+  text output_text refusal thinking reasoning image_url input_audio document_url file reference tool_reference
+`);
 
 /** Fields that are read, or that say nothing about the response. */
 const knownFrameFields: ReadonlySet<string> = /* @__PURE__ */ words(`
@@ -37,7 +26,7 @@ export class UnknownCollector {
   addDelta(delta: JsonObject): void {
     this.addFields('delta', delta, knownFields);
     for (const part of contentParts(delta['content']))
-      if (isJsonObject(part) && !knownParts.has(part['type'])) {
+      if (isJsonObject(part) && part['type'] !== undefined && !knownParts.has(part['type'])) {
         this.data ??= {};
         this.data['content'] = [...((this.data['content'] ?? []) as readonly JsonValue[]), part];
       }

@@ -4,8 +4,8 @@ import type { Chunk, TextChunk } from '../../core/chunk.js';
 import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
-import { TextFilter, textFilter } from '../../core/textFilter.js';
-import type { StartTextReader, TextReader } from '../../core/textFilter.js';
+import { textFilter } from '../../core/textFilter.js';
+import type { TextReader } from '../../core/textFilter.js';
 
 const openingTag = '<think>';
 const closingTag = '</think>';
@@ -19,15 +19,8 @@ type State = 'start' | 'thinking' | 'afterTags' | 'text';
 /**
  * Converts `<think>...</think>` at the start of a message to thinking, which servers without a field for it send
  * (DeepSeek R1 and Qwen under vLLM, Ollama, LM Studio). Later tags are text, since a response may mention them. However
- * the text is split, the time is linear in its length.
+ * the text is split, the time is linear in its length. Text that may be half of a tag is held back.
  */
-export function createThinkTagParser(emit: (chunk: Chunk) => void): TextFilter {
-  return new TextFilter(startThinkTagReader, (event) => emit(event as Chunk));
-}
-
-const startThinkTagReader: StartTextReader = (emit) => new ThinkTagReader(emit);
-
-/** Each state reads its own text and passes the rest to the next state. Text that may be half of a tag is held back. */
 class ThinkTagReader implements TextReader {
   private state: State = 'start';
   private heldText = '';
