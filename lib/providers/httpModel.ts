@@ -294,10 +294,7 @@ function createRequest(
   return route({ path, body: overrides ? mergeJson(encoded.body, overrides) : encoded.body });
 }
 
-/**
- * An empty text usually comes from an environment variable that is not set. With the default URL in its place, the key
- * would be sent to another server than the intended one.
- */
+/** Mostly an environment variable that is not set. The default URL would get a key that is meant for another server. */
 function requireBaseUrl(baseUrl: string | undefined, provider: string): string {
   if (baseUrl !== undefined && baseUrl.trim() !== '') return baseUrl;
   throw new ConfigurationError(
@@ -307,10 +304,7 @@ function requireBaseUrl(baseUrl: string | undefined, provider: string): string {
   );
 }
 
-/**
- * Headers that `fetch` sets itself (https://fetch.spec.whatwg.org/#forbidden-request-header). With a `content-length`
- * of its own, a request waits for bytes that never come.
- */
+/** https://fetch.spec.whatwg.org/#forbidden-request-header; a `content-length` would wait for bytes that never come. */
 const fetchHeader = /^(?:connection|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade)$/;
 
 function requireSendable(headers: Readonly<Record<string, string>>, provider: string): void {

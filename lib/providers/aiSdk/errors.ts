@@ -123,10 +123,7 @@ export function isRivuletError(thrown: unknown): boolean {
   }
 }
 
-/**
- * Returns an error of this library unchanged (an AI SDK model may itself wrap a model of this library), and converts an
- * error of the AI SDK that is recognized by name. Undefined for any other error.
- */
+/** Also errors of this library: an AI SDK model may wrap one of its models. Undefined for any other error. */
 function knownError(provider: string, thrown: unknown): Error | undefined {
   if (!(thrown instanceof Error)) return undefined;
   if (isRivuletError(thrown)) return thrown;

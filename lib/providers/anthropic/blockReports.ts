@@ -23,10 +23,7 @@ const resultSuffix = '_tool_result';
 
 export const isServerResult = (type: unknown): boolean => typeof type === 'string' && type.endsWith(resultSuffix);
 
-/**
- * Reports the blocks that are neither text, thinking nor calls of the client: as metadata, or as unknown. A response
- * whose unknown call has no result must not end as complete.
- */
+/** A response whose unknown call has no result must not end as complete. */
 export class BlockReports {
   private readonly calls = new Map<string, Pick<ServerTool, 'name' | 'input'>>();
   private readonly unknownCalls = new Set<string>();

@@ -106,9 +106,7 @@ const editorCommands = {
   insert: { path: 'string', insert_line: 'integer', insert_text: 'string' },
 } as const;
 
-/**
- * Creates the schema of a tool with commands. A call without a field that its command requires is answered as invalid.
- */
+/** A call without a field that its command requires is answered as invalid. */
 function commandSchema(commands: Commands): PlainSchema {
   const fields = Object.fromEntries(Object.values(commands).flatMap((required) => Object.entries(required)));
   return {

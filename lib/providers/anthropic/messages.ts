@@ -15,11 +15,7 @@ import type { WireMessage } from './repair.js';
 
 const provider = 'anthropic';
 
-/**
- * Encodes a conversation as a system prompt and messages of content blocks. Blank texts are omitted, because the API
- * rejects them ("text content blocks must contain non-whitespace text"); so are messages that become empty. The
- * `providerOptions.anthropic` of a part are merged into its block, and those of a message into its last block.
- */
+/** Blank texts and empty messages are omitted: "text content blocks must contain non-whitespace text" (400). */
 export function encodeMessages(messages: readonly Message[]): {
   readonly system: JsonValue | undefined;
   readonly messages: readonly JsonObject[];
@@ -90,8 +86,8 @@ const encodeText = (part: Part): readonly JsonObject[] =>
   part.type === 'text' ? textBlock(part.text).map((block) => withProviderOptions(block, provider, part)) : [];
 
 /**
- * Encodes a tool result. A blank error message is replaced by a text: the API rejects it ("content cannot be empty if
- * `is_error` is true"). A result of a member of a toolset names the toolset (`ToolResultBlockParam` of the SDK 1.12).
+ * "content cannot be empty if `is_error` is true" (400). Results of a toolset name it (`ToolResultBlockParam`, SDK
+ * 1.12).
  */
 function encodeResult(part: ToolResultPart, calls: ReadonlyMap<string, ToolCallPart>): JsonObject {
   const { id, error } = part;
@@ -118,10 +114,7 @@ function encodeResultContent(part: ToolResultPart): string | readonly JsonObject
   });
 }
 
-/**
- * The order of arrival is kept, since the API checks signed blocks at their places. A provider part is a block, or ends
- * a text and has the citations of that text. A block that repeats the text before it replaces that text.
- */
+/** In order of arrival: signed blocks are checked at their places. A block may repeat, or end, the text before it. */
 function encodeModelParts(parts: readonly Part[]): readonly JsonObject[] {
   const blocks: JsonObject[] = [];
   let text = '';
@@ -169,10 +162,7 @@ function encodeCall({ id, name, arguments: input, providerData }: ToolCallPart):
 const toolsetName = ({ providerData }: ToolCallPart): JsonValue | undefined =>
   objectOrEmpty(providerData?.[provider])['toolset_name'];
 
-/**
- * The API rejects whitespace at the end of a conversation that ends with a model message ("cannot end with trailing
- * whitespace").
- */
+/** The API rejects it: "cannot end with trailing whitespace". */
 function trimLastMessage(messages: readonly WireMessage[]): readonly JsonObject[] {
   const lastMessage = messages.at(-1);
   const lastBlock = lastMessage?.content.at(-1);

@@ -29,8 +29,7 @@ const allEfforts = { minimal: 'low', low: 'low', medium: 'medium', high: 'high',
 const effortsWithoutXhigh = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', max: 'max' } as const;
 
 /**
- * The first match is used. Gateways add a prefix or write dots. Sources at platform.claude.com: "Models overview" (the
- * lower limit where pages disagree), "Adaptive thinking", "Effort", "Structured outputs", the guides to migration.
+ * The first match counts; gateways write dots. platform.claude.com: "Models overview", "Effort", "Structured outputs".
  */
 const families: readonly (readonly [RegExp, Partial<Family>])[] = [
   [/claude-(3-(opus|sonnet|haiku)|2|instant)/, { maxTokens: 4096, thinking: 'none', typedOutput: false }],
@@ -84,9 +83,8 @@ const budgetsByEffort = { minimal: MIN_BUDGET, low: 4096, medium: 10_000, high: 
 const adaptiveThinking: JsonObject = { type: 'adaptive', display: 'summarized' };
 
 /**
- * Encodes the limits for thinking and for the response (platform.claude.com, "Adaptive thinking", "Extended thinking",
- * "Effort"). `thinking: true` requests a medium budget from a `budget` family; any other family decides itself how long
- * to think.
+ * platform.claude.com, "Adaptive thinking", "Extended thinking", "Effort". `true` is a medium budget, where one is
+ * needed.
  */
 export function encodeThinking(model: string, { thinking, maxOutputTokens }: ModelRequest): ThinkingFields {
   const family = findFamily(model);
@@ -139,11 +137,7 @@ function encodeBudget(model: string, budget: number, isExplicit: boolean, limit:
   return { max_tokens, thinking: { type: 'enabled', budget_tokens } };
 }
 
-/**
- * Refuses settings that the model's family refuses with status 400.
- *
- * @throws ConfigurationError `options` for a forced tool choice, a temperature or a `topP`.
- */
+/** @throws ConfigurationError `options` for what the family refuses with status 400. */
 export function rejectRefusedSettings(
   model: string,
   { tools = [], toolChoice, temperature, topP }: ModelRequest,
@@ -163,9 +157,8 @@ const unsupported = (model: string, problem: string, nextStep: string) =>
   new ConfigurationError('options', `${model} ${problem}.`, nextStep);
 
 /**
- * Drops the thinking budget where the API rejects it, after calls that were made without thinking (400, "When
- * `thinking` is enabled, a final `assistant` message must start with a thinking block"). The next question has it
- * again. Adaptive thinking is accepted with any history.
+ * After calls without thinking, the API rejects a budget: "a final `assistant` message must start with a thinking
+ * block".
  */
 export function withoutRejectedThinking(
   fields: ThinkingFields,

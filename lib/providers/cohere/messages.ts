@@ -12,10 +12,7 @@ import { withMessageOptions, withProviderOptions } from '../shared/providerOptio
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 import type { ToolResultContent } from '../shared/toolResultContent.js';
 
-/**
- * Encodes the conversation as the API's messages (docs.cohere.com, "Tool use - basic usage", on managing the state). A
- * message becomes zero or more messages of the API.
- */
+/** docs.cohere.com, "Tool use - basic usage", on managing the state. */
 export const encodeMessages = (messages: readonly Message[], replaysThinking: boolean): readonly JsonObject[] =>
   replaysThinking ? encodeWithThinking(messages) : encodeWithoutThinking(messages);
 
@@ -36,10 +33,7 @@ function encodeUser({ parts }: Message): readonly JsonObject[] {
   return [...results, ...encodeUserContent(parts.flatMap(encodeContent))];
 }
 
-/**
- * The content of a result is a text, or a list of texts and documents, which the model can cite (`ToolContent`). An
- * empty result is sent as its JSON text, `""`: a message without text would contain no result.
- */
+/** Texts and documents can be cited (`ToolContent`). A message without text would contain no result: it is `""`. */
 function encodeResult(part: ToolResultPart): JsonObject {
   const content = toolResultContent(part);
   const hasFiles = content.some(({ type }) => type === 'file');
@@ -74,10 +68,7 @@ function encodeContent(part: Part): readonly JsonObject[] {
   return part.type === 'file' ? [withProviderOptions(encodeFile(part), 'cohere', part)] : [];
 }
 
-/**
- * Encodes an image by URL or as bytes ("Using Cohere's models to work with image inputs"), and a text file as text. The
- * API accepts no other files.
- */
+/** "Using Cohere's models to work with image inputs". The API accepts no other files. */
 function encodeFile(part: FilePart): JsonObject {
   const file = inlineDataUrl(part);
   if (isImageFile(file)) return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
@@ -91,8 +82,8 @@ function encodeFile(part: FilePart): JsonObject {
 }
 
 /**
- * A message with calls cannot have text ("text content is not allowed when tool_calls are provided"). Its text is sent
- * as `tool_plan`, where Cohere's models write such text. Thinking is sent back only with calls.
+ * "text content is not allowed when tool_calls are provided": it is the `tool_plan`. Thinking goes back only with
+ * calls.
  */
 function encodeModel(message: Message, replaysThinking: boolean): readonly JsonObject[] {
   const text = messageText(message);

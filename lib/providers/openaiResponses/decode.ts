@@ -13,9 +13,7 @@ import { OutputDecoder } from './output.js';
 import type { ServerSupport } from './serverSupport.js';
 
 /**
- * Decodes one streamed response of the Responses API ("Streaming events" in its reference). Servers that send fewer
- * events than documented are supported: those that send only deltas, only snapshots of parts or items, or only the
- * complete response at the end.
+ * "Streaming events" in the reference. Some servers send only deltas, snapshots, or the complete response at the end.
  */
 export const decodeResponses = (
   emit: (chunk: Chunk) => void,

@@ -42,16 +42,7 @@ interface LostResources {
   readonly container?: string;
 }
 
-/**
- * Encodes a streaming request of the Responses API ("Create a model response" in its reference). The request contains
- * the complete conversation as input items. With a session, it continues the newest response that the API stores and
- * contains only newer messages. What the API refuses or no longer has (that response, a container, encrypted reasoning)
- * is not in the fallback, which is used at most once for each of them. The system prompt is sent as `instructions`, not
- * as an input item, because instructions apply to one request only. Therefore, a changed prompt replaces the old one,
- * and a request that continues a stored response does not repeat the prompt in the context ("when using along with
- * previous_response_id, the instructions from a previous response will not be carried over"). Encrypted reasoning is
- * requested even if responses are stored: they are for 30 days, and in some organisations never.
- */
+/** A fallback is used once for each thing that the API no longer has. Instructions apply to one request only. */
 export function encodeResponses(model: string, request: ModelRequest, options: EncodeOptions = {}): WireRequest {
   rejectUnsupported(request);
   return encodeAttempt(model, request, options, {});
@@ -114,10 +105,7 @@ function encodeAttempt(model: string, request: ModelRequest, options: EncodeOpti
   };
 }
 
-/**
- * Throws if a setting is not supported by the API: the API would reject the unknown parameter, and dropping it silently
- * would hide the problem.
- */
+/** Dropping a setting silently would hide the problem. */
 function rejectUnsupported({ stopSequences, seed, providerOptions }: ModelRequest): void {
   if (providerOptions?.['openai-responses']) {
     throw new ConfigurationError(
@@ -154,10 +142,7 @@ function encodeSchema(schema: JsonObject): JsonObject {
   return { type: 'json_schema', name: 'output', ...strictSchema(schema) };
 }
 
-/**
- * Encodes `reasoning`. The API sends summaries only if they are requested. `none` switches thinking off; models before
- * gpt-5.1 reject it.
- */
+/** Summaries are sent only if they are requested. Models before gpt-5.1 reject `none`. */
 function encodeThinking(model: string, thinking: Thinking): JsonObject {
   if (thinking === false) {
     checkOpenAiNoThinking(provider, model);

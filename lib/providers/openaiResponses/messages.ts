@@ -15,11 +15,7 @@ import { provider } from './models.js';
 import { encodeModelMessage } from './replay.js';
 import type { MapCallId } from './replay.js';
 
-/**
- * Encodes the system prompt. A blank line separates the instructions.
- *
- * @throws ConfigurationError `options` for provider options of the system prompt: `instructions` is a text.
- */
+/** @throws ConfigurationError `options` for options of the system prompt: `instructions` is a text. */
 export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system) => {
   const owners = system.flatMap((message) => [message, ...message.parts.filter((part) => part.type === 'text')]);
   if (owners.some(({ providerOptions }) => providerOptions?.[provider])) {
@@ -89,10 +85,7 @@ function encodeMessage(
     : encodeModelMessage(message, mapCallId, stored);
 }
 
-/**
- * The maximum length of a `call_id` that the API accepts. Ids of other providers may be longer: some contain a
- * signature.
- */
+/** Ids of other providers may be longer: some contain a signature. */
 const MAX_CALL_ID_LENGTH = 64;
 
 const shortId: MapCallId = (id) => shortCallId(id, MAX_CALL_ID_LENGTH);
@@ -141,9 +134,8 @@ const findPairing = /* @__PURE__ */ growing<JsonObject, Pairing>(
 const isOfModel = (item: JsonObject): boolean => item['role'] !== 'user' && !isOutput(item);
 
 /**
- * Omits items that the API rejects: calls for the client that have no output (400, "No tool output found for ..."), and
- * reasoning that no other item of the model follows (400, "was provided without its required following item"). A
- * truncated response can end with either.
+ * "No tool output found for ...", and reasoning "without its required following item" (400), as in a truncated
+ * response.
  */
 function omitDanglingItems(items: readonly JsonObject[]): readonly JsonObject[] {
   const answeredIds = new Set(items.filter(isOutput).map((item) => item['call_id']));

@@ -23,10 +23,7 @@ export class OutputDecoder {
   startsInMiddle = false;
   private isReasoningLate = false;
   private emittedKeys: Set<string> | undefined;
-  /**
-   * The calls that OpenAI may have answered, which only the end of the response shows. The values: whether the response
-   * was not completed.
-   */
+  /** OpenAI may have answered them, which only the end shows. The values: whether the response was not completed. */
   private heldCalls: Map<Item, boolean> | undefined;
 
   /** Without a reporter, an item of a tool that OpenAI runs is the metadata `unknown`, like any other. */
@@ -37,18 +34,12 @@ export class OutputDecoder {
     this.content = new ContentEmitter(out);
   }
 
-  /**
-   * Returns the type of an item that is not known and looks like a call without an answer; undefined if there is none.
-   * The client would have to answer it.
-   */
+  /** Undefined if there is none. The client would have to answer it. */
   unknownCall(): string | undefined {
     return this.items.all.find((item) => isUnknownCall(item) && !this.isAnswered(item))?.type;
   }
 
-  /**
-   * Whether another response can continue this one. The API refuses it after reasoning at the end
-   * (openai/openai-agents-python#1611), and with a call that has no output.
-   */
+  /** Refused after reasoning at the end (openai/openai-agents-python#1611), and with a call without output. */
   isContinuable(truncated: boolean): boolean {
     const { all } = this.items;
     const isCut = truncated && all.some((item) => item.isCut && item.callId !== undefined);

@@ -10,11 +10,7 @@ export type MapCallId = (id: string) => string;
 export const isResponse = (part: Part): part is ProviderPart =>
   part.type === 'provider' && part.provider === provider && part.data['type'] === 'response';
 
-/**
- * Encodes a model message, part by part: one item for each run of text and for each call, and the items that the API
- * sent. What no end of a response follows (of another provider, or cut off) is sent as texts and calls: the API refuses
- * incomplete reasoning, and ids without it. Sources, and files of other providers, are not sent back.
- */
+/** Without its end, a response is sent as texts and calls: incomplete reasoning, and ids without it, are refused. */
 export function encodeModelMessage({ parts }: Message, mapCallId: MapCallId, stored: boolean): readonly JsonObject[] {
   const items: JsonObject[] = [];
   let response: JsonObject[] = [];
@@ -82,9 +78,7 @@ function encodeText(text: string, { id, phase, refusal }: JsonObject = {}): read
 }
 
 /**
- * Omits references to items that the API does not store: reasoning that is neither encrypted nor has its text (404,
- * "Items are not persisted when `store` is set to false"), and the id of the item after it. With that id, the API would
- * report that the reasoning is missing.
+ * "Items are not persisted when `store` is set to false" (404). The id of the next item would refer to the reasoning.
  */
 function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
   let isReasoningOmitted = false;

@@ -19,10 +19,7 @@ const serverCalls: ReadonlySet<string> = /* @__PURE__ */ words(`
   mcp_approval_request program
 `);
 
-/**
- * Whether an item is not known and looks like a call that the client has to answer: it has the id of a call, and is not
- * an output.
- */
+/** It has the id of a call, and is not an output. */
 export function isUnknownCall({ type, callId, done }: Item): boolean {
   if (callId === undefined || !done || done['status'] === 'failed' || done['status'] === 'incomplete') return false;
   return !serverCalls.has(type) && !isClientCallType(type) && !isOutputType(type);
@@ -33,10 +30,7 @@ const isOutputType = (type: string): boolean => type.endsWith('_output');
 const isToolType = (type: string): boolean =>
   serverCalls.has(type) || type.endsWith('_call') || isOutputType(type) || isClientCallType(type);
 
-/**
- * Parses the name of an event about a server item: the type of the item, and the last word of the name. For
- * `response.mcp_call_arguments.delta`, the type is `mcp_call` and the step is `delta`.
- */
+/** `response.mcp_call_arguments.delta` is the step `delta` of an `mcp_call`. */
 export function parseServerEvent(type: string): { readonly itemType: string; readonly step: string } | undefined {
   if (type.length > MAX_TYPE_LENGTH) return undefined;
   const [, itemType, step] = /^response\.(\w+?_call|mcp_list_tools)(?:_\w+)?\.(\w+)$/.exec(type) ?? [];
@@ -50,15 +44,7 @@ const MAX_TYPE_LENGTH = 100;
 const endStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'incomplete']);
 
 /**
- * Reports the progress and results of server items: calls of tools that OpenAI runs, and any other item that is not a
- * message, reasoning or a call for the client. A call is reported as a `ServerTool`, without repetitions:
- *
- * - at its steps (`in_progress`, `searching` ...), at each fragment of its code or arguments, and at each preview of an
- *   image; `raw` is the event;
- * - when it is done; `raw` is the item, without the bytes of its image (which are emitted as a file), and with the
- *   names of its tools instead of their definitions.
- *
- * An item that is not a call is the metadata `unknown`, once it is done.
+ * Without repetitions: `raw` is the event of a step, or the item without the bytes of its image and its definitions.
  */
 export class ServerItemReporter {
   readonly parseEvent = parseServerEvent;

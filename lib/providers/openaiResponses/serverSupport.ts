@@ -70,10 +70,7 @@ const findLastContainer = /* @__PURE__ */ growing<Message, string | undefined>(
       .findLast((id) => id !== undefined) ?? last,
 );
 
-/**
- * Omits the calls that ran in a container that has expired, because the API rejects them ("Expected container_id:
- * ..."), and the reasoning before each of them, which it rejects without the call.
- */
+/** Also the reasoning before them, which is rejected without the call ("Expected container_id: ..."). */
 const omitContainerItems = (items: readonly JsonObject[], container: string): readonly JsonObject[] =>
   items.filter(
     (item, index) =>

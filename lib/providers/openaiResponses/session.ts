@@ -14,20 +14,11 @@ export interface Session {
   readonly input: readonly JsonObject[];
 }
 
-/**
- * How many responses are tried. Each attempt encodes the messages after the response; the complete history, which is
- * sent if none can be continued, is always correct.
- */
+/** Each attempt encodes the messages after a response. The complete history is always correct. */
 const MAX_ATTEMPTS = 8;
 
 /**
- * Finds the newest response in a history that can be continued, and encodes all messages after it, from any provider. A
- * response cannot be continued if
- *
- * - it was not stored, or has no id;
- * - its message's text has been edited since: the model would still see the original text;
- * - one of its calls has no output in the messages after it, as a computer call without a screenshot. The API rejects
- *   such a request ("No tool output found for ...").
+ * Not if it was not stored, if its text was edited since, or if a call has no output ("No tool output found for ...").
  */
 export function findSession(messages: readonly Message[]): Session | undefined {
   let found = findResponses(messages).newest;
@@ -79,17 +70,10 @@ function findResponse({ role, parts }: Message): StoredResponse | undefined {
   return { id, calls: toolCallsOf({ parts: own }), rest: rest.length > 0 ? [{ role, parts: rest }] : [] };
 }
 
-/**
- * The HTTP statuses of a request that refers to a response or a container that the server does not have or does not
- * support.
- */
+/** Of a request for a response or a container that the server does not have or support. */
 const notFoundStatuses: readonly unknown[] = [400, 404, 410, 422];
 
-/**
- * Whether a request failed because the response to continue does not exist. OpenAI reports
- * `previous_response_not_found`, with status 400 or as an event of the stream. Servers that do not store responses
- * report equivalent errors, with other codes.
- */
+/** `previous_response_not_found`, with status 400 or as an event. Servers without storage report it in other words. */
 export function isResponseNotFound(error: unknown, previousResponseId: string): boolean {
   const text = readNotFoundText(error);
   return text !== undefined && (/previous.?response/i.test(text) || text.includes(previousResponseId));
@@ -106,10 +90,7 @@ export function isEncryptedRefused(error: unknown): boolean {
   return /encrypted.?content/i.test(readNotFoundText(error) ?? '');
 }
 
-/**
- * Returns the text of an HTTP error with one of `notFoundStatuses`, or of an error event (which has no status);
- * undefined for any other error.
- */
+/** Undefined for any other error. An error event has no status. */
 export function readNotFoundText(error: unknown): string | undefined {
   if (!isRecord(error)) return undefined;
   const { status, code, providerCode, message, body } = error;

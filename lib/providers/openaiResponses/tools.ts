@@ -3,10 +3,7 @@ import type { ModelRequest, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { encodeTool } from './toolDefinition.js';
 
-/**
- * Encodes the user's tools, then the tools that OpenAI runs, and the tool choice. Without tools, the tool choice is
- * omitted, because the API rejects it.
- */
+/** Without tools, the API rejects a tool choice. */
 export function encodeTools(
   { tools = [], toolChoice, parallelToolCalls }: ModelRequest,
   serverTools: readonly JsonObject[] = [],
@@ -20,10 +17,7 @@ export function encodeTools(
   };
 }
 
-/**
- * Encodes the tool choice. A name refers to one of the user's tools, to a type of tool that OpenAI runs (`web_search`),
- * or to the label of an MCP server.
- */
+/** One of the user's tools, a type of tool that OpenAI runs (`web_search`), or the label of an MCP server. */
 function encodeToolChoice(
   choice: ToolChoice,
   tools: readonly ToolDefinition[],

@@ -55,10 +55,7 @@ export const isImageFile = ({ mediaType }: FilePart): boolean => baseMediaType(m
 
 export const dataUrl = ({ mediaType, data = '' }: FilePart): string => `data:${mediaType};base64,${data}`;
 
-/**
- * The name of a file, for APIs that require a name. Default: `file`, with the subtype of the media type as its
- * extension if the subtype is short (`pdf`).
- */
+/** For APIs that require a name. */
 export function fileName({ name, mediaType }: FilePart): string {
   const subtype = (baseMediaType(mediaType).split('/')[1] ?? '').replace('svg+xml', 'svg');
   return name ?? `file.${/^[a-z0-9]{1,5}$/.test(subtype) ? subtype : 'bin'}`;

@@ -4,9 +4,7 @@ import { words } from '../../core/words.js';
 import { describeConstraints, mapSubschemas, mapValues } from './mapSchema.js';
 
 /**
- * Adjusts a schema to strict mode (OpenAI's guide to structured outputs): objects accept no other properties, an
- * optional property becomes a required property that may be null (`omitOptionalNulls` removes the nulls from the
- * output), `oneOf` becomes `anyOf`, and constraints that strict mode rejects move into the description.
+ * OpenAI's guide to structured outputs. `omitOptionalNulls` removes the nulls of optional properties from the output.
  */
 export function strictSchema(schema: JsonSchema): StrictSchema {
   const known = strictSchemas.get(schema);
@@ -30,10 +28,7 @@ function toStrict(schema: JsonSchema): StrictSchema {
   return isStrict(strict) ? { schema: strict, strict: true } : { schema, strict: false };
 }
 
-/**
- * Keywords that strict mode rejects. As part of the description they still guide the model, and validation still checks
- * the constraints among them.
- */
+/** As part of the description, they still guide the model. */
 const describedKeywords: ReadonlySet<string> = /* @__PURE__ */ words(`
   minLength maxLength uniqueItems default examples contentEncoding contentMediaType
 `);
@@ -52,9 +47,7 @@ function adjust(schema: JsonSchema): JsonSchema {
   return isJsonObject(adjusted['properties']) ? closeObject(adjusted, adjusted['properties']) : adjusted;
 }
 
-/**
- * An object that explicitly accepts other properties is unchanged in this respect, which makes the schema non-strict.
- */
+/** Explicit other properties make the schema non-strict. */
 function closeObject(schema: JsonObject, properties: JsonObject): JsonObject {
   const required = new Set(asArray(schema['required']));
   return {
@@ -67,10 +60,7 @@ function closeObject(schema: JsonObject, properties: JsonObject): JsonObject {
   };
 }
 
-/**
- * The keywords of strict mode, according to OpenAI's guide to structured outputs ("Supported schemas"). Any other
- * keyword is rejected with status 400.
- */
+/** OpenAI's guide to structured outputs, "Supported schemas". Any other keyword is status 400. */
 const supportedKeywords: ReadonlySet<string> = /* @__PURE__ */ words(`
   type properties required additionalProperties items enum const anyOf $ref $defs definitions title description
   pattern format minItems maxItems multipleOf minimum maximum exclusiveMinimum exclusiveMaximum
@@ -88,11 +78,7 @@ interface Totals {
   values: number;
 }
 
-/**
- * Whether a JSON Schema satisfies strict mode without changes: its root is an object, every object requires all its
- * properties and accepts no others, and the schema contains only supported keywords, within the limits. False if this
- * is uncertain: without strict mode the model follows a schema as well as it can, but a rejected schema is an error.
- */
+/** False if it is uncertain: a rejected schema is an error, and without strict mode the model tries to follow it. */
 export function isStrict(schema: unknown): boolean {
   if (!isRecord(schema) || schema['type'] !== 'object' || 'anyOf' in schema) return false;
   const totals: Totals = { properties: 0, values: 0 };
@@ -136,10 +122,7 @@ function isClosedObject(
   return names.every((name) => requiredNames.has(name));
 }
 
-/**
- * Formats must be supported, and patterns must have no look-around ("regex lookaround is not supported"; zod before 4.6
- * generates look-around for `email()`).
- */
+/** "regex lookaround is not supported": zod before 4.6 generates it for `email()`. */
 function isStrictString({ format, pattern = '' }: Record<string, unknown>): boolean {
   if (format !== undefined && !supportedFormats.has(format)) return false;
   return typeof pattern === 'string' && !/\(\?(=|!|<)/.test(pattern);

@@ -10,16 +10,10 @@ import type { TextReader } from '../../core/textFilter.js';
 const openingTag = '<think>';
 const closingTag = '</think>';
 
-/**
- * The position in the message: before the opening tag, inside the tags, directly after the closing tag, or in the text
- * that follows.
- */
 type State = 'start' | 'thinking' | 'afterTags' | 'text';
 
 /**
- * Converts `<think>...</think>` at the start of a message to thinking, which servers without a field for it send
- * (DeepSeek R1 and Qwen under vLLM, Ollama, LM Studio). Later tags are text, since a response may mention them. However
- * the text is split, the time is linear in its length. Text that may be half of a tag is held back.
+ * DeepSeek R1 and Qwen under vLLM, Ollama, LM Studio, at the start only: a response may mention tags. Linear in time.
  */
 class ThinkTagReader implements TextReader {
   private state: State = 'start';
@@ -99,8 +93,7 @@ export function extractThinking(onThinking?: (text: string) => void): MonoTypeOp
 }
 
 /**
- * Applies `extractThinking` and `readCalls`, and emits the tags with their text for the provider, before the `finish`
- * of a response with calls: models with open weights expect their reasoning back within a turn of tools.
+ * Models with open weights expect their reasoning back within a turn of tools: the tags are stored before the `finish`.
  */
 export const keepThinkTags = (
   provider: string,

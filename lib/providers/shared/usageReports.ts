@@ -5,9 +5,7 @@ type Report = Readonly<Record<string, unknown>>;
 const noReport: Report = {};
 
 /**
- * A later report replaces all counts of its group, because counts of two reports may overlap: a server reports 100
- * tokens and 55,096 cached ones first, and 181 tokens without cached ones at the end. A report whose counts are all 0
- * replaces nothing, because compatible servers fill later reports with zeros.
+ * Counts of two reports may overlap, so a later one replaces its group; zeros are placeholders of compatible servers.
  */
 export class UsageReports {
   input = noReport;
