@@ -33,7 +33,6 @@ import { placeResultFiles } from './shared/resultFiles.js';
 import { createSendable } from './shared/sendable.js';
 import type { ToSendable } from './shared/sendable.js';
 
-/** Where a request is sent, and what it contains. */
 type RoutedRequest = Pick<WireRequest, 'path' | 'body'>;
 
 /** The options of all models that use HTTP. */
@@ -188,7 +187,6 @@ function openStream(settings: ModelSettings, request: ModelRequest): Observable<
   }
 }
 
-/** Sends a request; if it fails before its first chunk, its `fallback` instead, if it has one. */
 function send(call: HttpCall): Observable<Chunk> {
   const { fallback } = call.encoded;
   if (!fallback) return streamResponse(call);

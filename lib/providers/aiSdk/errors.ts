@@ -67,7 +67,6 @@ export function streamError(provider: string, thrown: unknown): Error {
   }
 }
 
-/** The error for a thrown value whose properties throw when they are read. */
 const unreadableError = (provider: string) =>
   new ProviderError(provider, `${provider} threw a value that cannot be read. Update its AI SDK provider.`, {
     retryable: false,
@@ -80,7 +79,6 @@ export const noStream = (provider: string) =>
     { retryable: false },
   );
 
-/** Converts an `error` part to an error of this library. Its value may be anything that the provider sent or threw. */
 export function partError(provider: string, error: unknown): Error {
   const recognized = knownError(provider, error);
   if (recognized) return recognized;
@@ -113,7 +111,6 @@ const libraryCodes: ReadonlySet<unknown> = /* @__PURE__ */ words(`
   configuration connection context_length http protocol provider rate_limit stream_interrupted text_too_long timeout
 `);
 
-/** Whether a value is an error of this library (Rivulet), from this copy of the package or another. */
 export function isRivuletError(thrown: unknown): boolean {
   try {
     const { code, retryable } = thrown as { readonly code?: unknown; readonly retryable?: unknown };

@@ -15,7 +15,6 @@ const textFields: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['source', ['id']],
 ] as const);
 
-/** Fields of a source that are strings, where they are present. */
 const sourceFields = ['title', 'url', 'mediaType', 'filename'] as const;
 
 /** @throws TypeError for a value that is not a part, and for a field of another type. */

@@ -6,7 +6,6 @@ import type { ProviderData, ProviderPart } from '../../core/providerPart.js';
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 
-/** A part of the AI SDK's prompt that is no part of a message here, but must be sent back. */
 export type ReplayPart = Exclude<AssistantContent, { readonly type: 'text' | 'file' }>;
 
 export function toProviderData(provider: string, metadata: unknown): { readonly providerData?: ProviderData } {
@@ -26,7 +25,6 @@ export function metadataField<Name extends string>(
   >;
 }
 
-/** Reads what `toProviderData` has stored with a part: its metadata, as the options to send back. */
 export const readOptions = (provider: string, providerData: ProviderData | undefined) =>
   asOptions(objectOrEmpty(providerData?.[provider])['metadata']);
 
@@ -35,7 +33,6 @@ const asOptions = (metadata: JsonValue | undefined): SharedV4ProviderOptions | u
     ? (metadata as SharedV4ProviderOptions)
     : undefined;
 
-/** Reads the end of a text: the options of that text. Undefined for any other provider part. */
 export const readTextEnd = ({ data: { type, providerOptions } }: ProviderPart): SharedV4ProviderOptions | undefined =>
   type === 'text' ? (asOptions(providerOptions) ?? {}) : undefined;
 

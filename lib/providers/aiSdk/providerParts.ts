@@ -49,13 +49,11 @@ export function createReasoningDecoder(
   };
 }
 
-/** A part that the client does not act on, because the provider does. */
 export interface ProviderPart {
   readonly metadata: JsonObject;
   readonly replayPart?: ReplayPart;
 }
 
-/** A part that the provider handles itself. Undefined for any other part. */
 export function readProviderPart(part: SdkPart): ProviderPart | undefined {
   switch (part.type) {
     case 'tool-call':
@@ -80,7 +78,6 @@ export function readProviderPart(part: SdkPart): ProviderPart | undefined {
   }
 }
 
-/** A call that the provider runs, and its result, are changes of one server tool. */
 function reportCall(part: SdkPartOf<'tool-call'>): JsonObject {
   const { toolCallId: id, toolName: name, input } = part;
   const { metadata } = serverToolChunk({

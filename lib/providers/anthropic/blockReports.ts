@@ -13,7 +13,6 @@ const metadataNames: ReadonlyMap<string, string> = new Map([
   ['container_upload', 'containerUpload'],
 ] as const);
 
-/** Of the blocks that are not streamed. */
 export const isKnownBlock = (type: string): boolean =>
   type === 'redacted_thinking' || metadataNames.has(type) || isServerCall(type) || isServerResult(type);
 

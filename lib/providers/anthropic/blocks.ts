@@ -26,7 +26,6 @@ export class BlockDecoder {
   private openCalls: Map<unknown, OpenBlock> | undefined;
   private reports: BlockReports | undefined;
   private emittedOnce: Set<string> | undefined;
-  /** The next text would be joined with the text before it. */
   private hasOpenText = false;
 
   constructor(private readonly out: ChunkReceiver) {
@@ -205,9 +204,7 @@ class OpenBlock {
   readonly isStreamed: boolean;
   /** What to send back: the citations of a text, nothing of a tool call, all fields of any other block. */
   readonly fields: Record<string, JsonValue> = {};
-  /** The input of a call that is not streamed, so far. */
   json = '';
-  /** Whether a block of an unknown type has emitted text, which is separated from the text before it. */
   hasText = false;
 
   constructor(

@@ -106,7 +106,6 @@ const editorCommands = {
   insert: { path: 'string', insert_line: 'integer', insert_text: 'string' },
 } as const;
 
-/** A call without a field that its command requires is answered as invalid. */
 function commandSchema(commands: Commands): PlainSchema {
   const fields = Object.fromEntries(Object.values(commands).flatMap((required) => Object.entries(required)));
   return {

@@ -85,10 +85,7 @@ function encodeUserParts(parts: readonly Part[], answered: Message | undefined):
 const encodeText = (part: Part): readonly JsonObject[] =>
   part.type === 'text' ? textBlock(part.text).map((block) => withProviderOptions(block, provider, part)) : [];
 
-/**
- * "content cannot be empty if `is_error` is true" (400). Results of a toolset name it (`ToolResultBlockParam`, SDK
- * 1.12).
- */
+/** "content cannot be empty if `is_error` is true" (400). A toolset's results name it (`ToolResultBlockParam`). */
 function encodeResult(part: ToolResultPart, calls: ReadonlyMap<string, ToolCallPart>): JsonObject {
   const { id, error } = part;
   const call = calls.get(id);

@@ -5,21 +5,16 @@ import type { ModelRequest, ThinkingEffort } from '../../core/model.js';
 import { lookUpEffort } from '../shared/thinkingEffort.js';
 
 interface Family {
-  /** The maximum length of a response in tokens, including thinking. */
   readonly maxTokens: number;
   /** `budget`: with a maximum number of tokens; `adaptive`: the model decides how long, guided by an effort. */
   readonly thinking: 'none' | 'budget' | 'adaptive';
   /** The type of `thinking` that switches it off as far as possible. Default: `disabled`. */
   readonly noThinking?: 'between_tools' | 'impossible';
-  /** An adaptive family that also accepts a budget. */
   readonly acceptsBudget?: true;
-  /** Default: low to max. */
   readonly efforts?: Readonly<Partial<Record<ThinkingEffort, string>>>;
   /** `output_config.format`. */
   readonly typedOutput: boolean;
-  /** Refuses `tool_choice` of the types `any` and `tool`. */
   readonly refusesForcedTools?: true;
-  /** Refuses `temperature` and `top_p`, except for their defaults. */
   readonly refusesSampling?: true;
   readonly isUnknown?: true;
 }
@@ -28,9 +23,7 @@ interface Family {
 const allEfforts = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh', max: 'max' } as const;
 const effortsWithoutXhigh = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', max: 'max' } as const;
 
-/**
- * The first match counts; gateways write dots. platform.claude.com: "Models overview", "Effort", "Structured outputs".
- */
+/** The first match counts; gateways write dots. Sources: "Models overview", "Effort", "Structured outputs". */
 const families: readonly (readonly [RegExp, Partial<Family>])[] = [
   [/claude-(3-(opus|sonnet|haiku)|2|instant)/, { maxTokens: 4096, thinking: 'none', typedOutput: false }],
   [/claude-3-5/, { maxTokens: 8192, thinking: 'none', typedOutput: false }],
@@ -53,7 +46,6 @@ const families: readonly (readonly [RegExp, Partial<Family>])[] = [
   [/claude-[a-z]+-\d/, {}],
 ];
 
-/** What the newest families have in common. */
 const newestFamily: Family = { maxTokens: 128000, thinking: 'adaptive', typedOutput: true };
 
 /** Unknown models run on compatible servers, which accept this limit and control thinking with a budget. */
@@ -73,19 +65,14 @@ interface ThinkingFields {
 /** The smallest budget that the API accepts (Messages API reference, `thinking.budget_tokens`). */
 const MIN_BUDGET = 1024;
 
-/** The budget of an unknown model beside an effort above `high`. */
 const LARGE_BUDGET = 32_000;
 
-/** The budget in tokens for each effort, for families that do not support efforts. */
 const budgetsByEffort = { minimal: MIN_BUDGET, low: 4096, medium: 10_000, high: 24_000 } as const;
 
 /** `display` is set because the newest models omit the summary of their thinking by default. */
 const adaptiveThinking: JsonObject = { type: 'adaptive', display: 'summarized' };
 
-/**
- * platform.claude.com, "Adaptive thinking", "Extended thinking", "Effort". `true` is a medium budget, where one is
- * needed.
- */
+/** "Adaptive thinking", "Extended thinking", "Effort". `true` is a medium budget, where one is needed. */
 export function encodeThinking(model: string, { thinking, maxOutputTokens }: ModelRequest): ThinkingFields {
   const family = findFamily(model);
   const max_tokens = maxOutputTokens ?? family.maxTokens;
@@ -156,10 +143,7 @@ export function rejectRefusedSettings(
 const unsupported = (model: string, problem: string, nextStep: string) =>
   new ConfigurationError('options', `${model} ${problem}.`, nextStep);
 
-/**
- * After calls without thinking, the API rejects a budget: "a final `assistant` message must start with a thinking
- * block".
- */
+/** After calls without thinking, a budget is refused: "must start with a thinking block" (400). */
 export function withoutRejectedThinking(
   fields: ThinkingFields,
   messages: readonly JsonObject[],
@@ -168,7 +152,6 @@ export function withoutRejectedThinking(
   return thinking?.['type'] === 'enabled' && lacksThinkingInLastRound(messages) ? others : fields;
 }
 
-/** Whether the conversation ends with tool results, and the model has not thought since the last question. */
 function lacksThinkingInLastRound(messages: readonly JsonObject[]): boolean {
   let resultMessages = 0;
   for (const { role, content } of [...messages].reverse()) {

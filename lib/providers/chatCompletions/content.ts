@@ -9,7 +9,6 @@ export interface TextSegment {
   readonly part?: unknown;
 }
 
-/** Reads the text of a string, of an object `{ text }`, or of an array of these. Empty if there is no text. */
 export function readText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === undefined || value === null) return '';

@@ -70,7 +70,6 @@ class ChatCompletionsDecoder implements Decoder {
     if (rawReason !== undefined) this.emitter.setFinishReason(commonFinishReason(rawReason), rawReason);
   }
 
-  /** Replaces a normal end of a response that the model refused, or whose calls the client cannot answer. */
   private finalReason(reason: FinishReason): FinishReason {
     if (this.deltas.hasRefusal && reason !== 'error') return 'contentFilter';
     return this.deltas.hasOnlyUnknownCalls ? unknownCallReason(reason) : reason;

@@ -95,7 +95,6 @@ export class DeltaDecoder {
     this.emittedKeys.add(key); // the same source without its passage would add nothing
   }
 
-  /** Emits what completes only at the end: audio, free-form calls, unknown fields, and what goes back. */
   end(isTruncated: boolean): void {
     if (!isTruncated) this.calls.end();
     const file = this.audio?.file();

@@ -120,7 +120,6 @@ function hasContent(value: unknown, depth = 0): boolean {
   return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }
 
-/** Marked as an error, or with an error text and no part of a response. */
 function isErrorFrame(frame: JsonObject): boolean {
   if (asArray(frame['choices']).length > 0 || isRecord(frame['usage'])) return false;
   const { object } = frame;

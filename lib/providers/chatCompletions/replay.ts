@@ -21,7 +21,6 @@ class OpenReplayCollector implements ReplayCollector {
   private field: (typeof reasoningFields)[number] | undefined;
   private readonly details: JsonObject[] = [];
   private thought: JsonObject | undefined;
-  /** The files by their JSON, so that a repeated one is found at once. */
   private readonly files = new Map<string, JsonObject>();
 
   constructor(
@@ -86,7 +85,6 @@ function joinThoughts(thought: JsonObject, part: JsonObject): JsonObject {
   return { ...thought, ...part, [field]: [{ type: 'text', ...last, text }] };
 }
 
-/** Creates the replay of a server: of messages with calls, or of all messages. */
 export const createReplay = (always: boolean): Replay => ({
   createCollector: (provider, out) => new OpenReplayCollector(provider, out, always),
   fields: replayFields,
@@ -136,10 +134,7 @@ function addDetail(details: JsonObject[], fragment: JsonObject): void {
   else details[position] = joinDetail(objectOrEmpty(details[position]), fragment);
 }
 
-/**
- * The signature arrives last, and text after it begins a new detail. Encrypted data is complete, unless the ids are
- * equal.
- */
+/** The signature arrives last; text after it is a new detail. Encrypted data is complete, unless ids are equal. */
 function continuesDetail(detail: JsonObject, fragment: JsonObject): boolean {
   if (detail['type'] !== fragment['type'] || detail['index'] !== fragment['index']) return false;
   const [id, nextId] = [nonEmptyString(detail['id']), nonEmptyString(fragment['id'])];

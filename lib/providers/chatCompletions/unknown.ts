@@ -13,14 +13,12 @@ const knownParts: ReadonlySet<unknown> = /* @__PURE__ */ words(`
   text output_text refusal thinking reasoning image_url input_audio document_url file reference tool_reference
 `);
 
-/** Fields that are read, or that say nothing about the response. */
 const knownFrameFields: ReadonlySet<string> = /* @__PURE__ */ words(`
   id object created model choices usage system_fingerprint service_tier provider citations search_results x_groq
   obfuscation
 `);
 
 export class UnknownCollector {
-  /** The collected data: `{ delta, frame, content, logprobs }`. */
   data: Record<string, JsonValue> | undefined;
 
   addDelta(delta: JsonObject): void {

@@ -81,10 +81,7 @@ function encodeFile(part: FilePart): JsonObject {
   );
 }
 
-/**
- * "text content is not allowed when tool_calls are provided": it is the `tool_plan`. Thinking goes back only with
- * calls.
- */
+/** "text content is not allowed when tool_calls are provided": it is the `tool_plan`. */
 function encodeModel(message: Message, replaysThinking: boolean): readonly JsonObject[] {
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => functionCall(call.id, call.name, call.arguments));

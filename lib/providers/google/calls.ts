@@ -95,7 +95,6 @@ function readFields(call: JsonObject): CallFields {
   };
 }
 
-/** Reads the arguments: an object, or its JSON text from gateways; undefined if they are empty. */
 function readArguments(args: unknown): JsonObject | string | undefined {
   if (isJsonObject(args)) return Object.keys(args).length > 0 ? args : undefined;
   if (typeof args === 'string') return nonEmptyString(args);
@@ -105,7 +104,6 @@ function readArguments(args: unknown): JsonObject | string | undefined {
 const hasContent = ({ name, args, partialArgs }: CallFields): boolean =>
   name !== undefined || args !== undefined || partialArgs.length > 0;
 
-/** Whether a `functionCall` is empty, which ends the open call. */
 const isEndMarker = (fields: CallFields): boolean => !hasContent(fields) && !fields.willContinue;
 
 /** Without a name, unless the ids differ. With the same name, by equal ids or an announced continuation. */
@@ -125,7 +123,6 @@ class PathArguments {
     for (const [key, value] of Object.entries(args)) this.root.set(key, toNode(value));
   }
 
-  /** Adds an entry of `partialArgs`. An entry without a path or a value is ignored. */
   add(partial: unknown): void {
     if (!isRecord(partial) || typeof partial['jsonPath'] !== 'string') return;
     const keys = parsePath(partial['jsonPath']);
@@ -155,7 +152,6 @@ function getOrCreateChild(node: PathNode, key: Key): PathNode {
   return created;
 }
 
-/** A segment of a path: `.name`, `[0]`, `['name']` or `["name"]`, with blanks inside the brackets. */
 const pathSegment = /\.?([^.[\]]+)|\[\s*(\d+)\s*\]|\[\s*'((?:[^'\\]|\\.)*)'\s*\]|\[\s*"((?:[^"\\]|\\.)*)"\s*\]/y;
 
 function parsePath(path: string): Key[] {

@@ -6,7 +6,6 @@ import { provider } from './models.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
 
 interface ClientCallKind {
-  /** The name of the tool that answers the call. Default: the call contains it. */
   readonly tool?: string;
   /** A single field is the arguments; several are fields of the arguments. */
   readonly fields: readonly string[];
@@ -27,7 +26,6 @@ export const isClientCallType = (type: unknown): boolean => kinds.has(type);
 
 export const isStreamedCall = (type: unknown): boolean => type === 'function_call' || type === 'custom_tool_call';
 
-/** A whole call may be one that OpenAI answers itself. */
 export const isWholeCall = (type: unknown): boolean => kinds.has(type) && !isStreamedCall(type);
 
 /** OpenAI answers a shell in a container, and a search on the server. */

@@ -12,9 +12,7 @@ import { provider } from './models.js';
 import { OutputDecoder } from './output.js';
 import type { ServerSupport } from './serverSupport.js';
 
-/**
- * "Streaming events" in the reference. Some servers send only deltas, snapshots, or the complete response at the end.
- */
+/** "Streaming events". Some servers send only deltas, snapshots, or the response at the end. */
 export const decodeResponses = (
   emit: (chunk: Chunk) => void,
   body: JsonObject = {},
@@ -134,7 +132,6 @@ export class Sequence {
     if (number !== undefined && (this.last === undefined || number > this.last)) this.last = number;
   }
 
-  /** An event after the first one: the first number is 0. */
   isAfterStart(event: JsonObject): boolean {
     return (finiteNumber(event['sequence_number']) ?? 0) > 0;
   }

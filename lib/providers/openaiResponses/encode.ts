@@ -13,17 +13,11 @@ import type { ResponsesTool } from './serverTools.js';
 import { findSession, isEncryptedRefused, isResponseNotFound, isSessionRefused } from './session.js';
 import { encodeTools } from './tools.js';
 
-/** The options of the model that affect its requests. */
 export interface EncodeOptions {
-  /** Whether the API stores the response. Default: the value of `session`. */
   readonly store?: boolean | undefined;
-  /** Whether the model reasons; undefined if that is unknown. */
   readonly reasoning?: boolean | undefined;
-  /** Whether to continue stored responses. Default: false. */
   readonly session?: boolean | undefined;
-  /** The tools that OpenAI runs. Default: none. */
   readonly serverTools?: readonly ResponsesTool[] | undefined;
-  /** Whether OpenAI produces the responses without a connection. Default: only with one. */
   readonly background?: Background | undefined;
   /** What the server has refused so far. The object belongs to the model, whose later requests omit it. */
   readonly refused?: Refused | undefined;

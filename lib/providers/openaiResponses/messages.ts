@@ -59,7 +59,6 @@ const encodeUnstored = /* @__PURE__ */ encodeComplete(false);
 const callsOf = (message: Message | undefined): Map<string, ToolCallPart> =>
   new Map((message ? toolCallsOf(message) : []).map((call) => [call.id, call]));
 
-/** The messages after a stored response. The first one may answer its calls. */
 function encodeContinuation(
   messages: readonly Message[],
   openCalls: readonly ToolCallPart[],
@@ -112,11 +111,9 @@ interface Pairing {
   readonly isIrregular: boolean;
   readonly isReasoning: boolean;
   readonly ids: SharedList<JsonValue | undefined>;
-  /** The number of calls that have an output. */
   readonly answered: number;
 }
 
-/** Finds whether `omitDanglingItems` has to read all items. */
 const findPairing = /* @__PURE__ */ growing<JsonObject, Pairing>(
   { isIrregular: false, isReasoning: false, ids: /* @__PURE__ */ new SharedList(), answered: 0 },
   ({ isIrregular, isReasoning, ids, answered }, item) => {
@@ -133,10 +130,7 @@ const findPairing = /* @__PURE__ */ growing<JsonObject, Pairing>(
 
 const isOfModel = (item: JsonObject): boolean => item['role'] !== 'user' && !isOutput(item);
 
-/**
- * "No tool output found for ...", and reasoning "without its required following item" (400), as in a truncated
- * response.
- */
+/** "No tool output found for ...", and reasoning "without its required following item" (400), if truncated. */
 function omitDanglingItems(items: readonly JsonObject[]): readonly JsonObject[] {
   const answeredIds = new Set(items.filter(isOutput).map((item) => item['call_id']));
   const accepted: JsonObject[] = [];

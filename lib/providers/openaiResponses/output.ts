@@ -51,7 +51,6 @@ export class OutputDecoder {
     return this.isReasoningLate ? this.items.all.flatMap(({ callId, id }) => callId ?? id ?? []) : undefined;
   }
 
-  /** Handles an event about an item or a part of an item. An event that is not known is emitted as metadata. */
   addEvent(type: string, event: JsonObject): void {
     const { item } = event;
     if (!isJsonObject(item)) this.updateItem(type, event);
@@ -60,14 +59,12 @@ export class OutputDecoder {
     else this.out.emit(unknownChunk(event));
   }
 
-  /** Emits the content of the final response that has not been emitted yet. */
   addFinalOutput(output: unknown, truncated: boolean): void {
     for (const [item, snapshot] of this.items.match(asArray(output).filter(isJsonObject)))
       this.completeItem(item, snapshot, truncated);
     this.settleCalls();
   }
 
-  /** Emits the items that have started but are not done, as far as they arrived. Call it at the end of the response. */
   end(): void {
     for (const item of this.items.all) {
       if (item.done) continue;

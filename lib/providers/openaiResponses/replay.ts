@@ -77,9 +77,7 @@ function encodeText(text: string, { id, phase, refusal }: JsonObject = {}): read
   return [omitUndefined({ type: 'message', role: 'assistant', id, status, phase, content: [content] })];
 }
 
-/**
- * "Items are not persisted when `store` is set to false" (404). The id of the next item would refer to the reasoning.
- */
+/** "Items are not persisted when `store` is set to false" (404). */
 function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
   let isReasoningOmitted = false;
   return items.flatMap((item) => {
@@ -96,5 +94,4 @@ function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
 const withoutId = (item: JsonObject): JsonObject =>
   item['type'] === 'message' ? omit(item, 'id', 'status') : omit(item, 'id');
 
-/** Whether an item is accepted without its id: a message, or a call that the client answers. */
 const isReplayed = ({ type }: JsonObject): boolean => type === 'message' || isClientCallType(type);

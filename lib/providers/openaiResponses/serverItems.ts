@@ -9,7 +9,6 @@ import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 import { readCreatedFiles } from './sources.js';
 
-/** Whether an item of this type is a server item. A call that arrives as a whole may be one. */
 export const isServerItem = (type: string): boolean =>
   type !== 'message' && type !== 'reasoning' && !isStreamedCall(type);
 
@@ -43,9 +42,7 @@ const MAX_TYPE_LENGTH = 100;
 /** The final statuses. They are not reported separately, because the complete item contains its status. */
 const endStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'incomplete']);
 
-/**
- * Without repetitions: `raw` is the event of a step, or the item without the bytes of its image and its definitions.
- */
+/** `raw` is the event of a step, or the item without the bytes of its image and its definitions. */
 export class ServerItemReporter {
   readonly parseEvent = parseServerEvent;
   readonly createdFiles = readCreatedFiles;
@@ -98,7 +95,6 @@ export class ServerItemReporter {
   }
 }
 
-/** Marks a report of an item. Returns false if there is nothing to report: it was reported, or the item is complete. */
 function markReported(item: Item, key: string): boolean {
   item.reported ??= new Set();
   if (item.reported.has(key) || item.reported.has('complete')) return false;
@@ -106,7 +102,6 @@ function markReported(item: Item, key: string): boolean {
   return true;
 }
 
-/** Returns the call that an output item belongs to; any other item itself. */
 function findCall(item: Item, all: readonly Item[]): Item {
   if (!isOutputType(item.type) || item.callId === undefined) return item;
   return all.find(({ type, callId }) => callId === item.callId && !isOutputType(type)) ?? item;

@@ -9,7 +9,6 @@ import { provider } from './models.js';
 import { isResponse } from './replay.js';
 
 export interface Session {
-  /** The id of the response to continue ("Conversation state" in OpenAI's guides). */
   readonly previousResponseId: string;
   readonly input: readonly JsonObject[];
 }
@@ -17,9 +16,7 @@ export interface Session {
 /** Each attempt encodes the messages after a response. The complete history is always correct. */
 const MAX_ATTEMPTS = 8;
 
-/**
- * Not if it was not stored, if its text was edited since, or if a call has no output ("No tool output found for ...").
- */
+/** Not if it was not stored, or edited since, or if a call has no output ("No tool output found for ..."). */
 export function findSession(messages: readonly Message[]): Session | undefined {
   let found = findResponses(messages).newest;
   for (let attempt = 0; found && attempt < MAX_ATTEMPTS; attempt++) {

@@ -43,7 +43,6 @@ function decodeText(data: string, mediaType: string): string {
   }
 }
 
-/** The error of a file whose data no API would accept. */
 export const invalidFile = (mediaType: string, problem: string): ConfigurationError =>
   new ConfigurationError(
     'options',
@@ -61,7 +60,6 @@ export function fileName({ name, mediaType }: FilePart): string {
   return name ?? `file.${/^[a-z0-9]{1,5}$/.test(subtype) ? subtype : 'bin'}`;
 }
 
-/** Parses a base64 data URL. Undefined for any other URL. */
 export function parseDataUrl(url: string): { readonly mediaType: string; readonly data: string } | undefined {
   if (!/^data:/i.test(url)) return undefined;
   const comma = url.indexOf(',');

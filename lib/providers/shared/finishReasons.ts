@@ -11,7 +11,6 @@ const finishReasons: FinishReasons = [
   ['error', /^(error|network_error|insufficient_system_resource|abort)$/i],
 ];
 
-/** `own`: the reasons that only this wire has. */
 export const readFinishReason = (rawReason: string, own: FinishReasons): FinishReason =>
   [...own, ...finishReasons].find(([, pattern]) => pattern.test(rawReason))?.[0] ?? 'other';
 

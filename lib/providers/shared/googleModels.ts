@@ -32,10 +32,8 @@ export function findContinuationToken(messages: readonly Message[], provider: st
   return nonEmptyString(last.data['continuationToken']);
 }
 
-/** Whether a model's name shows that it is Gemini 3 or later; false for a name without a generation. */
 export const isGemini3 = (model: string): boolean => (modelGeneration(model) ?? 0) >= 3;
 
-/** Whether a model's name shows that it is older than Gemini 3; false for a name without a generation. */
 export const isBeforeGemini3 = (model: string): boolean => (modelGeneration(model) ?? 3) < 3;
 
 /** Models before Gemini 3 have no levels (Google's guide "OpenAI compatibility"). */

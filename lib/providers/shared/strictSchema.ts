@@ -3,9 +3,7 @@ import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js'
 import { words } from '../../core/words.js';
 import { describeConstraints, mapSubschemas, mapValues } from './mapSchema.js';
 
-/**
- * OpenAI's guide to structured outputs. `omitOptionalNulls` removes the nulls of optional properties from the output.
- */
+/** OpenAI's guide to structured outputs. `omitOptionalNulls` removes nulls from the output. */
 export function strictSchema(schema: JsonSchema): StrictSchema {
   const known = strictSchemas.get(schema);
   if (known) return known;
@@ -70,7 +68,6 @@ const supportedFormats: ReadonlySet<unknown> = /* @__PURE__ */ words(`
   date-time time date duration email hostname ipv4 ipv6 uuid
 `);
 
-/** The limits of strict mode: nesting depth, total number of properties, and total number of enum values. */
 const limits = { depth: 10, properties: 5000, values: 1000 } as const;
 
 interface Totals {
@@ -103,7 +100,6 @@ function isLocalReference(schema: Record<string, unknown>): boolean {
   return typeof $ref === 'string' && $ref.startsWith('#') && Object.keys(schema).length === 1;
 }
 
-/** Whether a schema has a type or `anyOf`, and the keywords that strict mode requires for objects and arrays. */
 function hasStrictShape(schema: Record<string, unknown>): boolean {
   const { type, anyOf, items, properties = {} } = schema;
   if (!isRecord(properties)) return false;

@@ -12,9 +12,7 @@ const closingTag = '</think>';
 
 type State = 'start' | 'thinking' | 'afterTags' | 'text';
 
-/**
- * DeepSeek R1 and Qwen under vLLM, Ollama, LM Studio, at the start only: a response may mention tags. Linear in time.
- */
+/** DeepSeek R1 and Qwen under vLLM, Ollama, LM Studio, at the start only: a response may mention tags. */
 class ThinkTagReader implements TextReader {
   private state: State = 'start';
   private heldText = '';
@@ -87,14 +85,11 @@ class ThinkTagReader implements TextReader {
   }
 }
 
-/** The parser as an operator. Held text is emitted before an error or the completion. */
 export function extractThinking(onThinking?: (text: string) => void): MonoTypeOperatorFunction<Chunk> {
   return textFilter((emit) => new ThinkTagReader(emit, onThinking));
 }
 
-/**
- * Models with open weights expect their reasoning back within a turn of tools: the tags are stored before the `finish`.
- */
+/** Open-weight models expect their reasoning back within a turn of tools: stored before the `finish`. */
 export const keepThinkTags = (
   provider: string,
   readCalls: MonoTypeOperatorFunction<Chunk>,

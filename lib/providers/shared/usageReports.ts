@@ -4,9 +4,7 @@ type Report = Readonly<Record<string, unknown>>;
 
 const noReport: Report = {};
 
-/**
- * Counts of two reports may overlap, so a later one replaces its group; zeros are placeholders of compatible servers.
- */
+/** Counts may overlap, so a later report replaces its group; zeros are placeholders. */
 export class UsageReports {
   input = noReport;
   output = noReport;
@@ -16,7 +14,6 @@ export class UsageReports {
     private readonly outputCounts: readonly string[],
   ) {}
 
-  /** Adds a report, in order of arrival. */
   add(report: Report): void {
     if (replaces(report, this.inputCounts, this.input)) this.input = report;
     if (replaces(report, this.outputCounts, this.output)) this.output = report;
