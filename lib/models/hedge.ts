@@ -118,7 +118,6 @@ function firstToAnswer(
         handlers,
       );
     };
-    /** The next model, or, after the one that was answering, all that remain. */
     const replace = ({ error }: Failure, isWinner: boolean) => {
       const all = [...earlier, ...models.flatMap((_, index) => failures.get(index) ?? [])];
       const others = models.filter((_, index) => !failures.has(index));
@@ -144,7 +143,6 @@ function firstToAnswer(
 class CommonStop {
   private readonly each = new ResponseStop();
   readonly notifier = this.each.notifier;
-  /** Usages of the models that were stopped before one of them had answered. */
   private usages: (Usage | undefined)[] | undefined;
 
   constructor(out: Subscriber<Chunk>, stop: Observable<unknown>, hasAnswer: () => boolean) {
@@ -162,7 +160,6 @@ class CommonStop {
     return this.usages !== undefined;
   }
 
-  /** Takes the chunks of a model that was stopped before it had answered. */
   takes(chunk: Chunk): boolean {
     if (chunk.type === 'finish') this.usages?.push(chunk.usage);
     return this.isStopped;

@@ -190,7 +190,6 @@ class RateWindow {
     this.admitWaiting();
   }
 
-  /** The limit that a request would exceed, and the time until there is room. Undefined if there is room. */
   reached(tokens: number): { readonly limit: 'requests' | 'tokens'; readonly wait: number } | undefined {
     this.removeExpired();
     let requests = this.admissions.length;

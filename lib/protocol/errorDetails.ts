@@ -8,11 +8,9 @@ import { normalizeCode, permanentAdvice } from './permanentErrors.js';
 export interface ErrorDetails {
   /** The provider's message, followed by the upstream's where a gateway forwards it (OpenRouter's `metadata.raw`). */
   readonly message: string | undefined;
-  /** The codes and types of the error, the innermost first. */
   readonly codes: readonly string[];
 }
 
-/** Whether the same request may succeed after this status: timeout, conflict, too many requests, and server errors. */
 export function isRetryableStatus(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || (status >= 500 && status <= 599);
 }
@@ -21,14 +19,12 @@ export function isRetryableStatus(status: number): boolean {
 const transientCode =
   /ratelimit|overloaded|toomany|unavailable|resourceexhausted|internal|servererror|apierror|timed?out|deadlineexceeded|aborted/;
 
-/** Whether the same request may succeed later, by the error that a provider reported in a response with status 200. */
 export function isTransient(error: ErrorDetails, json?: unknown): boolean {
   if (permanentAdvice(error, json) !== undefined) return false;
   const codes = error.codes.map(normalizeCode);
   return codes.some((code) => transientCode.test(code) || isRetryableStatus(Number(code)));
 }
 
-/** Fields in which servers put the message of an error: as text, or as an object or array that contains it. */
 export const errorTextFields = [
   'error',
   'message',
@@ -42,11 +38,7 @@ export const errorTextFields = [
   'base_resp', // MiniMax
 ] as const;
 
-/**
- * Reads `{ error: { message, code | type | status } }` (OpenAI, Anthropic, Google, OpenRouter), the same in an array
- * (Google), `{ error: "..." }` (Ollama), `{ message }` (Cohere, Mistral), `{ detail }` (FastAPI) and `{ errors: [...]
- * }`.
- */
+/** OpenAI, Anthropic, Google (also in an array), Ollama (a text), Cohere, Mistral (`message`), FastAPI (`detail`). */
 export function errorDetails(json: unknown): ErrorDetails {
   if (Array.isArray(json)) return firstWithMessage(json);
   if (!isRecord(json)) return { message: nonEmptyString(json), codes: [] };
@@ -88,7 +80,6 @@ export const primaryCode = (codes: readonly string[]): string | undefined =>
 /** The values of an `error` field that report no error: some builds of Ollama send an empty text. */
 const absentErrors: ReadonlySet<unknown> = new Set([undefined, null, false, '']);
 
-/** Whether a JSON document has an `error` field that is set, by itself or as the first element of an array. */
 export function hasErrorField(json: unknown): boolean {
   if (Array.isArray(json)) return hasErrorField(json[0]);
   return isRecord(json) && !absentErrors.has(json['error']);
@@ -137,10 +128,7 @@ export function providerError(provider: string, json: unknown, patterns?: readon
 /** The statuses of a context that is too long. Undefined: the error arrived within a stream. */
 const contextLengthStatuses: readonly (number | undefined)[] = [undefined, 400, 413, 422];
 
-/**
- * Undefined if this is another error. `text` is what the provider reported, as a sentence; `patterns` are messages in
- * addition to OpenAI's.
- */
+/** `text` is what the provider reported; `patterns` are messages in addition to OpenAI's. */
 export function contextLengthError(
   text: string,
   { message = '', codes }: ErrorDetails,
@@ -158,10 +146,7 @@ export function contextLengthError(
 
 export const inParentheses = (text: string | undefined): string => (text === undefined ? '' : ` (${text})`);
 
-/**
- * One line of at most 200 characters, without markup; of a page, its title. Empty for JSON: it may be the request, or
- * what the model wrote.
- */
+/** One line of at most 200 characters; of a page, its title. Empty for JSON: it may be the request. */
 export function excerpt(text: string): string {
   const beginning = withoutMarkup(text.slice(0, 4000)).slice(0, 1000).replace(/\s+/g, ' ').trim();
   if (/^[[{]|\{ ?"/.test(beginning)) return '';

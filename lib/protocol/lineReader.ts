@@ -1,21 +1,15 @@
 import { ProtocolError } from '../core/errors.js';
 import type { Frame, FrameReader, FramingOptions } from './wire.js';
 
-/**
- * A network read may hold 64 KB: as one string, that is a large object, which even a small slice keeps alive. Blocks
- * save 20 % of the CPU time of 200 concurrent responses (measured).
- */
+/** A slice keeps its whole read of 64 KB alive. Blocks save 20 % of the CPU time of 200 responses (measured). */
 const BLOCK_SIZE = 4_096;
 
 const LINE_FEED = 10;
 
-/** Reads the lines of a body, which end in LF, CRLF or CR. Throws ProtocolError `event_too_large`. */
 export abstract class LineReader implements FrameReader {
-  /** Whether the body has ended: the last line may have no end. */
   protected ended = false;
   private readonly decoder = new Utf8Reader();
   private endedInReturn = false;
-  /** The beginning of a line whose end has not arrived. */
   private line = '';
 
   constructor(
@@ -42,7 +36,6 @@ export abstract class LineReader implements FrameReader {
     this.readLines('\n');
   }
 
-  /** The length of what was read, and belongs to an event that has not ended. */
   protected openLength(): number {
     return 0;
   }
@@ -91,7 +84,6 @@ function blockEnd(bytes: Uint8Array): number {
   return lineEnd < 0 ? BLOCK_SIZE : lineEnd + 1;
 }
 
-/** More bytes follow: a character may be cut. */
 const stream = { stream: true };
 
 /** Shared. Created late, since the environment of a test may lack it. */

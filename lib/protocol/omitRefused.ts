@@ -109,10 +109,7 @@ const keys = /* @__PURE__ */ new WeakMap<FilePart, string>();
 
 type RefusedPart = FilePart | ToolResultPart;
 
-/**
- * The files or the tool result that an error names: by their place in the body, or by their kind ("Could not process
- * image"). The newest ones of a kind come first; if those were not the cause (`isAgain`), all of it.
- */
+/** By their place in the body, or their kind ("Could not process image"): the newest first, then (`isAgain`) all. */
 function refusedParts(
   error: unknown,
   messages: readonly Message[],
@@ -133,7 +130,6 @@ function refusedParts(
   return isAgain ? candidates.flat() : (candidates.at(-1) ?? []);
 }
 
-/** The statuses that are about the key, the account or the size of the whole request. */
 const otherStatuses: readonly unknown[] = [401, 402, 403, 413];
 
 function isRefusal(thrown: unknown): boolean {
@@ -150,7 +146,6 @@ const fileKinds: readonly (readonly [named: RegExp, mediaType: RegExp])[] = [
   [/\bfiles?\b|\b(?:mime|media)[ _-]?type\b/i, /./],
 ];
 
-/** The files of a message, also those that its tools returned. */
 const filesOf = ({ parts }: Message): readonly FilePart[] =>
   parts.flatMap((part): readonly unknown[] => (part.type === 'toolResult' ? itemsOf(part) : [part])).filter(isFile);
 

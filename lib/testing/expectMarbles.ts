@@ -91,7 +91,6 @@ interface Timeline {
   readonly end: '|' | '#' | '';
   readonly endAt: number;
   readonly error?: unknown;
-  /** Values until the stream was left. */
   readonly leftAfter?: number;
 }
 
@@ -257,10 +256,7 @@ function textOf(value: object): string | undefined {
     : String(Reflect.apply(toString, value, []));
 }
 
-/**
- * By content. Instances without visible fields are the same if their own `toString` returns the same; otherwise, as
- * functions and symbols, only if they are identical.
- */
+/** By content; without visible fields by their own `toString`, or by identity. */
 const sameValue = (a: unknown, b: unknown): boolean => isSame(a, b, []);
 
 function isSame(a: unknown, b: unknown, within: Pairs): boolean {

@@ -77,7 +77,6 @@ export async function chatCommand(args: readonly string[], shell: Shell): Promis
   return 0;
 }
 
-/** The tools that a module exports: its default export is a list of them. */
 async function loadTools(file: string): Promise<readonly Tool[]> {
   const module = (await import(pathToFileURL(resolve(file)).href)) as { readonly default?: unknown };
   if (Array.isArray(module.default)) return module.default as readonly Tool[];
@@ -124,9 +123,8 @@ async function readHistory(shell: Shell, file: string): Promise<string[]> {
 }
 
 /**
- * The model of a chat: `provider:model`, or a provider; default: `RIVULET_MODEL`, then the first provider whose key is
- * set. Another server (`--base-url`, or `OPENAI_BASE_URL` for both APIs of OpenAI) needs no key; most of them have
- * Chat Completions.
+ * `provider:model`, or a provider; default: `RIVULET_MODEL`, then the first provider with a key. `--base-url` needs
+ * none.
  */
 function openModel(name: string | undefined, optionUrl: string | undefined, env: Shell['env']): Model {
   const named = name ?? env['RIVULET_MODEL'];

@@ -67,12 +67,10 @@ export async function loadMarkdown(): Promise<RenderMarkdown | undefined> {
 
 /** A word that grows beyond the line is moved to the next one. */
 export class LineWrapper {
-  /** After the first one. */
   lines = 0;
   private column = 0;
   private word = '';
 
-  /** Read for each word, since a window may be resized. */
   constructor(private readonly columns: () => number) {}
 
   write(text: string): string {

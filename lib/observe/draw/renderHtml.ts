@@ -129,7 +129,6 @@ function renderLane(lane: Lane, depth: number, duration: number): string {
   return `<li class="lane ${kind} ${outcome}" style="--depth:${depth}">${heading}${track}</li>`;
 }
 
-/** Spans in the background come first. */
 const inOrder = (spans: readonly Span[]): readonly Span[] => [
   ...spans.filter(({ kind }) => kind === 'answer'),
   ...spans.filter(({ from, to, kind }) => kind !== 'answer' && (to > from || kind === 'running')),

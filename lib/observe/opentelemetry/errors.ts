@@ -8,7 +8,6 @@ const safeCodes: ReadonlySet<unknown> = /* @__PURE__ */ words(`
 
 type ErrorFields = Partial<Record<'providerCode' | 'status' | 'code' | 'name' | 'retryable', unknown>>;
 
-/** The provider's code, the HTTP status, the code of the error, or its name. */
 export function errorType(thrown: unknown): string {
   const { providerCode, status, code, name } = readFields(thrown);
   const number = typeof status === 'number' ? String(status) : undefined;

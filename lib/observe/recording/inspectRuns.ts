@@ -109,7 +109,6 @@ class InspectorLink {
     return isFirst;
   }
 
-  /** At once if no other request is open, else with the next request. */
   send(line: string): void {
     if (this.state === 'absent' || this.isRejected) return;
     // The ends of a run are short and few: with them, the inspector does not show it as running.

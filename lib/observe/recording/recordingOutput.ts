@@ -108,7 +108,6 @@ export class RecordingOutput {
     return [cleanLine.length <= limit ? cleanLine : cutEntry(clean, limit)];
   }
 
-  /** Deltas whose secrets were removed before. An entry that is too long becomes several. */
   private linesOfDeltas(entry: DeltasEntry): readonly string[] {
     const line = stringifyEntry(this.hasContent ? entry : maskContent(entry));
     if (line.length <= this.maxLineLength) return [line];

@@ -49,7 +49,6 @@ ${body}
 `;
 }
 
-/** Types have a `type` before them. */
 const importable = {
   rxjs: ['EMPTY', 'NEVER', 'map', 'take', 'takeUntil', 'type Observable'],
   rivulet: ['createAgent', 'tool', 'type Checkpoint', 'type Chunk', 'type Decision', 'type JsonObject', 'type Message'],

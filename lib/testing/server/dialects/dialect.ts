@@ -35,11 +35,9 @@ export interface Refusal {
 export const refusal = (type: string, message: string, code?: string): Refusal =>
   omitUndefined({ status: 400, type, message, code });
 
-/** The code of an error of the script. */
 export const providerCodeOf = (error: unknown): string | undefined =>
   isRecord(error) ? nonEmptyString(error['providerCode']) : undefined;
 
-/** A frame whose event has the name of its type. */
 export const typedFrame = (type: string, fields: JsonObject = {}): DialectFrame => ({
   event: type,
   data: JSON.stringify({ type, ...fields }),

@@ -8,10 +8,7 @@ import { cacheObjection } from './cacheControl.js';
 import { blocksOf, historyRules, idsOf } from './historyRules.js';
 import { toolsObjection } from './tools.js';
 
-/**
- * What the Messages API refuses with status 400 (its reference and the pages "Handle tool calls" and "Extended
- * thinking"), as far as a client can get it wrong: required fields, budget limits, and what `historyRules` lists.
- */
+/** Status 400: the reference, "Handle tool calls", "Extended thinking", and what `historyRules` lists. */
 export function refusalOf(body: unknown, headers?: Readonly<Record<string, string>>, path = ''): Refusal | undefined {
   const message = isVertex(path)
     ? vertexObjection(body)

@@ -16,10 +16,7 @@ import { refusedByOpenaiSettings } from '../settings.js';
 import { chatHistory } from './history.js';
 import { historyRules, textResultRules } from './historyRules.js';
 
-/**
- * API reference, "The chat completion chunk object"; `reasoning_content` as DeepSeek and vLLM send it. Ids and times
- * are constant: the same script results in the same bytes.
- */
+/** "The chat completion chunk object"; `reasoning_content` as DeepSeek and vLLM send it. Ids and times are constant. */
 export const chatCompletions: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream; charset=utf-8',

@@ -14,10 +14,7 @@ import type { MakeFrame, OpenItem } from './items.js';
 import { refusalOf, withStore } from './request.js';
 import { createServerItemsWriter } from './serverItems.js';
 
-/**
- * "Streaming events". `serverTools` become items, one under `unknown` is sent unchanged, and a call is the item that
- * its provider data names. Ids and times are constant: the same script results in the same bytes.
- */
+/** "Streaming events". A call is the item that its provider data names. Ids and times are constant. */
 export const responses: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream; charset=utf-8',
