@@ -61,7 +61,6 @@ function encodeAssistant({ parts, providerOptions }: Message, provider: string):
 const encodeText = ({ text, providerOptions }: TextPart, options?: SharedV4ProviderOptions) =>
   ({ type: 'text', text, ...optionsField(options, providerOptions) }) as const;
 
-/** An empty text is sent for its options. */
 function encodeModelText(part: TextPart, options?: SharedV4ProviderOptions): readonly AssistantContent[] {
   const encoded = encodeText(part, options);
   return part.text === '' && !encoded.providerOptions ? [] : [encoded];

@@ -17,7 +17,6 @@ const textFields: ReadonlyMap<unknown, readonly string[]> = new Map([
 
 const sourceFields = ['title', 'url', 'mediaType', 'filename'] as const;
 
-/** @throws TypeError for a value that is not a part, and for a field of another type. */
 export function checkPart(part: unknown): asserts part is SdkPart {
   if (!isRecord(part)) throw new TypeError('it is not an object');
   const { type } = part;

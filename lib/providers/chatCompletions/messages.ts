@@ -11,7 +11,6 @@ import { toolResultContent, unsupportedResultFileError } from '../shared/toolRes
 import type { ToolResultContent } from '../shared/toolResultContent.js';
 import type { Dialect } from './dialect.js';
 
-/** @throws ConfigurationError `options` for a file that the API does not accept. */
 export function encodeMessage(message: Message, dialect: Dialect): readonly JsonObject[] {
   return withMessageOptions(encodeRole(message, dialect), dialect.provider, message);
 }

@@ -162,7 +162,6 @@ class CohereDecoder implements Decoder {
   }
 }
 
-/** Deltas do not repeat the type of their content. */
 const isKnownContent = ({ type, text, thinking }: JsonObject): boolean =>
   type === 'text' || type === 'thinking' || text !== undefined || thinking !== undefined;
 

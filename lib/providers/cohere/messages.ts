@@ -27,7 +27,6 @@ function encodeRole(message: Message, replaysThinking: boolean): readonly JsonOb
   return message.role === 'user' ? encodeUser(message) : encodeModel(message, replaysThinking);
 }
 
-/** Each tool result becomes a separate message, right after the calls. */
 function encodeUser({ parts }: Message): readonly JsonObject[] {
   const results = parts.filter((part) => part.type === 'toolResult').map(encodeResult);
   return [...results, ...encodeUserContent(parts.flatMap(encodeContent))];

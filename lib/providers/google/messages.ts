@@ -28,7 +28,6 @@ export function encodeContents(model: string, messages: readonly Message[]): rea
   return joinEncoded(encodeUnsigned(messages.slice(0, turnStart)), encodeSigned(messages.slice(turnStart)));
 }
 
-/** The index after the message that begins the last turn as the API defines it: user content without tool results. */
 const findTurnStart = /* @__PURE__ */ growing<Message, { readonly length: number; readonly turnStart: number }>(
   { length: 0, turnStart: 0 },
   ({ length, turnStart }, message) => {

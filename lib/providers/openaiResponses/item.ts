@@ -77,7 +77,6 @@ function isPlaceholder(text: string): boolean {
   return trimmed === '' || isEmptyArguments(trimmed);
 }
 
-/** Only the whitespace between tokens is removed, for comparison. */
 export function compactJson(text: string): string {
   if (isPlaceholder(text)) return '{}';
   const value = tryParseJson(text);

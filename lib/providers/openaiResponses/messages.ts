@@ -15,7 +15,6 @@ import { provider } from './models.js';
 import { encodeModelMessage } from './replay.js';
 import type { MapCallId } from './replay.js';
 
-/** @throws ConfigurationError `options` for options of the system prompt: `instructions` is a text. */
 export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system) => {
   const owners = system.flatMap((message) => [message, ...message.parts.filter((part) => part.type === 'text')]);
   if (owners.some(({ providerOptions }) => providerOptions?.[provider])) {
@@ -89,7 +88,6 @@ const MAX_CALL_ID_LENGTH = 64;
 
 const shortId: MapCallId = (id) => shortCallId(id, MAX_CALL_ID_LENGTH);
 
-/** Encodes a user message. Tool results come first: the API requires them directly after the calls. */
 function encodeUserMessage(
   message: Message,
   calls: ReadonlyMap<string, ToolCallPart>,
@@ -107,7 +105,6 @@ function encodeUserMessage(
 }
 
 interface Pairing {
-  /** Whether reasoning is followed by something else than an item of the model, or outputs are not in order. */
   readonly isIrregular: boolean;
   readonly isReasoning: boolean;
   readonly ids: SharedList<JsonValue | undefined>;

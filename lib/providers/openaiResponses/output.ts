@@ -166,7 +166,6 @@ export class OutputDecoder {
   }
 }
 
-/** Whether an item is reported as metadata while it streams. A call that the client may answer is not. */
 const isReportedItem = ({ type, added, done }: Item): boolean =>
   isServerItem(type) && (!isWholeCall(type) || isAnsweredByServer(done ?? added ?? {}));
 

@@ -56,7 +56,6 @@ function encodeItem(part: Part, mapCallId: MapCallId): JsonObject | undefined {
     : undefined;
 }
 
-/** Puts the items with these ids into their order; the others stay behind the item before them. */
 function inOrder(items: JsonObject[], order: readonly unknown[]): JsonObject[] {
   if (order.length === 0) return items;
   let place = -1;

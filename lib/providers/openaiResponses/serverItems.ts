@@ -78,7 +78,6 @@ export class ServerItemReporter {
     else this.out.emit(unknownChunk(raw));
   }
 
-  /** Reports the final status of an item that ended without a snapshot. Call it at the end of the response. */
   reportEnd(item: Item): void {
     const { ended } = item;
     if (!ended || !markReported(item, 'complete')) return;

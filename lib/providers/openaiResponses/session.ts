@@ -87,7 +87,6 @@ export function isEncryptedRefused(error: unknown): boolean {
   return /encrypted.?content/i.test(readNotFoundText(error) ?? '');
 }
 
-/** Undefined for any other error. An error event has no status. */
 export function readNotFoundText(error: unknown): string | undefined {
   if (!isRecord(error)) return undefined;
   const { status, code, providerCode, message, body } = error;

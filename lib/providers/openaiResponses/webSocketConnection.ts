@@ -38,7 +38,6 @@ const firstEvents: ReadonlySet<unknown> = new Set(['response.created', 'response
 
 export interface ConnectionOptions {
   readonly key: string;
-  /** Milliseconds without a request. */
   readonly idle: number;
   readonly onClose: () => void;
   readonly sendElsewhere: (body: JsonObject, signal: AbortSignal | undefined) => Promise<Response>;

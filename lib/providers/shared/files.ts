@@ -54,7 +54,6 @@ export const isImageFile = ({ mediaType }: FilePart): boolean => baseMediaType(m
 
 export const dataUrl = ({ mediaType, data = '' }: FilePart): string => `data:${mediaType};base64,${data}`;
 
-/** For APIs that require a name. */
 export function fileName({ name, mediaType }: FilePart): string {
   const subtype = (baseMediaType(mediaType).split('/')[1] ?? '').replace('svg+xml', 'svg');
   return name ?? `file.${/^[a-z0-9]{1,5}$/.test(subtype) ? subtype : 'bin'}`;

@@ -17,7 +17,6 @@ interface StrictSchema {
   readonly strict: boolean;
 }
 
-/** The strict form of each schema, which is immutable: each turn of a run sends it again. */
 const strictSchemas = new WeakMap<JsonSchema, StrictSchema>();
 
 function toStrict(schema: JsonSchema): StrictSchema {

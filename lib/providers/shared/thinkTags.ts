@@ -116,7 +116,6 @@ export const keepThinkTags = (
     });
 };
 
-/** The number of characters at the end of a text that may begin a tag: a tag may be cut anywhere. */
 function partialTagLength(text: string, ...tags: readonly string[]): number {
   const start = text.lastIndexOf('<');
   return start !== -1 && tags.some((tag) => tag.startsWith(text.slice(start))) ? text.length - start : 0;
