@@ -1,7 +1,8 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { omitUndefined, objectOrEmpty } from '../../core/json/json.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
+import { storedData } from '../../core/providerPart.js';
 import { baseMediaType, inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 
@@ -15,7 +16,7 @@ export function encodeFile(part: FilePart): JsonObject {
     type: isImage ? 'image' : 'document',
     source,
     ...omitUndefined({ title: isImage ? undefined : file.name }),
-    ...objectOrEmpty(part.providerData?.['anthropic']),
+    ...storedData(part, 'anthropic'),
   };
   return withProviderOptions(block, 'anthropic', part);
 }

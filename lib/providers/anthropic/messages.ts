@@ -1,8 +1,9 @@
 import { growing } from '../../core/growing.js';
-import { omit, omitUndefined, isJsonObject, asArray, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
+import { omit, omitUndefined, isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { storedData } from '../../core/providerPart.js';
 import { anthropicCallId } from '../shared/callIds.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';
 import { encodeSystemMessages } from '../shared/encode.js';
@@ -152,12 +153,12 @@ const encodeCitations = (citations: JsonValue): readonly JsonObject[] =>
 
 const textBlock = (text: string): readonly JsonObject[] => (text.trim() === '' ? [] : [{ type: 'text', text }]);
 
-function encodeCall({ id, name, arguments: input, providerData }: ToolCallPart): JsonObject {
-  return { type: 'tool_use', id: anthropicCallId(id), name, input, ...objectOrEmpty(providerData?.[provider]) };
+function encodeCall(call: ToolCallPart): JsonObject {
+  const { id, name, arguments: input } = call;
+  return { type: 'tool_use', id: anthropicCallId(id), name, input, ...storedData(call, provider) };
 }
 
-const toolsetName = ({ providerData }: ToolCallPart): JsonValue | undefined =>
-  objectOrEmpty(providerData?.[provider])['toolset_name'];
+const toolsetName = (call: ToolCallPart): JsonValue | undefined => storedData(call, provider)['toolset_name'];
 
 /** The API rejects it: "cannot end with trailing whitespace". */
 function trimLastMessage(messages: readonly WireMessage[]): readonly JsonObject[] {

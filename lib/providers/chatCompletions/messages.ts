@@ -1,8 +1,9 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
+import { nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { storedData } from '../../core/providerPart.js';
 import { encodeSystem, encodeText, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
 import type { ResultFilePlacement } from '../../protocol/wire.js';
 import { baseMediaType, dataUrl, fileName, inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
@@ -84,7 +85,7 @@ function contentWithOptions({ parts }: Message, provider: string): JsonObject {
 }
 
 function encodeCall(call: ToolCallPart, { provider, callId = unchanged }: Dialect): JsonObject {
-  const { extra_content, type } = objectOrEmpty(call.providerData?.[provider]);
+  const { extra_content, type } = storedData(call, provider);
   if (type === 'custom') return encodeCustomCall(call, callId(call.id));
   const encoded = functionCall(callId(call.id), call.name, call.arguments);
   return extra_content === undefined ? encoded : { ...encoded, extra_content };

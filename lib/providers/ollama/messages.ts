@@ -1,10 +1,9 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { nonEmptyArray, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
+import { nonEmptyArray, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
-import { providerDataOf } from '../../core/providerPart.js';
+import { providerDataOf, storedData } from '../../core/providerPart.js';
 import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import type { ProviderData } from '../../core/providerPart.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';
 import { inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
 import { withMessageOptions } from '../shared/providerOptions.js';
@@ -74,7 +73,7 @@ function encodeResult(result: ToolResultPart, calls: ReadonlyMap<string, ToolCal
   return omitUndefined({
     role: 'tool',
     tool_name: result.name,
-    tool_call_id: storedFields(call?.providerData)['id'],
+    tool_call_id: storedData(call, 'ollama')['id'],
     content: texts.join('\n\n'),
     images: nonEmptyArray(images),
   });
@@ -90,8 +89,7 @@ function encodeModel(message: Message): readonly JsonObject[] {
   return [omitUndefined({ role: 'assistant', content, thinking, tool_calls })];
 }
 
-function encodeCall({ name, arguments: args, providerData }: ToolCallPart): JsonObject {
-  return omitUndefined({ id: storedFields(providerData)['id'], function: { name, arguments: args } });
+function encodeCall(call: ToolCallPart): JsonObject {
+  const { name, arguments: args } = call;
+  return omitUndefined({ id: storedData(call, 'ollama')['id'], function: { name, arguments: args } });
 }
-
-const storedFields = (providerData: ProviderData | undefined): JsonObject => objectOrEmpty(providerData?.['ollama']);

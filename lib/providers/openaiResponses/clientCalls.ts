@@ -2,6 +2,7 @@ import { asArray, isJsonObject, nonEmptyString, objectOrEmpty, omit, omitUndefin
 import { parseJsonOrText } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ToolCallPart } from '../../core/message.js';
+import { storedData } from '../../core/providerPart.js';
 import { provider } from './models.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
 
@@ -66,12 +67,9 @@ export function createCallData({ type, id, callId, done, added }: CallItem): Jso
 export const omitNulls = (item: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
 
-export const readCallData = (call: ToolCallPart | undefined): JsonObject =>
-  objectOrEmpty(call?.providerData?.[provider]);
-
 export function encodeCallItem(call: ToolCallPart, callId: string): JsonObject {
   const { name, arguments: args } = call;
-  const data = readCallData(call);
+  const data = storedData(call, provider);
   const { type = 'function_call' } = data;
   const identity = { ...data, type, call_id: callId };
   const { fields = [] } = kinds.get(type) ?? {};

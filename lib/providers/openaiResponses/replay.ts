@@ -1,6 +1,7 @@
-import { asArray, nonEmptyString, objectOrEmpty, omit, omitUndefined } from '../../core/json/json.js';
+import { asArray, nonEmptyString, omit, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Message, Part } from '../../core/message.js';
+import { storedData } from '../../core/providerPart.js';
 import type { ProviderPart } from '../../core/providerPart.js';
 import { encodeCallItem, isClientCallType } from './clientCalls.js';
 import { provider } from './models.js';
@@ -50,7 +51,7 @@ function encodeItem(part: Part, mapCallId: MapCallId): JsonObject | undefined {
   if (part.type === 'toolCall') return encodeCallItem(part, mapCallId(part.id));
   if (part.type === 'provider') return part.provider === provider ? part.data : undefined;
   if (part.type !== 'file') return undefined;
-  const item = objectOrEmpty(part.providerData?.[provider]);
+  const item = storedData(part, provider);
   return item['type'] === 'image_generation_call' && part.data !== undefined
     ? { ...item, result: part.data }
     : undefined;

@@ -3,7 +3,7 @@ import { isRecord, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
-import { readCallData } from './clientCalls.js';
+import { storedData } from '../../core/providerPart.js';
 import { encodeInput, isOutput } from './messages.js';
 import { provider } from './models.js';
 import { isResponse } from './replay.js';
@@ -21,7 +21,9 @@ export function findSession(messages: readonly Message[]): Session | undefined {
   let found = findResponses(messages).newest;
   for (let attempt = 0; found && attempt < MAX_ATTEMPTS; attempt++) {
     const { id, calls, rest, end } = found;
-    const callIds = new Map(calls.map((call) => [call.id, nonEmptyString(readCallData(call)['call_id']) ?? call.id]));
+    const callIds = new Map(
+      calls.map((call) => [call.id, nonEmptyString(storedData(call, provider)['call_id']) ?? call.id]),
+    );
     const later = [...rest, ...messages.slice(end)];
     const input = encodeInput(later, { stored: true, callIds, openCalls: calls });
     const answered = new Set(input.filter(isOutput).map((item) => item['call_id']));

@@ -1,7 +1,10 @@
+import { nonEmptyString } from '../../core/json/json.js';
 import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { ModelRequest, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
-import { encodeTool } from './toolDefinition.js';
+import { mergeJson } from '../../protocol/request.js';
+import { isStrict } from '../shared/strictSchema.js';
+import { provider } from './models.js';
 
 /** Without tools, the API rejects a tool choice. */
 export function encodeTools(
@@ -36,4 +39,26 @@ function encodeToolChoice(
 function encodeChosenTool(definition: JsonObject | undefined, name: string): JsonObject {
   const { type = 'function' } = definition ?? {};
   return type === 'function' || type === 'custom' ? { type, name } : { type };
+}
+
+/** The option `type` makes it another type than a function (`responsesTools.custom`, `.shell`). */
+export function encodeTool(tool: ToolDefinition): JsonObject {
+  const options = tool.providerOptions?.[provider] ?? {};
+  return mergeJson(encodeToolOfType(nonEmptyString(options['type']) ?? 'function', tool), options);
+}
+
+function encodeToolOfType(type: string, { name, description, parameters }: ToolDefinition): JsonObject {
+  switch (type) {
+    case 'function': {
+      // Without `strict`, the API makes a schema strict if it can, and optional parameters become required.
+      const hasParameters = Object.keys(parameters['properties'] ?? {}).length > 0;
+      return { type, name, description, parameters, strict: hasParameters && isStrict(parameters) };
+    }
+    case 'custom':
+      return { type, name, description };
+    case 'tool_search':
+      return { type, execution: 'client', description, parameters };
+    default:
+      return { type };
+  }
 }
