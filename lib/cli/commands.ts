@@ -138,7 +138,6 @@ function numberOf(name: string, text: string | boolean | undefined): number | un
   throw new UsageError(`--${name} "${text}" is not a positive number.`);
 }
 
-/** Plays a recorded run at the times at which it was recorded. The exit code is 130 after Ctrl-C. */
 function playInTerminal(recording: RunRecording, options: ReplayOptions, shell: Shell): Promise<number> {
   const { start, end } = runOf(recording, options);
   const printer = new EventPrinter(shell.hasColors);

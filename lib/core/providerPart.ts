@@ -1,3 +1,4 @@
+import { objectOrEmpty } from './json/json.js';
 import type { JsonObject } from './json/json.js';
 
 /** What a provider needs to read a part again, under its name: a call's signature, a file's id. Others ignore it. */
@@ -13,6 +14,9 @@ export interface ProviderPart {
   /** What the model's wire has put there, and reads again. */
   readonly data: JsonObject;
 }
+
+export const storedData = (part: { readonly providerData?: ProviderData } | undefined, provider: string): JsonObject =>
+  objectOrEmpty(part?.providerData?.[provider]);
 
 export const providerDataOf = (
   { parts }: { readonly parts: readonly { readonly type: string }[] },

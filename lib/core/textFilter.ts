@@ -17,7 +17,7 @@ export interface TextReader {
 export type StartTextReader = (emit: (event: TextChunk | StreamEvent) => void) => TextReader;
 
 /** Metadata and notices pass; any other event releases the held text first, and `retract` drops it. */
-export class TextFilter {
+class TextFilter {
   private reader: TextReader;
 
   constructor(

@@ -10,7 +10,6 @@ import { setUsageOfError, usageOfError } from '../core/usageOfError.js';
 import type { Capabilities, Model, ModelRequest } from '../core/model.js';
 import { obeyStop, openResponse } from '../core/response.js';
 
-/** @throws ConfigurationError `model`, with the name of the function, if there are no models. */
 export function firstModel(kind: string, [first]: readonly Model[]): Model {
   if (first) return first;
   throw new ConfigurationError(

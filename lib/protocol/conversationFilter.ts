@@ -1,3 +1,4 @@
+import { addToList } from '../core/lists.js';
 import { mergeRanges, replaceRanges } from './secrets.js';
 import type { Range } from './secrets.js';
 
@@ -32,10 +33,7 @@ export function createConversationFilter(texts: readonly string[]): (text: strin
 function indexSubstrings(text: string, length: number): Map<string, readonly number[]> {
   const positions = new Map<string, number[]>();
   for (let start = 0; start + length <= text.length; start++) {
-    const part = text.slice(start, start + length);
-    const found = positions.get(part);
-    if (found) found.push(start);
-    else positions.set(part, [start]);
+    addToList(positions, text.slice(start, start + length), start);
   }
   return positions;
 }

@@ -1,47 +1,30 @@
 import { ContextLengthError } from '../core/contextLengthError.js';
 import type { ContextLengthDetails } from '../core/contextLengthError.js';
 import { ProviderError } from '../core/errors.js';
-import { isRecord, objectOrEmpty, nonEmptyString, tryParseJson } from '../core/json/json.js';
-import { isContextLengthCode, readContextLength } from './contextLength.js';
-import { normalizeCode, permanentAdvice } from './permanentErrors.js';
 import type { RivuletError } from '../core/errors.js';
+import { isRecord, objectOrEmpty, nonEmptyString, tryParseJson } from '../core/json/json.js';
+import { normalizeCode, permanentAdvice } from './permanentErrors.js';
 
 export interface ErrorDetails {
   /** The provider's message, followed by the upstream's where a gateway forwards it (OpenRouter's `metadata.raw`). */
   readonly message: string | undefined;
-  /** The codes and types of the error, the innermost first. */
   readonly codes: readonly string[];
 }
 
-/** Whether the same request may succeed after this status: timeout, conflict, too many requests, and server errors. */
 export function isRetryableStatus(status: number): boolean {
   return status === 408 || status === 409 || status === 429 || (status >= 500 && status <= 599);
 }
 
 /** Parts of the codes that providers use in a 200 stream for what would have been such a status. */
-const transientCodes = [
-  'ratelimit',
-  'overloaded',
-  'toomany',
-  'unavailable',
-  'resourceexhausted',
-  'internal',
-  'servererror',
-  'apierror',
-  'timeout',
-  'timedout',
-  'deadlineexceeded',
-  'aborted',
-];
+const transientCode =
+  /ratelimit|overloaded|toomany|unavailable|resourceexhausted|internal|servererror|apierror|timed?out|deadlineexceeded|aborted/;
 
-/** Whether the same request may succeed later, by the error that a provider reported in a response with status 200. */
 export function isTransient(error: ErrorDetails, json?: unknown): boolean {
   if (permanentAdvice(error, json) !== undefined) return false;
   const codes = error.codes.map(normalizeCode);
-  return codes.some((code) => transientCodes.some((part) => code.includes(part)) || isRetryableStatus(Number(code)));
+  return codes.some((code) => transientCode.test(code) || isRetryableStatus(Number(code)));
 }
 
-/** Fields in which servers put the message of an error: as text, or as an object or array that contains it. */
 export const errorTextFields = [
   'error',
   'message',
@@ -55,31 +38,17 @@ export const errorTextFields = [
   'base_resp', // MiniMax
 ] as const;
 
-/**
- * Reads `{ error: { message, code | type | status } }` (OpenAI, Anthropic, Google, OpenRouter), the same in an array
- * (Google), `{ error: "..." }` (Ollama), `{ message }` (Cohere, Mistral), `{ detail }` (FastAPI) and `{ errors: [...]
- * }`.
- */
+/** OpenAI, Anthropic, Google (also in an array), Ollama (a text), Cohere, Mistral (`message`), FastAPI (`detail`). */
 export function errorDetails(json: unknown): ErrorDetails {
   if (Array.isArray(json)) return firstWithMessage(json);
   if (!isRecord(json)) return { message: nonEmptyString(json), codes: [] };
   const { message, codes } = firstWithMessage(errorTextFields.map((field) => json[field]));
   const metadata = objectOrEmpty(json['metadata']);
   const raw = nonEmptyString(metadata['raw']);
-  const candidates = [
-    json['code'],
-    json['status'],
-    json['status_code'],
-    json['statusCode'],
-    json['type'],
-    metadata['error_type'],
-  ];
-  return {
-    message: shorten(
-      withPlace(raw === undefined || message === undefined ? (message ?? raw) : `${message}: ${raw}`, json),
-    ),
-    codes: [...codes, ...candidates.flatMap(codeText)],
-  };
+  const { code, status, status_code, statusCode, type } = json;
+  const text = raw === undefined || message === undefined ? (message ?? raw) : `${message}: ${raw}`;
+  const ownCodes = [code, status, status_code, statusCode, type, metadata['error_type']];
+  return { message: shorten(withPlace(text, json)), codes: [...codes, ...ownCodes.flatMap(codeText)] };
 }
 
 /** The place in the request, which some errors have in a field of its own: OpenAI's `param`, FastAPI's `loc`. */
@@ -111,7 +80,6 @@ export const primaryCode = (codes: readonly string[]): string | undefined =>
 /** The values of an `error` field that report no error: some builds of Ollama send an empty text. */
 const absentErrors: ReadonlySet<unknown> = new Set([undefined, null, false, '']);
 
-/** Whether a JSON document has an `error` field that is set, by itself or as the first element of an array. */
 export function hasErrorField(json: unknown): boolean {
   if (Array.isArray(json)) return hasErrorField(json[0]);
   return isRecord(json) && !absentErrors.has(json['error']);
@@ -160,10 +128,7 @@ export function providerError(provider: string, json: unknown, patterns?: readon
 /** The statuses of a context that is too long. Undefined: the error arrived within a stream. */
 const contextLengthStatuses: readonly (number | undefined)[] = [undefined, 400, 413, 422];
 
-/**
- * Undefined if this is another error. `text` is what the provider reported, as a sentence; `patterns` are messages in
- * addition to OpenAI's.
- */
+/** `text` is what the provider reported; `patterns` are messages in addition to OpenAI's. */
 export function contextLengthError(
   text: string,
   { message = '', codes }: ErrorDetails,
@@ -181,10 +146,7 @@ export function contextLengthError(
 
 export const inParentheses = (text: string | undefined): string => (text === undefined ? '' : ` (${text})`);
 
-/**
- * One line of at most 200 characters, without markup; of a page, its title. Empty for JSON: it may be the request, or
- * what the model wrote.
- */
+/** One line of at most 200 characters; of a page, its title. Empty for JSON: it may be the request. */
 export function excerpt(text: string): string {
   const beginning = withoutMarkup(text.slice(0, 4000)).slice(0, 1000).replace(/\s+/g, ' ').trim();
   if (/^[[{]|\{ ?"/.test(beginning)) return '';
@@ -201,3 +163,39 @@ export function quoted(text: string): string {
   const beginning = excerpt(text);
   return beginning === '' ? '' : `: "${beginning}"`;
 }
+
+interface ContextLength {
+  readonly limit?: number | undefined;
+  readonly tokens?: number | undefined;
+}
+
+/** In lower case, without separators. */
+const codes: readonly string[] = [
+  'contextlengthexceeded', // OpenAI, Azure, Groq, Cerebras: github.com/ChatGPTNextWeb/NextChat/issues/625
+  'exceedcontextsizeerror', // llama.cpp: github.com/ggml-org/llama.cpp/pull/15780
+];
+
+const messages: readonly RegExp[] = [
+  // OpenAI: github.com/webtimemachine/wtm2/issues/579
+  /maximum context length is (?<limit>[\d,]+) tokens(?:\. However, your messages resulted in (?<tokens>[\d,]+))?/,
+  // OpenAI Responses: github.com/dyad-sh/dyad/issues/1672
+  /input exceeds the context window of this model/,
+];
+
+/** `patterns` of other servers (`contextLengthPatterns`) are tried first. */
+export function readContextLength(
+  message: string,
+  providerCodes: readonly string[],
+  patterns: readonly RegExp[] = [],
+): ContextLength | undefined {
+  for (const pattern of [...patterns, ...messages]) {
+    const match = pattern.exec(message);
+    if (match) return { limit: number(match.groups?.['limit']), tokens: number(match.groups?.['tokens']) };
+  }
+  return providerCodes.some(isContextLengthCode) ? {} : undefined;
+}
+
+const isContextLengthCode = (code: string): boolean => codes.includes(code.toLowerCase().replace(/[^a-z]/g, ''));
+
+const number = (digits: string | undefined): number | undefined =>
+  digits === undefined ? undefined : Number(digits.replaceAll(',', ''));

@@ -15,6 +15,7 @@ import type { Observable } from 'rxjs';
 import { HttpError, ProtocolError } from '../core/errors.js';
 import type { RivuletError } from '../core/errors.js';
 import { tryParseJson } from '../core/json/json.js';
+import { words } from '../core/words.js';
 import {
   contextLengthError,
   errorDetails,
@@ -89,14 +90,9 @@ function failWithBody(bytes: Observable<Uint8Array>, toError: (body: string) => 
   });
 }
 
-const requestIdHeaders = [
-  'x-request-id',
-  'request-id',
-  'x-goog-request-id',
-  'x-amzn-requestid',
-  'apim-request-id',
-  'cf-ray',
-];
+const requestIdHeaders = /* @__PURE__ */ words(
+  'x-request-id request-id x-goog-request-id x-amzn-requestid apim-request-id cf-ray',
+);
 
 function httpError(
   provider: string,
@@ -108,7 +104,7 @@ function httpError(
   const json = readJson(eventData(body));
   const { message, codes } = errorDetails(json);
   const providerCode = primaryCode(codes);
-  const requestId = requestIdHeaders.map((name) => headers.get(name) ?? '').find((id) => id !== '');
+  const requestId = [...requestIdHeaders].map((name) => headers.get(name) ?? '').find((id) => id !== '');
   const reason = (message ?? (excerpt(body) || statusText || 'no explanation')).trim().replace(/\.$/, '');
   const what = `${provider} answered ${status}: ${reason}${inParentheses(providerCode)}.`;
   const known = { provider, status, body, providerCode, requestId };
@@ -154,29 +150,21 @@ function eventData(body: string): string {
 }
 
 function nextStep(status: number, location: string | null, url: string, keyAdvice: string): string {
-  switch (status) {
-    case 401:
-    case 403:
-      return keyAdvice;
-    case 402:
-      return 'Check the credit of the account.';
-    case 404:
-    case 405:
-      return `Check the model's name and baseUrl${urlInParentheses(url)}.`;
-    case 408:
-    case 409:
-      return 'Try again later.';
-    case 413:
-      return 'Send less: a shorter history, smaller files.';
-    case 429:
-      return 'Wait, send fewer requests at a time, or ask for a higher limit.';
-    default:
-      if (status >= 500) return 'Try again later.';
-      // For a redirect that was not followed, a browser reports nothing but the status 0.
-      if (status < 400) return `Redirects are not followed: set baseUrl to their target${urlInParentheses(location)}.`;
-      return 'Change the request.';
-  }
+  if (status === 401 || status === 403) return keyAdvice;
+  if (status === 404 || status === 405) return `Check the model's name and baseUrl${urlInParentheses(url)}.`;
+  if (status >= 500) return 'Try again later.';
+  // For a redirect that was not followed, a browser reports nothing but the status 0.
+  if (status < 400) return `Redirects are not followed: set baseUrl to their target${urlInParentheses(location)}.`;
+  return nextSteps[status] ?? 'Change the request.';
 }
+
+const nextSteps: Readonly<Record<number, string>> = {
+  402: 'Check the credit of the account.',
+  408: 'Try again later.',
+  409: 'Try again later.',
+  413: 'Send less: a shorter history, smaller files.',
+  429: 'Wait, send fewer requests at a time, or ask for a higher limit.',
+};
 
 const urlInParentheses = (url: string | null): string => inParentheses(url ? displayUrl(url) : undefined);
 

@@ -102,7 +102,6 @@ const marks = /* @__PURE__ */ createMarks();
 const keyShape = /* @__PURE__ */ createPattern();
 const namedPatterns = /* @__PURE__ */ createNamedPatterns();
 
-/** The longest beginning of a key, in characters. */
 const MAX_PREFIX = 16;
 
 const gap = '(?:\\s{1,4}|%20|\\+)';
@@ -233,7 +232,6 @@ const firstSchemes = /* @__PURE__ */ createFirstSchemes();
 const createOpenBeginning = () => new RegExp(`\\b(?:(?:${prefixes})[-_]|(?:${dotted})\\.|${beginnings}|eyJ)`);
 const openBeginning = /* @__PURE__ */ createOpenBeginning();
 
-/** What may become a URL with a password, a key with a colon, or the value of a name. */
 const createOpenContext = () =>
   new RegExp(
     [

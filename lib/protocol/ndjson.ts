@@ -4,10 +4,7 @@ import type { Frame, FrameReader, Framing, FramingOptions } from './wire.js';
 /** One JSON document per line. */
 export const ndjson: Framing = { mediaType: 'application/x-ndjson', createReader: createNdjsonReader };
 
-/**
- * Lines end in LF, CRLF or CR; blank ones and a byte order mark are dropped. A last line without its end is
- * `unterminated`. Throws ProtocolError `event_too_large`.
- */
+/** Lines end in LF, CRLF or CR; blank ones and a byte order mark are dropped. The last may be `unterminated`. */
 export function createNdjsonReader(options: FramingOptions, emit: (frame: Frame) => void): FrameReader {
   return new NdjsonReader(options, emit);
 }

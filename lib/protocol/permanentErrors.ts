@@ -6,8 +6,8 @@ interface PermanentError {
 }
 
 /**
- * Sources: vendors' error pages; gemini-cli#8437, #10513; continue#12643 (daily quotas); llama.cpp 3f545becc (500s
- * that it never accepts). "billing" says nothing: Groq and Google use it for limits per minute.
+ * Vendors' error pages; gemini-cli#8437, #10513; continue#12643; llama.cpp 3f545becc. Not "billing": a limit per
+ * minute.
  */
 const permanentErrors: readonly PermanentError[] = [
   {

@@ -158,7 +158,6 @@ const keysInPath = [
 
 const isKey = (segment: string): boolean => segment.length > 512 || keysInPath.some((shape) => shape.test(segment));
 
-/** Without user, password, query, fragment, and keys in its path. */
 export function displayUrl(url: string): string {
   const { origin, path } = splitUrl(url);
   const segments = path.split('/').map((segment) => (isKey(segment) ? replacement : segment));

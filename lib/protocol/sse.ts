@@ -13,10 +13,7 @@ const STRAY_TEXT_LIMIT = 65_536;
 /** Server-sent events. */
 export const sse: Framing = { mediaType: 'text/event-stream', createReader: createSseReader };
 
-/**
- * Lines end in LF, CRLF or CR; an event without its blank line at the end is `unterminated`. Throws ProtocolError
- * `event_too_large`, `frame` for a body with text but no event, and what `toError` finds outside of events.
- */
+/** Lines end in LF, CRLF or CR. The last event may be `unterminated`; `toError` reads text outside of events. */
 export function createSseReader(options: FramingOptions, emit: (frame: Frame) => void): FrameReader {
   return new SseReader(options, emit);
 }

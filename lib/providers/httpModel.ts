@@ -33,7 +33,6 @@ import { placeResultFiles } from './shared/resultFiles.js';
 import { createSendable } from './shared/sendable.js';
 import type { ToSendable } from './shared/sendable.js';
 
-/** Where a request is sent, and what it contains. */
 type RoutedRequest = Pick<WireRequest, 'path' | 'body'>;
 
 /** The options of all models that use HTTP. */
@@ -188,7 +187,6 @@ function openStream(settings: ModelSettings, request: ModelRequest): Observable<
   }
 }
 
-/** Sends a request; if it fails before its first chunk, its `fallback` instead, if it has one. */
 function send(call: HttpCall): Observable<Chunk> {
   const { fallback } = call.encoded;
   if (!fallback) return streamResponse(call);
@@ -294,10 +292,7 @@ function createRequest(
   return route({ path, body: overrides ? mergeJson(encoded.body, overrides) : encoded.body });
 }
 
-/**
- * An empty text usually comes from an environment variable that is not set. With the default URL in its place, the key
- * would be sent to another server than the intended one.
- */
+/** Mostly an environment variable that is not set. The default URL would get a key that is meant for another server. */
 function requireBaseUrl(baseUrl: string | undefined, provider: string): string {
   if (baseUrl !== undefined && baseUrl.trim() !== '') return baseUrl;
   throw new ConfigurationError(
@@ -307,10 +302,7 @@ function requireBaseUrl(baseUrl: string | undefined, provider: string): string {
   );
 }
 
-/**
- * Headers that `fetch` sets itself (https://fetch.spec.whatwg.org/#forbidden-request-header). With a `content-length`
- * of its own, a request waits for bytes that never come.
- */
+/** https://fetch.spec.whatwg.org/#forbidden-request-header; a `content-length` would wait for bytes that never come. */
 const fetchHeader = /^(?:connection|content-length|expect|keep-alive|te|trailer|transfer-encoding|upgrade)$/;
 
 function requireSendable(headers: Readonly<Record<string, string>>, provider: string): void {

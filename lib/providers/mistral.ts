@@ -1,8 +1,9 @@
 import { ConfigurationError } from '../core/errors.js';
-import { asArray, isJsonObject, nonEmptyString, objectOrEmpty, omitUndefined } from '../core/json/json.js';
+import { asArray, isJsonObject, nonEmptyString, omitUndefined } from '../core/json/json.js';
 import type { JsonObject, JsonValue } from '../core/json/json.js';
 import type { FilePart } from '../core/message.js';
 import type { Model, Thinking } from '../core/model.js';
+import { storedData } from '../core/providerPart.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { compatible } from './chatCompletions/compatible.js';
 import type { Dialect } from './chatCompletions/dialect.js';
@@ -81,7 +82,7 @@ const efforts = { minimal: 'minimal', low: 'low', medium: 'medium', high: 'high'
 /** Guides "Vision", "Audio & Transcription", "Document QnA"; a file stored at Mistral by id (`FileChunk`). */
 function mistralFile(file: FilePart): JsonObject | undefined {
   const { mediaType, url, data, name } = file;
-  const fileId = nonEmptyString(objectOrEmpty(file.providerData?.['mistral'])['file_id']);
+  const fileId = nonEmptyString(storedData(file, 'mistral')['file_id']);
   if (fileId !== undefined) return { type: 'file', file_id: fileId };
   const fileUrl = url ?? dataUrl(file);
   if (/^image\//i.test(mediaType)) return { type: 'image_url', image_url: fileUrl };

@@ -11,6 +11,7 @@ import type { EncodeOptions } from './openaiResponses/encode.js';
 import { isAudioOrVideo } from './openaiResponses/files.js';
 import { isReasoningModel, provider } from './openaiResponses/models.js';
 import type { ResponsesTool } from './openaiResponses/serverTools.js';
+import { allCapabilities } from './shared/capabilityTable.js';
 
 /** The options of a model of the Responses API, in addition to the transport's options. */
 export interface ResponsesOptions extends ModelOptions {
@@ -80,15 +81,7 @@ export function openai(name: string, options: ResponsesOptions = {}): Model {
         resume: (body) => (body['background'] === true ? background?.join : undefined),
         resultFile: (file) => (isAudioOrVideo(file) ? 'none' : 'result'),
       },
-      capabilities: {
-        tools: true,
-        multiToolCalls: true,
-        typedOutput: true,
-        typedOutputWithTools: true,
-        ...omitUndefined({ thinking }),
-        vision: true,
-        files: true,
-      },
+      capabilities: omitUndefined({ ...allCapabilities, thinking }),
       ownOptions: { store: 'boolean', session: 'boolean', serverTools: 'array', background: 'object' },
     },
     options,

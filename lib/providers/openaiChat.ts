@@ -5,6 +5,7 @@ import type { Dialect } from './chatCompletions/dialect.js';
 import { reasoningEffort } from './chatCompletions/encode.js';
 import { httpModel } from './httpModel.js';
 import type { ModelOptions } from './httpModel.js';
+import { allCapabilities } from './shared/capabilityTable.js';
 import { shortCallId } from './shared/callIds.js';
 import { checkOpenAiEffort, checkOpenAiNoThinking } from './shared/openaiEfforts.js';
 
@@ -45,15 +46,7 @@ export function createOpenaiChat(name: string, options: ModelOptions, parts: Par
         thinking: (thinking) => openaiThinking(name, thinking),
         callId: shortCallId,
       }),
-      capabilities: {
-        tools: true,
-        multiToolCalls: true,
-        typedOutput: true,
-        typedOutputWithTools: true,
-        thinking: true,
-        vision: true,
-        files: true,
-      },
+      capabilities: allCapabilities,
     },
     options,
   );

@@ -5,6 +5,7 @@ import { chatCompletions } from './chatCompletions/chatCompletions.js';
 import { compatible } from './chatCompletions/compatible.js';
 import { httpModel } from './httpModel.js';
 import type { OpenModelOptions } from './httpModel.js';
+import { allCapabilities } from './shared/capabilityTable.js';
 import { mistralCallId, shortCallId } from './shared/callIds.js';
 import { dataUrl } from './shared/files.js';
 import { readOpenText } from './shared/openText.js';
@@ -47,15 +48,7 @@ export function openrouter(name: string, options: OpenModelOptions = {}): Model 
         callId: name.startsWith('mistralai/') ? mistralCallId : shortCallId,
       }),
       readText: readOpenText(options),
-      capabilities: {
-        tools: true,
-        multiToolCalls: true,
-        typedOutput: true,
-        typedOutputWithTools: true,
-        thinking: true,
-        vision: true,
-        files: true,
-      },
+      capabilities: allCapabilities,
     },
     options,
   );

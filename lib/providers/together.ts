@@ -1,4 +1,4 @@
-import { isJsonObject, omit } from '../core/json/json.js';
+import { isJsonObject, omit, omitUndefined } from '../core/json/json.js';
 import type { JsonObject } from '../core/json/json.js';
 import type { Model, Thinking } from '../core/model.js';
 import { chatCompletions } from './chatCompletions/chatCompletions.js';
@@ -6,6 +6,7 @@ import { compatible } from './chatCompletions/compatible.js';
 import { reasoningEffort } from './chatCompletions/encode.js';
 import { httpModel } from './httpModel.js';
 import type { OpenModelOptions } from './httpModel.js';
+import { allCapabilities } from './shared/capabilityTable.js';
 import { readOpenText } from './shared/openText.js';
 
 /**
@@ -39,14 +40,7 @@ export function together(name: string, options: OpenModelOptions = {}): Model {
         body: withoutStrict,
       }),
       readText: readOpenText({ thinkTags, textCalls }, 'together'),
-      capabilities: {
-        tools: true,
-        multiToolCalls: true,
-        typedOutput: true,
-        thinking: true,
-        vision: true,
-        files: false,
-      },
+      capabilities: omitUndefined({ ...allCapabilities, typedOutputWithTools: undefined, files: false }),
     },
     transport,
   );

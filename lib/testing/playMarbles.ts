@@ -76,10 +76,7 @@ const later =
 
 const PART_LENGTH = 64;
 
-/**
- * RxJS copies the rest at each duration: 10,000 letters would take a minute. Parts end after a blank in no group; a
- * diagram with a `^` is one part.
- */
+/** RxJS copies the rest at each duration: 10,000 letters would take a minute. */
 function partsOf(marbles: string): readonly string[] {
   const words = marbles.split(/(?<= )(?=[^ ])/);
   if (words.length <= PART_LENGTH || marbles.includes('^')) return [marbles];

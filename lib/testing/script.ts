@@ -57,7 +57,6 @@ export function toolCall(name: string, args: JsonObject = {}, id?: string): OfTy
   return { type: 'toolCallFragment', ...(id === undefined ? {} : { id }), name, arguments: args, done: true };
 }
 
-/** @throws ConfigurationError if the script has no turn, and whatever a function of the script throws. */
 export function outputFor<R extends ScriptRequest>(script: Script<R>, request: R): ScriptedOutput {
   let output = typeof script === 'function' ? script(request) : script[request.turn - 1];
   while (typeof output === 'function') output = output(request);

@@ -32,7 +32,6 @@ const forms: Partial<Readonly<Record<KnownEvent['type'], Fields>>> = {
   result: { result: isRecord },
 };
 
-/** Whether an event from elsewhere has the form of its type. An event of an unknown type has any form. */
 export function hasForm(event: Readonly<Record<string, unknown>>): boolean {
   const type = event['type'];
   if (!isText(type)) return false;

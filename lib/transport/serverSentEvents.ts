@@ -69,10 +69,7 @@ export function startHeartbeat(options: ServerSentEventsOptions, send: (event: S
   return { timer, noteEvent: () => (isSilent = false) };
 }
 
-/**
- * Sent before the run emits anything: with an id, a client connects again; without one, the run is lost.
- * `EventSource` has no listener for it, but obeys its `id` and `retry`.
- */
+/** Sent first: with an id, a client connects again. `EventSource` obeys its `id` and `retry`. */
 export function startEvent(canContinue: boolean, after: string | undefined): ServerSentEvent {
   if (!canContinue) return { type: START_EVENT, data: '{}', retry: MAX_TIMER_DELAY };
   return { type: START_EVENT, data: '{}', ...(after === undefined ? { id: '0' } : {}) };

@@ -37,8 +37,8 @@ import { decodeOllama } from '../../lib/providers/ollama/decode.js';
 import { decodeResponses } from '../../lib/providers/openaiResponses/decode.js';
 import { encodeInput } from '../../lib/providers/openaiResponses/messages.js';
 import { findSession } from '../../lib/providers/openaiResponses/session.js';
-import { createTextCallParser } from '../../lib/providers/shared/textCalls.js';
-import { createThinkTagParser } from '../../lib/providers/shared/thinkTags.js';
+import { extractTextCalls } from '../../lib/providers/shared/textCalls.js';
+import { extractThinking } from '../../lib/providers/shared/thinkTags.js';
 
 // Whatever a model, a server or a tool sends, the work grows linearly with its length. Each row is a text or a sequence
 // that was, or may become, the worst case of a loop or of a regular expression. It is measured at n and at 4n: linear work
@@ -100,17 +100,12 @@ const responsesEnd = (output: readonly JsonObject[] = []): JsonObject => ({
 const turnOf = (chunks: readonly Chunk[]) => () => run(from([...chunks, finish]).pipe(asTurn()));
 const finish: Chunk = { type: 'finish', reason: 'stop' };
 
-const textsThrough =
-  (make: (emit: (chunk: Chunk) => void) => { next: (chunk: Chunk) => void }, texts: string[]) => () => {
-    const parser = make(() => undefined);
-    for (const text of texts) parser.next({ type: 'text', text });
-    parser.next(finish);
-  };
-const offered = new Set(['f']);
-const throughUnwrapper = (texts: string[]) => () =>
-  run(from([...texts.map((text): Chunk => ({ type: 'text', text })), finish]).pipe(unwrapOutput()));
-const throughTags = (texts: string[]) => textsThrough(createThinkTagParser, texts);
-const throughCalls = (texts: string[]) => textsThrough((emit) => createTextCallParser(offered, emit), texts);
+const textsOf = (texts: string[]) => from([...texts.map((text): Chunk => ({ type: 'text', text })), finish]);
+const offered = [{ name: 'f', description: '', parameters: {} }];
+const throughUnwrapper = (texts: string[]) => () => run(textsOf(texts).pipe(unwrapOutput()));
+const throughTags = (texts: string[]) => () => run(textsOf(texts).pipe(extractThinking()));
+const throughCalls = (texts: string[]) => () =>
+  run(textsOf(texts).pipe(extractTextCalls({ messages: [], tools: offered })));
 
 /** The error of a response with this body. */
 const failWith = (body: string, headers: Record<string, string> = {}) => {

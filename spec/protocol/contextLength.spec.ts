@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readContextLength } from '../../lib/protocol/contextLength.js';
+import { readContextLength } from '../../lib/protocol/errorDetails.js';
 import { contextLengthPatterns } from '../../lib/protocol/contextLengthPatterns.js';
 import { contextLengthError, errorDetails, providerError } from '../../lib/protocol/errorDetails.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { Utf8Reader } from '../../lib/protocol/utf8Reader.js';
+import { Utf8Reader } from '../../lib/protocol/lineReader.js';
 import { everyCut, inPieces, utf8 } from './wires.js';
 
 const read = (pieces: readonly Uint8Array[]): string => {

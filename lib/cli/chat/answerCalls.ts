@@ -11,18 +11,15 @@ import type { LineInput } from './lineInput.js';
 
 const DECLINE = '/decline';
 
-/** Asks the person at the terminal about the calls of a run that wait, one after the other. */
 export class CallAnswerer {
   private readonly waiting = new Subject<WaitingCall>();
   private readonly open = new Set<string>();
   private readonly ended = new Subject<string>();
   private readonly given = new Subject<CallAnswers>();
-  /** For the option `answers` of the run. */
   readonly answers = this.given.asObservable();
 
   constructor(private readonly input: LineInput) {}
 
-  /** Emits the text to write. */
   texts(): Observable<string> {
     return this.waiting.pipe(
       concatMap((call) =>

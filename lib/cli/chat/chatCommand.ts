@@ -4,17 +4,18 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { finalize, fromEvent, lastValueFrom, map, merge, reduce, takeUntil, tap, timer } from 'rxjs';
 import { createAgent } from '../../agent/createAgent.js';
+import type { Agent } from '../../agent/createAgent.js';
 import { errorText } from '../../core/errors.js';
-import { plainText } from '../eventPrinter.js';
+import { plainText, EventPrinter } from '../eventPrinter.js';
 import type { Shell } from '../shell.js';
 import { UsageError } from '../usageError.js';
-import { askOnce } from './askOnce.js';
 import { chatSession } from './chatSession.js';
 import { createLineInput } from './lineInput.js';
-import { loadMarkdown } from './renderMarkdown.js';
+import { loadMarkdown } from './markdownWriter.js';
 import type { Model } from '../../core/model.js';
 import type { Tool } from '../../core/tool.js';
 import { modelByName, registeredProviders } from '../../providers/registry/index.js';
+import type { RunEvent } from '../../core/event.js';
 
 const HISTORY_LENGTH = 1000;
 
@@ -76,7 +77,6 @@ export async function chatCommand(args: readonly string[], shell: Shell): Promis
   return 0;
 }
 
-/** The tools that a module exports: its default export is a list of them. */
 async function loadTools(file: string): Promise<readonly Tool[]> {
   const module = (await import(pathToFileURL(resolve(file)).href)) as { readonly default?: unknown };
   if (Array.isArray(module.default)) return module.default as readonly Tool[];
@@ -123,9 +123,8 @@ async function readHistory(shell: Shell, file: string): Promise<string[]> {
 }
 
 /**
- * The model of a chat: `provider:model`, or a provider; default: `RIVULET_MODEL`, then the first provider whose key is
- * set. Another server (`--base-url`, or `OPENAI_BASE_URL` for both APIs of OpenAI) needs no key; most of them have
- * Chat Completions.
+ * `provider:model`, or a provider; default: `RIVULET_MODEL`, then the first provider with a key. `--base-url` needs
+ * none.
  */
 function openModel(name: string | undefined, optionUrl: string | undefined, env: Shell['env']): Model {
   const named = name ?? env['RIVULET_MODEL'];
@@ -152,4 +151,35 @@ function noModel(): string {
     ({ name, defaultModel = '', keyVariable }) => `  ${name.padEnd(18)}${defaultModel.padEnd(42)}${keyVariable ?? ''}`,
   );
   return `No model: set the key of a provider, RIVULET_MODEL, or pass --model PROVIDER:NAME.\n\n${lines.join('\n')}`;
+}
+
+/** JSON escapes the other characters that control a terminal. */
+const escapeControl = (character: string) => `\\u00${character.charCodeAt(0).toString(16)}`;
+
+/** Nothing but the answer is written to the output, with `json` one line per event; the rest as errors. */
+function askOnce(agent: Agent, prompt: string, json: boolean, shell: Shell): Promise<number> {
+  let code = 0;
+  let lastText = '\n';
+  const notes = new EventPrinter(shell.hasColors);
+  const writeText = (text: string) => {
+    if (text === '') return;
+    lastText = text;
+    shell.write(text);
+  };
+  const write = (event: RunEvent) => {
+    if (json) shell.write(`${JSON.stringify(event).replaceAll(/[\u007f-\u009f]/g, escapeControl)}\n`);
+    else if (event.type === 'text') writeText(shell.stdout.isTTY ? plainText(event.text) : event.text);
+    else if (event.type !== 'result') shell.writeError(notes.print(event));
+  };
+  const stop = shell.interrupts.pipe(tap(() => (code = 130)));
+  return lastValueFrom(agent.stream(prompt, { stop }).pipe(tap(write)), { defaultValue: undefined }).then(
+    () => {
+      if (!json && !lastText.endsWith('\n')) shell.write('\n');
+      return code;
+    },
+    (thrown: unknown) => {
+      shell.writeError(notes.line(`failed: ${errorText(thrown)}`, 'red'));
+      return 1;
+    },
+  );
 }

@@ -11,10 +11,7 @@ const [pasteBegin, pasteEnd] = ['\u001b[200~', '\u001b[201~'];
 
 const interruptKey = '\u0003';
 
-/**
- * Line breaks of a pasted block ("bracketed paste", xterm's control sequences) become a sign. Keys that are pressed
- * while no line is asked for are kept for the next line, except Ctrl-C.
- */
+/** Line breaks of a pasted block ("bracketed paste") become a sign. Keys between two lines are kept, except Ctrl-C. */
 class Keys extends Transform {
   readonly isTTY = true;
   isAsking = false;

@@ -7,7 +7,6 @@ import { serveInspector } from './inspectServer.js';
 
 const aRecording = 'Pass a file with the lines of recordRun or record of rivulet/recording.';
 
-/** The port of an inspector, if none is passed. */
 const DEFAULT_PORT = 4983;
 
 export async function inspectCommand(args: readonly string[], shell: Shell): Promise<number> {

@@ -65,7 +65,6 @@ function fileAt(path: string): readonly [type: string, text: string] | undefined
   }
 }
 
-/** On the loopback interface only. */
 export async function serveInspector(runs: InspectedRuns, options: InspectServerOptions): Promise<InspectServer> {
   const token = randomBytes(24).toString('base64url');
   const server = createServer((request, response) => {
@@ -143,7 +142,6 @@ async function receive(request: IncomingMessage, response: ServerResponse, runs:
   response.writeHead(204).end();
 }
 
-/** Now and after each change, as a line of JSON. */
 function follow(response: ServerResponse, runs: InspectedRuns): void {
   response.writeHead(200, { 'content-type': 'application/x-ndjson; charset=utf-8' });
   const left = fromEvent(response, 'close');

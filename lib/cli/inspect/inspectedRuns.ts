@@ -22,7 +22,6 @@ export interface RunSummary {
   readonly state: string;
   readonly turns: number;
   readonly calls: number;
-  /** Entries that have arrived. */
   readonly entries: number;
 }
 
@@ -83,7 +82,6 @@ export class InspectedRuns {
     return [...this.runs.values()].map(({ summary }) => summary).reverse();
   }
 
-  /** A recording. */
   textOf(id: number): string | undefined {
     const run = this.runs.get(id);
     if (!run) return undefined;

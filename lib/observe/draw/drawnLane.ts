@@ -27,7 +27,6 @@ export interface Tick {
   readonly kind: 'text' | 'thinking' | 'call';
   readonly at: number;
   readonly size: number;
-  /** A `retract` has voided it. */
   isVoid: boolean;
 }
 
@@ -98,7 +97,6 @@ export function shortJson(value: unknown, length = 60): string {
   return line.length > length ? `${line.slice(0, length - 1)}…` : line;
 }
 
-/** The only argument; with several, all of them as JSON; with none, nothing. */
 export function shortArguments(args: JsonObject): string {
   const values = Object.values(args);
   if (values.length === 0) return '';

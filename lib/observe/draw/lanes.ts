@@ -215,7 +215,6 @@ function turnOutcome(reason: FinishReason): Outcome {
 
 export const formatUsage = ({ input, output }: Usage): string => `${formatCount(input)} in, ${formatCount(output)} out`;
 
-/** Costs are in the currency of the prices; undefined if unknown. */
 export function formatCost(cost: unknown, before = ''): string | undefined {
   const known = finiteNumber(cost);
   return known === undefined ? undefined : before + known.toLocaleString('en-US', { maximumSignificantDigits: 4 });

@@ -1,6 +1,5 @@
 import { formatTime } from './drawnLane.js';
 import type { Drawing, Lane, Mark, Span, Tick } from './drawnLane.js';
-import { pagePolicy } from './policy.js';
 import { pageScript } from './script.js';
 import { drawingStyle, legend, markSigns } from './style.js';
 import type { WireOfRun } from './wire.js';
@@ -130,7 +129,6 @@ function renderLane(lane: Lane, depth: number, duration: number): string {
   return `<li class="lane ${kind} ${outcome}" style="--depth:${depth}">${heading}${track}</li>`;
 }
 
-/** Spans in the background come first. */
 const inOrder = (spans: readonly Span[]): readonly Span[] => [
   ...spans.filter(({ kind }) => kind === 'answer'),
   ...spans.filter(({ from, to, kind }) => kind !== 'answer' && (to > from || kind === 'running')),
@@ -201,3 +199,14 @@ const entities: Readonly<Record<string, string>> = {
 };
 
 const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => entities[character] ?? character);
+
+/** The hashes of `pageScript` and `drawingStyle`: a spec compares them. `style-src-attr` is for spans. */
+const pagePolicy = /* @__PURE__ */ [
+  "default-src 'none'",
+  "script-src 'sha256-zx2jUMKXnlel+e5KtpepzUFRCUqUFJ+Jzy7nx7n70oA='",
+  "style-src 'sha256-jmgCavXMFwIQQH06ptbJBkGv1yTQzpLdtwIE68b1990='",
+  "style-src-attr 'unsafe-inline'",
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+].join('; ');

@@ -1,4 +1,5 @@
 import type { JsonValue } from '../../core/json/json.js';
+import { addToList } from '../../core/lists.js';
 import type { ExchangeEntry } from '../recording/entries.js';
 import type { RecordedRequest, RecordedRun, RunRecording } from '../recording/readRecording.js';
 
@@ -18,10 +19,7 @@ export function wireOfRun({ runs, wire }: RunRecording, run: RecordedRun): WireO
   for (const entry of wire) {
     const request = requestOf(entry, open);
     if (request?.run !== run) continue;
-    const { request: number } = request.request.entry;
-    const ofRequest = found.get(number) ?? [];
-    ofRequest.push(entry);
-    found.set(number, ofRequest);
+    addToList(found, request.request.entry.request, entry);
   }
   return found;
 }

@@ -6,7 +6,6 @@ import type { Model, ModelRequest } from '../../core/model.js';
 import type { Usage } from '../../core/usage.js';
 import type { Conventions } from './telemetry.js';
 
-/** Names that differ in the conventions. */
 const providers: Readonly<Record<string, string>> = {
   google: 'gcp.gemini',
   mistral: 'mistral_ai',

@@ -54,7 +54,6 @@ function toFile({ mediaType, url, data }: FilePart) {
 }
 
 export class OutputCollector {
-  /** Undefined before the `finish`, and if the model has not written anything. */
   message: Message | undefined;
   private readonly chunks = new Subject<Chunk>();
 

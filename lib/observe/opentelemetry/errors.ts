@@ -1,20 +1,13 @@
 import { errorText } from '../../core/errors.js';
+import { words } from '../../core/words.js';
 
 /** Messages of these contain no keys and nothing of the conversation. Any other may quote a user or a tool. */
-const safeCodes: ReadonlySet<unknown> = new Set([
-  'connection',
-  'context_length',
-  'http',
-  'protocol',
-  'provider',
-  'rate_limit',
-  'stream_interrupted',
-  'timeout',
-]);
+const safeCodes: ReadonlySet<unknown> = /* @__PURE__ */ words(`
+  connection context_length http protocol provider rate_limit stream_interrupted timeout
+`);
 
 type ErrorFields = Partial<Record<'providerCode' | 'status' | 'code' | 'name' | 'retryable', unknown>>;
 
-/** The provider's code, the HTTP status, the code of the error, or its name. */
 export function errorType(thrown: unknown): string {
   const { providerCode, status, code, name } = readFields(thrown);
   const number = typeof status === 'number' ? String(status) : undefined;

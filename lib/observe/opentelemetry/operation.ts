@@ -103,10 +103,7 @@ export function inContext<T>(
     });
 }
 
-/**
- * Unsubscribing cancels the operation, after the source has been torn down. `observed` has to end it before it
- * completes: an operation that is still open at the teardown is cancelled.
- */
+/** Cancelled when unsubscribed: `observed` has to end the operation before it completes. */
 export function runOperation<T>(operation: Operation, observed: Observed<T>): MonoTypeOperatorFunction<T> {
   const observedWithFailure: Observed<T> = {
     ...observed,

@@ -51,7 +51,6 @@ export interface StartEntry extends OfRun {
   readonly input?: readonly Message[];
   readonly history?: readonly Message[];
   readonly resumed?: true;
-  /** Without the id of the run. */
   readonly checkpoint?: Checkpoint;
   readonly answers?: CallAnswers;
 }

@@ -28,7 +28,6 @@ class Waiting {
     this.found.push(range);
   }
 
-  /** Takes the texts that end before a position; undefined if there are none. */
   take(limit: number): RecordingEntry | undefined {
     const { queued, base, written } = this;
     const rest = written > 0 ? queued.texts.slice(written) : queued.texts;

@@ -180,8 +180,5 @@ function createMasks(): Mask {
 
 const maskEntry = /* @__PURE__ */ createMasks();
 
-/**
- * What people, models and tools wrote becomes dots of the same length. Fields are kept where they have their meaning:
- * the `name` of a tool, and not that in its arguments.
- */
+/** Texts become dots of the same length. A field is kept where it has its meaning: the `name` of a tool. */
 export const maskContent = (unmasked: RecordingEntry): RecordingEntry => maskEntry(unmasked) as RecordingEntry;

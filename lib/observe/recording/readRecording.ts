@@ -50,7 +50,6 @@ export interface RecordedRequest {
   readonly messages: readonly Message[];
   readonly tools: readonly ToolDefinition[];
   readonly settings: JsonObject;
-  /** Absent if the recording was cut off. */
   readonly end?: RequestEndEntry;
 }
 

@@ -270,14 +270,3 @@ export function eventsUntilLeft(run: RecordedRun): number | undefined {
   if (end?.outcome !== 'unsubscribed' || !last) return undefined;
   return end.at - start.at - last.at <= 1 ? events.length : undefined; // the clock may have advanced by one
 }
-
-export function groupByKey<K, T>(values: readonly T[], keyOf: (value: T) => K): ReadonlyMap<K, T[]> {
-  const groups = new Map<K, T[]>();
-  for (const value of values) {
-    const key = keyOf(value);
-    const group = groups.get(key);
-    if (group) group.push(value);
-    else groups.set(key, [value]);
-  }
-  return groups;
-}

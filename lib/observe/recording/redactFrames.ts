@@ -1,33 +1,16 @@
+import { addToList } from '../../core/lists.js';
 import { replacement } from '../../protocol/secrets.js';
 import type { Range } from '../../protocol/secrets.js';
-import { secretsIn } from './redactTexts.js';
+import { replaced, replaceInTexts, secretsIn } from './redactTexts.js';
+import type { Redacted } from './redactTexts.js';
 
-/** A secret may span frames or deltas: the replacement is where the secret begins. */
 export function redactFrames(frames: readonly string[], secrets: readonly string[]): readonly string[] {
   const text = frames.join('');
-  const inText = secretsIn(text, secrets).map((range): Redacted => ({ range, text: replacement }));
-  const found = [...inText, ...findInDeltas(text, secrets)].sort((a, b) => a.range[0] - b.range[0]);
-  let offset = 0;
-  let next = 0;
-  return frames.map((frame) => {
-    const [start, end] = [offset, offset + frame.length];
-    offset = end;
-    let clean = '';
-    let at = start;
-    for (let current = found[next]; current && current.range[0] < end; current = found[next]) {
-      const [from, to] = current.range;
-      if (from >= at) clean += frame.slice(at - start, from - start) + current.text;
-      at = Math.max(at, Math.min(to, end));
-      if (to > end) break; // the rest of it is in the next frame
-      next++;
-    }
-    return clean + frame.slice(at - start);
-  });
-}
-
-interface Redacted {
-  readonly range: Range;
-  readonly text: string;
+  const found = [...secretsIn(text, secrets).map(replaced), ...findInDeltas(text, secrets)];
+  return replaceInTexts(
+    frames,
+    found.sort((a, b) => a.range[0] - b.range[0]),
+  );
 }
 
 interface TextField {
@@ -64,11 +47,6 @@ function groupDeltas(text: string): readonly (readonly TextField[])[] {
   const byName = new Map<string, TextField[]>();
   const byIndex = new Map<string, TextField[]>();
   const seen = new Set<string>();
-  const add = (groups: Map<string, TextField[]>, key: string, field: TextField) => {
-    const group = groups.get(key);
-    if (group) group.push(field);
-    else groups.set(key, [field]);
-  };
   let lineEnd = -1;
   let indexes = '';
   for (const field of textFields(text)) {
@@ -79,8 +57,8 @@ function groupDeltas(text: string): readonly (readonly TextField[])[] {
       indexes = Array.from(text.slice(lineStart, lineEnd).matchAll(lineIndexes), ([, index]) => index).join();
       seen.add(indexes);
     }
-    add(byName, field.name, field);
-    add(byIndex, `${indexes} ${field.name}`, field);
+    addToList(byName, field.name, field);
+    addToList(byIndex, `${indexes} ${field.name}`, field);
   }
   return [...byName.values(), ...(seen.size > 1 ? byIndex.values() : [])];
 }

@@ -7,6 +7,7 @@ import { ConfigurationError } from '../../core/errors.js';
 import type { RunEvent, StreamEvent } from '../../core/event.js';
 import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { groupByKey } from '../../core/lists.js';
 import type { Message } from '../../core/message.js';
 import type { Tool, ToolContext } from '../../core/tool.js';
 import { maskedText } from './maskContent.js';
@@ -19,7 +20,6 @@ import {
   eventsOf,
   eventsUntilLeft,
   generatedIdsOf,
-  groupByKey,
   hasApprovals,
   isEvent,
   toolsOf,

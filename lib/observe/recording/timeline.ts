@@ -25,16 +25,10 @@ const tick = 1e-6;
 
 const distance = (from: Step, to: Step): number => to.at - from.at + (to.position - from.position) * tick;
 
-/**
- * Milliseconds of the recording by which a replay may be early or late. In virtual time, what took computing time
- * happens earlier; on a busy machine, by more than a moment.
- */
+/** Milliseconds. In virtual time, what took computing time happens earlier; on a busy machine, much. */
 const TOLERANCE = { ahead: 1000, behind: 100 };
 
-/**
- * In step with the recording, the times are those of the recording, which keeps the order. Otherwise they are counted
- * from what caused the step.
- */
+/** In step, the times are those of the recording; otherwise they are counted from what caused the step. */
 export class ReplayClock {
   readonly speed: number;
   readonly scheduler: SchedulerLike;
@@ -62,7 +56,6 @@ export class ReplayClock {
   }
 }
 
-/** Consecutive values of the same time are emitted together. */
 export function playMoments<T>(cause: Step, moments: readonly Moment<T>[], clock: ReplayClock): Observable<T> {
   return defer(() => {
     const { speed, scheduler } = clock;

@@ -1,4 +1,5 @@
 import { nonEmptyString, omitUndefined } from '../../core/json/json.js';
+import { groupByKey } from '../../core/lists.js';
 import { maskedText } from '../recording/maskContent.js';
 import type { RecordedRun, RecordedStep } from '../recording/readRecording.js';
 import {
@@ -7,7 +8,6 @@ import {
   eventsOf,
   eventsUntilLeft,
   generatedIdsOf,
-  groupByKey,
   hasApprovals,
   toolsOf,
   waitingCalls,
@@ -49,7 +49,6 @@ ${body}
 `;
 }
 
-/** Types have a `type` before them. */
 const importable = {
   rxjs: ['EMPTY', 'NEVER', 'map', 'take', 'takeUntil', 'type Observable'],
   rivulet: ['createAgent', 'tool', 'type Checkpoint', 'type Chunk', 'type Decision', 'type JsonObject', 'type Message'],

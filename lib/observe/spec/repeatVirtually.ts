@@ -8,10 +8,7 @@ import { eventsOf } from '../recording/recordedCalls.js';
 import { canRepeat, replayRun } from '../recording/replayRun.js';
 import { asKnownEvent } from '../../core/eventGuards.js';
 
-/**
- * In virtual time, computing takes no time: times follow from the model, the tools and the decisions. A run that does
- * not emit the recorded events again is returned as it is.
- */
+/** In virtual time, computing takes none. A run that does not emit the recorded events again stays as it is. */
 export function repeatVirtually(recording: RunRecording, run: number): RecordedRun {
   const recorded = runOf(recording, { run });
   if (!canRepeat(recorded)) return recorded;

@@ -116,10 +116,7 @@ export function fromAiSdk(model: AiSdkModel, options: AiSdkOptions = {}): Model 
   };
 }
 
-/**
- * The keys of a model, from the headers that the providers of the AI SDK keep in `config`. The interface of a model
- * does not reveal them: where there is no such field, there is none to be found.
- */
+/** The models of the AI SDK keep their headers in `config`: where there is no such field, no key is found. */
 function secretsOfModel(model: AiSdkModel): readonly string[] {
   try {
     const { headers } = (model as { readonly config?: { readonly headers?: unknown } }).config ?? {};

@@ -10,11 +10,7 @@ export interface CallDecoder {
   readonly hasOpenCall: boolean;
 }
 
-/**
- * The input of a call may be streamed (`tool-input-*`, with the call's id); the `tool-call` then repeats it. Only the
- * `tool-call` reliably shows who runs the call. So an input is emitted as it streams only if its start names an offered
- * tool and is not marked `providerExecuted`; any other call is emitted with its `tool-call`.
- */
+/** Only the `tool-call`, which repeats a streamed input, shows who runs the call: the rest waits for it. */
 export function createCallDecoder(
   offered: ReadonlySet<string>,
   emit: (fragment: Omit<ToolCallFragment, 'type'>) => void,

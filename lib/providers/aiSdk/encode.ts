@@ -37,37 +37,30 @@ export function encodeCall(request: ModelRequest, { version, headers, encodeProm
     );
   const options = { ...encodeTools(request), ...encodeSettings(request), ...encodeTransport(request, headers) };
   const reasoning = encodeThinking(request.thinking, version);
-  const prompt = encodePrompt(request.messages);
-  return { ...options, prompt, ...(reasoning === undefined ? {} : { reasoning }) } as SdkCall;
+  return omitUndefined({ ...options, prompt: encodePrompt(request.messages), reasoning }) as SdkCall;
 }
 
 type CallOptions = Omit<LanguageModelV4CallOptions, 'prompt' | 'reasoning'>;
 
 function encodeTools({ tools = [], toolChoice }: ModelRequest): CallOptions {
   if (tools.length === 0) return {};
-  return {
-    tools: tools.map(encodeTool),
-    ...(toolChoice === undefined ? {} : { toolChoice: encodeToolChoice(toolChoice) }),
-  };
+  return omitUndefined({ tools: tools.map(encodeTool), toolChoice: toolChoice && encodeToolChoice(toolChoice) });
 }
 
 function encodeSettings(request: ModelRequest): CallOptions {
   const { output, temperature, topP, maxOutputTokens, stopSequences = [], seed } = request;
-  return {
-    ...(output === undefined ? {} : { responseFormat: { type: 'json', schema: output } }),
-    ...(temperature === undefined ? {} : { temperature }),
-    ...(topP === undefined ? {} : { topP }),
-    ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-    ...(stopSequences.length > 0 ? { stopSequences: [...stopSequences] } : {}),
-    ...(seed === undefined ? {} : { seed }),
-  };
+  return omitUndefined({
+    responseFormat: output && { type: 'json' as const, schema: output },
+    temperature,
+    topP,
+    maxOutputTokens,
+    stopSequences: stopSequences.length > 0 ? [...stopSequences] : undefined,
+    seed,
+  });
 }
 
 function encodeTransport({ providerOptions }: ModelRequest, headers: CallTarget['headers']): CallOptions {
-  return {
-    ...(providerOptions === undefined ? {} : { providerOptions }),
-    ...(Object.keys(headers).length > 0 ? { headers: { ...headers } } : {}),
-  };
+  return omitUndefined({ providerOptions, headers: Object.keys(headers).length > 0 ? { ...headers } : undefined });
 }
 
 const encodeTool = ({
@@ -127,14 +120,8 @@ function toV3Message(message: LanguageModelV4Message): LanguageModelV3Message {
 }
 
 function toV3Data(data: LanguageModelV4FilePart['data']): unknown {
-  switch (data.type) {
-    case 'url':
-      return data.url;
-    case 'data':
-      return data.data;
-    default:
-      return '';
-  }
+  if (data.type === 'url') return data.url;
+  return data.type === 'data' ? data.data : '';
 }
 
 type SdkResult = Extract<LanguageModelV4Message, { role: 'tool' }>['content'][number];

@@ -2,6 +2,7 @@ import { of, throwError } from 'rxjs';
 import type { Observable } from 'rxjs';
 import { ConfigurationError, ConnectionError, ProtocolError, ProviderError } from '../../core/errors.js';
 import { finiteNumber, isRecord, nonEmptyString } from '../../core/json/json.js';
+import { words } from '../../core/words.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { describeThrown } from '../../protocol/connectionError.js';
 import { contextLengthError, errorDetails, providerError } from '../../protocol/errorDetails.js';
@@ -66,7 +67,6 @@ export function streamError(provider: string, thrown: unknown): Error {
   }
 }
 
-/** The error for a thrown value whose properties throw when they are read. */
 const unreadableError = (provider: string) =>
   new ProviderError(provider, `${provider} threw a value that cannot be read. Update its AI SDK provider.`, {
     retryable: false,
@@ -79,7 +79,6 @@ export const noStream = (provider: string) =>
     { retryable: false },
   );
 
-/** Converts an `error` part to an error of this library. Its value may be anything that the provider sent or threw. */
 export function partError(provider: string, error: unknown): Error {
   const recognized = knownError(provider, error);
   if (recognized) return recognized;
@@ -108,20 +107,10 @@ const errorFields = ({ isRetryable, data }: ErrorFields) => ({
   ...(data === undefined ? {} : { data }),
 });
 
-const libraryCodes: ReadonlySet<unknown> = new Set([
-  'configuration',
-  'connection',
-  'context_length',
-  'http',
-  'protocol',
-  'provider',
-  'rate_limit',
-  'stream_interrupted',
-  'text_too_long',
-  'timeout',
-]);
+const libraryCodes: ReadonlySet<unknown> = /* @__PURE__ */ words(`
+  configuration connection context_length http protocol provider rate_limit stream_interrupted text_too_long timeout
+`);
 
-/** Whether a value is an error of this library (Rivulet), from this copy of the package or another. */
 export function isRivuletError(thrown: unknown): boolean {
   try {
     const { code, retryable } = thrown as { readonly code?: unknown; readonly retryable?: unknown };
@@ -131,10 +120,7 @@ export function isRivuletError(thrown: unknown): boolean {
   }
 }
 
-/**
- * Returns an error of this library unchanged (an AI SDK model may itself wrap a model of this library), and converts an
- * error of the AI SDK that is recognized by name. Undefined for any other error.
- */
+/** Also errors of this library: an AI SDK model may wrap one of its models. Undefined for any other error. */
 function knownError(provider: string, thrown: unknown): Error | undefined {
   if (!(thrown instanceof Error)) return undefined;
   if (isRivuletError(thrown)) return thrown;

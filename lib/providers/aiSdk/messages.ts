@@ -15,14 +15,8 @@ type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['
 
 /** Results come first, as a message of the role `tool`. What only this prompt has is provider parts. */
 export function encodeMessage(message: Message, provider: string): readonly LanguageModelV4Message[] {
-  switch (message.role) {
-    case 'system':
-      return encodeSystem(message);
-    case 'model':
-      return encodeAssistant(message, provider);
-    default:
-      return encodeUser(message, provider);
-  }
+  if (message.role === 'system') return encodeSystem(message);
+  return message.role === 'user' ? encodeUser(message, provider) : encodeAssistant(message, provider);
 }
 
 /** The system prompt is one text, so the options of its parts become options of the message. */
@@ -67,7 +61,6 @@ function encodeAssistant({ parts, providerOptions }: Message, provider: string):
 const encodeText = ({ text, providerOptions }: TextPart, options?: SharedV4ProviderOptions) =>
   ({ type: 'text', text, ...optionsField(options, providerOptions) }) as const;
 
-/** An empty text is sent for its options. */
 function encodeModelText(part: TextPart, options?: SharedV4ProviderOptions): readonly AssistantContent[] {
   const encoded = encodeText(part, options);
   return part.text === '' && !encoded.providerOptions ? [] : [encoded];

@@ -15,10 +15,8 @@ const textFields: ReadonlyMap<unknown, readonly string[]> = new Map([
   ['source', ['id']],
 ] as const);
 
-/** Fields of a source that are strings, where they are present. */
 const sourceFields = ['title', 'url', 'mediaType', 'filename'] as const;
 
-/** @throws TypeError for a value that is not a part, and for a field of another type. */
 export function checkPart(part: unknown): asserts part is SdkPart {
   if (!isRecord(part)) throw new TypeError('it is not an object');
   const { type } = part;

@@ -6,10 +6,6 @@ import type { ProviderData, ProviderPart } from '../../core/providerPart.js';
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number];
 
-/**
- * A part of the AI SDK's prompt that is not a part of this library's messages, but must be sent back: reasoning, calls
- * that the provider ran and their results, files of the reasoning, and custom content.
- */
 export type ReplayPart = Exclude<AssistantContent, { readonly type: 'text' | 'file' }>;
 
 export function toProviderData(provider: string, metadata: unknown): { readonly providerData?: ProviderData } {
@@ -19,10 +15,7 @@ export function toProviderData(provider: string, metadata: unknown): { readonly 
 export const hasMetadata = (metadata: unknown): boolean =>
   isRecord(metadata) && Object.values(metadata).some((fields) => isRecord(fields) && Object.keys(fields).length > 0);
 
-/**
- * Stores a `providerMetadata` in a field with the given name, unless it is empty. What arrives as metadata is sent back
- * as options.
- */
+/** Omitted if it is empty. What arrives as metadata is sent back as options. */
 export function metadataField<Name extends string>(
   name: Name,
   metadata: unknown,
@@ -32,7 +25,6 @@ export function metadataField<Name extends string>(
   >;
 }
 
-/** Reads what `toProviderData` has stored with a part: its metadata, as the options to send back. */
 export const readOptions = (provider: string, providerData: ProviderData | undefined) =>
   asOptions(objectOrEmpty(providerData?.[provider])['metadata']);
 
@@ -41,14 +33,10 @@ const asOptions = (metadata: JsonValue | undefined): SharedV4ProviderOptions | u
     ? (metadata as SharedV4ProviderOptions)
     : undefined;
 
-/** Reads the end of a text: the options of that text. Undefined for any other provider part. */
 export const readTextEnd = ({ data: { type, providerOptions } }: ProviderPart): SharedV4ProviderOptions | undefined =>
   type === 'text' ? (asOptions(providerOptions) ?? {}) : undefined;
 
-/**
- * Returns the field `providerOptions` with all given options, merged provider by provider. Later options override
- * earlier ones. Without options, the field is omitted.
- */
+/** All given options, merged provider by provider. Later ones override earlier ones. */
 export function optionsField(...list: readonly (Readonly<Record<string, object>> | undefined)[]): {
   readonly providerOptions?: SharedV4ProviderOptions;
 } {

@@ -18,11 +18,7 @@ interface ReasoningBlock {
   isDirty: boolean;
 }
 
-/**
- * Creates the decoder of reasoning. Some models end a block only with the response, after the calls that it led to
- * (`@ai-sdk/google`). A block belongs at the position where it started, so it is stored when another part follows. Its
- * continuation becomes a separate replay part.
- */
+/** Some models end a block only with the response (`@ai-sdk/google`): it is stored when another part follows. */
 export function createReasoningDecoder(
   emitThinking: (text: string) => void,
   store: (part: ReplayPart) => void,
@@ -53,16 +49,11 @@ export function createReasoningDecoder(
   };
 }
 
-/** A part that the client does not act on, because the provider does. */
 export interface ProviderPart {
   readonly metadata: JsonObject;
   readonly replayPart?: ReplayPart;
 }
 
-/**
- * Reads a part that the provider handles itself: a call that it runs, the result of such a call, a request to approve
- * such a call, a file of its reasoning, or custom content.
- */
 export function readProviderPart(part: SdkPart): ProviderPart | undefined {
   switch (part.type) {
     case 'tool-call':
@@ -87,7 +78,6 @@ export function readProviderPart(part: SdkPart): ProviderPart | undefined {
   }
 }
 
-/** A call that the provider runs, and its result, are changes of one server tool. */
 function reportCall(part: SdkPartOf<'tool-call'>): JsonObject {
   const { toolCallId: id, toolName: name, input } = part;
   const { metadata } = serverToolChunk({

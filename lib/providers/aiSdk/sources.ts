@@ -11,7 +11,6 @@ type SdkSource = SdkPartOf<'source'>;
 export interface SourceDecoder {
   /** A source inside a text is held until the end of the text, so that the text stays one part. */
   add(source: SdkSource, isInsideText: boolean): void;
-  /** Emits each source with the cited passage, unless it was emitted already. */
   addCitations(citations: readonly LanguageModelV4Citation[]): void;
   readonly endText: () => void;
 }
@@ -70,7 +69,6 @@ const getSourceKey = (source: SdkSource): string =>
     source.sourceType === 'url' ? { url: source.url } : { title: source.title, filename: source.filename },
   );
 
-/** Fields that a source part does not have are stored as provider data. */
 function toSource(
   source: SdkSource,
   provider: string,

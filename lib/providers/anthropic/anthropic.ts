@@ -1,6 +1,7 @@
 import type { Model } from '../../core/model.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { sse } from '../../protocol/sse.js';
+import { allCapabilities } from '../shared/capabilityTable.js';
 import { combineHeaders } from '../shared/apiKey.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
@@ -63,13 +64,10 @@ export function anthropic(name: string, options: AnthropicOptions = {}): Model {
         resultFile: (file) => (isSupported(file) ? 'result' : 'none'),
       },
       capabilities: {
-        tools: true,
-        multiToolCalls: true,
+        ...allCapabilities,
         typedOutput: family.typedOutput,
         typedOutputWithTools: family.typedOutput,
         thinking: family.thinking !== 'none',
-        vision: true,
-        files: true,
       },
     },
     { ...transport, headers: combineHeaders((headers) => withBetas(headers, serverTools), transport.headers) },

@@ -13,7 +13,6 @@ const metadataNames: ReadonlyMap<string, string> = new Map([
   ['container_upload', 'containerUpload'],
 ] as const);
 
-/** Of the blocks that are not streamed. */
 export const isKnownBlock = (type: string): boolean =>
   type === 'redacted_thinking' || metadataNames.has(type) || isServerCall(type) || isServerResult(type);
 
@@ -23,10 +22,7 @@ const resultSuffix = '_tool_result';
 
 export const isServerResult = (type: unknown): boolean => typeof type === 'string' && type.endsWith(resultSuffix);
 
-/**
- * Reports the blocks that are neither text, thinking nor calls of the client: as metadata, or as unknown. A response
- * whose unknown call has no result must not end as complete.
- */
+/** A response whose unknown call has no result must not end as complete. */
 export class BlockReports {
   private readonly calls = new Map<string, Pick<ServerTool, 'name' | 'input'>>();
   private readonly unknownCalls = new Set<string>();

@@ -1,12 +1,12 @@
 import type { FileChunk, SourceChunk } from '../../core/chunk.js';
 import { asArray, isJsonObject, nonEmptyString, omit, omitUndefined, tryParseJson } from '../../core/json/json.js';
-import type { JsonObject } from '../../core/json/json.js';
+import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { CallFragments } from '../shared/callFragments.js';
+import { emitOnce } from '../shared/chunkEmitter.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 import { BlockReports, isKnownBlock } from './blockReports.js';
 import { isThinkingBlock } from './models.js';
-import { OpenBlock } from './openBlock.js';
 import { readCitedSource, readResultChunks } from './sources.js';
 
 /** The types to open for servers that omit `content_block_start`. */
@@ -26,7 +26,6 @@ export class BlockDecoder {
   private openCalls: Map<unknown, OpenBlock> | undefined;
   private reports: BlockReports | undefined;
   private emittedOnce: Set<string> | undefined;
-  /** The next text would be joined with the text before it. */
   private hasOpenText = false;
 
   constructor(private readonly out: ChunkReceiver) {
@@ -182,11 +181,8 @@ export class BlockDecoder {
   }
 
   private emitOnce(chunk: SourceChunk | FileChunk): void {
-    const key = JSON.stringify(chunk);
     this.emittedOnce ??= new Set();
-    if (this.emittedOnce.has(key)) return;
-    this.emittedOnce.add(key);
-    this.out.emit(chunk);
+    emitOnce(this.out, this.emittedOnce, JSON.stringify(chunk), chunk);
   }
 }
 
@@ -199,4 +195,39 @@ function readCallFields({ id, name, input, caller, toolset_name }: JsonObject): 
   });
   const providerData = Object.keys(data).length > 0 ? { anthropic: data } : undefined;
   return omitUndefined({ id: nonEmptyString(id), name: nonEmptyString(name), arguments: args, providerData });
+}
+
+/** Their deltas are emitted at once, each by its own kind: some servers mix them. Another block is collected first. */
+const streamedBlocks: ReadonlySet<string> = new Set(['text', 'thinking', 'tool_use']);
+
+class OpenBlock {
+  readonly isStreamed: boolean;
+  /** What to send back: the citations of a text, nothing of a tool call, all fields of any other block. */
+  readonly fields: Record<string, JsonValue> = {};
+  json = '';
+  hasText = false;
+
+  constructor(
+    readonly type: string,
+    readonly index: unknown,
+  ) {
+    this.isStreamed = streamedBlocks.has(type);
+  }
+
+  appendAll(delta: JsonObject): void {
+    for (const [name, value] of Object.entries(delta)) if (name !== 'type') this.append(name, value);
+  }
+
+  append(name: string, value: JsonValue | undefined): void {
+    if (value === undefined || value === null) return;
+    const previous = this.fields[name];
+    this.fields[name] = typeof value === 'string' && typeof previous === 'string' ? previous + value : value;
+  }
+
+  isEmptyThinking(): boolean {
+    const { thinking, signature } = this.fields;
+    return (
+      this.type === 'thinking' && nonEmptyString(thinking) === undefined && nonEmptyString(signature) === undefined
+    );
+  }
 }

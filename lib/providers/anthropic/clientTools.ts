@@ -71,7 +71,11 @@ export const memory = <Output>(options: ClientToolOptions<MemoryInput, Output, '
   clientTool(
     'memory',
     'Stores and reads notes in files below /memories.',
-    commandSchema(memoryCommands),
+    commandSchema({
+      ...editorCommands,
+      delete: { path: 'string' },
+      rename: { old_path: 'string', new_path: 'string' },
+    }),
     'memory_20250818',
     options,
   );
@@ -102,18 +106,6 @@ const editorCommands = {
   insert: { path: 'string', insert_line: 'integer', insert_text: 'string' },
 } as const;
 
-const memoryCommands = {
-  view: { path: 'string' },
-  create: { path: 'string', file_text: 'string' },
-  str_replace: { path: 'string', old_str: 'string' },
-  insert: { path: 'string', insert_line: 'integer', insert_text: 'string' },
-  delete: { path: 'string' },
-  rename: { old_path: 'string', new_path: 'string' },
-} as const;
-
-/**
- * Creates the schema of a tool with commands. A call without a field that its command requires is answered as invalid.
- */
 function commandSchema(commands: Commands): PlainSchema {
   const fields = Object.fromEntries(Object.values(commands).flatMap((required) => Object.entries(required)));
   return {

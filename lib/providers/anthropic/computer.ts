@@ -2,7 +2,6 @@ import type { JsonObject, JsonSchema } from '../../core/json/json.js';
 import type { ToolContext, Tool } from '../../core/tool.js';
 import { tool } from '../../core/tool.js';
 
-/** A point of the screen, in pixels: x and y. */
 type Point = readonly [number, number];
 
 /** A click at a point, or at the cursor; `text` is a key to hold down. */
@@ -79,7 +78,6 @@ export function computer({ execute, definition = {} }: ComputerOptions): readonl
   );
 }
 
-/** Returns the definition of a toolset, of which a request offers some members: the others are disabled. */
 export function toolsetDefinition(definition: JsonObject, names: readonly string[]): JsonObject {
   const disabled = Object.keys(memberFields).filter((name) => !names.includes(name));
   if (definition['type'] !== toolsetType || disabled.length === 0) return definition;

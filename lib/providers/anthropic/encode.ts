@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../../core/errors.js';
 import { isJsonObject, omitUndefined } from '../../core/json/json.js';
-import type { Fields, JsonObject } from '../../core/json/json.js';
+import type { Fields, JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
 import type { ModelRequest, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { memoizePerTool } from '../../protocol/encodeOnce.js';
@@ -9,9 +9,11 @@ import { withProviderOptions } from '../shared/providerOptions.js';
 import { toolsetDefinition } from './computer.js';
 import { encodeMessages } from './messages.js';
 import { encodeThinking, rejectRefusedSettings, withoutRejectedThinking } from './models.js';
-import { outputSchema } from './schema.js';
 import { isContainerNotFound, findLastContainer, runsCode, uniqueTools } from './serverTools.js';
 import type { AnthropicTool } from './serverTools.js';
+import { words } from '../../core/words.js';
+import { adaptSchema } from '../shared/adaptSchema.js';
+import type { SchemaRules } from '../shared/adaptSchema.js';
 
 /** The API's reference, "Create a Message". */
 export function encodeAnthropic(
@@ -115,14 +117,30 @@ const encodeTool = /* @__PURE__ */ memoizePerTool((tool) => {
 });
 
 function encodeToolChoice(choice: ToolChoice, disableParallel: boolean): JsonObject {
+  if (choice === 'none') return { type: 'none' };
   const parallel = disableParallel ? { disable_parallel_tool_use: true } : {};
   if (typeof choice === 'object') return { type: 'tool', name: choice.name, ...parallel };
-  switch (choice) {
-    case 'none':
-      return { type: 'none' };
-    case 'required':
-      return { type: 'any', ...parallel };
-    case 'auto':
-      return { type: 'auto', ...parallel };
-  }
+  return { type: choice === 'required' ? 'any' : 'auto', ...parallel };
+}
+
+const rejectedKeywords: ReadonlySet<string> = /* @__PURE__ */ words(`
+  minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength maxItems uniqueItems contains
+  minContains maxContains minProperties maxProperties patternProperties propertyNames dependentRequired
+  dependentSchemas unevaluatedItems unevaluatedProperties not if then else
+`);
+
+const supportedFormats: ReadonlySet<unknown> = /* @__PURE__ */ words(`
+  date-time time date duration email hostname uri ipv4 ipv6 uuid
+`);
+
+/** platform.claude.com, "Structured outputs"; an `enum` beside a list of types is status 400 (vercel/ai#12876). */
+const rules: SchemaRules = { api: 'anthropic', accepts: isAccepted, constants: true, closed: true };
+
+/** Constraints that the API rejects with status 400 move to the description, so that the model still reads them. */
+export const outputSchema = (schema: JsonSchema, subject = 'The output'): JsonSchema =>
+  adaptSchema(schema, rules, subject);
+
+function isAccepted(keyword: string, value: JsonValue): boolean {
+  if (keyword === 'format') return supportedFormats.has(value);
+  return keyword === 'minItems' ? value === 0 || value === 1 : !rejectedKeywords.has(keyword);
 }

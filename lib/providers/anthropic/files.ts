@@ -1,8 +1,9 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { omitUndefined, objectOrEmpty } from '../../core/json/json.js';
+import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
-import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
+import { storedData } from '../../core/providerPart.js';
+import { baseMediaType, inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
 
 /** `ImageBlockParam` and `DocumentBlockParam`; provider data and options become fields of the block. */
@@ -15,14 +16,12 @@ export function encodeFile(part: FilePart): JsonObject {
     type: isImage ? 'image' : 'document',
     source,
     ...omitUndefined({ title: isImage ? undefined : file.name }),
-    ...objectOrEmpty(part.providerData?.['anthropic']),
+    ...storedData(part, 'anthropic'),
   };
   return withProviderOptions(block, 'anthropic', part);
 }
 
 export const isSupported = (file: FilePart): boolean => encodeSource(inlineDataUrl(file)) !== undefined;
-
-const isImageFile = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).startsWith('image/');
 
 const imageTypes: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
 

@@ -2,23 +2,12 @@ import type { FinishReason } from '../../core/chunk.js';
 import { asArray, isRecord, finiteNumber, objectOrEmpty } from '../../core/json/json.js';
 import { addUsage, sumUsages, usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
-import { commonFinishReason } from '../shared/finishReasons.js';
+import { readFinishReason } from '../shared/finishReasons.js';
 import { sumOfCounts, UsageReports } from '../shared/usageReports.js';
 
 /** platform.claude.com, "Handling stop reasons". After the pauses, the API expects the conversation again. */
-const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
-  ['end_turn', 'stop'],
-  ['stop_sequence', 'stop'],
-  ['max_tokens', 'length'],
-  ['model_context_window_exceeded', 'length'],
-  ['tool_use', 'toolCalls'],
-  ['refusal', 'contentFilter'],
-  ['pause_turn', 'paused'],
-  ['compaction', 'paused'],
-] as const);
-
 export const toFinishReason = (stopReason: string): FinishReason =>
-  finishReasons.get(stopReason) ?? commonFinishReason(stopReason);
+  readFinishReason(stopReason, [['paused', /^(pause_turn|compaction)$/]]);
 
 /** The counts are cumulative. `input_tokens` excludes cached tokens; `output_tokens` includes thinking. */
 export class UsageCounter {

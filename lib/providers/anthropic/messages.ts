@@ -1,8 +1,9 @@
 import { growing } from '../../core/growing.js';
-import { omit, omitUndefined, isJsonObject, asArray, objectOrEmpty, nonEmptyString } from '../../core/json/json.js';
+import { omit, omitUndefined, isJsonObject, asArray, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { storedData } from '../../core/providerPart.js';
 import { anthropicCallId } from '../shared/callIds.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';
 import { encodeSystemMessages } from '../shared/encode.js';
@@ -15,11 +16,7 @@ import type { WireMessage } from './repair.js';
 
 const provider = 'anthropic';
 
-/**
- * Encodes a conversation as a system prompt and messages of content blocks. Blank texts are omitted, because the API
- * rejects them ("text content blocks must contain non-whitespace text"); so are messages that become empty. The
- * `providerOptions.anthropic` of a part are merged into its block, and those of a message into its last block.
- */
+/** Blank texts and empty messages are omitted: "text content blocks must contain non-whitespace text" (400). */
 export function encodeMessages(messages: readonly Message[]): {
   readonly system: JsonValue | undefined;
   readonly messages: readonly JsonObject[];
@@ -89,10 +86,7 @@ function encodeUserParts(parts: readonly Part[], answered: Message | undefined):
 const encodeText = (part: Part): readonly JsonObject[] =>
   part.type === 'text' ? textBlock(part.text).map((block) => withProviderOptions(block, provider, part)) : [];
 
-/**
- * Encodes a tool result. A blank error message is replaced by a text: the API rejects it ("content cannot be empty if
- * `is_error` is true"). A result of a member of a toolset names the toolset (`ToolResultBlockParam` of the SDK 1.12).
- */
+/** "content cannot be empty if `is_error` is true" (400). A toolset's results name it (`ToolResultBlockParam`). */
 function encodeResult(part: ToolResultPart, calls: ReadonlyMap<string, ToolCallPart>): JsonObject {
   const { id, error } = part;
   const call = calls.get(id);
@@ -118,10 +112,7 @@ function encodeResultContent(part: ToolResultPart): string | readonly JsonObject
   });
 }
 
-/**
- * The order of arrival is kept, since the API checks signed blocks at their places. A provider part is a block, or ends
- * a text and has the citations of that text. A block that repeats the text before it replaces that text.
- */
+/** In order of arrival: signed blocks are checked at their places. A block may repeat, or end, the text before it. */
 function encodeModelParts(parts: readonly Part[]): readonly JsonObject[] {
   const blocks: JsonObject[] = [];
   let text = '';
@@ -162,17 +153,14 @@ const encodeCitations = (citations: JsonValue): readonly JsonObject[] =>
 
 const textBlock = (text: string): readonly JsonObject[] => (text.trim() === '' ? [] : [{ type: 'text', text }]);
 
-function encodeCall({ id, name, arguments: input, providerData }: ToolCallPart): JsonObject {
-  return { type: 'tool_use', id: anthropicCallId(id), name, input, ...objectOrEmpty(providerData?.[provider]) };
+function encodeCall(call: ToolCallPart): JsonObject {
+  const { id, name, arguments: input } = call;
+  return { type: 'tool_use', id: anthropicCallId(id), name, input, ...storedData(call, provider) };
 }
 
-const toolsetName = ({ providerData }: ToolCallPart): JsonValue | undefined =>
-  objectOrEmpty(providerData?.[provider])['toolset_name'];
+const toolsetName = (call: ToolCallPart): JsonValue | undefined => storedData(call, provider)['toolset_name'];
 
-/**
- * The API rejects whitespace at the end of a conversation that ends with a model message ("cannot end with trailing
- * whitespace").
- */
+/** The API rejects it: "cannot end with trailing whitespace". */
 function trimLastMessage(messages: readonly WireMessage[]): readonly JsonObject[] {
   const lastMessage = messages.at(-1);
   const lastBlock = lastMessage?.content.at(-1);

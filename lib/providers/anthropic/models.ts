@@ -5,108 +5,55 @@ import type { ModelRequest, ThinkingEffort } from '../../core/model.js';
 import { lookUpEffort } from '../shared/thinkingEffort.js';
 
 interface Family {
-  /** The maximum length of a response in tokens, including thinking. */
   readonly maxTokens: number;
   /** `budget`: with a maximum number of tokens; `adaptive`: the model decides how long, guided by an effort. */
   readonly thinking: 'none' | 'budget' | 'adaptive';
   /** The type of `thinking` that switches it off as far as possible. Default: `disabled`. */
   readonly noThinking?: 'between_tools' | 'impossible';
-  /** Set for an adaptive family that also accepts a budget. */
   readonly acceptsBudget?: true;
-  /** The efforts. Default: low to max. */
   readonly efforts?: Readonly<Partial<Record<ThinkingEffort, string>>>;
-  /** Whether the model supports output that follows a JSON Schema (`output_config.format`). */
+  /** `output_config.format`. */
   readonly typedOutput: boolean;
-  /** Set for a family that refuses `tool_choice` of the types `any` and `tool`. */
   readonly refusesForcedTools?: true;
-  /** Set for a family that refuses `temperature` and `top_p`, except for their defaults. */
   readonly refusesSampling?: true;
+  readonly isUnknown?: true;
 }
 
 /** The API's effort for each effort. The API has no `minimal`. */
 const allEfforts = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh', max: 'max' } as const;
 const effortsWithoutXhigh = { minimal: 'low', low: 'low', medium: 'medium', high: 'high', max: 'max' } as const;
 
-/**
- * The first match is used. Gateways add a prefix or write dots. Sources at platform.claude.com: "Models overview" (the
- * lower limit where pages disagree), "Adaptive thinking", "Effort", "Structured outputs", the guides to migration.
- */
-const families: readonly (readonly [RegExp, Family])[] = [
+/** The first match counts; gateways write dots. Sources: "Models overview", "Effort", "Structured outputs". */
+const families: readonly (readonly [RegExp, Partial<Family>])[] = [
   [/claude-(3-(opus|sonnet|haiku)|2|instant)/, { maxTokens: 4096, thinking: 'none', typedOutput: false }],
   [/claude-3-5/, { maxTokens: 8192, thinking: 'none', typedOutput: false }],
   [/claude-3-7/, { maxTokens: 64000, thinking: 'budget', typedOutput: false }],
-  [/claude-opus-4-1(?!\d)/, { maxTokens: 32000, thinking: 'budget', typedOutput: true }],
-  [/claude-(opus|sonnet|haiku)-4-5/, { maxTokens: 64000, thinking: 'budget', typedOutput: true }],
-  [
-    /claude-opus-4-6/,
-    { maxTokens: 128000, thinking: 'adaptive', acceptsBudget: true, efforts: effortsWithoutXhigh, typedOutput: true },
-  ],
-  [
-    /claude-sonnet-4-6/,
-    { maxTokens: 64000, thinking: 'adaptive', acceptsBudget: true, efforts: effortsWithoutXhigh, typedOutput: true },
-  ],
-  [/claude-opus-4-[7-9]/, { maxTokens: 128000, thinking: 'adaptive', typedOutput: true, refusesSampling: true }],
+  [/claude-opus-4-1(?!\d)/, { maxTokens: 32000, thinking: 'budget' }],
+  [/claude-(opus|sonnet|haiku)-4-5/, { maxTokens: 64000, thinking: 'budget' }],
+  [/claude-opus-4-6/, { acceptsBudget: true, efforts: effortsWithoutXhigh }],
+  [/claude-sonnet-4-6/, { maxTokens: 64000, acceptsBudget: true, efforts: effortsWithoutXhigh }],
+  [/claude-opus-4-[7-9]/, { refusesSampling: true }],
   [/claude-opus-4/, { maxTokens: 32000, thinking: 'budget', typedOutput: false }],
   [/claude-(sonnet|haiku)-4/, { maxTokens: 64000, thinking: 'budget', typedOutput: false }],
-  [
-    /claude-mythos-preview/,
-    {
-      maxTokens: 128000,
-      thinking: 'adaptive',
-      noThinking: 'impossible',
-      efforts: effortsWithoutXhigh,
-      typedOutput: true,
-      refusesSampling: true,
-    },
-  ],
+  [/claude-mythos-preview/, { noThinking: 'impossible', efforts: effortsWithoutXhigh, refusesSampling: true }],
   [
     /claude-(opus-5-5|(fable|mythos)-\d+-\d)/,
-    {
-      maxTokens: 128000,
-      thinking: 'adaptive',
-      noThinking: 'impossible',
-      typedOutput: true,
-      refusesForcedTools: true,
-      refusesSampling: true,
-    },
+    { noThinking: 'impossible', refusesForcedTools: true, refusesSampling: true },
   ],
-  [
-    /claude-(fable|mythos)/,
-    {
-      maxTokens: 128000,
-      thinking: 'adaptive',
-      noThinking: 'impossible',
-      typedOutput: true,
-      refusesSampling: true,
-    },
-  ],
-  [
-    /claude-sonnet-5-5/,
-    {
-      maxTokens: 128000,
-      thinking: 'adaptive',
-      noThinking: 'between_tools',
-      typedOutput: true,
-      refusesForcedTools: true,
-      refusesSampling: true,
-    },
-  ],
-  [
-    /claude-(opus-5|sonnet-5|haiku-5-5)/,
-    { maxTokens: 128000, thinking: 'adaptive', typedOutput: true, refusesSampling: true },
-  ],
-  [/claude-[a-z]+-\d/, { maxTokens: 128000, thinking: 'adaptive', typedOutput: true }],
+  [/claude-(fable|mythos)/, { noThinking: 'impossible', refusesSampling: true }],
+  [/claude-sonnet-5-5/, { noThinking: 'between_tools', refusesForcedTools: true, refusesSampling: true }],
+  [/claude-(opus-5|sonnet-5|haiku-5-5)/, { refusesSampling: true }],
+  [/claude-[a-z]+-\d/, {}],
 ];
 
-/**
- * The family of unknown models, which run on compatible servers: all of these servers accept the limit, and they
- * control thinking with a budget.
- */
-const otherFamily: Family = { maxTokens: 4096, thinking: 'budget', typedOutput: true };
+const newestFamily: Family = { maxTokens: 128000, thinking: 'adaptive', typedOutput: true };
+
+/** Unknown models run on compatible servers, which accept this limit and control thinking with a budget. */
+const otherFamily: Partial<Family> = { maxTokens: 4096, thinking: 'budget', isUnknown: true };
 
 export function findFamily(model: string): Family {
   const name = model.toLowerCase().replaceAll('.', '-');
-  return families.find(([pattern]) => pattern.test(name))?.[1] ?? otherFamily;
+  return { ...newestFamily, ...(families.find(([pattern]) => pattern.test(name))?.[1] ?? otherFamily) };
 }
 
 interface ThinkingFields {
@@ -118,20 +65,14 @@ interface ThinkingFields {
 /** The smallest budget that the API accepts (Messages API reference, `thinking.budget_tokens`). */
 const MIN_BUDGET = 1024;
 
-/** The budget of an unknown model beside an effort above `high`. */
 const LARGE_BUDGET = 32_000;
 
-/** The budget in tokens for each effort, for families that do not support efforts. */
 const budgetsByEffort = { minimal: MIN_BUDGET, low: 4096, medium: 10_000, high: 24_000 } as const;
 
 /** `display` is set because the newest models omit the summary of their thinking by default. */
 const adaptiveThinking: JsonObject = { type: 'adaptive', display: 'summarized' };
 
-/**
- * Encodes the limits for thinking and for the response (platform.claude.com, "Adaptive thinking", "Extended thinking",
- * "Effort"). `thinking: true` requests a medium budget from a `budget` family; any other family decides itself how long
- * to think.
- */
+/** "Adaptive thinking", "Extended thinking", "Effort". `true` is a medium budget, where one is needed. */
 export function encodeThinking(model: string, { thinking, maxOutputTokens }: ModelRequest): ThinkingFields {
   const family = findFamily(model);
   const max_tokens = maxOutputTokens ?? family.maxTokens;
@@ -150,7 +91,7 @@ export function encodeThinking(model: string, { thinking, maxOutputTokens }: Mod
     );
   const { effort, budget } = thinking === true ? {} : thinking;
   // Nothing is known of a model of another vendor: its server decides about an effort that has no budget.
-  if (family === otherFamily && budget === undefined && (effort === 'xhigh' || effort === 'max'))
+  if (family.isUnknown && budget === undefined && (effort === 'xhigh' || effort === 'max'))
     return { ...encodeBudget(model, LARGE_BUDGET, maxOutputTokens === undefined, maxOutputTokens), effort };
   if (family.thinking === 'budget')
     return encodeBudget(
@@ -183,11 +124,7 @@ function encodeBudget(model: string, budget: number, isExplicit: boolean, limit:
   return { max_tokens, thinking: { type: 'enabled', budget_tokens } };
 }
 
-/**
- * Refuses settings that the model's family refuses with status 400.
- *
- * @throws ConfigurationError `options` for a forced tool choice, a temperature or a `topP`.
- */
+/** @throws ConfigurationError `options` for what the family refuses with status 400. */
 export function rejectRefusedSettings(
   model: string,
   { tools = [], toolChoice, temperature, topP }: ModelRequest,
@@ -206,11 +143,7 @@ export function rejectRefusedSettings(
 const unsupported = (model: string, problem: string, nextStep: string) =>
   new ConfigurationError('options', `${model} ${problem}.`, nextStep);
 
-/**
- * Drops the thinking budget where the API rejects it, after calls that were made without thinking (400, "When
- * `thinking` is enabled, a final `assistant` message must start with a thinking block"). The next question has it
- * again. Adaptive thinking is accepted with any history.
- */
+/** After calls without thinking, a budget is refused: "must start with a thinking block" (400). */
 export function withoutRejectedThinking(
   fields: ThinkingFields,
   messages: readonly JsonObject[],
@@ -219,7 +152,6 @@ export function withoutRejectedThinking(
   return thinking?.['type'] === 'enabled' && lacksThinkingInLastRound(messages) ? others : fields;
 }
 
-/** Whether the conversation ends with tool results, and the model has not thought since the last question. */
 function lacksThinkingInLastRound(messages: readonly JsonObject[]): boolean {
   let resultMessages = 0;
   for (const { role, content } of [...messages].reverse()) {

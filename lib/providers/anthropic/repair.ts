@@ -60,7 +60,6 @@ function repairContent(
   return kept.slice(0, end).map((block) => withoutCaller(block, removedIds));
 }
 
-/** The `caller` of a call that code made is omitted if the call that ran the code was removed. */
 function withoutCaller(block: JsonObject, removedIds: ReadonlySet<JsonValue | undefined>): JsonObject {
   const caller = nonEmptyString(objectOrEmpty(block['caller'])['tool_id']);
   return caller !== undefined && removedIds.has(caller) ? omit(block, 'caller') : block;

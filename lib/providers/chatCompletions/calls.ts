@@ -30,7 +30,6 @@ export class CallReader {
     for (const call of calls) if (isJsonObject(call)) this.readCall(call);
   }
 
-  /** The end of a response that is not truncated. */
   end(): void {
     this.customCalls?.end();
   }

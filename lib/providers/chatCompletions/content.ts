@@ -9,7 +9,6 @@ export interface TextSegment {
   readonly part?: unknown;
 }
 
-/** Reads the text of a string, of an object `{ text }`, or of an array of these. Empty if there is no text. */
 export function readText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === undefined || value === null) return '';
@@ -21,10 +20,7 @@ function readItemText(item: unknown): string {
   return isRecord(item) ? (nonEmptyString(item['text']) ?? '') : '';
 }
 
-/**
- * Reads the segments of `content`, in order. `content` is a string or an array of parts (Mistral documents text and
- * thinking parts).
- */
+/** A string, or an array of parts (Mistral documents text and thinking parts). */
 export function readSegments(content: unknown): readonly TextSegment[] {
   return asArray(content).map((part) => ({ ...readSegment(part), part }));
 }
@@ -46,16 +42,10 @@ function readSegment(part: unknown): TextSegment {
   }
 }
 
-/**
- * The fields in which servers send reasoning: DeepSeek, vLLM and SGLang use the first field; Groq, Ollama and
- * OpenRouter use the second; GitHub Copilot uses the third.
- */
+/** The first: DeepSeek, vLLM, SGLang; the second: Groq, Ollama, OpenRouter; the third: GitHub Copilot. */
 export const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text'] as const;
 
-/**
- * Reads the reasoning of a delta from the first field that is not empty: some gateways send the same text in two
- * fields.
- */
+/** Some gateways send the same text in two fields: the first one counts. */
 export function readPlainReasoning(delta: JsonObject): string {
   for (const field of reasoningFields) {
     const text = readText(delta[field]);

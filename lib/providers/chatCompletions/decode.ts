@@ -5,11 +5,12 @@ import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';
+import { commonFinishReason } from '../shared/finishReasons.js';
 import { firstChoices } from '../shared/firstChoice.js';
 import { unknownCallReason } from '../shared/unknownChunk.js';
 import { DeltaDecoder } from './delta.js';
 import type { Dialect } from './dialect.js';
-import { readError, toFinishReason, readRawReason, readUsage } from './finish.js';
+import { readError, readRawReason, readUsage } from './finish.js';
 
 /** The `finish` waits for the end: usage (OpenAI) and deltas (gateways) may follow the finish reason. */
 export const decodeChatCompletions = (dialect: ResponseDialect, emit: (chunk: Chunk) => void): Decoder =>
@@ -66,10 +67,9 @@ class ChatCompletionsDecoder implements Decoder {
     else if (typeof text === 'string' && !isJsonObject(delta)) this.deltas.delta({ content: text });
     if (choice['logprobs']) this.deltas.addLogprobs(choice['logprobs']);
     const rawReason = readRawReason(choice);
-    if (rawReason !== undefined) this.emitter.setFinishReason(toFinishReason(rawReason), rawReason);
+    if (rawReason !== undefined) this.emitter.setFinishReason(commonFinishReason(rawReason), rawReason);
   }
 
-  /** Replaces a normal end of a response that the model refused, or whose calls the client cannot answer. */
   private finalReason(reason: FinishReason): FinishReason {
     if (this.deltas.hasRefusal && reason !== 'error') return 'contentFilter';
     return this.deltas.hasOnlyUnknownCalls ? unknownCallReason(reason) : reason;

@@ -1,10 +1,9 @@
-import type { Chunk } from '../../core/chunk.js';
-import { isJsonObject } from '../../core/json/json.js';
+import { isJsonObject, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { FilePart, SourcePart } from '../../core/message.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
+import { emitOnce } from '../shared/chunkEmitter.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
-import { AudioCollector } from './audio.js';
 import { CallReader } from './calls.js';
 import { readSegments, readPlainReasoning, readText } from './content.js';
 import type { TextKind, TextSegment } from './content.js';
@@ -91,11 +90,11 @@ export class DeltaDecoder {
   emitSource(source: SourcePart): void {
     const key = `source ${source.url ?? source.id}`;
     const keyWithText = source.text === undefined ? key : `${key}\n${source.text}`;
-    this.emitOnce(keyWithText, { type: 'source', source });
-    this.emittedKeys?.add(key); // the same source without its passage would add nothing
+    this.emittedKeys ??= new Set();
+    emitOnce(this.out, this.emittedKeys, keyWithText, { type: 'source', source });
+    this.emittedKeys.add(key); // the same source without its passage would add nothing
   }
 
-  /** Emits what completes only at the end: audio, free-form calls, unknown fields, and what goes back. */
   end(isTruncated: boolean): void {
     if (!isTruncated) this.calls.end();
     const file = this.audio?.file();
@@ -162,14 +161,8 @@ export class DeltaDecoder {
   }
 
   private emitFile(file: FilePart): void {
-    this.emitOnce(`file ${file.data ?? file.url}`, { type: 'file', file });
-  }
-
-  private emitOnce(key: string, chunk: Chunk): void {
     this.emittedKeys ??= new Set();
-    if (this.emittedKeys.has(key)) return;
-    this.emittedKeys.add(key);
-    this.out.emit(chunk);
+    emitOnce(this.out, this.emittedKeys, `file ${file.data ?? file.url}`, { type: 'file', file });
   }
 }
 
@@ -183,3 +176,41 @@ function onlyField(delta: JsonObject): string | null | undefined {
   }
   return onlyName;
 }
+
+/** `ChatCompletionChunk.Choice.Delta.Audio` (SDK openai 7.57). Each fragment is encoded by itself: bytes are joined. */
+class AudioCollector {
+  private readonly fragments: string[] = [];
+
+  get isEmpty(): boolean {
+    return this.fragments.length === 0;
+  }
+
+  add(audio: JsonObject): string {
+    const data = nonEmptyString(audio['data']);
+    if (data !== undefined) this.fragments.push(data);
+    return nonEmptyString(audio['transcript']) ?? '';
+  }
+
+  file(): FilePart | undefined {
+    const [first] = this.fragments;
+    if (first === undefined) return undefined;
+    return { type: 'file', mediaType: audioMediaType(first), data: joinBase64(this.fragments) };
+  }
+}
+
+/** Padding is at the end of each fragment whose length is not a multiple of three bytes. */
+function joinBase64(fragments: readonly string[]): string {
+  const isAligned = fragments.slice(0, -1).every((fragment) => fragment.length % 4 === 0 && !fragment.endsWith('='));
+  return isAligned ? fragments.join('') : btoa(fragments.map((fragment) => atob(fragment)).join(''));
+}
+
+/** By the first bytes, in base64 (`RIFF`, `ID3` ...). OpenAI streams `pcm16` (24 kHz, mono, little-endian). */
+const signatures: readonly (readonly [signature: string, mediaType: string])[] = [
+  ['UklGR', 'audio/wav'],
+  ['SUQz', 'audio/mpeg'],
+  ['ZkxhQ', 'audio/flac'],
+  ['T2dnU', 'audio/ogg'],
+];
+
+const audioMediaType = (data: string): string =>
+  signatures.find(([signature]) => data.startsWith(signature))?.[1] ?? 'audio/pcm';

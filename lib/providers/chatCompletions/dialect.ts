@@ -8,14 +8,11 @@ export interface Replay {
   fields(message: Message, provider: string): JsonObject;
 }
 
-/** Collects what a server expects back, from one response, and emits it as provider parts. */
 export interface ReplayCollector {
-  /** Whether no reasoning was added. Thoughts in the content are not counted. */
   readonly hasNoReasoning: boolean;
   add(delta: JsonObject): void;
   /** Adds the next part of the content: a thought is held, and emitted before any other part. */
   addPart(part?: unknown): void;
-  /** Emits what is held, and the fields of the message, which may have calls. */
   end(hasCalls: boolean): void;
 }
 
@@ -24,16 +21,13 @@ export interface MeasureReceiver {
   emitProgress(fields: JsonObject): void;
 }
 
-/** Reads response content that OpenAI's API does not have. */
 export interface OtherContent {
   readFiles(delta: JsonObject): readonly FilePart[];
   readReferences(delta: JsonObject): readonly SourcePart[];
   readFrameSources(frame: JsonObject): readonly SourcePart[];
   readReasoningDetails(delta: JsonObject): string;
   readCost(frame: JsonObject): number | undefined;
-  /** Reports what a frame with a choice says about the progress and the speed of the server. */
   addMeasures(frame: JsonObject, report: MeasureReceiver): void;
-  /** Reads the failure of a frame, if it is not in the field `error`. */
   readFailure(frame: JsonObject): JsonObject | undefined;
 }
 

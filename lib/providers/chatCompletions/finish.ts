@@ -1,4 +1,3 @@
-import type { FinishReason } from '../../core/chunk.js';
 import { ProviderError } from '../../core/errors.js';
 import type { RivuletError } from '../../core/errors.js';
 import { asArray, finiteNumber, isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
@@ -13,26 +12,7 @@ import {
   isTransient,
   primaryCode,
 } from '../../protocol/errorDetails.js';
-import { commonFinishReason } from '../shared/finishReasons.js';
 import type { Dialect } from './dialect.js';
-
-const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
-  ['stop', 'stop'],
-  ['length', 'length'],
-  ['tool_calls', 'toolCalls'],
-  ['function_call', 'toolCalls'],
-  ['content_filter', 'contentFilter'],
-  ['eos', 'stop'], // Together
-  ['model_length', 'length'], // Mistral
-  ['error', 'error'], // Mistral, OpenRouter
-  ['insufficient_system_resource', 'error'], // DeepSeek
-  ['sensitive', 'contentFilter'], // Z.ai
-  ['network_error', 'error'], // Z.ai
-  ['abort', 'error'], // vLLM, when the request was aborted
-] as const);
-
-export const toFinishReason = (rawReason: string): FinishReason =>
-  finishReasons.get(rawReason) ?? commonFinishReason(rawReason);
 
 /** Some servers write `""` or `"null"` for no reason. */
 export function readRawReason(choice: JsonObject): string | undefined {
@@ -140,7 +120,6 @@ function hasContent(value: unknown, depth = 0): boolean {
   return Array.isArray(value) ? value.length > 0 : Boolean(value);
 }
 
-/** Marked as an error, or with an error text and no part of a response. */
 function isErrorFrame(frame: JsonObject): boolean {
   if (asArray(frame['choices']).length > 0 || isRecord(frame['usage'])) return false;
   const { object } = frame;

@@ -1,8 +1,9 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
+import { nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { storedData } from '../../core/providerPart.js';
 import { encodeSystem, encodeText, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
 import type { ResultFilePlacement } from '../../protocol/wire.js';
 import { baseMediaType, dataUrl, fileName, inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
@@ -11,20 +12,13 @@ import { toolResultContent, unsupportedResultFileError } from '../shared/toolRes
 import type { ToolResultContent } from '../shared/toolResultContent.js';
 import type { Dialect } from './dialect.js';
 
-/** @throws ConfigurationError `options` for a file that the API does not accept. */
 export function encodeMessage(message: Message, dialect: Dialect): readonly JsonObject[] {
   return withMessageOptions(encodeRole(message, dialect), dialect.provider, message);
 }
 
 function encodeRole(message: Message, dialect: Dialect): readonly JsonObject[] {
-  switch (message.role) {
-    case 'system':
-      return encodeSystem(message, dialect.provider);
-    case 'user':
-      return encodeUser(message, dialect);
-    case 'model':
-      return encodeModel(message, dialect);
-  }
+  if (message.role === 'system') return encodeSystem(message, dialect.provider);
+  return message.role === 'user' ? encodeUser(message, dialect) : encodeModel(message, dialect);
 }
 
 /** The API requires tool results right after the calls. */
@@ -91,7 +85,7 @@ function contentWithOptions({ parts }: Message, provider: string): JsonObject {
 }
 
 function encodeCall(call: ToolCallPart, { provider, callId = unchanged }: Dialect): JsonObject {
-  const { extra_content, type } = objectOrEmpty(call.providerData?.[provider]);
+  const { extra_content, type } = storedData(call, provider);
   if (type === 'custom') return encodeCustomCall(call, callId(call.id));
   const encoded = functionCall(callId(call.id), call.name, call.arguments);
   return extra_content === undefined ? encoded : { ...encoded, extra_content };

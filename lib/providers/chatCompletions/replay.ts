@@ -15,17 +15,12 @@ import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { readText, reasoningFields } from './content.js';
 import type { Replay, ReplayCollector } from './dialect.js';
 
-/**
- * DeepSeek and Moonshot reject results without the `reasoning_content` of their calls (400); servers with open weights
- * expect `reasoning` (vLLM 0.16 and later, Ollama) or `reasoning_text` in the same way. OpenRouter: "Preserving
- * reasoning", and "PDF inputs": without `annotations`, it parses files again.
- */
+/** DeepSeek and Moonshot reject results without their `reasoning_content` (400). OpenRouter: "Preserving reasoning". */
 class OpenReplayCollector implements ReplayCollector {
   private reasoning = '';
   private field: (typeof reasoningFields)[number] | undefined;
   private readonly details: JsonObject[] = [];
   private thought: JsonObject | undefined;
-  /** The files by their JSON, so that a repeated one is found at once. */
   private readonly files = new Map<string, JsonObject>();
 
   constructor(
@@ -80,10 +75,7 @@ class OpenReplayCollector implements ReplayCollector {
   }
 }
 
-/**
- * A part of the content that the server expects back at its place: `{ type: 'thinking', thinking: [...] }` of Mistral,
- * `{ type: 'reasoning', summary: [...] }` of Databricks.
- */
+/** `{ type: 'thinking', thinking: [...] }` of Mistral, `{ type: 'reasoning', summary: [...] }` of Databricks. */
 const isThought = ({ type }: JsonObject): boolean => type === 'thinking' || type === 'reasoning';
 
 function joinThoughts(thought: JsonObject, part: JsonObject): JsonObject {
@@ -93,7 +85,6 @@ function joinThoughts(thought: JsonObject, part: JsonObject): JsonObject {
   return { ...thought, ...part, [field]: [{ type: 'text', ...last, text }] };
 }
 
-/** Creates the replay of a server: of messages with calls, or of all messages. */
 export const createReplay = (always: boolean): Replay => ({
   createCollector: (provider, out) => new OpenReplayCollector(provider, out, always),
   fields: replayFields,
@@ -134,11 +125,7 @@ const MAX_OPEN_DETAILS = 64;
 
 const streamedFields = ['text', 'summary', 'data'] as const;
 
-/**
- * Adds a fragment of OpenRouter's `reasoning_details` to the detail that it continues, or as a new detail (its guide
- * "Reasoning tokens": `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`, each with an `index`). A fragment
- * with an index may continue any of the last details; a fragment without an index may continue only the last.
- */
+/** OpenRouter's guide "Reasoning tokens". Without an index, a fragment may continue only the last detail. */
 function addDetail(details: JsonObject[], fragment: JsonObject): void {
   const first = Math.max(0, details.length - (typeof fragment['index'] === 'number' ? MAX_OPEN_DETAILS : 1));
   let position = details.length - 1;
@@ -147,11 +134,7 @@ function addDetail(details: JsonObject[], fragment: JsonObject): void {
   else details[position] = joinDetail(objectOrEmpty(details[position]), fragment);
 }
 
-/**
- * Whether a fragment continues a detail. Fragments with the same type and index belong to one detail, whose signature
- * arrives with the last fragment. Fragments with different ids belong to different details, and text after a signature
- * begins a new detail. Encrypted data is complete in one fragment, unless both fragments have the same id.
- */
+/** The signature arrives last; text after it is a new detail. Encrypted data is complete, unless ids are equal. */
 function continuesDetail(detail: JsonObject, fragment: JsonObject): boolean {
   if (detail['type'] !== fragment['type'] || detail['index'] !== fragment['index']) return false;
   const [id, nextId] = [nonEmptyString(detail['id']), nonEmptyString(fragment['id'])];

@@ -1,65 +1,30 @@
 import { contentParts, isJsonObject } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { setField } from '../../core/json/merge.js';
+import { words } from '../../core/words.js';
 
 /** Fields that are read, and `obfuscation`, which is padding. */
-const knownFields: ReadonlySet<string> = new Set([
-  'role',
-  'name',
-  'content',
-  'refusal',
-  'tool_calls',
-  'function_call',
-  'audio',
-  'images',
-  'annotations',
-  'reasoning_content',
-  'reasoning',
-  'reasoning_text',
-  'reasoning_details',
-  'obfuscation',
-]);
+const knownFields: ReadonlySet<string> = /* @__PURE__ */ words(`
+  role name content refusal tool_calls function_call audio images annotations reasoning_content reasoning
+  reasoning_text reasoning_details obfuscation
+`);
 
-const knownParts: ReadonlySet<unknown> = new Set([
-  undefined,
-  'text',
-  'output_text',
-  'refusal',
-  'thinking',
-  'reasoning',
-  'image_url',
-  'input_audio',
-  'document_url',
-  'file',
-  'reference',
-  'tool_reference',
-]);
+const knownParts: ReadonlySet<unknown> = /* @__PURE__ */ words(`
+  text output_text refusal thinking reasoning image_url input_audio document_url file reference tool_reference
+`);
 
-/** Fields that are read, or that say nothing about the response. */
-const knownFrameFields: ReadonlySet<string> = new Set([
-  'id',
-  'object',
-  'created',
-  'model',
-  'choices',
-  'usage',
-  'system_fingerprint',
-  'service_tier',
-  'provider',
-  'citations',
-  'search_results',
-  'x_groq',
-  'obfuscation',
-]);
+const knownFrameFields: ReadonlySet<string> = /* @__PURE__ */ words(`
+  id object created model choices usage system_fingerprint service_tier provider citations search_results x_groq
+  obfuscation
+`);
 
 export class UnknownCollector {
-  /** The collected data: `{ delta, frame, content, logprobs }`. */
   data: Record<string, JsonValue> | undefined;
 
   addDelta(delta: JsonObject): void {
     this.addFields('delta', delta, knownFields);
     for (const part of contentParts(delta['content']))
-      if (isJsonObject(part) && !knownParts.has(part['type'])) {
+      if (isJsonObject(part) && part['type'] !== undefined && !knownParts.has(part['type'])) {
         this.data ??= {};
         this.data['content'] = [...((this.data['content'] ?? []) as readonly JsonValue[]), part];
       }

@@ -1,14 +1,22 @@
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
-import { asArray, isJsonObject, isRecord, nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
+import {
+  asArray,
+  isJsonObject,
+  isRecord,
+  nonEmptyString,
+  objectOrEmpty,
+  omitUndefined,
+  finiteNumber,
+} from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { CallFragments } from '../shared/callFragments.js';
-import { ChunkEmitter } from '../shared/chunkEmitter.js';
+import { ChunkEmitter, emitOnce } from '../shared/chunkEmitter.js';
 import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
 import { readError, toFinishReason, readUsage } from './finish.js';
-import { readSources } from './sources.js';
+import type { SourcePart } from '../../core/message.js';
 
 /** docs.cohere.com, "A Guide to Streaming Responses" and "Streaming for tool use". Others become metadata. */
 export const decodeCohere = (emit: (chunk: Chunk) => void): Decoder => new CohereDecoder(emit);
@@ -139,9 +147,7 @@ class CohereDecoder implements Decoder {
       const textStart = this.textStarts.get(objectOrEmpty(citation)['content_index']) ?? 0;
       for (const source of readSources(citation, textStart)) {
         const key = JSON.stringify(source.id === undefined ? source : [source.id, source.start, source.end]);
-        if (this.sourceKeys.has(key)) continue;
-        this.sourceKeys.add(key);
-        this.emitter.emit({ type: 'source', source });
+        emitOnce(this.emitter, this.sourceKeys, key, { type: 'source', source });
       }
     }
   }
@@ -156,7 +162,6 @@ class CohereDecoder implements Decoder {
   }
 }
 
-/** Deltas do not repeat the type of their content. */
 const isKnownContent = ({ type, text, thinking }: JsonObject): boolean =>
   type === 'text' || type === 'thinking' || text !== undefined || thinking !== undefined;
 
@@ -174,4 +179,33 @@ function readStartedCall({
     name: nonEmptyString(name),
     arguments: isJsonObject(args) ? args : nonEmptyString(args),
   });
+}
+
+/** docs.cohere.com, "Citations". A position in a plan or in thinking (`CitationType`) is none in the text. */
+export function readSources(citation: unknown, textStart = 0): readonly SourcePart[] {
+  if (!isRecord(citation)) return [];
+  const { type = 'TEXT_CONTENT' } = citation;
+  const position = (name: string) => {
+    const offset = finiteNumber(citation[name]);
+    return type === 'TEXT_CONTENT' && offset !== undefined ? textStart + offset : undefined;
+  };
+  const fields = omitUndefined({ start: position('start'), end: position('end') });
+  return asArray(citation['sources'])
+    .filter(isRecord)
+    .map((source) => ({ ...toSource(source), ...fields }));
+}
+
+/** The user chooses the fields of a document or a tool's output: those with the usual names are read. */
+function toSource(source: Record<string, unknown>): SourcePart {
+  const document = [source['document'], source['tool_output']].find(isRecord) ?? {};
+  const content = { ...document, ...(isRecord(document['data']) ? document['data'] : {}) };
+  const first = (...names: readonly string[]) =>
+    names.map((name) => nonEmptyString(content[name])).find((text) => text !== undefined);
+  const fields = omitUndefined({
+    id: nonEmptyString(source['id']) ?? first('id'),
+    url: first('url', 'link', 'uri'),
+    title: first('title', 'name'),
+    text: first('text', 'snippet', 'content', 'data'),
+  });
+  return { type: 'source', ...fields };
 }

@@ -7,19 +7,13 @@ import { usageOf } from '../../core/usage.js';
 import type { Usage } from '../../core/usage.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { contextLengthError, errorDetails, inParentheses } from '../../protocol/errorDetails.js';
-import { commonFinishReason } from '../shared/finishReasons.js';
-
-const finishReasons: ReadonlyMap<string, FinishReason> = new Map([
-  ['COMPLETE', 'stop'],
-  ['STOP_SEQUENCE', 'stop'],
-  ['MAX_TOKENS', 'length'],
-  ['TOOL_CALL', 'toolCalls'],
-  ['ERROR_LIMIT', 'length'],
-  ['ERROR_TOXIC', 'contentFilter'],
-] as const);
+import { readFinishReason } from '../shared/finishReasons.js';
 
 export const toFinishReason = (rawReason: string): FinishReason =>
-  finishReasons.get(rawReason.toUpperCase()) ?? commonFinishReason(rawReason);
+  readFinishReason(rawReason, [
+    ['length', /^ERROR_LIMIT$/i],
+    ['contentFilter', /^ERROR_TOXIC$/i],
+  ]);
 
 /** `ERROR` is "an internal error" (reference), so a retry may succeed, as after `TIMEOUT`. */
 export function readError(delta: JsonObject): RivuletError | undefined {

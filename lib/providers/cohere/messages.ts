@@ -7,15 +7,12 @@ import type { FilePart, Message, Part, ToolResultPart } from '../../core/message
 import { encodeSystem, encodeText, encodeUserContent, functionCall, resultText } from '../shared/encode.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';
 import type { ResultFilePlacement } from '../../protocol/wire.js';
-import { baseMediaType, dataUrl, inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
+import { dataUrl, inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 import type { ToolResultContent } from '../shared/toolResultContent.js';
 
-/**
- * Encodes the conversation as the API's messages (docs.cohere.com, "Tool use - basic usage", on managing the state). A
- * message becomes zero or more messages of the API.
- */
+/** docs.cohere.com, "Tool use - basic usage", on managing the state. */
 export const encodeMessages = (messages: readonly Message[], replaysThinking: boolean): readonly JsonObject[] =>
   replaysThinking ? encodeWithThinking(messages) : encodeWithoutThinking(messages);
 
@@ -26,26 +23,16 @@ const encodeMessage = (message: Message, replaysThinking: boolean): readonly Jso
   withMessageOptions(encodeRole(message, replaysThinking), 'cohere', message);
 
 function encodeRole(message: Message, replaysThinking: boolean): readonly JsonObject[] {
-  switch (message.role) {
-    case 'system':
-      return encodeSystem(message, 'cohere');
-    case 'user':
-      return encodeUser(message);
-    case 'model':
-      return encodeModel(message, replaysThinking);
-  }
+  if (message.role === 'system') return encodeSystem(message, 'cohere');
+  return message.role === 'user' ? encodeUser(message) : encodeModel(message, replaysThinking);
 }
 
-/** Each tool result becomes a separate message, right after the calls. */
 function encodeUser({ parts }: Message): readonly JsonObject[] {
   const results = parts.filter((part) => part.type === 'toolResult').map(encodeResult);
   return [...results, ...encodeUserContent(parts.flatMap(encodeContent))];
 }
 
-/**
- * The content of a result is a text, or a list of texts and documents, which the model can cite (`ToolContent`). An
- * empty result is sent as its JSON text, `""`: a message without text would contain no result.
- */
+/** Texts and documents can be cited (`ToolContent`). A message without text would contain no result: it is `""`. */
 function encodeResult(part: ToolResultPart): JsonObject {
   const content = toolResultContent(part);
   const hasFiles = content.some(({ type }) => type === 'file');
@@ -80,14 +67,10 @@ function encodeContent(part: Part): readonly JsonObject[] {
   return part.type === 'file' ? [withProviderOptions(encodeFile(part), 'cohere', part)] : [];
 }
 
-/**
- * Encodes an image by URL or as bytes ("Using Cohere's models to work with image inputs"), and a text file as text. The
- * API accepts no other files.
- */
+/** "Using Cohere's models to work with image inputs". The API accepts no other files. */
 function encodeFile(part: FilePart): JsonObject {
   const file = inlineDataUrl(part);
-  if (baseMediaType(file.mediaType).startsWith('image/'))
-    return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
+  if (isImageFile(file)) return { type: 'image_url', image_url: { url: file.url ?? dataUrl(file) } };
   const text = textOfFile(file);
   if (text !== undefined) return { type: 'text', text };
   throw new ConfigurationError(
@@ -97,10 +80,7 @@ function encodeFile(part: FilePart): JsonObject {
   );
 }
 
-/**
- * A message with calls cannot have text ("text content is not allowed when tool_calls are provided"). Its text is sent
- * as `tool_plan`, where Cohere's models write such text. Thinking is sent back only with calls.
- */
+/** "text content is not allowed when tool_calls are provided": it is the `tool_plan`. */
 function encodeModel(message: Message, replaysThinking: boolean): readonly JsonObject[] {
   const text = messageText(message);
   const calls = toolCallsOf(message).map((call) => functionCall(call.id, call.name, call.arguments));

@@ -10,10 +10,7 @@ interface OpenCall {
   readonly index: number;
   readonly name: string | undefined;
   readonly id: string | undefined;
-  /**
-   * The provider data to send back with the call. Each fragment repeats all of it, because the accumulator does not
-   * merge the fields of one provider's data.
-   */
+  /** Each fragment repeats all of it: the accumulator does not merge the fields of one provider. */
   data: JsonObject;
   /** Whether a part with `willContinue` has arrived. After it, a part without `willContinue` ends the call. */
   sawWillContinue: boolean;
@@ -28,10 +25,7 @@ interface CallFields {
   readonly willContinue: boolean;
 }
 
-/**
- * A call ends with its part, unless it has `partialArgs` (up to a part without `willContinue`, or an empty call) or no
- * arguments (gateways send them in the next part). Partial arguments look complete, so they wait for the end.
- */
+/** Partial arguments look complete: they wait for the end. Gateways send arguments in the part after the call. */
 export class CallDecoder {
   private openCall: OpenCall | undefined;
   private count = 0;
@@ -101,7 +95,6 @@ function readFields(call: JsonObject): CallFields {
   };
 }
 
-/** Reads the arguments: an object, or its JSON text from gateways; undefined if they are empty. */
 function readArguments(args: unknown): JsonObject | string | undefined {
   if (isJsonObject(args)) return Object.keys(args).length > 0 ? args : undefined;
   if (typeof args === 'string') return nonEmptyString(args);
@@ -111,13 +104,9 @@ function readArguments(args: unknown): JsonObject | string | undefined {
 const hasContent = ({ name, args, partialArgs }: CallFields): boolean =>
   name !== undefined || args !== undefined || partialArgs.length > 0;
 
-/** Whether a `functionCall` is empty, which ends the open call. */
 const isEndMarker = (fields: CallFields): boolean => !hasContent(fields) && !fields.willContinue;
 
-/**
- * Whether a part continues the open call. A part without a name continues it unless the ids differ. A part with the
- * same name continues it if the ids are equal, or if `willContinue` announced more parts and the ids do not differ.
- */
+/** Without a name, unless the ids differ. With the same name, by equal ids or an announced continuation. */
 function isContinuation(call: OpenCall, { id, name }: CallFields): boolean {
   const hasSameId = id !== undefined && id === call.id;
   const mayHaveSameId = hasSameId || id === undefined || call.id === undefined;
@@ -125,11 +114,7 @@ function isContinuation(call: OpenCall, { id, name }: CallFields): boolean {
   return name === call.name && (hasSameId || (call.sawWillContinue && mayHaveSameId));
 }
 
-/**
- * The arguments of a call that arrive as values at JSON paths (reference of the type `PartialArg`; RFC 9535). A string
- * is appended to a string at its path; any other value replaces the earlier one. They are stored in maps, because a
- * path may contain `__proto__`, or an index in the billions.
- */
+/** Type `PartialArg`; RFC 9535. Maps, because a path may contain `__proto__`, or an index in the billions. */
 class PathArguments {
   private readonly root: PathNode = new Map();
   private tooDeepPath: string | undefined;
@@ -138,7 +123,6 @@ class PathArguments {
     for (const [key, value] of Object.entries(args)) this.root.set(key, toNode(value));
   }
 
-  /** Adds an entry of `partialArgs`. An entry without a path or a value is ignored. */
   add(partial: unknown): void {
     if (!isRecord(partial) || typeof partial['jsonPath'] !== 'string') return;
     const keys = parsePath(partial['jsonPath']);
@@ -168,7 +152,6 @@ function getOrCreateChild(node: PathNode, key: Key): PathNode {
   return created;
 }
 
-/** A segment of a path: `.name`, `[0]`, `['name']` or `["name"]`, with blanks inside the brackets. */
 const pathSegment = /\.?([^.[\]]+)|\[\s*(\d+)\s*\]|\[\s*'((?:[^'\\]|\\.)*)'\s*\]|\[\s*"((?:[^"\\]|\\.)*)"\s*\]/y;
 
 function parsePath(path: string): Key[] {
@@ -203,11 +186,7 @@ function readValue(partial: Record<string, unknown>): JsonValue | undefined {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : undefined;
 }
 
-/**
- * Converts objects and arrays to maps, because later paths may still extend them. Empty objects and arrays are not
- * converted, because an empty map does not record which of the two it was; a path that extends an empty object or array
- * replaces it.
- */
+/** Later paths may extend it. Empty ones stay: an empty map does not say whether it is an object. */
 function toNode(value: JsonValue): PathNode | JsonValue {
   if (typeof value !== 'object' || value === null || Object.keys(value).length === 0) return value;
   if (isJsonObject(value)) return new Map(Object.entries(value).map(([key, child]) => [key, toNode(child)]));

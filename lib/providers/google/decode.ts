@@ -1,19 +1,18 @@
 import { vetoReasons } from '../../core/chunk.js';
 import type { Chunk } from '../../core/chunk.js';
-import { asArray, isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
+import { asArray, isJsonObject, isRecord, nonEmptyString, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { SourcePart } from '../../core/message.js';
 import type { Usage } from '../../core/usage.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
-import { ChunkEmitter } from '../shared/chunkEmitter.js';
+import { ChunkEmitter, emitOnce } from '../shared/chunkEmitter.js';
 import { firstChoice } from '../shared/firstChoice.js';
-import { toFinishReason, UsageCounter } from './finish.js';
+import { createUsage, toFinishReason } from './finish.js';
 import { PartReports } from './partReports.js';
 import { PartDecoder } from './parts.js';
 import { provider } from './providerData.js';
-import { readSources } from './sources.js';
 
 /** The `finish` waits for the end: parts and usage may follow the reason. A refused prompt has no candidate. */
 export const decodeGoogle = (emit: (chunk: Chunk) => void): Decoder => new GoogleDecoder(emit);
@@ -22,7 +21,7 @@ class GoogleDecoder implements Decoder {
   private readonly emitter: ChunkEmitter;
   private readonly reports: PartReports;
   private readonly parts: PartDecoder;
-  private readonly counter = new UsageCounter();
+  private readonly counter = createUsage();
   private readonly grounding: Record<string, JsonValue> = {};
   private readonly explanation: Record<string, JsonValue> = {};
   private emittedSources: Set<string> | undefined;
@@ -86,8 +85,7 @@ class GoogleDecoder implements Decoder {
   private emitSource(source: SourcePart): void {
     const key = source.url ?? `${source.title}\n${source.text}`;
     this.emittedSources ??= new Set();
-    if (!this.emittedSources.has(key)) this.emitter.emit({ type: 'source', source });
-    this.emittedSources.add(key);
+    emitOnce(this.emitter, this.emittedSources, key, { type: 'source', source });
   }
 
   private readFeedback(frame: JsonObject): void {
@@ -120,4 +118,30 @@ function copyNonEmpty(from: JsonObject, fields: readonly string[], to: Record<st
     const isNonEmptyObject = typeof value === 'object' && value !== null && Object.keys(value).length > 0;
     if (value !== undefined && (isNonEmptyObject || nonEmptyString(value) !== undefined)) to[field] = value;
   }
+}
+
+/** `groundingChunks`, `citationSources` and `urlMetadata` of a candidate. Duplicates are not removed. */
+function readSources(candidate: Record<string, unknown>): readonly SourcePart[] {
+  const grounding = readRecords(candidate['groundingMetadata'], 'groundingChunks');
+  const recitations = readRecords(candidate['citationMetadata'], 'citationSources', 'citations');
+  const pages = readRecords(candidate['urlContextMetadata'], 'urlMetadata');
+  return [
+    ...grounding.flatMap((chunk) => Object.values(chunk).filter(isRecord)), // { web: { uri, title } }
+    ...recitations,
+    ...pages.filter(wasRead),
+  ].flatMap(toSource);
+}
+
+const readRecords = (holder: unknown, ...fields: string[]): Record<string, unknown>[] =>
+  isRecord(holder) ? fields.flatMap((field) => asArray(holder[field])).filter(isRecord) : [];
+
+const wasRead = ({ urlRetrievalStatus: status }: Record<string, unknown>) =>
+  status === undefined || status === 'URL_RETRIEVAL_STATUS_SUCCESS';
+
+function toSource(record: Record<string, unknown>): SourcePart[] {
+  const url =
+    nonEmptyString(record['uri']) ?? nonEmptyString(record['sourceUri']) ?? nonEmptyString(record['retrievedUrl']);
+  const [title, text] = [nonEmptyString(record['title']), nonEmptyString(record['text'])];
+  if (url === undefined && title === undefined && text === undefined) return [];
+  return [{ type: 'source', ...omitUndefined({ url, title, text }) }];
 }

@@ -3,6 +3,7 @@ import { omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
 import type { ModelRequest, ToolChoice } from '../../core/model.js';
+import { words } from '../../core/words.js';
 import { memoizePerTool } from '../../protocol/encodeOnce.js';
 import type { WireRequest } from '../../protocol/wire.js';
 import { withProviderOptions } from '../shared/providerOptions.js';
@@ -100,14 +101,9 @@ const encodeTool = /* @__PURE__ */ memoizePerTool((tool) => {
   return withProviderOptions(declaration, provider, tool);
 });
 
-const emptyObjectKeywords: ReadonlySet<string> = new Set([
-  'type',
-  'additionalProperties',
-  'required',
-  '$schema',
-  'description',
-  'title',
-]);
+const emptyObjectKeywords: ReadonlySet<string> = /* @__PURE__ */ words(`
+  type additionalProperties required $schema description title
+`);
 
 /** With Google's tools, `VALIDATED` replaces `AUTO` (guide "Combine built-in tools and function calling"). */
 function encodeToolChoice(choice: ToolChoice, isCombined: boolean): JsonObject {

@@ -6,7 +6,7 @@ import type { ModelOptions } from '../httpModel.js';
 import { decodeGoogle } from './decode.js';
 import { encodeGoogle } from './encode.js';
 import { acceptsInResult } from './messages.js';
-import { modelGeneration } from '../shared/googleModels.js';
+import { geminiCapabilities, geminiServer } from '../shared/googleModels.js';
 import { provider } from './providerData.js';
 import type { GoogleTool } from './serverTools.js';
 
@@ -36,17 +36,11 @@ export interface GoogleOptions extends ModelOptions {
  */
 export function google(name: string, options: GoogleOptions = {}): Model {
   const { serverTools = [], ...transport } = options;
-  const generation = modelGeneration(name);
-  // Before Gemini 3, the API rejects a request with both: "Function calling with a response mime type:
-  // 'application/json' is unsupported".
-  const typedOutputWithTools = generation !== undefined && generation >= 3;
   return httpModel(
     {
       provider,
       name,
-      baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
-      apiKey: { variable: 'GEMINI_API_KEY' },
-      authorize: (key) => ({ 'x-goog-api-key': key }),
+      ...geminiServer,
       wire: {
         framing: sse,
         contextLengthPatterns,
@@ -54,14 +48,7 @@ export function google(name: string, options: GoogleOptions = {}): Model {
         decode: decodeGoogle,
         resultFile: (file) => (acceptsInResult(name, file) ? 'result' : 'message'),
       },
-      capabilities: {
-        tools: true,
-        multiToolCalls: true,
-        typedOutput: true,
-        ...(generation === undefined ? {} : { typedOutputWithTools, thinking: generation >= 2.5 }),
-        vision: true,
-        files: true,
-      },
+      capabilities: geminiCapabilities(name),
     },
     transport,
   );

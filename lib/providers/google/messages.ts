@@ -1,6 +1,7 @@
 import { growing } from '../../core/growing.js';
 import { isJsonObject, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { storedData } from '../../core/providerPart.js';
 import { resultText } from '../shared/encode.js';
 import { hasToolResults, toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
@@ -11,7 +12,7 @@ import { encodeSystemMessages } from '../shared/encode.js';
 import { withMessageOptions, withProviderOptions } from '../shared/providerOptions.js';
 import { toolResultContent } from '../shared/toolResultContent.js';
 import { isBeforeGemini3, isGemini3 } from '../shared/googleModels.js';
-import { provider, readProviderData } from './providerData.js';
+import { provider } from './providerData.js';
 
 /** For calls of other models (guide "Thought signatures", "FAQs"): Gemini 3 rejects a first call without one (400). */
 const placeholderSignature = 'skip_thought_signature_validator';
@@ -28,7 +29,6 @@ export function encodeContents(model: string, messages: readonly Message[]): rea
   return joinEncoded(encodeUnsigned(messages.slice(0, turnStart)), encodeSigned(messages.slice(turnStart)));
 }
 
-/** The index after the message that begins the last turn as the API defines it: user content without tool results. */
 const findTurnStart = /* @__PURE__ */ growing<Message, { readonly length: number; readonly turnStart: number }>(
   { length: 0, turnStart: 0 },
   ({ length, turnStart }, message) => {
@@ -50,18 +50,10 @@ function encodeMessage(
   answered: Message | undefined,
   encodeOfModel: (parts: readonly Part[]) => readonly JsonObject[],
 ): readonly JsonObject[] {
-  switch (message.role) {
-    case 'system':
-      return [];
-    case 'model':
-      return modelContent(message, encodeOfModel(message.parts));
-    case 'user':
-      return encodeUser(message, answered);
-  }
+  if (message.role === 'system') return [];
+  if (message.role === 'user') return encodeUser(message, answered);
+  return toContents('model', withMessageOptions(encodeOfModel(message.parts), provider, message));
 }
-
-const modelContent = (message: Message, parts: readonly JsonObject[]) =>
-  toContents('model', withMessageOptions(parts, provider, message));
 
 function encodeUser(message: Message, answered: Message | undefined): readonly JsonObject[] {
   const parts = message.parts.flatMap(encodePart);
@@ -120,7 +112,7 @@ const withOptions = (parts: readonly JsonObject[], part: TextPart | FilePart): r
   parts.map((encoded) => withProviderOptions(encoded, provider, part));
 
 function encodeCall(call: ToolCallPart): JsonObject {
-  const { id, thoughtSignature } = readProviderData(call);
+  const { id, thoughtSignature } = storedData(call, provider);
   const functionCall = omitUndefined({ id, name: call.name, args: call.arguments });
   return omitUndefined({ functionCall, thoughtSignature });
 }
@@ -128,7 +120,7 @@ function encodeCall(call: ToolCallPart): JsonObject {
 /** Bytes, or a URL of the Files API, YouTube, or a public one (guide "File input methods"). */
 function encodeFile(file: FilePart): JsonObject {
   const { mediaType, data, url } = inlineDataUrl(file);
-  const { thoughtSignature } = readProviderData(file);
+  const { thoughtSignature } = storedData(file, provider);
   if (data !== undefined) return omitUndefined({ inlineData: { mimeType: mediaType, data }, thoughtSignature });
   const mimeType = mediaType.includes('*') ? undefined : mediaType;
   return omitUndefined({ fileData: omitUndefined({ mimeType, fileUri: url }), thoughtSignature });
@@ -142,7 +134,7 @@ function encodeResults(message: Message, calls: readonly ToolCallPart[]): readon
     .sort((a, b) => findPosition(a) - findPosition(b))
     .map((result) => {
       const call = calls[findPosition(result)];
-      const id = call && readProviderData(call)['id'];
+      const id = call && storedData(call, provider)['id'];
       return { functionResponse: omitUndefined({ id, name: result.name, ...encodeResult(result) }) };
     });
 }

@@ -11,7 +11,6 @@ type Call = Pick<ServerTool, 'id' | 'name' | 'input'>;
 export class PartReports {
   /** Makes the ids of calls without one unique in a run. */
   responseId: string | undefined;
-  /** A part of an unknown kind that looks like a call of a tool that Google does not run. */
   hasUnknownCall = false;
   private executions = 0;
   private calls: Map<string, Call> | undefined;

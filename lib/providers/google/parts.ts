@@ -1,20 +1,15 @@
 import { isJsonObject, nonEmptyString, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
+import { words } from '../../core/words.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { CallDecoder } from './calls.js';
 import type { PartReports } from './partReports.js';
 import { provider, toProviderData } from './providerData.js';
 
-const descriptiveFields: ReadonlySet<string> = new Set([
-  'thought',
-  'thoughtSignature',
-  'partMetadata',
-  'videoMetadata',
-  'mediaResolution',
-  'mediaProcessing',
-  'speechMetadata',
-]);
+const descriptiveFields: ReadonlySet<string> = /* @__PURE__ */ words(`
+  thought thoughtSignature partMetadata videoMetadata mediaResolution mediaProcessing speechMetadata
+`);
 
 /** A signature goes back on its own part, never joined (guide "Thought signatures"), so provider parts carry it. */
 export class PartDecoder {

@@ -1,11 +1,6 @@
-import { objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ProviderData } from '../../core/providerPart.js';
 
 export const provider = 'google';
 
 export const toProviderData = (data: JsonObject): ProviderData => ({ [provider]: data });
-
-export function readProviderData(part: { readonly providerData?: ProviderData }): JsonObject {
-  return objectOrEmpty(part.providerData?.[provider]);
-}

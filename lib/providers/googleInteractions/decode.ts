@@ -7,7 +7,7 @@ import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';
-import { toFinishReason, UsageCounter } from './finish.js';
+import { createUsage, toFinishReason } from './finish.js';
 import { provider } from './providerData.js';
 import { StepDecoder } from './steps.js';
 
@@ -17,7 +17,7 @@ export const decodeInteraction = (emit: (chunk: Chunk) => void): Decoder => new 
 class InteractionDecoder implements Decoder {
   private readonly emitter: ChunkEmitter;
   private readonly steps: StepDecoder;
-  private readonly counter = new UsageCounter();
+  private readonly counter = createUsage();
   private continuationToken: string | undefined;
 
   constructor(emit: (chunk: Chunk) => void) {

@@ -1,7 +1,7 @@
 import type { Model } from '../../core/model.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { sse } from '../../protocol/sse.js';
-import { modelGeneration } from '../shared/googleModels.js';
+import { geminiCapabilities, geminiServer } from '../shared/googleModels.js';
 import { httpModel } from '../httpModel.js';
 import type { ModelOptions } from '../httpModel.js';
 import { acceptsInResult } from './content.js';
@@ -26,14 +26,11 @@ import { provider } from './providerData.js';
  * @returns A model, whose provider is `google-interactions`.
  */
 export function googleInteractions(name: string, options: ModelOptions = {}): Model {
-  const generation = modelGeneration(name);
   return httpModel(
     {
       provider,
       name,
-      baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
-      apiKey: { variable: 'GEMINI_API_KEY' },
-      authorize: (key) => ({ 'x-goog-api-key': key }),
+      ...geminiServer,
       wire: {
         framing: sse,
         contextLengthPatterns,
@@ -41,15 +38,7 @@ export function googleInteractions(name: string, options: ModelOptions = {}): Mo
         decode: decodeInteraction,
         resultFile: (file) => (acceptsInResult(file) ? 'result' : 'message'),
       },
-      capabilities: {
-        tools: true,
-        multiToolCalls: true,
-        typedOutput: true,
-        // As in `google`: models before Gemini 3 accept no schema together with functions.
-        ...(generation === undefined ? {} : { typedOutputWithTools: generation >= 3, thinking: generation >= 2.5 }),
-        vision: true,
-        files: true,
-      },
+      capabilities: geminiCapabilities(name),
     },
     options,
   );

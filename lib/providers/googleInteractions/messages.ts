@@ -2,12 +2,13 @@ import { isJsonObject, nonEmptyArray, nonEmptyString, omitUndefined } from '../.
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { toolCallsOf } from '../../core/message.js';
 import type { FilePart, Message, Part, TextPart, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { storedData } from '../../core/providerPart.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';
 import { encodeSystemMessages, nonEmptyTexts } from '../shared/encode.js';
 import { withMessageOptions } from '../shared/providerOptions.js';
 import { toolResultContent } from '../shared/toolResultContent.js';
 import { encodeContent } from './content.js';
-import { provider, readProviderData } from './providerData.js';
+import { provider } from './providerData.js';
 
 export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system) =>
   nonEmptyArray(system.flatMap(nonEmptyTexts))?.join('\n\n'),
@@ -15,14 +16,8 @@ export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system) 
 
 /** `Step` of the SDK. Nothing is stored at Google, so thoughts and server steps are sent back in place. */
 export const encodeSteps = /* @__PURE__ */ encodeConversation((message, answered) => {
-  switch (message.role) {
-    case 'system':
-      return [];
-    case 'model':
-      return encodeModel(message);
-    case 'user':
-      return encodeUser(message, answered);
-  }
+  if (message.role === 'system') return [];
+  return message.role === 'user' ? encodeUser(message, answered) : encodeModel(message);
 });
 
 function encodeModel(message: Message): readonly JsonObject[] {
@@ -63,17 +58,12 @@ function encodeStep(part: Part): JsonObject | undefined {
 }
 
 /** The id as the API gave it: within a run, repeated ids are replaced. */
-const wireId = (call: ToolCallPart): string => nonEmptyString(readProviderData(call)['id']) ?? call.id;
+const wireId = (call: ToolCallPart): string => nonEmptyString(storedData(call, provider)['id']) ?? call.id;
 
 function encodeCall(call: ToolCallPart): JsonObject {
-  const signature = nonEmptyString(readProviderData(call)['signature']);
-  return omitUndefined({
-    type: 'function_call',
-    id: wireId(call),
-    name: call.name,
-    arguments: call.arguments,
-    signature,
-  });
+  const { name, arguments: args } = call;
+  const signature = nonEmptyString(storedData(call, provider)['signature']);
+  return omitUndefined({ type: 'function_call', id: wireId(call), name, arguments: args, signature });
 }
 
 /** The API refuses an empty text: a result without content is an empty string. */

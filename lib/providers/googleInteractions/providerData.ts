@@ -1,10 +1,6 @@
-import { objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ProviderData } from '../../core/providerPart.js';
 
 export const provider = 'google-interactions';
 
 export const toProviderData = (data: JsonObject): ProviderData => ({ [provider]: data });
-
-export const readProviderData = (part: { readonly providerData?: ProviderData }): JsonObject =>
-  objectOrEmpty(part.providerData?.[provider]);

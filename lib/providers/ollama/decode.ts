@@ -1,13 +1,14 @@
 import type { Chunk, ToolCallFragment } from '../../core/chunk.js';
-import { asArray, isJsonObject, nonEmptyString } from '../../core/json/json.js';
+import { asArray, finiteNumber, isJsonObject, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { FilePart } from '../../core/message.js';
+import { usageOf } from '../../core/usage.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
 import { hasErrorField, providerError } from '../../protocol/errorDetails.js';
 import type { Decoder } from '../../protocol/wire.js';
 import { ChunkEmitter } from '../shared/chunkEmitter.js';
+import { commonFinishReason } from '../shared/finishReasons.js';
 import { unknownCallReason, unknownChunk } from '../shared/unknownChunk.js';
-import { toFinishReason, readUsage } from './finish.js';
 
 /** JSON lines (`docs/openapi.yaml` of Ollama's repository, `ChatStreamEvent`); the last one has `done`. */
 export const decodeOllama = (emit: (chunk: Chunk) => void): Decoder => new OllamaDecoder(emit);
@@ -28,8 +29,9 @@ class OllamaDecoder implements Decoder {
     if (isJsonObject(line['message'])) this.readMessage(line['message']);
     if (hasErrorField(line)) throw providerError('ollama', line, contextLengthPatterns);
     const rawReason = nonEmptyString(line['done_reason']);
-    if (rawReason !== undefined) emitter.setFinishReason(toFinishReason(rawReason), rawReason);
-    emitter.setUsage(readUsage(line));
+    if (rawReason !== undefined) emitter.setFinishReason(commonFinishReason(rawReason), rawReason);
+    const { prompt_eval_count: input, eval_count: output } = line;
+    emitter.setUsage(usageOf({ input: finiteNumber(input), output: finiteNumber(output) }));
     return line['done'] === true ? 'end' : undefined;
   }
 

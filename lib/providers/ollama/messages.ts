@@ -1,12 +1,11 @@
 import { ConfigurationError } from '../../core/errors.js';
-import { nonEmptyArray, objectOrEmpty, omitUndefined } from '../../core/json/json.js';
+import { nonEmptyArray, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
-import { providerDataOf } from '../../core/providerPart.js';
+import { providerDataOf, storedData } from '../../core/providerPart.js';
 import type { FilePart, Message, ToolCallPart, ToolResultPart } from '../../core/message.js';
-import type { ProviderData } from '../../core/providerPart.js';
 import { encodeConversation } from '../../protocol/encodeOnce.js';
-import { baseMediaType, inlineDataUrl, textOfFile } from '../shared/files.js';
+import { inlineDataUrl, isImageFile, textOfFile } from '../shared/files.js';
 import { withMessageOptions } from '../shared/providerOptions.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 
@@ -45,14 +44,12 @@ function encodeImage(file: FilePart): string {
   const { mediaType, data, url } = file;
   if (data === undefined)
     throw unsupported(`files by URL: ${url}`, 'Fetch it and pass its bytes: filePart(bytes, mediaType).');
-  if (!isImage(file)) throw unsupported(`${mediaType} files`, 'Pass an image, or the text of the file.');
+  if (!isImageFile(file)) throw unsupported(`${mediaType} files`, 'Pass an image, or the text of the file.');
   return data;
 }
 
 export const isReadable = (file: FilePart): boolean =>
-  file.data !== undefined && (isImage(file) || textOfFile(file) !== undefined);
-
-const isImage = ({ mediaType }: FilePart): boolean => baseMediaType(mediaType).startsWith('image/');
+  file.data !== undefined && (isImageFile(file) || textOfFile(file) !== undefined);
 
 const unsupported = (content: string, nextStep: string) =>
   new ConfigurationError('options', `ollama does not accept ${content}.`, nextStep);
@@ -70,13 +67,13 @@ function encodeResult(result: ToolResultPart, calls: ReadonlyMap<string, ToolCal
     const file = inlineDataUrl(item);
     const text = textOfFile(file);
     if (text !== undefined) texts.push(text);
-    else if (file.data !== undefined && isImage(file)) images.push(file.data);
+    else if (file.data !== undefined && isImageFile(file)) images.push(file.data);
     else throw unsupportedResultFileError('ollama', result.name, file);
   }
   return omitUndefined({
     role: 'tool',
     tool_name: result.name,
-    tool_call_id: storedFields(call?.providerData)['id'],
+    tool_call_id: storedData(call, 'ollama')['id'],
     content: texts.join('\n\n'),
     images: nonEmptyArray(images),
   });
@@ -92,8 +89,7 @@ function encodeModel(message: Message): readonly JsonObject[] {
   return [omitUndefined({ role: 'assistant', content, thinking, tool_calls })];
 }
 
-function encodeCall({ name, arguments: args, providerData }: ToolCallPart): JsonObject {
-  return omitUndefined({ id: storedFields(providerData)['id'], function: { name, arguments: args } });
+function encodeCall(call: ToolCallPart): JsonObject {
+  const { name, arguments: args } = call;
+  return omitUndefined({ id: storedData(call, 'ollama')['id'], function: { name, arguments: args } });
 }
-
-const storedFields = (providerData: ProviderData | undefined): JsonObject => objectOrEmpty(providerData?.['ollama']);

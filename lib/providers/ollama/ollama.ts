@@ -6,6 +6,7 @@ import type { OpenModelOptions } from '../httpModel.js';
 import { decodeOllama } from './decode.js';
 import { encodeOllama } from './encode.js';
 import { isReadable } from './messages.js';
+import { allCapabilities } from '../shared/capabilityTable.js';
 import { readOpenText } from '../shared/openText.js';
 
 /**
@@ -39,15 +40,8 @@ export function ollama(name: string, options: OpenModelOptions = {}): Model {
         resultFile: (file) => (isReadable(file) ? 'result' : 'none'),
       },
       readText: readOpenText(options),
-      capabilities: {
-        tools: true,
-        multiToolCalls: true,
-        typedOutput: true,
-        typedOutputWithTools: false, // with a schema in `format`, the server generates only matching text, and no calls
-        thinking: true,
-        vision: true,
-        files: false,
-      },
+      // With a schema in `format`, the server generates only matching text, and no calls.
+      capabilities: { ...allCapabilities, typedOutputWithTools: false, files: false },
     },
     options.baseUrl === undefined ? options : { ...options, baseUrl: removeApiPath(options.baseUrl) },
   );

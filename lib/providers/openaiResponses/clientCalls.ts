@@ -2,11 +2,11 @@ import { asArray, isJsonObject, nonEmptyString, objectOrEmpty, omit, omitUndefin
 import { parseJsonOrText } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { ToolCallPart } from '../../core/message.js';
+import { storedData } from '../../core/providerPart.js';
 import { provider } from './models.js';
 import { encodeJson } from '../../protocol/encodeOnce.js';
 
 interface ClientCallKind {
-  /** The name of the tool that answers the call. Default: the call contains it. */
   readonly tool?: string;
   /** A single field is the arguments; several are fields of the arguments. */
   readonly fields: readonly string[];
@@ -27,7 +27,6 @@ export const isClientCallType = (type: unknown): boolean => kinds.has(type);
 
 export const isStreamedCall = (type: unknown): boolean => type === 'function_call' || type === 'custom_tool_call';
 
-/** A whole call may be one that OpenAI answers itself. */
 export const isWholeCall = (type: unknown): boolean => kinds.has(type) && !isStreamedCall(type);
 
 /** OpenAI answers a shell in a container, and a search on the server. */
@@ -68,12 +67,9 @@ export function createCallData({ type, id, callId, done, added }: CallItem): Jso
 export const omitNulls = (item: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(item).filter(([, value]) => value !== null));
 
-export const readCallData = (call: ToolCallPart | undefined): JsonObject =>
-  objectOrEmpty(call?.providerData?.[provider]);
-
 export function encodeCallItem(call: ToolCallPart, callId: string): JsonObject {
   const { name, arguments: args } = call;
-  const data = readCallData(call);
+  const data = storedData(call, provider);
   const { type = 'function_call' } = data;
   const identity = { ...data, type, call_id: callId };
   const { fields = [] } = kinds.get(type) ?? {};

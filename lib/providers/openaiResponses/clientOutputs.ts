@@ -1,16 +1,16 @@
 import { asArray, finiteNumber, isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import type { FilePart, ToolCallPart, ToolResultPart } from '../../core/message.js';
+import { storedData } from '../../core/providerPart.js';
 import { resultText } from '../shared/encode.js';
 import { toolResultContent, unsupportedResultFileError } from '../shared/toolResultContent.js';
 import type { ToolResultContent } from '../shared/toolResultContent.js';
-import { readCallData } from './clientCalls.js';
 import { encodeContent, isAudioOrVideo } from './files.js';
 import { provider } from './models.js';
 
 /** The API has a field for the failure of a patch only; any other failure is sent as text. */
 export function encodeResult(part: ToolResultPart, call: ToolCallPart | undefined, callId: string): JsonObject {
-  const { type, caller } = readCallData(call);
+  const { type, caller } = storedData(call, provider);
   const identity = omitUndefined({ call_id: callId, caller });
   switch (type) {
     case 'custom_tool_call':

@@ -16,7 +16,7 @@ import type {
   ToolSearchOptions,
 } from './clientToolOptions.js';
 import { provider } from './models.js';
-import { encodeTool } from './toolDefinition.js';
+import { encodeTool } from './tools.js';
 
 type Execute<Arguments, Result> = (args: Arguments, context: ToolContext) => ToolOutput<Result, unknown>;
 

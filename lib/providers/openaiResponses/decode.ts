@@ -1,6 +1,6 @@
 import { vetoReasons } from '../../core/chunk.js';
 import type { Chunk } from '../../core/chunk.js';
-import { finiteNumber, isJsonObject, nonEmptyString, omitUndefined } from '../../core/json/json.js';
+import { finiteNumber, isJsonObject, nonEmptyString, omitUndefined, objectOrEmpty } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Usage } from '../../core/usage.js';
 import { contextLengthPatterns } from '../../protocol/contextLengthPatterns.js';
@@ -10,14 +10,9 @@ import { ChunkEmitter } from '../shared/chunkEmitter.js';
 import { readEndStatus, readFinish, isErrorEvent, createResponseError, readUsage } from './finish.js';
 import { provider } from './models.js';
 import { OutputDecoder } from './output.js';
-import { Sequence } from './sequence.js';
 import type { ServerSupport } from './serverSupport.js';
 
-/**
- * Decodes one streamed response of the Responses API ("Streaming events" in its reference). Servers that send fewer
- * events than documented are supported: those that send only deltas, only snapshots of parts or items, or only the
- * complete response at the end.
- */
+/** "Streaming events". Some servers send only deltas, snapshots, or the response at the end. */
 export const decodeResponses = (
   emit: (chunk: Chunk) => void,
   body: JsonObject = {},
@@ -126,3 +121,35 @@ class ResponsesDecoder implements Decoder {
     return (readUsage(response)?.output ?? 0) >= limit;
   }
 }
+
+/** Gateways that reconnect send events again. Some servers' numbers do not rise: such numbers do not count. */
+export class Sequence {
+  last: number | undefined;
+  private isReliable = true;
+
+  add(event: JsonObject): void {
+    const number = finiteNumber(event['sequence_number']);
+    if (number !== undefined && (this.last === undefined || number > this.last)) this.last = number;
+  }
+
+  isAfterStart(event: JsonObject): boolean {
+    return (finiteNumber(event['sequence_number']) ?? 0) > 0;
+  }
+
+  isRepeated(event: JsonObject, hasItem: (id: string) => boolean): boolean {
+    const number = finiteNumber(event['sequence_number']);
+    if (number === undefined || !this.isReliable) return false;
+    const { last } = this;
+    if (last === undefined || number > last) {
+      this.last = number;
+      return false;
+    }
+    const id = nonEmptyString(event['item_id']) ?? nonEmptyString(objectOrEmpty(event['item'])['id']);
+    const mayBeRepeated = last >= MINIMUM_REPLAY && (id === undefined || hasItem(id));
+    if (!mayBeRepeated) this.isReliable = false;
+    return mayBeRepeated;
+  }
+}
+
+/** A server that sends one number in all events sends 0 or 1. */
+const MINIMUM_REPLAY = 2;

@@ -13,17 +13,11 @@ import type { ResponsesTool } from './serverTools.js';
 import { findSession, isEncryptedRefused, isResponseNotFound, isSessionRefused } from './session.js';
 import { encodeTools } from './tools.js';
 
-/** The options of the model that affect its requests. */
 export interface EncodeOptions {
-  /** Whether the API stores the response. Default: the value of `session`. */
   readonly store?: boolean | undefined;
-  /** Whether the model reasons; undefined if that is unknown. */
   readonly reasoning?: boolean | undefined;
-  /** Whether to continue stored responses. Default: false. */
   readonly session?: boolean | undefined;
-  /** The tools that OpenAI runs. Default: none. */
   readonly serverTools?: readonly ResponsesTool[] | undefined;
-  /** Whether OpenAI produces the responses without a connection. Default: only with one. */
   readonly background?: Background | undefined;
   /** What the server has refused so far. The object belongs to the model, whose later requests omit it. */
   readonly refused?: Refused | undefined;
@@ -42,16 +36,7 @@ interface LostResources {
   readonly container?: string;
 }
 
-/**
- * Encodes a streaming request of the Responses API ("Create a model response" in its reference). The request contains
- * the complete conversation as input items. With a session, it continues the newest response that the API stores and
- * contains only newer messages. What the API refuses or no longer has (that response, a container, encrypted reasoning)
- * is not in the fallback, which is used at most once for each of them. The system prompt is sent as `instructions`, not
- * as an input item, because instructions apply to one request only. Therefore, a changed prompt replaces the old one,
- * and a request that continues a stored response does not repeat the prompt in the context ("when using along with
- * previous_response_id, the instructions from a previous response will not be carried over"). Encrypted reasoning is
- * requested even if responses are stored: they are for 30 days, and in some organisations never.
- */
+/** A fallback is used once for each thing that the API no longer has. Instructions apply to one request only. */
 export function encodeResponses(model: string, request: ModelRequest, options: EncodeOptions = {}): WireRequest {
   rejectUnsupported(request);
   return encodeAttempt(model, request, options, {});
@@ -114,10 +99,7 @@ function encodeAttempt(model: string, request: ModelRequest, options: EncodeOpti
   };
 }
 
-/**
- * Throws if a setting is not supported by the API: the API would reject the unknown parameter, and dropping it silently
- * would hide the problem.
- */
+/** Dropping a setting silently would hide the problem. */
 function rejectUnsupported({ stopSequences, seed, providerOptions }: ModelRequest): void {
   if (providerOptions?.['openai-responses']) {
     throw new ConfigurationError(
@@ -154,10 +136,7 @@ function encodeSchema(schema: JsonObject): JsonObject {
   return { type: 'json_schema', name: 'output', ...strictSchema(schema) };
 }
 
-/**
- * Encodes `reasoning`. The API sends summaries only if they are requested. `none` switches thinking off; models before
- * gpt-5.1 reject it.
- */
+/** Summaries are sent only if they are requested. Models before gpt-5.1 reject `none`. */
 function encodeThinking(model: string, thinking: Thinking): JsonObject {
   if (thinking === false) {
     checkOpenAiNoThinking(provider, model);

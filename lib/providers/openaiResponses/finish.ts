@@ -34,7 +34,6 @@ export function readEndStatus(eventType: string, response: JsonObject): string |
   return eventStatus === 'completed' && endStatuses.has(status) ? status : eventStatus;
 }
 
-/** `toolCalls` for a completed response with tool calls. */
 export function readFinish(
   status: string,
   response: JsonObject,

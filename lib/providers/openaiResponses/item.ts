@@ -57,7 +57,6 @@ export function haveSameFunction(item: Item, snapshot: JsonObject): boolean {
   return name === undefined || snapshotName === undefined || name === snapshotName;
 }
 
-/** The text, the free-form input, or the JSON text of what a call of another type has. */
 export function readArguments(snapshot: JsonObject): string {
   const { type } = snapshot;
   if (isWholeCall(type)) return JSON.stringify(readWholeCall(snapshot).arguments);
@@ -78,7 +77,6 @@ function isPlaceholder(text: string): boolean {
   return trimmed === '' || isEmptyArguments(trimmed);
 }
 
-/** Only the whitespace between tokens is removed, for comparison. */
 export function compactJson(text: string): string {
   if (isPlaceholder(text)) return '{}';
   const value = tryParseJson(text);

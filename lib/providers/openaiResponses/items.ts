@@ -1,5 +1,6 @@
 import { finiteNumber, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { addToList } from '../../core/lists.js';
 import {
   readArguments,
   compactArguments,
@@ -61,8 +62,8 @@ export class Items {
     const key = id !== undefined && !this.byId.has(id) ? id : `${id ?? 'item'}#${this.all.length}`;
     const item = new Item(type, key, id, added);
     this.all.push(item);
-    addTo(this.openByType, type, item);
-    if (item.callId !== undefined) addTo(this.byCallId, item.callId, item);
+    addToList(this.openByType, type, item);
+    if (item.callId !== undefined) addToList(this.byCallId, item.callId, item);
     if (index !== undefined) this.byIndex.set(index, item);
     return this.addId(item, id);
   }
@@ -121,15 +122,9 @@ export class Items {
     const callId = nonEmptyString(snapshot['call_id']);
     if (item.callId !== undefined || callId === undefined) return item;
     item.callId = callId;
-    addTo(this.byCallId, callId, item);
+    addToList(this.byCallId, callId, item);
     return item;
   }
-}
-
-function addTo(lists: Map<string, Item[]>, key: string, item: Item): void {
-  const list = lists.get(key);
-  if (list) list.push(item);
-  else lists.set(key, [item]);
 }
 
 /** vLLM sends new ids at the end (vllm-project/vllm#47916). As a second call, the tool would run twice. */

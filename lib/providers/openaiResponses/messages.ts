@@ -15,11 +15,6 @@ import { provider } from './models.js';
 import { encodeModelMessage } from './replay.js';
 import type { MapCallId } from './replay.js';
 
-/**
- * Encodes the system prompt. A blank line separates the instructions.
- *
- * @throws ConfigurationError `options` for provider options of the system prompt: `instructions` is a text.
- */
 export const encodeInstructions = /* @__PURE__ */ encodeSystemMessages((system) => {
   const owners = system.flatMap((message) => [message, ...message.parts.filter((part) => part.type === 'text')]);
   if (owners.some(({ providerOptions }) => providerOptions?.[provider])) {
@@ -63,7 +58,6 @@ const encodeUnstored = /* @__PURE__ */ encodeComplete(false);
 const callsOf = (message: Message | undefined): Map<string, ToolCallPart> =>
   new Map((message ? toolCallsOf(message) : []).map((call) => [call.id, call]));
 
-/** The messages after a stored response. The first one may answer its calls. */
 function encodeContinuation(
   messages: readonly Message[],
   openCalls: readonly ToolCallPart[],
@@ -83,25 +77,17 @@ function encodeMessage(
   mapCallId: MapCallId,
   stored: boolean,
 ): readonly JsonObject[] {
-  switch (message.role) {
-    case 'system':
-      return [];
-    case 'user':
-      return encodeUserMessage(message, calls, mapCallId);
-    case 'model':
-      return encodeModelMessage(message, mapCallId, stored);
-  }
+  if (message.role === 'system') return [];
+  return message.role === 'user'
+    ? encodeUserMessage(message, calls, mapCallId)
+    : encodeModelMessage(message, mapCallId, stored);
 }
 
-/**
- * The maximum length of a `call_id` that the API accepts. Ids of other providers may be longer: some contain a
- * signature.
- */
+/** Ids of other providers may be longer: some contain a signature. */
 const MAX_CALL_ID_LENGTH = 64;
 
 const shortId: MapCallId = (id) => shortCallId(id, MAX_CALL_ID_LENGTH);
 
-/** Encodes a user message. Tool results come first: the API requires them directly after the calls. */
 function encodeUserMessage(
   message: Message,
   calls: ReadonlyMap<string, ToolCallPart>,
@@ -119,15 +105,12 @@ function encodeUserMessage(
 }
 
 interface Pairing {
-  /** Whether reasoning is followed by something else than an item of the model, or outputs are not in order. */
   readonly isIrregular: boolean;
   readonly isReasoning: boolean;
   readonly ids: SharedList<JsonValue | undefined>;
-  /** The number of calls that have an output. */
   readonly answered: number;
 }
 
-/** Finds whether `omitDanglingItems` has to read all items. */
 const findPairing = /* @__PURE__ */ growing<JsonObject, Pairing>(
   { isIrregular: false, isReasoning: false, ids: /* @__PURE__ */ new SharedList(), answered: 0 },
   ({ isIrregular, isReasoning, ids, answered }, item) => {
@@ -144,11 +127,7 @@ const findPairing = /* @__PURE__ */ growing<JsonObject, Pairing>(
 
 const isOfModel = (item: JsonObject): boolean => item['role'] !== 'user' && !isOutput(item);
 
-/**
- * Omits items that the API rejects: calls for the client that have no output (400, "No tool output found for ..."), and
- * reasoning that no other item of the model follows (400, "was provided without its required following item"). A
- * truncated response can end with either.
- */
+/** "No tool output found for ...", and reasoning "without its required following item" (400), if truncated. */
 function omitDanglingItems(items: readonly JsonObject[]): readonly JsonObject[] {
   const answeredIds = new Set(items.filter(isOutput).map((item) => item['call_id']));
   const accepted: JsonObject[] = [];

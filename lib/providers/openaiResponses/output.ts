@@ -1,11 +1,13 @@
 import type { Chunk } from '../../core/chunk.js';
 import { asArray, isJsonObject } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
+import { words } from '../../core/words.js';
 import { isAnsweredByServer, isStreamedCall, isWholeCall, omitNulls } from './clientCalls.js';
 import { ContentEmitter } from './content.js';
 import { Items } from './items.js';
 import type { Item } from './item.js';
 import { provider } from './models.js';
+import { emitOnce } from '../shared/chunkEmitter.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 import { isServerItem, isUnknownCall } from './serverItems.js';
@@ -21,11 +23,7 @@ export class OutputDecoder {
   startsInMiddle = false;
   private isReasoningLate = false;
   private emittedKeys: Set<string> | undefined;
-  private unknownParts: Set<string> | undefined;
-  /**
-   * The calls that OpenAI may have answered, which only the end of the response shows. The values: whether the response
-   * was not completed.
-   */
+  /** OpenAI may have answered them, which only the end shows. The values: whether the response was not completed. */
   private heldCalls: Map<Item, boolean> | undefined;
 
   /** Without a reporter, an item of a tool that OpenAI runs is the metadata `unknown`, like any other. */
@@ -36,18 +34,12 @@ export class OutputDecoder {
     this.content = new ContentEmitter(out);
   }
 
-  /**
-   * Returns the type of an item that is not known and looks like a call without an answer; undefined if there is none.
-   * The client would have to answer it.
-   */
+  /** Undefined if there is none. The client would have to answer it. */
   unknownCall(): string | undefined {
     return this.items.all.find((item) => isUnknownCall(item) && !this.isAnswered(item))?.type;
   }
 
-  /**
-   * Whether another response can continue this one. The API refuses it after reasoning at the end
-   * (openai/openai-agents-python#1611), and with a call that has no output.
-   */
+  /** Refused after reasoning at the end (openai/openai-agents-python#1611), and with a call without output. */
   isContinuable(truncated: boolean): boolean {
     const { all } = this.items;
     const isCut = truncated && all.some((item) => item.isCut && item.callId !== undefined);
@@ -59,7 +51,6 @@ export class OutputDecoder {
     return this.isReasoningLate ? this.items.all.flatMap(({ callId, id }) => callId ?? id ?? []) : undefined;
   }
 
-  /** Handles an event about an item or a part of an item. An event that is not known is emitted as metadata. */
   addEvent(type: string, event: JsonObject): void {
     const { item } = event;
     if (!isJsonObject(item)) this.updateItem(type, event);
@@ -68,14 +59,12 @@ export class OutputDecoder {
     else this.out.emit(unknownChunk(event));
   }
 
-  /** Emits the content of the final response that has not been emitted yet. */
   addFinalOutput(output: unknown, truncated: boolean): void {
     for (const [item, snapshot] of this.items.match(asArray(output).filter(isJsonObject)))
       this.completeItem(item, snapshot, truncated);
     this.settleCalls();
   }
 
-  /** Emits the items that have started but are not done, as far as they arrived. Call it at the end of the response. */
   end(): void {
     for (const item of this.items.all) {
       if (item.done) continue;
@@ -168,21 +157,15 @@ export class OutputDecoder {
   }
 
   private emitUnknownPart(item: Item, part: JsonObject): void {
-    this.unknownParts ??= new Set();
-    const key = JSON.stringify([item.key, part]);
-    if (!this.unknownParts.has(key)) this.out.emit(unknownChunk(part));
-    this.unknownParts.add(key);
+    this.emitOnce(JSON.stringify(['unknown', item.key, part]), unknownChunk(part));
   }
 
   private emitOnce(key: string, chunk: Chunk): void {
     this.emittedKeys ??= new Set();
-    if (this.emittedKeys.has(key)) return;
-    this.emittedKeys.add(key);
-    this.out.emit(chunk);
+    emitOnce(this.out, this.emittedKeys, key, chunk);
   }
 }
 
-/** Whether an item is reported as metadata while it streams. A call that the client may answer is not. */
 const isReportedItem = ({ type, added, done }: Item): boolean =>
   isServerItem(type) && (!isWholeCall(type) || isAnsweredByServer(done ?? added ?? {}));
 
@@ -191,20 +174,9 @@ const isComplete = ({ status }: JsonObject, truncated: boolean): boolean =>
   status === 'completed' || (status !== 'incomplete' && !truncated);
 
 /** The events that contain nothing that another event does not contain, and keep-alives. */
-const silentEvents: ReadonlySet<string> = new Set([
-  'response.created',
-  'response.queued',
-  'response.in_progress',
-  'response.content_part.added',
-  'response.content_part.done',
-  'response.reasoning_summary_part.added',
-  'response.reasoning_summary_part.done',
-  'response.reasoning_part.added',
-  'response.reasoning_part.done',
-  'response.output_text.annotation.added',
-  'response.output_item.added',
-  'response.output_item.done',
-  'response.compaction.compacting',
-  'keepalive',
-  'ping',
-]);
+const silentEvents: ReadonlySet<string> = /* @__PURE__ */ words(`
+  response.created response.queued response.in_progress response.content_part.added response.content_part.done
+  response.reasoning_summary_part.added response.reasoning_summary_part.done response.reasoning_part.added
+  response.reasoning_part.done response.output_text.annotation.added response.output_item.added
+  response.output_item.done response.compaction.compacting keepalive ping
+`);

@@ -1,6 +1,7 @@
-import { asArray, nonEmptyString, objectOrEmpty, omit, omitUndefined } from '../../core/json/json.js';
+import { asArray, nonEmptyString, omit, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Message, Part } from '../../core/message.js';
+import { storedData } from '../../core/providerPart.js';
 import type { ProviderPart } from '../../core/providerPart.js';
 import { encodeCallItem, isClientCallType } from './clientCalls.js';
 import { provider } from './models.js';
@@ -10,11 +11,7 @@ export type MapCallId = (id: string) => string;
 export const isResponse = (part: Part): part is ProviderPart =>
   part.type === 'provider' && part.provider === provider && part.data['type'] === 'response';
 
-/**
- * Encodes a model message, part by part: one item for each run of text and for each call, and the items that the API
- * sent. What no end of a response follows (of another provider, or cut off) is sent as texts and calls: the API refuses
- * incomplete reasoning, and ids without it. Sources, and files of other providers, are not sent back.
- */
+/** Without its end, a response is sent as texts and calls: incomplete reasoning, and ids without it, are refused. */
 export function encodeModelMessage({ parts }: Message, mapCallId: MapCallId, stored: boolean): readonly JsonObject[] {
   const items: JsonObject[] = [];
   let response: JsonObject[] = [];
@@ -54,13 +51,12 @@ function encodeItem(part: Part, mapCallId: MapCallId): JsonObject | undefined {
   if (part.type === 'toolCall') return encodeCallItem(part, mapCallId(part.id));
   if (part.type === 'provider') return part.provider === provider ? part.data : undefined;
   if (part.type !== 'file') return undefined;
-  const item = objectOrEmpty(part.providerData?.[provider]);
+  const item = storedData(part, provider);
   return item['type'] === 'image_generation_call' && part.data !== undefined
     ? { ...item, result: part.data }
     : undefined;
 }
 
-/** Puts the items with these ids into their order; the others stay behind the item before them. */
 function inOrder(items: JsonObject[], order: readonly unknown[]): JsonObject[] {
   if (order.length === 0) return items;
   let place = -1;
@@ -81,11 +77,7 @@ function encodeText(text: string, { id, phase, refusal }: JsonObject = {}): read
   return [omitUndefined({ type: 'message', role: 'assistant', id, status, phase, content: [content] })];
 }
 
-/**
- * Omits references to items that the API does not store: reasoning that is neither encrypted nor has its text (404,
- * "Items are not persisted when `store` is set to false"), and the id of the item after it. With that id, the API would
- * report that the reasoning is missing.
- */
+/** "Items are not persisted when `store` is set to false" (404). */
 function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
   let isReasoningOmitted = false;
   return items.flatMap((item) => {
@@ -102,5 +94,4 @@ function omitReferences(items: readonly JsonObject[]): readonly JsonObject[] {
 const withoutId = (item: JsonObject): JsonObject =>
   item['type'] === 'message' ? omit(item, 'id', 'status') : omit(item, 'id');
 
-/** Whether an item is accepted without its id: a message, or a call that the client answers. */
 const isReplayed = ({ type }: JsonObject): boolean => type === 'message' || isClientCallType(type);

@@ -2,32 +2,23 @@ import { asArray, isJsonObject, nonEmptyString, omit, omitUndefined, tryParseJso
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { serverToolChunk } from '../../core/metadata.js';
 import type { ServerTool } from '../../core/metadata.js';
+import { words } from '../../core/words.js';
 import { isClientCallType, isStreamedCall } from './clientCalls.js';
 import type { Item } from './item.js';
 import type { ChunkReceiver } from '../shared/chunkEmitter.js';
 import { unknownChunk } from '../shared/unknownChunk.js';
 import { readCreatedFiles } from './sources.js';
 
-/** Whether an item of this type is a server item. A call that arrives as a whole may be one. */
 export const isServerItem = (type: string): boolean =>
   type !== 'message' && type !== 'reasoning' && !isStreamedCall(type);
 
 /** The calls of tools that OpenAI runs itself (`ResponseOutputItem` in the SDK openai 7.57). */
-const serverCalls: ReadonlySet<string> = new Set([
-  'web_search_call',
-  'file_search_call',
-  'code_interpreter_call',
-  'image_generation_call',
-  'mcp_call',
-  'mcp_list_tools',
-  'mcp_approval_request',
-  'program',
-]);
+const serverCalls: ReadonlySet<string> = /* @__PURE__ */ words(`
+  web_search_call file_search_call code_interpreter_call image_generation_call mcp_call mcp_list_tools
+  mcp_approval_request program
+`);
 
-/**
- * Whether an item is not known and looks like a call that the client has to answer: it has the id of a call, and is not
- * an output.
- */
+/** It has the id of a call, and is not an output. */
 export function isUnknownCall({ type, callId, done }: Item): boolean {
   if (callId === undefined || !done || done['status'] === 'failed' || done['status'] === 'incomplete') return false;
   return !serverCalls.has(type) && !isClientCallType(type) && !isOutputType(type);
@@ -38,10 +29,7 @@ const isOutputType = (type: string): boolean => type.endsWith('_output');
 const isToolType = (type: string): boolean =>
   serverCalls.has(type) || type.endsWith('_call') || isOutputType(type) || isClientCallType(type);
 
-/**
- * Parses the name of an event about a server item: the type of the item, and the last word of the name. For
- * `response.mcp_call_arguments.delta`, the type is `mcp_call` and the step is `delta`.
- */
+/** `response.mcp_call_arguments.delta` is the step `delta` of an `mcp_call`. */
 export function parseServerEvent(type: string): { readonly itemType: string; readonly step: string } | undefined {
   if (type.length > MAX_TYPE_LENGTH) return undefined;
   const [, itemType, step] = /^response\.(\w+?_call|mcp_list_tools)(?:_\w+)?\.(\w+)$/.exec(type) ?? [];
@@ -54,17 +42,7 @@ const MAX_TYPE_LENGTH = 100;
 /** The final statuses. They are not reported separately, because the complete item contains its status. */
 const endStatuses: ReadonlySet<string> = new Set(['completed', 'failed', 'incomplete']);
 
-/**
- * Reports the progress and results of server items: calls of tools that OpenAI runs, and any other item that is not a
- * message, reasoning or a call for the client. A call is reported as a `ServerTool`, without repetitions:
- *
- * - at its steps (`in_progress`, `searching` ...), at each fragment of its code or arguments, and at each preview of an
- *   image; `raw` is the event;
- * - when it is done; `raw` is the item, without the bytes of its image (which are emitted as a file), and with the
- *   names of its tools instead of their definitions.
- *
- * An item that is not a call is the metadata `unknown`, once it is done.
- */
+/** `raw` is the event of a step, or the item without the bytes of its image and its definitions. */
 export class ServerItemReporter {
   readonly parseEvent = parseServerEvent;
   readonly createdFiles = readCreatedFiles;
@@ -100,7 +78,6 @@ export class ServerItemReporter {
     else this.out.emit(unknownChunk(raw));
   }
 
-  /** Reports the final status of an item that ended without a snapshot. Call it at the end of the response. */
   reportEnd(item: Item): void {
     const { ended } = item;
     if (!ended || !markReported(item, 'complete')) return;
@@ -117,7 +94,6 @@ export class ServerItemReporter {
   }
 }
 
-/** Marks a report of an item. Returns false if there is nothing to report: it was reported, or the item is complete. */
 function markReported(item: Item, key: string): boolean {
   item.reported ??= new Set();
   if (item.reported.has(key) || item.reported.has('complete')) return false;
@@ -125,7 +101,6 @@ function markReported(item: Item, key: string): boolean {
   return true;
 }
 
-/** Returns the call that an output item belongs to; any other item itself. */
 function findCall(item: Item, all: readonly Item[]): Item {
   if (!isOutputType(item.type) || item.callId === undefined) return item;
   return all.find(({ type, callId }) => callId === item.callId && !isOutputType(type)) ?? item;

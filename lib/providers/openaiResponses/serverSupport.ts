@@ -8,7 +8,6 @@ import { provider } from './models.js';
 import { ServerItemReporter } from './serverItems.js';
 import { readNotFoundText } from './session.js';
 
-/** What a tool that OpenAI runs (`ResponsesTool`) adds to a request. */
 interface ToolRequest {
   readonly definition: JsonObject;
   readonly include?: readonly string[];
@@ -16,7 +15,6 @@ interface ToolRequest {
 
 export type ServerSupport = typeof serverSupport;
 
-/** What the tools that OpenAI runs need of the model. */
 export const serverSupport = {
   /** The tools of a request. `lost` is the id of a container that OpenAI no longer has. */
   encode(tools: readonly ToolRequest[], messages: readonly Message[], lost: string | undefined) {
@@ -29,7 +27,6 @@ export const serverSupport = {
       definitions: usable.map(({ definition }) => withContainer(definition, container)),
       include: usable.flatMap(({ include = [] }) => include),
       secrets: usable.flatMap(readSecrets),
-      /** Omits the input items that OpenAI would refuse. */
       select: (items: readonly JsonObject[]) => (lost === undefined ? items : omitContainerItems(items, lost)),
       /** The container that a request failed for: they expire 20 minutes after their last use. */
       lostContainer: (error: unknown) => (/container/i.test(readNotFoundText(error) ?? '') ? container : undefined),
@@ -44,17 +41,14 @@ function isUsable({ definition }: ToolRequest): boolean {
   return definition['type'] !== 'file_search' || (Array.isArray(stores) && stores.length > 0);
 }
 
-/** Returns the secrets in a tool's definition: an MCP server's token and the values of its headers. */
 function readSecrets({ definition }: ToolRequest): readonly string[] {
   const { authorization, headers } = definition;
   return [authorization, ...Object.values(objectOrEmpty(headers))].flatMap((value) => nonEmptyString(value) ?? []);
 }
 
-/** Whether OpenAI chooses the tool's container (`{ type: 'auto' }`). */
 const hasAutoContainer = ({ type, container }: JsonObject): boolean =>
   type === 'code_interpreter' && objectOrEmpty(container)['type'] === 'auto';
 
-/** Sets the container of a tool if OpenAI would choose it otherwise. */
 const withContainer = (definition: JsonObject, container: string | undefined): JsonObject =>
   container !== undefined && hasAutoContainer(definition) ? { ...definition, container } : definition;
 
@@ -70,10 +64,7 @@ const findLastContainer = /* @__PURE__ */ growing<Message, string | undefined>(
       .findLast((id) => id !== undefined) ?? last,
 );
 
-/**
- * Omits the calls that ran in a container that has expired, because the API rejects them ("Expected container_id:
- * ..."), and the reasoning before each of them, which it rejects without the call.
- */
+/** Also the reasoning before them, which is rejected without the call ("Expected container_id: ..."). */
 const omitContainerItems = (items: readonly JsonObject[], container: string): readonly JsonObject[] =>
   items.filter(
     (item, index) =>

@@ -3,37 +3,27 @@ import { isRecord, nonEmptyString } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import { messageText, toolCallsOf } from '../../core/message.js';
 import type { Message, ToolCallPart } from '../../core/message.js';
-import { readCallData } from './clientCalls.js';
+import { storedData } from '../../core/providerPart.js';
 import { encodeInput, isOutput } from './messages.js';
 import { provider } from './models.js';
 import { isResponse } from './replay.js';
 
 export interface Session {
-  /** The id of the response to continue ("Conversation state" in OpenAI's guides). */
   readonly previousResponseId: string;
   readonly input: readonly JsonObject[];
 }
 
-/**
- * How many responses are tried. Each attempt encodes the messages after the response; the complete history, which is
- * sent if none can be continued, is always correct.
- */
+/** Each attempt encodes the messages after a response. The complete history is always correct. */
 const MAX_ATTEMPTS = 8;
 
-/**
- * Finds the newest response in a history that can be continued, and encodes all messages after it, from any provider. A
- * response cannot be continued if
- *
- * - it was not stored, or has no id;
- * - its message's text has been edited since: the model would still see the original text;
- * - one of its calls has no output in the messages after it, as a computer call without a screenshot. The API rejects
- *   such a request ("No tool output found for ...").
- */
+/** Not if it was not stored, or edited since, or if a call has no output ("No tool output found for ..."). */
 export function findSession(messages: readonly Message[]): Session | undefined {
   let found = findResponses(messages).newest;
   for (let attempt = 0; found && attempt < MAX_ATTEMPTS; attempt++) {
     const { id, calls, rest, end } = found;
-    const callIds = new Map(calls.map((call) => [call.id, nonEmptyString(readCallData(call)['call_id']) ?? call.id]));
+    const callIds = new Map(
+      calls.map((call) => [call.id, nonEmptyString(storedData(call, provider)['call_id']) ?? call.id]),
+    );
     const later = [...rest, ...messages.slice(end)];
     const input = encodeInput(later, { stored: true, callIds, openCalls: calls });
     const answered = new Set(input.filter(isOutput).map((item) => item['call_id']));
@@ -79,17 +69,10 @@ function findResponse({ role, parts }: Message): StoredResponse | undefined {
   return { id, calls: toolCallsOf({ parts: own }), rest: rest.length > 0 ? [{ role, parts: rest }] : [] };
 }
 
-/**
- * The HTTP statuses of a request that refers to a response or a container that the server does not have or does not
- * support.
- */
+/** Of a request for a response or a container that the server does not have or support. */
 const notFoundStatuses: readonly unknown[] = [400, 404, 410, 422];
 
-/**
- * Whether a request failed because the response to continue does not exist. OpenAI reports
- * `previous_response_not_found`, with status 400 or as an event of the stream. Servers that do not store responses
- * report equivalent errors, with other codes.
- */
+/** `previous_response_not_found`, with status 400 or as an event. Servers without storage report it in other words. */
 export function isResponseNotFound(error: unknown, previousResponseId: string): boolean {
   const text = readNotFoundText(error);
   return text !== undefined && (/previous.?response/i.test(text) || text.includes(previousResponseId));
@@ -106,10 +89,6 @@ export function isEncryptedRefused(error: unknown): boolean {
   return /encrypted.?content/i.test(readNotFoundText(error) ?? '');
 }
 
-/**
- * Returns the text of an HTTP error with one of `notFoundStatuses`, or of an error event (which has no status);
- * undefined for any other error.
- */
 export function readNotFoundText(error: unknown): string | undefined {
   if (!isRecord(error)) return undefined;
   const { status, code, providerCode, message, body } = error;

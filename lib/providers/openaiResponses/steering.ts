@@ -19,7 +19,6 @@ export class Steering {
     this.submissions.push({ content });
   }
 
-  /** Returns whether the server will not use some of the input. */
   acknowledge({ type, steer }: JsonObject): boolean {
     const id = nonEmptyString(objectOrEmpty(steer)['id']);
     const isFailed = type === 'response.steer.failed';

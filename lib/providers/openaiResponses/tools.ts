@@ -1,12 +1,12 @@
+import { nonEmptyString } from '../../core/json/json.js';
 import type { Fields, JsonObject, JsonValue } from '../../core/json/json.js';
 import type { ModelRequest, ToolChoice } from '../../core/model.js';
 import type { ToolDefinition } from '../../core/tool.js';
-import { encodeTool } from './toolDefinition.js';
+import { mergeJson } from '../../protocol/request.js';
+import { isStrict } from '../shared/strictSchema.js';
+import { provider } from './models.js';
 
-/**
- * Encodes the user's tools, then the tools that OpenAI runs, and the tool choice. Without tools, the tool choice is
- * omitted, because the API rejects it.
- */
+/** Without tools, the API rejects a tool choice. */
 export function encodeTools(
   { tools = [], toolChoice, parallelToolCalls }: ModelRequest,
   serverTools: readonly JsonObject[] = [],
@@ -20,10 +20,7 @@ export function encodeTools(
   };
 }
 
-/**
- * Encodes the tool choice. A name refers to one of the user's tools, to a type of tool that OpenAI runs (`web_search`),
- * or to the label of an MCP server.
- */
+/** One of the user's tools, a type of tool that OpenAI runs (`web_search`), or the label of an MCP server. */
 function encodeToolChoice(
   choice: ToolChoice,
   tools: readonly ToolDefinition[],
@@ -42,4 +39,26 @@ function encodeToolChoice(
 function encodeChosenTool(definition: JsonObject | undefined, name: string): JsonObject {
   const { type = 'function' } = definition ?? {};
   return type === 'function' || type === 'custom' ? { type, name } : { type };
+}
+
+/** The option `type` makes it another type than a function (`responsesTools.custom`, `.shell`). */
+export function encodeTool(tool: ToolDefinition): JsonObject {
+  const options = tool.providerOptions?.[provider] ?? {};
+  return mergeJson(encodeToolOfType(nonEmptyString(options['type']) ?? 'function', tool), options);
+}
+
+function encodeToolOfType(type: string, { name, description, parameters }: ToolDefinition): JsonObject {
+  switch (type) {
+    case 'function': {
+      // Without `strict`, the API makes a schema strict if it can, and optional parameters become required.
+      const hasParameters = Object.keys(parameters['properties'] ?? {}).length > 0;
+      return { type, name, description, parameters, strict: hasParameters && isStrict(parameters) };
+    }
+    case 'custom':
+      return { type, name, description };
+    case 'tool_search':
+      return { type, execution: 'client', description, parameters };
+    default:
+      return { type };
+  }
 }

@@ -2,6 +2,7 @@ import { asyncScheduler, Subscription } from 'rxjs';
 import { ConfigurationError } from '../../core/errors.js';
 import { isRecord, nonEmptyString, objectOrEmpty, parseJsonOrText } from '../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
+import { words } from '../../core/words.js';
 import { isUserMessage, Steering, userMessageOf } from './steering.js';
 import { createExchange } from './webSocketExchange.js';
 import type { Exchange } from './webSocketExchange.js';
@@ -27,22 +28,16 @@ const STEERED_IDLE = 1_000;
 /** Milliseconds. Then another connection is used: a server that does not know the input ignores it. */
 const ACKNOWLEDGEMENT_TIME = 5_000;
 
-const lastEvents: ReadonlySet<unknown> = new Set([
-  'response.completed',
-  'response.failed',
-  'response.incomplete',
-  'error',
-]);
-const steeringEvents: ReadonlySet<unknown> = new Set([
-  'response.steer.accepted',
-  'response.steer.pending',
-  'response.steer.failed',
-]);
+const lastEvents: ReadonlySet<unknown> = /* @__PURE__ */ words(
+  'response.completed response.failed response.incomplete error',
+);
+const steeringEvents: ReadonlySet<unknown> = /* @__PURE__ */ words(
+  'response.steer.accepted response.steer.pending response.steer.failed',
+);
 const firstEvents: ReadonlySet<unknown> = new Set(['response.created', 'response.queued', 'response.in_progress']);
 
 export interface ConnectionOptions {
   readonly key: string;
-  /** Milliseconds without a request. */
   readonly idle: number;
   readonly onClose: () => void;
   readonly sendElsewhere: (body: JsonObject, signal: AbortSignal | undefined) => Promise<Response>;

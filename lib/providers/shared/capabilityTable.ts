@@ -1,4 +1,16 @@
 import type { Capability } from '../../core/capabilities.js';
+import type { Capabilities } from '../../core/model.js';
+
+/** Most services have all of them: a provider names the exceptions. */
+export const allCapabilities = {
+  tools: true,
+  multiToolCalls: true,
+  typedOutput: true,
+  typedOutputWithTools: true,
+  thinking: true,
+  vision: true,
+  files: true,
+} satisfies Capabilities;
 
 const allProviders = [
   'openai',

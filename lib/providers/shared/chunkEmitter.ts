@@ -9,6 +9,12 @@ export interface ChunkReceiver {
   emit(chunk: Chunk): void;
 }
 
+/** Servers repeat sources and files. `keys`: those of the chunks that were emitted. */
+export function emitOnce(out: ChunkReceiver, keys: Set<string>, key: string, chunk: Chunk): void {
+  if (!keys.has(key)) out.emit(chunk);
+  keys.add(key);
+}
+
 /**
  * Emits the chunks of one response and applies the rules that all wires share: metadata first, one finish reason, one
  * usage, and an error if the response ends too early.

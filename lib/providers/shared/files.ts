@@ -43,7 +43,6 @@ function decodeText(data: string, mediaType: string): string {
   }
 }
 
-/** The error of a file whose data no API would accept. */
 export const invalidFile = (mediaType: string, problem: string): ConfigurationError =>
   new ConfigurationError(
     'options',
@@ -55,16 +54,11 @@ export const isImageFile = ({ mediaType }: FilePart): boolean => baseMediaType(m
 
 export const dataUrl = ({ mediaType, data = '' }: FilePart): string => `data:${mediaType};base64,${data}`;
 
-/**
- * The name of a file, for APIs that require a name. Default: `file`, with the subtype of the media type as its
- * extension if the subtype is short (`pdf`).
- */
 export function fileName({ name, mediaType }: FilePart): string {
   const subtype = (baseMediaType(mediaType).split('/')[1] ?? '').replace('svg+xml', 'svg');
   return name ?? `file.${/^[a-z0-9]{1,5}$/.test(subtype) ? subtype : 'bin'}`;
 }
 
-/** Parses a base64 data URL. Undefined for any other URL. */
 export function parseDataUrl(url: string): { readonly mediaType: string; readonly data: string } | undefined {
   if (!/^data:/i.test(url)) return undefined;
   const comma = url.indexOf(',');

@@ -1,16 +1,18 @@
 import type { FinishReason } from '../../core/chunk.js';
 
+type FinishReasons = readonly (readonly [FinishReason, RegExp])[];
+
 /** In upper or lower case. Gateways forward the reasons of other APIs (`MAX_TOKENS`, `end_turn`). */
-const finishReasons: readonly (readonly [FinishReason, RegExp])[] = [
+const finishReasons: FinishReasons = [
   ['stop', /^(stop|stop_sequence|eos|eos_token|end|end_turn|complete|completed|done)$/i],
-  [
-    'length',
-    /^(length|max_tokens|max_output_tokens|max_completion_tokens|model_length|model_context_window_exceeded)$/i,
-  ],
+  ['length', /^(length|max_(output_|completion_)?tokens|model_length|model_context_window_exceeded)$/i],
   ['toolCalls', /^(tool_calls|tool_call|function_call|tool_use)$/i],
   ['contentFilter', /^(content_filter|safety|refusal|sensitive|recitation|prohibited_content|blocklist|spii)$/i],
-  ['error', /^(error|network_error|insufficient_system_resource)$/i],
+  ['error', /^(error|network_error|insufficient_system_resource|abort)$/i],
 ];
+
+export const readFinishReason = (rawReason: string, own: FinishReasons): FinishReason =>
+  [...own, ...finishReasons].find(([, pattern]) => pattern.test(rawReason))?.[0] ?? 'other';
 
 /**
  * Converts a raw finish reason that the wire's own list does not contain: a server may forward the raw finish reasons
@@ -19,6 +21,4 @@ const finishReasons: readonly (readonly [FinishReason, RegExp])[] = [
  * @param rawReason The finish reason as the provider sent it.
  * @returns The finish reason; `other` if the raw finish reason is unknown.
  */
-export function commonFinishReason(rawReason: string): FinishReason {
-  return finishReasons.find(([, pattern]) => pattern.test(rawReason))?.[0] ?? 'other';
-}
+export const commonFinishReason = (rawReason: string): FinishReason => readFinishReason(rawReason, []);

@@ -2,38 +2,41 @@ import { ConfigurationError } from '../../core/errors.js';
 import { nonEmptyString, omitUndefined } from '../../core/json/json.js';
 import type { JsonObject } from '../../core/json/json.js';
 import type { Message } from '../../core/message.js';
-import type { Thinking, ThinkingEffort } from '../../core/model.js';
+import type { Capabilities, Thinking, ThinkingEffort } from '../../core/model.js';
+import { allCapabilities } from './capabilityTable.js';
 import { lookUpEffort } from './thinkingEffort.js';
 
-/**
- * Returns the generation in a model's name (2.5 for `gemini-2.5-flash`, 3 for `models/gemini-3-pro-preview`); undefined
- * for a name without a generation (`gemini-flash-latest`, a tuned model).
- */
+/** 2.5 for `gemini-2.5-flash`; undefined without one (`gemini-flash-latest`, a tuned model). */
 export function modelGeneration(model: string): number | undefined {
   const generation = /(?:^|\/)gemini-(\d+(?:\.\d+)?)(?![\d.])/.exec(model)?.[1];
   return generation === undefined ? undefined : Number(generation);
 }
 
-/**
- * Returns the token with which the provider continues its response at the end of a conversation; undefined if that
- * response is complete.
- */
+export const geminiServer = {
+  baseUrl: 'https://generativelanguage.googleapis.com/v1beta',
+  apiKey: { variable: 'GEMINI_API_KEY' },
+  authorize: (key: string) => ({ 'x-goog-api-key': key }),
+};
+
+/** Before Gemini 3: "Function calling with a response mime type: 'application/json' is unsupported". */
+export function geminiCapabilities(model: string): Capabilities {
+  const generation = modelGeneration(model);
+  const since = (first: number) => (generation === undefined ? undefined : generation >= first);
+  return omitUndefined({ ...allCapabilities, typedOutputWithTools: since(3), thinking: since(2.5) });
+}
+
+/** Undefined if the last response is complete. */
 export function findContinuationToken(messages: readonly Message[], provider: string): string | undefined {
   const last = messages.at(-1)?.parts.at(-1);
   if (last?.type !== 'provider' || last.provider !== provider) return undefined;
   return nonEmptyString(last.data['continuationToken']);
 }
 
-/** Whether a model's name shows that it is Gemini 3 or later; false for a name without a generation. */
 export const isGemini3 = (model: string): boolean => (modelGeneration(model) ?? 0) >= 3;
 
-/** Whether a model's name shows that it is older than Gemini 3; false for a name without a generation. */
 export const isBeforeGemini3 = (model: string): boolean => (modelGeneration(model) ?? 3) < 3;
 
-/**
- * The budget in tokens for each effort, for models before Gemini 3, which do not support thinking levels (Google's
- * guide "OpenAI compatibility").
- */
+/** Models before Gemini 3 have no levels (Google's guide "OpenAI compatibility"). */
 const budgetsByEffort = { minimal: 1024, low: 1024, medium: 8192, high: 24_576 } as const;
 
 const lowAndHigh = { low: 'low', high: 'high' } as const;
@@ -44,11 +47,7 @@ const lowToXhigh = { low: 'low', medium: 'medium', high: 'high', xhigh: 'xhigh' 
 
 type Levels = Readonly<Partial<Record<ThinkingEffort, string>>>;
 
-/**
- * The levels of the models since Gemini 3, by their names; the first row that matches is used. Pro models have no
- * `minimal`, and the first of them no `medium` (guides "Gemini 3" and "Gemini 3.5 Flash"). Gemini 4 has no `minimal`
- * either; Argon has no `xhigh`, Hydrogen has it (guides "Gemini 4 Argon" and "Gemini 4 Hydrogen").
- */
+/** Guides "Gemini 3", "Gemini 3.5 Flash", "Gemini 4 Argon" and "Gemini 4 Hydrogen". The first match counts. */
 const levelsByName: readonly (readonly [RegExp, Levels])[] = [
   [/gemini-3-.*pro\b/, lowAndHigh],
   [/gemini-3\.\d+-.*pro\b/, lowToHigh],
@@ -64,10 +63,7 @@ function alwaysThinks(model: string): boolean {
   return generation >= 4 || (generation >= 2.5 && /-pro\b/.test(model));
 }
 
-/**
- * Encodes the `thinkingConfig` of a request (guide "Gemini thinking"). A request cannot have both a level and a budget:
- * Gemini 3 gets the effort, and Gemini 2.5 the budget (-1: the model decides; 0: off).
- */
+/** Guide "Gemini thinking": a level since Gemini 3, a budget before (-1: the model decides; 0: off), never both. */
 export function encodeThinking(model: string, thinking: Thinking): JsonObject {
   const hasLevels = isGemini3(model);
   if (thinking === false) return encodeNoThinking(model, hasLevels);
@@ -81,9 +77,7 @@ export function encodeThinking(model: string, thinking: Thinking): JsonObject {
   return omitUndefined({ includeThoughts: budget !== 0, thinkingBudget: budget });
 }
 
-/**
- * Encodes `thinking: false`. Some models always think. For the Flash models of Gemini 3, `minimal` is the lowest level.
- */
+/** For the Flash models of Gemini 3, `minimal` is the lowest level. */
 function encodeNoThinking(model: string, hasLevels: boolean): JsonObject {
   if (alwaysThinks(model)) {
     throw new ConfigurationError(

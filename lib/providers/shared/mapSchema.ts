@@ -1,17 +1,12 @@
 import { isJsonObject } from '../../core/json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
+import { words } from '../../core/words.js';
 
 const namedSchemas: ReadonlySet<string> = new Set(['properties', '$defs', 'definitions']);
 
-const subschemas: ReadonlySet<string> = new Set([
-  'items',
-  'prefixItems',
-  'anyOf',
-  'oneOf',
-  'allOf',
-  'not',
-  'additionalProperties',
-]);
+const subschemas: ReadonlySet<string> = /* @__PURE__ */ words(`
+  items prefixItems anyOf oneOf allOf not additionalProperties
+`);
 
 export function mapSubschemas(keyword: string, value: JsonValue, map: (schema: JsonSchema) => JsonSchema): JsonValue {
   const mapSchema = (schema: JsonValue): JsonValue => (isJsonObject(schema) ? map(schema) : schema);

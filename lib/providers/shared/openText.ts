@@ -12,10 +12,7 @@ export interface OpenTextOptions extends TextCallOptions {
   readonly thinkTags?: boolean | undefined;
 }
 
-/**
- * Converts the text of a response to thinking and calls, as the options say. With a `provider`, thinking in tags is
- * stored for it.
- */
+/** With a `provider`, thinking in tags is stored for it. */
 export const readOpenText =
   ({ thinkTags, textCalls }: OpenTextOptions, provider?: string) =>
   (request: ModelRequest): MonoTypeOperatorFunction<Chunk> => {

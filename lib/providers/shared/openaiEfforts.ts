@@ -24,7 +24,6 @@ const families: readonly EffortFamily[] = [
   { models: /^gpt-6\.1-[a-z]+$/, efforts: lowToMax },
 ];
 
-/** @throws ConfigurationError `options` if the model is known not to have the level. */
 export function checkOpenAiEffort(provider: string, model: string, effort: ThinkingEffort): ThinkingEffort {
   const family = findFamily(model);
   if (!family) return effort;
@@ -32,7 +31,6 @@ export function checkOpenAiEffort(provider: string, model: string, effort: Think
   return lookUpEffort(`${provider}:${model}`, effort, Object.fromEntries(levels.map((level) => [level, level])));
 }
 
-/** @throws ConfigurationError `capability` if the model is known to always think. */
 export function checkOpenAiNoThinking(provider: string, model: string): void {
   if (!findFamily(model)?.alwaysThinks) return;
   throw new ConfigurationError(

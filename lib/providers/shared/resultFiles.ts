@@ -33,7 +33,6 @@ function placeInMessage(message: Message, placementOf: PlacementOf): Message {
   return { ...message, parts: [...parts.filter(isResult), ...moved, ...parts.filter((part) => !isResult(part))] };
 }
 
-/** Adds the files to `moved`, each after a text that names it. */
 function placeInResult(part: ToolResultPart, placementOf: PlacementOf, moved: Part[]): ToolResultPart {
   if (part.error !== undefined) return part;
   const { name } = part;

@@ -1,10 +1,12 @@
 import { growingMap } from '../../core/growing.js';
 import { createHistoryRepair } from '../../core/history.js';
-import type { Message } from '../../core/message.js';
+import type { Message, FilePart, Part } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
 import { holdsFile } from '../../protocol/encodeOnce.js';
-import { isOddName, mapCallNames } from './callNames.js';
-import { normalizeFiles } from './normalizeFiles.js';
+import { mapChanged } from '../../core/json/json.js';
+import type { JsonValue } from '../../core/json/json.js';
+import { inlineDataUrl, invalidFile, parseDataUrl } from './files.js';
+import { isFilePart } from './toolResultContent.js';
 
 export type ToSendable = (
   messages: readonly Message[],
@@ -34,4 +36,82 @@ export function createSendable(
     }
     return convert(repair(messages));
   };
+}
+
+/** APIs refuse invented names for ever (opencode#48750). Anthropic: 128 characters; OpenAI and Google: 64. */
+function mapCallNames(message: Message, toolNames: ReadonlySet<string>): Message {
+  const parts = mapChanged(message.parts, (part) =>
+    (part.type === 'toolCall' || part.type === 'toolResult') && isOddName(part.name) && !toolNames.has(part.name)
+      ? { ...part, name: wireName(part.name) }
+      : part,
+  );
+  return parts === message.parts ? message : { ...message, parts };
+}
+
+const isOddName = (name: string): boolean => !/^[A-Za-z_][\w-]{0,63}$/.test(name);
+
+/** Google refuses a digit at the start. */
+function wireName(name: string): string {
+  const plain = name.normalize('NFKD').replace(/\p{M}/gu, '').replace(/\W+/g, '_').slice(0, 63);
+  return /^[A-Za-z_]/.test(plain) ? plain : `_${plain}`;
+}
+
+/** Base64 without `data:` or line breaks. OpenAI and Anthropic refuse empty texts beside a file. */
+export function normalizeFiles(message: Message): Message {
+  const isEmpty = (part: Part) => part.type === 'text' && part.text === '';
+  const hasFile = message.parts.some(({ type }) => type === 'file');
+  const kept = hasFile && message.parts.some(isEmpty) ? message.parts.filter((part) => !isEmpty(part)) : message.parts;
+  const parts = mapChanged(kept, normalizePart);
+  return parts === message.parts ? message : { ...message, parts };
+}
+
+function normalizePart(part: Part): Part {
+  if (part.type === 'file') return normalizeFile(part);
+  if (part.type !== 'toolResult' || part.error !== undefined) return part;
+  const { result } = part;
+  const normalized = Array.isArray(result)
+    ? mapChanged(result as readonly JsonValue[], normalizeItem)
+    : normalizeItem(result);
+  return normalized === result ? part : { ...part, result: normalized };
+}
+
+function normalizeItem(item: JsonValue): JsonValue {
+  if (!isFilePart(item)) return item;
+  try {
+    return normalizeFile(item);
+  } catch (error) {
+    return `[${(error as Error).message}]`;
+  }
+}
+
+/** Files are immutable, and each turn sends those of the history again. */
+const normalizedFiles = new WeakMap<FilePart, FilePart>();
+
+function normalizeFile(part: FilePart): FilePart {
+  const known = normalizedFiles.get(part);
+  if (known) return known;
+  const file = inlineDataUrl(part);
+  const mediaType = normalMediaType(file.mediaType);
+  const data = file.data === undefined ? undefined : normalData(file.data, mediaType);
+  const isSame = file === part && mediaType === part.mediaType && data === part.data;
+  const normalized = isSame ? part : ({ ...file, mediaType, ...(data !== undefined && { data }) } as FilePart);
+  normalizedFiles.set(part, normalized);
+  return normalized;
+}
+
+/** Parameters keep their case. `image/jpg` is a common name of `image/jpeg`. */
+function normalMediaType(mediaType: string): string {
+  const type = mediaType.trim().replace(/^[^;]*/, (name) => name.toLowerCase());
+  return type === 'image/jpg' ? 'image/jpeg' : type;
+}
+
+function normalData(data: string, mediaType: string): string {
+  const plain = parseDataUrl(data)?.data ?? data;
+  const clean = /[\s_-]/.test(plain) ? plain.replace(/\s/g, '').replaceAll('-', '+').replaceAll('_', '/') : plain;
+  const end = /=*$/.exec(clean.slice(-4))?.[0].length ?? 0;
+  const length = clean.length - end;
+  if (length === 0) throw invalidFile(mediaType, 'is empty');
+  if (length % 4 === 1 || /[^A-Za-z\d+/]/.test(clean.slice(0, length))) throw invalidFile(mediaType, 'is not base64');
+  const padding = (4 - (length % 4)) % 4;
+  return end === padding ? clean : clean.slice(0, length) + '='.repeat(padding);
 }

@@ -1,12 +1,9 @@
 import { asArray, isJsonObject, isRecord } from '../../core/json/json.js';
 import type { JsonObject, JsonSchema, JsonValue } from '../../core/json/json.js';
+import { words } from '../../core/words.js';
 import { describeConstraints, mapSubschemas, mapValues } from './mapSchema.js';
 
-/**
- * Adjusts a schema to strict mode (OpenAI's guide to structured outputs): objects accept no other properties, an
- * optional property becomes a required property that may be null (`omitOptionalNulls` removes the nulls from the
- * output), `oneOf` becomes `anyOf`, and constraints that strict mode rejects move into the description.
- */
+/** OpenAI's guide to structured outputs. `omitOptionalNulls` removes nulls from the output. */
 export function strictSchema(schema: JsonSchema): StrictSchema {
   const known = strictSchemas.get(schema);
   if (known) return known;
@@ -20,7 +17,6 @@ interface StrictSchema {
   readonly strict: boolean;
 }
 
-/** The strict form of each schema, which is immutable: each turn of a run sends it again. */
 const strictSchemas = new WeakMap<JsonSchema, StrictSchema>();
 
 function toStrict(schema: JsonSchema): StrictSchema {
@@ -29,19 +25,10 @@ function toStrict(schema: JsonSchema): StrictSchema {
   return isStrict(strict) ? { schema: strict, strict: true } : { schema, strict: false };
 }
 
-/**
- * Keywords that strict mode rejects. As part of the description they still guide the model, and validation still checks
- * the constraints among them.
- */
-const describedKeywords: ReadonlySet<string> = new Set([
-  'minLength',
-  'maxLength',
-  'uniqueItems',
-  'default',
-  'examples',
-  'contentEncoding',
-  'contentMediaType',
-]);
+/** As part of the description, they still guide the model. */
+const describedKeywords: ReadonlySet<string> = /* @__PURE__ */ words(`
+  minLength maxLength uniqueItems default examples contentEncoding contentMediaType
+`);
 
 function adjust(schema: JsonSchema): JsonSchema {
   const adjusted: Record<string, JsonValue> = {};
@@ -57,9 +44,7 @@ function adjust(schema: JsonSchema): JsonSchema {
   return isJsonObject(adjusted['properties']) ? closeObject(adjusted, adjusted['properties']) : adjusted;
 }
 
-/**
- * An object that explicitly accepts other properties is unchanged in this respect, which makes the schema non-strict.
- */
+/** Explicit other properties make the schema non-strict. */
 function closeObject(schema: JsonObject, properties: JsonObject): JsonObject {
   const required = new Set(asArray(schema['required']));
   return {
@@ -72,48 +57,16 @@ function closeObject(schema: JsonObject, properties: JsonObject): JsonObject {
   };
 }
 
-/**
- * The keywords of strict mode, according to OpenAI's guide to structured outputs ("Supported schemas"). Any other
- * keyword is rejected with status 400.
- */
-const supportedKeywords: ReadonlySet<string> = new Set([
-  'type',
-  'properties',
-  'required',
-  'additionalProperties',
-  'items',
-  'enum',
-  'const',
-  'anyOf',
-  '$ref',
-  '$defs',
-  'definitions',
-  'title',
-  'description',
-  'pattern',
-  'format',
-  'minItems',
-  'maxItems',
-  'multipleOf',
-  'minimum',
-  'maximum',
-  'exclusiveMinimum',
-  'exclusiveMaximum',
-]);
+/** OpenAI's guide to structured outputs, "Supported schemas". Any other keyword is status 400. */
+const supportedKeywords: ReadonlySet<string> = /* @__PURE__ */ words(`
+  type properties required additionalProperties items enum const anyOf $ref $defs definitions title description
+  pattern format minItems maxItems multipleOf minimum maximum exclusiveMinimum exclusiveMaximum
+`);
 
-const supportedFormats: ReadonlySet<unknown> = new Set([
-  'date-time',
-  'time',
-  'date',
-  'duration',
-  'email',
-  'hostname',
-  'ipv4',
-  'ipv6',
-  'uuid',
-]);
+const supportedFormats: ReadonlySet<unknown> = /* @__PURE__ */ words(`
+  date-time time date duration email hostname ipv4 ipv6 uuid
+`);
 
-/** The limits of strict mode: nesting depth, total number of properties, and total number of enum values. */
 const limits = { depth: 10, properties: 5000, values: 1000 } as const;
 
 interface Totals {
@@ -121,11 +74,7 @@ interface Totals {
   values: number;
 }
 
-/**
- * Whether a JSON Schema satisfies strict mode without changes: its root is an object, every object requires all its
- * properties and accepts no others, and the schema contains only supported keywords, within the limits. False if this
- * is uncertain: without strict mode the model follows a schema as well as it can, but a rejected schema is an error.
- */
+/** False if it is uncertain: a rejected schema is an error, and without strict mode the model tries to follow it. */
 export function isStrict(schema: unknown): boolean {
   if (!isRecord(schema) || schema['type'] !== 'object' || 'anyOf' in schema) return false;
   const totals: Totals = { properties: 0, values: 0 };
@@ -150,7 +99,6 @@ function isLocalReference(schema: Record<string, unknown>): boolean {
   return typeof $ref === 'string' && $ref.startsWith('#') && Object.keys(schema).length === 1;
 }
 
-/** Whether a schema has a type or `anyOf`, and the keywords that strict mode requires for objects and arrays. */
 function hasStrictShape(schema: Record<string, unknown>): boolean {
   const { type, anyOf, items, properties = {} } = schema;
   if (!isRecord(properties)) return false;
@@ -169,10 +117,7 @@ function isClosedObject(
   return names.every((name) => requiredNames.has(name));
 }
 
-/**
- * Formats must be supported, and patterns must have no look-around ("regex lookaround is not supported"; zod before 4.6
- * generates look-around for `email()`).
- */
+/** "regex lookaround is not supported": zod before 4.6 generates it for `email()`. */
 function isStrictString({ format, pattern = '' }: Record<string, unknown>): boolean {
   if (format !== undefined && !supportedFormats.has(format)) return false;
   return typeof pattern === 'string' && !/\(\?(=|!|<)/.test(pattern);

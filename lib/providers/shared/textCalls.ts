@@ -6,7 +6,7 @@ import { isJsonObject, nonEmptyString, tryParseJson } from '../../core/json/json
 import type { JsonObject, JsonValue } from '../../core/json/json.js';
 import { closingEnd, isSpace } from '../../core/json/scan.js';
 import type { ModelRequest } from '../../core/model.js';
-import { TextFilter, textFilter } from '../../core/textFilter.js';
+import { textFilter } from '../../core/textFilter.js';
 import type { TextReader } from '../../core/textFilter.js';
 
 /** The option of models that may write their calls as text. */
@@ -22,13 +22,6 @@ const tags = ['<|python_tag|>', '<|python_start|>'] as const;
 const HEAD_LENGTH = 24;
 
 /** Llama's calls, forwarded as text (vLLM without a parser). They may be quoted: only a text of only calls counts. */
-export function createTextCallParser(offered: ReadonlySet<string>, emit: (chunk: Chunk) => void): TextFilter {
-  return new TextFilter(
-    (emitEvent) => new TextCallReader(offered, emitEvent),
-    (event) => emit(event as Chunk),
-  );
-}
-
 class TextCallReader implements TextReader {
   private heldText = ''; // V8 keeps appended strings as a rope; the rope is flattened once, when it is parsed
   private head = '';
@@ -87,7 +80,7 @@ function mayBeginCalls(head: string): boolean {
 }
 
 /**
- * Applies `createTextCallParser` as an operator. Held text is emitted before an error or the completion.
+ * Converts a text of only calls to calls. Held text is emitted before an error or the completion.
  *
  * @param request The request. Without tools, or with the tool choice `none`, no text is converted.
  */
@@ -102,15 +95,7 @@ interface TextCall {
   readonly arguments: JsonObject | string;
 }
 
-const controlTokens = [
-  '<|python_tag|>',
-  '<|python_start|>',
-  '<|python_end|>',
-  '<|eom_id|>',
-  '<|eot_id|>',
-  '<|eom|>',
-  '<|eot|>',
-] as const;
+const controlToken = /<\|(?:python_(?:tag|start|end)|eo[mt](?:_id)?)\|>/y;
 
 /** Separated by whitespace, `;`, `,` and control tokens. The time is linear in the text's length. */
 export function parseCalls(text: string): readonly TextCall[] | undefined {
@@ -130,8 +115,8 @@ export function parseCalls(text: string): readonly TextCall[] | undefined {
 function endOfSeparators(text: string, start: number): number {
   for (let offset = start; ;) {
     const code = text.charCodeAt(offset);
-    const token = code === 0x3c ? controlTokens.find((candidate) => text.startsWith(candidate, offset)) : undefined;
-    if (token !== undefined) offset += token.length;
+    controlToken.lastIndex = offset;
+    if (code === 0x3c && controlToken.test(text)) offset = controlToken.lastIndex;
     else if (isSpace(code) || code === 0x3b || code === 0x2c) offset += 1;
     else return offset;
   }

@@ -4,30 +4,15 @@ import type { Chunk, TextChunk } from '../../core/chunk.js';
 import { createOperator } from '../../core/createOperator.js';
 import type { StreamEvent } from '../../core/event.js';
 import { StringBuilder } from '../../core/stringBuilder.js';
-import { TextFilter, textFilter } from '../../core/textFilter.js';
-import type { StartTextReader, TextReader } from '../../core/textFilter.js';
+import { textFilter } from '../../core/textFilter.js';
+import type { TextReader } from '../../core/textFilter.js';
 
 const openingTag = '<think>';
 const closingTag = '</think>';
 
-/**
- * The position in the message: before the opening tag, inside the tags, directly after the closing tag, or in the text
- * that follows.
- */
 type State = 'start' | 'thinking' | 'afterTags' | 'text';
 
-/**
- * Converts `<think>...</think>` at the start of a message to thinking, which servers without a field for it send
- * (DeepSeek R1 and Qwen under vLLM, Ollama, LM Studio). Later tags are text, since a response may mention them. However
- * the text is split, the time is linear in its length.
- */
-export function createThinkTagParser(emit: (chunk: Chunk) => void): TextFilter {
-  return new TextFilter(startThinkTagReader, (event) => emit(event as Chunk));
-}
-
-const startThinkTagReader: StartTextReader = (emit) => new ThinkTagReader(emit);
-
-/** Each state reads its own text and passes the rest to the next state. Text that may be half of a tag is held back. */
+/** DeepSeek R1 and Qwen under vLLM, Ollama, LM Studio, at the start only: a response may mention tags. */
 class ThinkTagReader implements TextReader {
   private state: State = 'start';
   private heldText = '';
@@ -100,15 +85,11 @@ class ThinkTagReader implements TextReader {
   }
 }
 
-/** The parser as an operator. Held text is emitted before an error or the completion. */
 export function extractThinking(onThinking?: (text: string) => void): MonoTypeOperatorFunction<Chunk> {
   return textFilter((emit) => new ThinkTagReader(emit, onThinking));
 }
 
-/**
- * Applies `extractThinking` and `readCalls`, and emits the tags with their text for the provider, before the `finish`
- * of a response with calls: models with open weights expect their reasoning back within a turn of tools.
- */
+/** Open-weight models expect their reasoning back within a turn of tools: stored before the `finish`. */
 export const keepThinkTags = (
   provider: string,
   readCalls: MonoTypeOperatorFunction<Chunk>,
@@ -135,7 +116,6 @@ export const keepThinkTags = (
     });
 };
 
-/** The number of characters at the end of a text that may begin a tag: a tag may be cut anywhere. */
 function partialTagLength(text: string, ...tags: readonly string[]): number {
   const start = text.lastIndexOf('<');
   return start !== -1 && tags.some((tag) => tag.startsWith(text.slice(start))) ? text.length - start : 0;

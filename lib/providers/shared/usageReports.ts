@@ -4,11 +4,7 @@ type Report = Readonly<Record<string, unknown>>;
 
 const noReport: Report = {};
 
-/**
- * A later report replaces all counts of its group, because counts of two reports may overlap: a server reports 100
- * tokens and 55,096 cached ones first, and 181 tokens without cached ones at the end. A report whose counts are all 0
- * replaces nothing, because compatible servers fill later reports with zeros.
- */
+/** Counts may overlap, so a later report replaces its group; zeros are placeholders. */
 export class UsageReports {
   input = noReport;
   output = noReport;
@@ -18,7 +14,6 @@ export class UsageReports {
     private readonly outputCounts: readonly string[],
   ) {}
 
-  /** Adds a report, in order of arrival. */
   add(report: Report): void {
     if (replaces(report, this.inputCounts, this.input)) this.input = report;
     if (replaces(report, this.outputCounts, this.output)) this.output = report;

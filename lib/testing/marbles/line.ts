@@ -33,10 +33,7 @@ export function reject(line: SourceLine, problem: string, fix: string): never {
   );
 }
 
-/**
- * Swirly and the scheduler read them differently: Swirly reads blanks as frames, the run mode skips them; Swirly
- * draws an empty circle for an unknown mark; both continue after the end.
- */
+/** Swirly and the scheduler read these differently: blanks, unknown marks, what follows the end. */
 const faults: readonly (readonly [fault: RegExp, problem: string, fix: string])[] = [
   [/\t/, 'a tab is not a frame', 'Draw a frame as "-", and begin a late line with blanks.'],
   [/\s/, 'Swirly reads a blank between marbles as a frame, the scheduler skips it', 'Draw a frame as "-".'],

@@ -38,7 +38,6 @@ const isMessages = (value: unknown): value is readonly Message[] =>
   value.length > 0 &&
   value.every((item) => isRecord(item) && 'frame' in item && 'notification' in item);
 
-/** An error is reduced to the fields that the diagram names. */
 const readable = (messages: readonly Message[], fields: readonly string[]): unknown =>
   messages.map(({ frame, notification: { kind, value, error } }) => {
     if (kind === 'C') return { frame, complete: true };

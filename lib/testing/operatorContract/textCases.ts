@@ -16,7 +16,6 @@ const finish: AnyEvent = { type: 'finish', reason: 'stop' };
 const stopped: AnyEvent = { type: 'finish', reason: 'stopped' };
 const source: AnyEvent = { type: 'source', source: { type: 'source', url: 'https://example.org' } };
 
-/** Events with a position in the text. */
 const content: readonly AnyEvent[] = [
   source,
   { type: 'provider', provider: 'any', data: { signature: 'signature' } },
@@ -25,7 +24,6 @@ const content: readonly AnyEvent[] = [
   { type: 'toolCall', id: 'call_1', name: 'any', arguments: {} },
 ];
 
-/** Events without a position in the text. */
 const notices: readonly AnyEvent[] = [
   { type: 'metadata', metadata: { id: 'response_1' } },
   { type: 'retry', attempt: 1, delay: 1, error: {} },

@@ -17,7 +17,6 @@ export interface RecordedServer {
   readonly requests: readonly ReceivedRequest[];
 }
 
-/** `number` is that of the request, from 1. */
 export function recordedServer(respond: (request: ReceivedRequest, number: number) => Response): RecordedServer {
   const requests: ReceivedRequest[] = [];
   return {

@@ -123,7 +123,6 @@ export function behaviourFor(options: ServeOptions, request: ServedRequest): Beh
   return { ...options, ...own };
 }
 
-/** @throws ConfigurationError `options` if a number is out of its range. */
 export function requireBehaviour({ delay, reset, silent, endEarly, status, cut }: Behaviour): void {
   for (const [name, value] of Object.entries({ delay, reset, silent, endEarly })) requireNumber(name, value, 0);
   requireNumber('status', status, 200, 599);

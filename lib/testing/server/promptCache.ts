@@ -13,7 +13,6 @@ const shortLifetime = 30 * 60_000;
 export class PromptCache {
   private readonly entries = new Map<string, { lifetime: number; until: number }>();
 
-  /** The clock decides what has expired. */
   constructor(private readonly scheduler: SchedulerLike = asyncScheduler) {}
 
   usageOf(prompt: CachedPrompt): Usage {

@@ -75,7 +75,6 @@ export interface PlayedTurn {
   readonly promptUsage?: Usage | undefined;
 }
 
-/** `keep` receives the turn, unless the script throws. */
 export function scriptedResponse(
   dialect: Dialect,
   behaviour: Behaviour,

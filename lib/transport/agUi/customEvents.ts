@@ -1,5 +1,6 @@
 import type { StreamEvent } from '../../core/event.js';
 import { isRecord } from '../../core/json/json.js';
+import { words } from '../../core/words.js';
 import { hasForm } from '../eventForm.js';
 import type { CustomEvent } from './protocol.js';
 
@@ -13,23 +14,12 @@ export const customEvent = ({ type, ...value }: StreamEvent): CustomEvent => ({
 
 export function restoreEvent({ name, value }: CustomEvent): StreamEvent | undefined {
   const type = name.startsWith(PREFIX) ? name.slice(PREFIX.length) : '';
-  if (excludedTypes.has(type) || !isRecord(value)) return undefined;
+  if (type === '' || excludedTypes.has(type) || !isRecord(value)) return undefined;
   const event = { ...value, type };
   return hasForm(event) ? event : undefined;
 }
 
 /** AG-UI has types for these events, or they do not leave a server. */
-const excludedTypes: ReadonlySet<string> = new Set([
-  '',
-  'text',
-  'thinking',
-  'toolCall',
-  'toolCallFragment',
-  'toolResult',
-  'message',
-  'result',
-  'checkpoint',
-  'openCalls',
-  'provider',
-  'finish',
-]);
+const excludedTypes = /* @__PURE__ */ words(
+  'text thinking toolCall toolCallFragment toolResult message result checkpoint openCalls provider finish',
+);

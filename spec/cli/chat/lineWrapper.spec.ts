@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { LineWrapper } from '../../../lib/cli/chat/lineWrapper.js';
+import { LineWrapper } from '../../../lib/cli/chat/markdownWriter.js';
 
 /** What a terminal without automatic line breaks shows: it knows the sequences that the wrapper writes. */
 function screenOf(output: string): readonly string[] {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { MarkdownWriter } from '../../../lib/cli/chat/markdownWriter.js';
-import { loadMarkdown } from '../../../lib/cli/chat/renderMarkdown.js';
+import { loadMarkdown } from '../../../lib/cli/chat/markdownWriter.js';
 
 const size = { columns: () => 20, rows: () => 6 };
 const render = (block: string) => `<${block.trim()}>`;

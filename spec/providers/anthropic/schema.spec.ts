@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { outputSchema } from '../../../lib/providers/anthropic/schema.js';
+import { outputSchema } from '../../../lib/providers/anthropic/encode.js';
 
 describe('outputSchema', () => {
   it('outputSchema keeps a schema that the API accepts', () => {

@@ -5,8 +5,10 @@ import type { JsonObject } from '../../../lib/core/json/json.js';
 import { modelMessage, userMessage } from '../../../lib/core/message.js';
 import { compatible } from '../../../lib/providers/chatCompletions/compatible.js';
 import { chatCompletions } from '../../../lib/providers/chatCompletions/chatCompletions.js';
-import { createTextCallParser } from '../../../lib/providers/shared/textCalls.js';
+import { extractTextCalls } from '../../../lib/providers/shared/textCalls.js';
 import { expectRecorded, wholeAnswer } from '../wholeAnswer.js';
+import { openTool } from '../../checks/conformance/case.js';
+import { pushThrough } from '../../support/pushThrough.js';
 import { recordings } from '../../support/recordings.js';
 import { read } from './reading.js';
 
@@ -30,9 +32,9 @@ describe('chatCompletions: recorded streams', () => {
     `../shared/recordings/${name}`,
   ]);
   it.each(folders.flatMap(recordings))('chatCompletions decodes $name completely', (recording) => {
-    const offered = new Set(recording.expected.toolCalls.map(({ name }) => name));
+    const tools = recording.expected.toolCalls.map(({ name }) => openTool(name));
     const decode = (emit: (chunk: Chunk) => void) => {
-      const textCalls = createTextCallParser(offered, emit);
+      const textCalls = pushThrough(extractTextCalls({ messages: [], tools }), emit);
       return wire.decode(recording.name.startsWith('together/') ? (chunk) => textCalls.next(chunk) : emit);
     };
     expectRecorded(recording, wholeAnswer(decode, recording.frames, true));

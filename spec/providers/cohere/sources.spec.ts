@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { decodeCohere } from '../../../lib/providers/cohere/decode.js';
-import { readSources } from '../../../lib/providers/cohere/sources.js';
+import { readSources } from '../../../lib/providers/cohere/decode.js';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import type { JsonObject } from '../../../lib/core/json/json.js';
 import { cohere as served } from '../../../lib/testing/server/dialects/cohere/cohere.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { UsageCounter, toFinishReason } from '../../../lib/providers/google/finish.js';
+import { createUsage, toFinishReason } from '../../../lib/providers/google/finish.js';
 import { frame, read } from './frames.js';
 
 describe('toFinishReason', () => {
@@ -39,14 +39,14 @@ describe('toFinishReason', () => {
   });
 });
 
-describe('UsageCounter', () => {
+describe('createUsage', () => {
   const total = (...reports: readonly Record<string, unknown>[]) => {
-    const usage = new UsageCounter();
+    const usage = createUsage();
     reports.forEach((report) => usage.add(report));
     return usage.total();
   };
 
-  it('UsageCounter replaces the input counts and the output counts each as a whole', () => {
+  it('createUsage replaces the input counts and the output counts each as a whole', () => {
     const full = {
       promptTokenCount: 3,
       cachedContentTokenCount: 2,
@@ -59,7 +59,7 @@ describe('UsageCounter', () => {
     expect(total(full, { promptTokenCount: 0, candidatesTokenCount: 0, totalTokenCount: 0 })).toEqual(total(full));
   });
 
-  it('UsageCounter counts thoughts as output, and the results of server tools as input', () => {
+  it('createUsage counts thoughts as output, and the results of server tools as input', () => {
     expect(
       total({
         promptTokenCount: 10,
@@ -72,7 +72,7 @@ describe('UsageCounter', () => {
     ).toEqual({ input: 15, output: 27, total: 42, cachedInput: 4, reasoning: 20 });
   });
 
-  it('UsageCounter returns no count that is not a number', () => {
+  it('createUsage returns no count that is not a number', () => {
     expect(total({ promptTokenCount: null, candidatesTokenCount: '3' })).toEqual({});
   });
 });

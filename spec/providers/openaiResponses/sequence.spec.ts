@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Sequence } from '../../../lib/providers/openaiResponses/sequence.js';
+import { Sequence } from '../../../lib/providers/openaiResponses/decode.js';
 
 /** Whether each event is a repeated one, by its number, or its number and its item. */
 function repeated(events: readonly (number | readonly [number, string])[], items: readonly string[] = []) {

@@ -10,7 +10,7 @@ import { mistral } from '../../../lib/providers/mistral.js';
 import { ollama } from '../../../lib/providers/ollama/ollama.js';
 import { openaiChat } from '../../../lib/providers/openaiChat.js';
 import { openai } from '../../../lib/providers/openai.js';
-import { normalizeFiles } from '../../../lib/providers/shared/normalizeFiles.js';
+import { normalizeFiles } from '../../../lib/providers/shared/sendable.js';
 
 const wires = { anthropic, cohere, google, googleInteractions, mistral, ollama, openaiChat, openai };
 const names: Partial<Record<keyof typeof wires, string>> = { cohere: 'command-a-vision', google: 'gemini-3.8-flash' };

@@ -3,13 +3,15 @@ import fc from 'fast-check';
 import { concat, from, of, throwError } from 'rxjs';
 import type { Chunk } from '../../../lib/core/chunk.js';
 import type { ModelRequest } from '../../../lib/core/model.js';
-import { parseCalls, createTextCallParser, extractTextCalls } from '../../../lib/providers/shared/textCalls.js';
+import { parseCalls, extractTextCalls } from '../../../lib/providers/shared/textCalls.js';
 import { openTool } from '../../checks/conformance/case.js';
 import { observe } from '../../support/observe.js';
+import { pushThrough } from '../../support/pushThrough.js';
 
 const finish: Chunk = { type: 'finish', reason: 'stop' };
 const text = (value: string): Chunk => ({ type: 'text', text: value });
 const offered = ['add', 'now', 'a', 'b', 'f'];
+const request: ModelRequest = { messages: [], tools: offered.map((name) => openTool(name)) };
 
 const readable = (chunks: readonly Chunk[]) => ({
   chunks,
@@ -20,7 +22,7 @@ const readable = (chunks: readonly Chunk[]) => ({
 /** Passes texts and other chunks through text calls, and returns what is emitted. */
 function read(inputs: readonly (string | Chunk)[], end: Chunk | 'interrupted' = finish) {
   const chunks: Chunk[] = [];
-  const textCalls = createTextCallParser(new Set(offered), (chunk) => chunks.push(chunk));
+  const textCalls = pushThrough(extractTextCalls(request), (chunk) => chunks.push(chunk));
   for (const input of inputs) textCalls.next(typeof input === 'string' ? text(input) : input);
   if (end === 'interrupted') textCalls.release();
   else textCalls.next(end);
@@ -29,7 +31,7 @@ function read(inputs: readonly (string | Chunk)[], end: Chunk | 'interrupted' = 
 
 const add = '{"name": "add", "parameters": {"a": "}{\\"]["}}';
 
-describe('createTextCallParser', () => {
+describe('extractTextCalls: chunk by chunk', () => {
   it.each<[string, unknown[]]>([
     [`<|python_tag|>${add}`, [['add', { a: '}{"][' }]]],
     [
@@ -54,7 +56,7 @@ describe('createTextCallParser', () => {
       ],
     ],
     ['<|python_tag|>\n{"type":"function","function":{"name":"a","arguments":"{\\"x\\":1}"}}', [['a', '{"x":1}']]],
-  ])('createTextCallParser reads calls from %s', (written, calls) => {
+  ])('extractTextCalls reads calls from %s', (written, calls) => {
     expect(read([written])).toMatchObject({ text: '', calls });
     expect(read(Array.from(written))).toMatchObject({ text: '', calls });
     expect(read([written]).chunks.at(-1)).toEqual(finish);
@@ -77,15 +79,15 @@ describe('createTextCallParser', () => {
     '{"name":"f","parameters":{}}',
     '<|pyth',
     '1 < 2 <|pyth',
-  ])('createTextCallParser forwards unchanged: %s', (written) => {
+  ])('extractTextCalls forwards unchanged: %s', (written) => {
     expect(read([written])).toMatchObject({ text: written, calls: [] });
     expect(read(Array.from(written))).toMatchObject({ text: written, calls: [] });
   });
 
-  it('createTextCallParser holds back a text only while it begins as calls do', () => {
+  it('extractTextCalls holds back a text only while it begins as calls do', () => {
     const held = (...texts: string[]) => {
       const chunks: Chunk[] = [];
-      const textCalls = createTextCallParser(new Set(offered), (chunk) => chunks.push(chunk));
+      const textCalls = pushThrough(extractTextCalls(request), (chunk) => chunks.push(chunk));
       for (const value of texts) textCalls.next(text(value));
       return texts.join('').slice(readable(chunks).text.length);
     };
@@ -97,7 +99,7 @@ describe('createTextCallParser', () => {
     expect(held('<|python_tag|>{', '"name"')).toBe('<|python_tag|>{"name"');
   });
 
-  it('createTextCallParser emits no call for an interrupted response or besides calls of the server', () => {
+  it('extractTextCalls emits no call for an interrupted response or besides calls of the server', () => {
     const written = `<|python_tag|>${add}`;
     expect(read([written], 'interrupted')).toMatchObject({ text: written, calls: [] });
     const native: Chunk = { type: 'toolCallFragment', id: 'c', name: 'add', arguments: '{}' };
@@ -105,7 +107,7 @@ describe('createTextCallParser', () => {
     expect(read([native, written])).toMatchObject({ text: written, calls: [['add', '{}']] });
   });
 
-  it('createTextCallParser starts over on retract, and keeps provider parts', () => {
+  it('extractTextCalls starts over on retract, and keeps provider parts', () => {
     const signature: Chunk = { type: 'provider', provider: 'p', data: { signature: 's' } };
     const { chunks } = read(['<|pyth', { type: 'retract' }, signature, `<|python_tag|>${add}`]);
     expect(chunks).toMatchObject([
@@ -116,7 +118,7 @@ describe('createTextCallParser', () => {
     ]);
   });
 
-  it('createTextCallParser loses nothing, however the text is cut', () => {
+  it('extractTextCalls loses nothing, however the text is cut', () => {
     const word = fc.constantFrom('<|python_tag|>', '<|python_', '<', '{', '}', '"', '[', ' ', add, 'word', '\\', ';');
     fc.assert(
       fc.property(fc.array(word), (words) => {

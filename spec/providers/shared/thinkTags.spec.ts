@@ -2,15 +2,16 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { concat, from, of, throwError } from 'rxjs';
 import type { Chunk } from '../../../lib/core/chunk.js';
-import { extractThinking, createThinkTagParser } from '../../../lib/providers/shared/thinkTags.js';
+import { extractThinking } from '../../../lib/providers/shared/thinkTags.js';
 import { observe } from '../../support/observe.js';
+import { pushThrough } from '../../support/pushThrough.js';
 
 const text = (value: string): Chunk => ({ type: 'text', text: value });
 const finish: Chunk = { type: 'finish', reason: 'stop' };
 
 function through(chunks: readonly Chunk[]): Chunk[] {
   const out: Chunk[] = [];
-  const tags = createThinkTagParser((chunk) => out.push(chunk));
+  const tags = pushThrough(extractThinking(), (chunk) => out.push(chunk));
   for (const chunk of chunks) tags.next(chunk);
   tags.release();
   return out;
@@ -23,7 +24,7 @@ const separated = (...pieces: string[]) => {
   return [joined(out, 'thinking'), joined(out, 'text')];
 };
 
-describe('createThinkTagParser', () => {
+describe('extractThinking: chunk by chunk', () => {
   const cases: [string, string, string][] = [
     ['<think>why</think>because', 'why', 'because'],
     ['<think>\nwhy\n</think>\n\nbecause', '\nwhy\n', '\nbecause'],
@@ -43,7 +44,7 @@ describe('createThinkTagParser', () => {
     ['<think>a<</think>b', 'a<', 'b'],
   ];
 
-  it('createThinkTagParser separates thinking from text at the start of a message, for every cut', () => {
+  it('extractThinking separates thinking from text at the start of a message, for every cut', () => {
     for (const [message, thinking, answer] of cases) {
       for (let cut = 0; cut <= message.length; cut++)
         expect(separated(message.slice(0, cut), message.slice(cut))).toEqual([thinking, answer]);
@@ -51,7 +52,7 @@ describe('createThinkTagParser', () => {
     }
   });
 
-  it('createThinkTagParser emits the same however a message is cut', () => {
+  it('extractThinking emits the same however a message is cut', () => {
     const words = fc.array(fc.constantFrom('<think>', '</think>', '<', 'think', '>', '\n', '\r', ' ', 'a', '</', 'é'), {
       maxLength: 12,
     });
@@ -66,9 +67,9 @@ describe('createThinkTagParser', () => {
     );
   });
 
-  it('createThinkTagParser holds back no more than the beginning of a tag', () => {
+  it('extractThinking holds back no more than the beginning of a tag', () => {
     const out: Chunk[] = [];
-    const tags = createThinkTagParser((chunk) => out.push(chunk));
+    const tags = pushThrough(extractThinking(), (chunk) => out.push(chunk));
     tags.next(text('<think>abc</thi'));
     expect(out).toEqual([{ type: 'thinking', text: 'abc' }]);
     tags.next(text('s'));
@@ -77,7 +78,7 @@ describe('createThinkTagParser', () => {
     expect(joined(out, 'text')).toBe('x</th');
   });
 
-  it('createThinkTagParser keeps the order of the chunks, and joins a tag around chunks without a position', () => {
+  it('extractThinking keeps the order of the chunks, and joins a tag around chunks without a position', () => {
     const call: Chunk = { type: 'toolCallFragment', id: '1', name: 'f' };
     const metadata: Chunk = { type: 'metadata', metadata: { model: 'm' } };
     expect(through([text('<thi'), call, text('nk>')])).toEqual([text('<thi'), call, text('nk>')]);
@@ -90,7 +91,7 @@ describe('createThinkTagParser', () => {
     expect(through([call, text('<think>a')])).toEqual([call, { type: 'thinking', text: 'a' }]);
   });
 
-  it('createThinkTagParser starts over on retract, and keeps provider parts', () => {
+  it('extractThinking starts over on retract, and keeps provider parts', () => {
     const retract: Chunk = { type: 'retract' };
     expect(through([text('<think>a</t'), retract, text('<think>b')])).toEqual([
       { type: 'thinking', text: 'a' },

@@ -5,7 +5,7 @@ import * as chat from '../../../lib/testing/server/dialects/chatCompletions/hist
 import { historyRules as cohereRules } from '../../../lib/testing/server/dialects/cohere/historyRules.js';
 import { historyRules as googleRules } from '../../../lib/testing/server/dialects/google/historyRules.js';
 import { historyObjection } from '../../../lib/testing/server/dialects/historyRules.js';
-import type { HistoryRule } from '../../../lib/testing/server/dialects/historyRules.js';
+import type { HistoryRules } from '../../../lib/testing/server/dialects/historyRules.js';
 import * as responses from '../../../lib/testing/server/dialects/responses/historyRules.js';
 
 const model = (...content: readonly JsonObject[]): JsonObject => ({ role: 'assistant', content });
@@ -24,11 +24,11 @@ const functionResponse = (parts?: readonly JsonObject[]): JsonObject => ({
   parts: [{ functionResponse: { name: 'f', response: {}, ...(parts ? { parts } : {}) } }],
 });
 
-const chatRules = [...chat.historyRules, ...chat.textResultRules];
-const mistralRules = [...chat.mistralIdRules, ...chat.mistralOrderRules];
-const responsesRules = [...responses.historyRules, ...responses.completeHistoryRules];
+const chatRules = { ...chat.historyRules, ...chat.textResultRules };
+const mistralRules = { ...chat.mistralIdRules, ...chat.mistralOrderRules };
+const responsesRules = { ...responses.historyRules, ...responses.completeHistoryRules };
 
-describe.each<[string, readonly HistoryRule[], readonly (readonly [RegExp | undefined, readonly JsonObject[]])[]]>([
+describe.each<[string, HistoryRules, readonly (readonly [RegExp | undefined, readonly JsonObject[]])[]]>([
   [
     'Messages API',
     anthropicRules,
@@ -124,6 +124,6 @@ describe.each<[string, readonly HistoryRule[], readonly (readonly [RegExp | unde
   });
 
   it('have a source each', () => {
-    for (const { source } of rules) expect(source).toMatch(/\w{4}/);
+    for (const source of Object.keys(rules)) expect(source).toMatch(/\w{4}/);
   });
 });

@@ -1,5 +1,6 @@
 import type { Chunk } from '../../../core/chunk.js';
 import { ConfigurationError } from '../../../core/errors.js';
+import { isRecord, nonEmptyString, omitUndefined } from '../../../core/json/json.js';
 import type { JsonObject } from '../../../core/json/json.js';
 import type { Message } from '../../../core/message.js';
 import type { Usage } from '../../../core/usage.js';
@@ -30,6 +31,17 @@ export interface Refusal {
   readonly code?: string;
   readonly param?: string;
 }
+
+export const refusal = (type: string, message: string, code?: string): Refusal =>
+  omitUndefined({ status: 400, type, message, code });
+
+export const providerCodeOf = (error: unknown): string | undefined =>
+  isRecord(error) ? nonEmptyString(error['providerCode']) : undefined;
+
+export const typedFrame = (type: string, fields: JsonObject = {}): DialectFrame => ({
+  event: type,
+  data: JSON.stringify({ type, ...fields }),
+});
 
 export interface DialectWriter {
   /** Throws a ConfigurationError `script` for a chunk that the API cannot express. */

@@ -98,5 +98,10 @@ export function fileParts(at: unknown, mediaType: string, name?: unknown): reado
   ];
 }
 
+export function roleOf(role: unknown): Role {
+  if (role === 'assistant') return 'model';
+  return role === 'system' || role === 'developer' ? 'system' : 'user';
+}
+
 export const objectsIn = (value: unknown): readonly JsonObject[] =>
   Array.isArray(value) ? value.filter(isJsonObject) : [];

@@ -1,15 +1,14 @@
 import { nonEmptyString } from '../../../core/json/json.js';
 import type { JsonObject } from '../../../core/json/json.js';
 
-export interface HistoryRule {
-  /** Where the vendor documents the rule, or a report of a refused request. */
-  readonly source: string;
-  readonly objection: (messages: readonly JsonObject[], at: number) => string | undefined;
-}
+/** The objections by their sources: where the vendor documents the rule, or a report of a refused request. */
+export type HistoryRules = Readonly<
+  Record<string, (messages: readonly JsonObject[], at: number) => string | undefined>
+>;
 
-export function historyObjection(rules: readonly HistoryRule[], messages: readonly JsonObject[]): string | undefined {
+export function historyObjection(rules: HistoryRules, messages: readonly JsonObject[]): string | undefined {
   for (const at of messages.keys())
-    for (const { objection } of rules) {
+    for (const objection of Object.values(rules)) {
       const found = objection(messages, at);
       if (found !== undefined) return found;
     }

@@ -1,10 +1,10 @@
 import type { Chunk, FinishChunk, MetadataChunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../../../core/json/json.js';
+import { isJsonObject, nonEmptyString, objectOrEmpty, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import { splitJson } from '../completeCalls.js';
-import { unsupportedChunk } from '../dialect.js';
+import { providerCodeOf, typedFrame as frame, unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
 import { objectsIn } from '../history.js';
 import { promptOf } from './cacheControl.js';
@@ -24,7 +24,7 @@ export const anthropic: Dialect = {
   serves: (path) => path.endsWith('/messages') || isVertex(path),
   keyIn: (headers) => headers['x-api-key'],
   refusal: refusalOf,
-  messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
+  messages: (body) => objectsIn(body['messages']),
   history: anthropicHistory,
   promptOf,
   writer: ({ turn, body }) => writer(turn, body),
@@ -48,29 +48,16 @@ const errorTypes: ReadonlyMap<number, string> = new Map([
   [529, 'overloaded_error'],
 ]);
 
-const frame = (type: string, fields: JsonObject = {}): DialectFrame => ({
-  event: type,
-  data: JSON.stringify({ type, ...fields }),
-});
-
 const delta = (index: number, fields: JsonObject) => frame('content_block_delta', { index, delta: fields });
 
 function writer(turn: number, body: JsonObject): DialectWriter {
   const blocks = createBlocks(turn);
   return createWriter('Messages API', {
     begin() {
+      const head = { id: `msg_${turn}`, type: 'message', role: 'assistant', model: body['model'] ?? '', content: [] };
       const usage = { input_tokens: 0, output_tokens: 0 };
-      const message = {
-        id: `msg_${turn}`,
-        type: 'message',
-        role: 'assistant',
-        model: body['model'] ?? '',
-        content: [],
-      };
-      return [
-        frame('message_start', { message: { ...message, stop_reason: null, stop_sequence: null, usage } }),
-        frame('ping'),
-      ];
+      const message = { ...head, stop_reason: null, stop_sequence: null, usage };
+      return [frame('message_start', { message }), frame('ping')];
     },
     chunks: {
       text: ({ text }) => blocks.within('text', { text: '' }, { type: 'text_delta', text }),
@@ -82,16 +69,14 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       finish: blocks.close,
     },
     error(error) {
-      const type = (isRecord(error) ? nonEmptyString(error['providerCode']) : undefined) ?? 'api_error';
+      const type = providerCodeOf(error) ?? 'api_error';
       return [frame('error', { error: { type, message: errorText(error) } })];
     },
     end(finish) {
       const reason = finish.reason === 'unspecified' ? null : wireReason(finish);
       const usage = wireUsage(finish.usage ?? {});
-      return [
-        frame('message_delta', { delta: { stop_reason: reason, stop_sequence: null }, usage }),
-        frame('message_stop'),
-      ];
+      const end = frame('message_delta', { delta: { stop_reason: reason, stop_sequence: null }, usage });
+      return [end, frame('message_stop')];
     },
   });
 }
@@ -178,20 +163,16 @@ const wireReason = ({ reason, rawReason }: FinishChunk): string => rawReason ?? 
 
 /** The API does not include cached tokens in `input_tokens`. */
 function wireUsage(usage: Usage): JsonObject {
-  const { input, output, cachedInput, cacheWriteInput, longCacheWriteInput, reasoning } = usage;
-  return {
-    ...(input === undefined ? {} : { input_tokens: input - (cachedInput ?? 0) - (cacheWriteInput ?? 0) }),
-    ...(cacheWriteInput === undefined ? {} : { cache_creation_input_tokens: cacheWriteInput }),
-    ...(cachedInput === undefined ? {} : { cache_read_input_tokens: cachedInput }),
-    ...(longCacheWriteInput === undefined
-      ? {}
-      : {
-          cache_creation: {
-            ephemeral_5m_input_tokens: (cacheWriteInput ?? 0) - longCacheWriteInput,
-            ephemeral_1h_input_tokens: longCacheWriteInput,
-          },
-        }),
-    output_tokens: output ?? 0,
-    ...(reasoning === undefined ? {} : { output_tokens_details: { thinking_tokens: reasoning } }),
-  };
+  const { input, output = 0, cachedInput, cacheWriteInput = 0, longCacheWriteInput: long, reasoning } = usage;
+  return omitUndefined({
+    input_tokens: input === undefined ? undefined : input - (cachedInput ?? 0) - cacheWriteInput,
+    cache_creation_input_tokens: usage.cacheWriteInput,
+    cache_read_input_tokens: cachedInput,
+    cache_creation:
+      long === undefined
+        ? undefined
+        : { ephemeral_5m_input_tokens: cacheWriteInput - long, ephemeral_1h_input_tokens: long },
+    output_tokens: output,
+    output_tokens_details: reasoning === undefined ? undefined : { thinking_tokens: reasoning },
+  });
 }

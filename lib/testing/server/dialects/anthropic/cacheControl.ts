@@ -6,10 +6,7 @@ import { objectsIn } from '../history.js';
 /** The limit of a request (its page "Prompt caching"). */
 const maxBreakpoints = 4;
 
-/**
- * `CacheControlEphemeral`, and the page "Prompt caching". Counted in tools, system prompt, messages and results; a
- * `cache_control` of the request counts as one.
- */
+/** `CacheControlEphemeral`, and the page "Prompt caching". The request's own `cache_control` counts as one. */
 export function cacheObjection(body: Readonly<Record<string, unknown>>): string | undefined {
   const blocks = [
     ...objectsIn(body['tools']),

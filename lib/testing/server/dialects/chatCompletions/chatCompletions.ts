@@ -4,10 +4,11 @@ import { objectOrEmpty, isJsonObject, isRecord, nonEmptyString, omitUndefined } 
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import { splitInput, splitJson } from '../completeCalls.js';
-import { totalOf, unsupportedChunk } from '../dialect.js';
+import { providerCodeOf, refusal, totalOf, unsupportedChunk } from '../dialect.js';
 import { historyObjection } from '../historyRules.js';
-import type { HistoryRule } from '../historyRules.js';
+import type { HistoryRules } from '../historyRules.js';
 import { refusedByOpenai } from '../outputSchema.js';
+import { objectsIn } from '../history.js';
 import { implicitPrompt } from '../implicitPrompt.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
 import { createWriter } from '../writer.js';
@@ -15,30 +16,22 @@ import { refusedByOpenaiSettings } from '../settings.js';
 import { chatHistory } from './history.js';
 import { historyRules, textResultRules } from './historyRules.js';
 
-/**
- * API reference, "The chat completion chunk object"; `reasoning_content` as DeepSeek and vLLM send it. Ids and times
- * are constant: the same script results in the same bytes.
- */
+/** "The chat completion chunk object"; `reasoning_content` as DeepSeek and vLLM send it. Ids and times are constant. */
 export const chatCompletions: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream; charset=utf-8',
   bases: { 'openai-chat': '/v1', together: '/v1' },
   serves: (path) => path.endsWith('/chat/completions'),
-  refusal: (body) => refusalOf(body, [...historyRules, ...textResultRules]),
+  refusal: (body) => refusalOf(body, { ...historyRules, ...textResultRules }),
   promptOf: (body) => implicitPrompt(body, ['tools', 'messages']),
-  messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
+  messages: (body) => objectsIn(body['messages']),
   history: chatHistory,
   writer: ({ turn, body }) => writer(turn, body),
   errorBody: ({ message, type, code }) => ({ error: { message, type, param: null, code: code ?? null } }),
 };
 
-export function refusalOf(body: unknown, rules: readonly HistoryRule[] = historyRules): Refusal | undefined {
-  const refuse = (message: string, code?: string): Refusal => ({
-    status: 400,
-    type: 'invalid_request_error',
-    message,
-    ...(code === undefined ? {} : { code }),
-  });
+export function refusalOf(body: unknown, rules: HistoryRules = historyRules): Refusal | undefined {
+  const refuse = (message: string, code?: string) => refusal('invalid_request_error', message, code);
   if (!isRecord(body))
     return refuse('We could not parse the JSON body of your request. The API expects a JSON object.');
   if (nonEmptyString(body['model']) === undefined) return refuse('you must provide a model parameter');
@@ -54,18 +47,14 @@ export function refusalOf(body: unknown, rules: readonly HistoryRule[] = history
   if (settings) return refuse(settings.message, settings.code);
   const format = objectOrEmpty(body['response_format']);
   const invalid =
-    refusedByOpenai(format['json_schema'], 'response_format') ?? historyObjection(rules, messages.filter(isJsonObject));
+    refusedByOpenai(format['json_schema'], 'response_format') ?? historyObjection(rules, objectsIn(messages));
   return invalid === undefined ? undefined : refuse(invalid);
 }
 
 function writer(turn: number, body: JsonObject): DialectWriter {
   const includeUsage = isJsonObject(body['stream_options']) && body['stream_options']['include_usage'] === true;
-  const envelope = {
-    id: `chatcmpl-${turn}`,
-    object: 'chat.completion.chunk',
-    created: 1_700_000_000,
-    model: body['model'] ?? '',
-  };
+  const head = { id: `chatcmpl-${turn}`, object: 'chat.completion.chunk', created: 1_700_000_000 };
+  const envelope = { ...head, model: body['model'] ?? '' };
   const toolCalls = toolCallWriter();
   const frame = (choices: readonly JsonObject[], usage: JsonObject | null = null): DialectFrame => ({
     data: JSON.stringify({ ...envelope, choices, ...(includeUsage ? { usage } : {}) }),
@@ -160,7 +149,7 @@ const wireUsage = (usage: Usage): JsonObject => {
   });
 };
 
-function failureOf(error: unknown): Refusal {
-  const code = isRecord(error) ? nonEmptyString(error['providerCode']) : undefined;
-  return { status: 500, type: 'server_error', message: errorText(error), ...(code === undefined ? {} : { code }) };
-}
+const failureOf = (error: unknown): Refusal => ({
+  ...refusal('server_error', errorText(error), providerCodeOf(error)),
+  status: 500,
+});

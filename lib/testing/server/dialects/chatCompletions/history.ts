@@ -1,7 +1,7 @@
 import { isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Message, Part } from '../../../../core/message.js';
-import { createConversation, fileParts, objectsIn, outcomeWithFiles, textParts } from '../history.js';
+import { createConversation, fileParts, objectsIn, outcomeWithFiles, roleOf, textParts } from '../history.js';
 
 /** Also Cohere (`tool_plan` is the text before the calls) and Ollama (no ids, separate images). */
 export function chatHistory(body: JsonObject): readonly Message[] {
@@ -17,7 +17,7 @@ export function chatHistory(body: JsonObject): readonly Message[] {
     else {
       const images = Array.isArray(message['images']) ? message['images'] : [];
       const parts = [...textParts(message['tool_plan']), ...partsOf(content), ...images.flatMap(image)];
-      conversation.add(roles.get(role) ?? 'user', parts);
+      conversation.add(roleOf(role), parts);
       for (const call of objectsIn(message['tool_calls'])) {
         const { function: fn = {}, custom } = call;
         if (isJsonObject(custom)) conversation.call(call['id'], custom['name'], { input: custom['input'] ?? '' });
@@ -27,12 +27,6 @@ export function chatHistory(body: JsonObject): readonly Message[] {
   }
   return conversation.messages;
 }
-
-const roles: ReadonlyMap<unknown, Message['role']> = new Map([
-  ['system', 'system'],
-  ['developer', 'system'],
-  ['assistant', 'model'],
-]);
 
 const image = (data: unknown): readonly Part[] =>
   typeof data === 'string' ? fileParts(`data:image/*;base64,${data}`, 'image/*') : [];

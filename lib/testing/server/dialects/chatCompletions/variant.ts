@@ -2,7 +2,9 @@ import type { Chunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { hash } from '../../../../core/hash.js';
 import { isJsonObject, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
+import { refusal } from '../dialect.js';
 import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
+import { objectsIn } from '../history.js';
 import { historyObjection } from '../historyRules.js';
 import { chatCompletions, refusalOf } from './chatCompletions.js';
 import { mistralIdRules, mistralOrderRules } from './historyRules.js';
@@ -17,7 +19,7 @@ interface Variant {
   readonly usageWithFinish?: boolean;
 }
 
-function variant({ bases, serves, refusal, chunk, frame: rewrite, usageWithFinish = false }: Variant): Dialect {
+function variant({ bases, serves, refusal: refuse, chunk, frame: rewrite, usageWithFinish = false }: Variant): Dialect {
   const rewritten = ({ data }: DialectFrame): DialectFrame => {
     const parsed: unknown = data === '[DONE]' ? undefined : JSON.parse(data);
     return { data: isJsonObject(parsed) ? JSON.stringify(rewrite?.(parsed) ?? parsed) : data };
@@ -26,7 +28,7 @@ function variant({ bases, serves, refusal, chunk, frame: rewrite, usageWithFinis
     ...chatCompletions,
     bases,
     serves,
-    refusal: (body) => refusalOf(body) ?? (isJsonObject(body) ? refusal?.(body) : undefined),
+    refusal: (body) => refusalOf(body) ?? (isJsonObject(body) ? refuse?.(body) : undefined),
     writer({ turn, path, body }) {
       const requested = usageWithFinish ? { ...body, stream_options: { include_usage: true } } : body;
       const writer = chatCompletions.writer({ turn, path, body: requested });
@@ -63,7 +65,7 @@ function parse(frame: DialectFrame | undefined): JsonObject | undefined {
 }
 
 function withChoice(frame: JsonObject, rewrite: (choice: JsonObject, delta: JsonObject) => JsonObject): JsonObject {
-  const choices = Array.isArray(frame['choices']) ? frame['choices'].filter(isJsonObject) : [];
+  const choices = objectsIn(frame['choices']);
   return {
     ...frame,
     choices: choices.map((choice) => rewrite(choice, isJsonObject(choice['delta']) ? choice['delta'] : {})),
@@ -138,17 +140,12 @@ function thinking({ reasoning_content: text, ...rest }: JsonObject): JsonObject 
 function refusalOfMistral(body: JsonObject): Refusal | undefined {
   const unknown = ['stream_options', 'seed', 'max_completion_tokens'].find((field) => body[field] !== undefined);
   if (unknown)
-    return { status: 422, type: 'invalid_request_error', message: `Extra inputs are not permitted: body.${unknown}` };
-  const messages = Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : [];
+    return { ...refusal('invalid_request_error', `Extra inputs are not permitted: body.${unknown}`), status: 422 };
+  const messages = objectsIn(body['messages']);
   const badId = historyObjection(mistralIdRules, messages);
   if (badId !== undefined) return refuseMessages(badId, '3280');
   const badOrder = historyObjection(mistralOrderRules, messages);
   return badOrder === undefined ? undefined : refuseMessages(badOrder, '3230');
 }
 
-const refuseMessages = (message: string, code: string): Refusal => ({
-  status: 400,
-  type: 'invalid_request_message_order',
-  message,
-  code,
-});
+const refuseMessages = (message: string, code: string) => refusal('invalid_request_message_order', message, code);

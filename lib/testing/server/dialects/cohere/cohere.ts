@@ -1,11 +1,13 @@
 import type { SourceChunk, TextChunk, ThinkingChunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
+import { isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import { chatHistory } from '../chatCompletions/history.js';
 import { splitJson } from '../completeCalls.js';
-import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { refusal, typedFrame as frame } from '../dialect.js';
+import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
+import { objectsIn } from '../history.js';
 import { historyObjection } from '../historyRules.js';
 import { createWriter } from '../writer.js';
 import { historyRules } from './historyRules.js';
@@ -18,9 +20,9 @@ export const cohere: Dialect = {
   serves: (path) => /\/v\d+\/chat$/.test(path),
   refusal: (body) => {
     const message = objection(body);
-    return message === undefined ? undefined : ({ status: 400, type: 'invalid_request', message } satisfies Refusal);
+    return message === undefined ? undefined : refusal('invalid_request', message);
   },
-  messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
+  messages: (body) => objectsIn(body['messages']),
   history: chatHistory,
   writer: ({ turn }) => writer(turn),
   errorBody: ({ message }) => ({ id: 'error', message }),
@@ -35,13 +37,8 @@ function objection(body: unknown): string | undefined {
     return 'invalid request: messages must not be empty';
   if (isRecord(body['response_format']) && body['tools'] !== undefined)
     return 'response_format is not supported with tools';
-  return historyObjection(historyRules, messages.filter(isJsonObject));
+  return historyObjection(historyRules, objectsIn(messages));
 }
-
-const frame = (type: string, fields: JsonObject = {}): DialectFrame => ({
-  event: type,
-  data: JSON.stringify({ type, ...fields }),
-});
 
 const messageDelta = (type: string, message: JsonObject, index?: number) =>
   frame(type, { ...(index === undefined ? {} : { index }), delta: { message } });
@@ -123,13 +120,7 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 function wireUsage({ input, output, cachedInput }: Usage): JsonObject {
-  const tokens = {
-    ...(input === undefined ? {} : { input_tokens: input }),
-    ...(output === undefined ? {} : { output_tokens: output }),
-  };
-  return {
-    billed_units: { input_tokens: 1, output_tokens: 1 },
-    tokens,
-    ...(cachedInput === undefined ? {} : { cached_tokens: cachedInput }),
-  };
+  const tokens = omitUndefined({ input_tokens: input, output_tokens: output });
+  const billed = { input_tokens: 1, output_tokens: 1 };
+  return omitUndefined({ billed_units: billed, tokens, cached_tokens: cachedInput });
 }

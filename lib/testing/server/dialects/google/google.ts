@@ -1,11 +1,12 @@
 import type { FinishChunk, MetadataChunk } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
+import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { ProviderData } from '../../../../core/providerPart.js';
 import type { Usage } from '../../../../core/usage.js';
+import { words } from '../../../../core/words.js';
 import type { CompleteCall } from '../completeCalls.js';
-import { totalOf, unsupportedChunk } from '../dialect.js';
+import { providerCodeOf, refusal, totalOf, unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
 import { createWriter } from '../writer.js';
 import { objectsIn } from '../history.js';
@@ -25,7 +26,7 @@ export const google: Dialect = {
   serves: (path) => path.endsWith(':streamGenerateContent'),
   keyIn: (headers) => headers['x-goog-api-key'],
   refusal: googleRefusal,
-  messages: (body) => (Array.isArray(body['contents']) ? body['contents'].filter(isJsonObject) : []),
+  messages: (body) => objectsIn(body['contents']),
   history: googleHistory,
   writer: ({ turn, path }) => writer(turn, /\/([^/:]+):/.exec(path)?.[1] ?? ''),
   errorBody: ({ status, message }) => ({
@@ -47,14 +48,10 @@ const statusNames: ReadonlyMap<number, string> = new Map([
 
 function writer(turn: number, model: string): DialectWriter {
   let hasSignature = false;
-  const frame = (candidate: JsonObject, more: JsonObject = {}): DialectFrame => ({
-    data: JSON.stringify({
-      candidates: [{ ...candidate, index: 0 }],
-      ...more,
-      modelVersion: model,
-      responseId: `response-${turn}`,
-    }),
-  });
+  const frame = (candidate: JsonObject, more: JsonObject = {}): DialectFrame => {
+    const tail = { ...more, modelVersion: model, responseId: `response-${turn}` };
+    return { data: JSON.stringify({ candidates: [{ ...candidate, index: 0 }], ...tail }) };
+  };
   const parts = (...some: JsonObject[]): JsonObject => ({ content: { parts: some, role: 'model' } });
   const callPart = ({ id, name, arguments: args, providerData }: CompleteCall): JsonObject => {
     const signature = signatureIn(providerData) ?? (hasSignature ? undefined : `c2lnbmF0dXJl${turn}`);
@@ -91,10 +88,8 @@ function writer(turn: number, model: string): DialectWriter {
   });
 }
 
-const signatureIn = (data: ProviderData | undefined): string | undefined => {
-  const googleData = data?.['google'];
-  return isJsonObject(googleData) ? nonEmptyString(googleData['thoughtSignature']) : undefined;
-};
+const signatureIn = (data: ProviderData | undefined): string | undefined =>
+  nonEmptyString(objectOrEmpty(data?.['google'])['thoughtSignature']);
 
 /** The `raw` objects of `serverTools`, as the provider reports them, and a part of an `unknown` kind. */
 function candidatesOf(chunk: MetadataChunk): readonly JsonObject[] {
@@ -134,25 +129,17 @@ const wireUsage = (usage: Usage): JsonObject =>
   });
 
 function failure(error: unknown): JsonObject {
-  const word = (isRecord(error) ? nonEmptyString(error['providerCode']) : undefined) ?? 'INTERNAL';
+  const word = providerCodeOf(error) ?? 'INTERNAL';
   const code = [...statusNames].find(([, known]) => known === word)?.[0] ?? 500;
   return { error: { code, message: errorText(error), status: word } };
 }
 
-const refused = (message: string): Refusal => ({ status: 400, type: 'INVALID_ARGUMENT', message });
+const refused = (message: string) => refusal('INVALID_ARGUMENT', message);
 
 /** `GenerateContentRequest`. The API refuses all others. */
-const requestFields = new Set([
-  'contents',
-  'tools',
-  'toolConfig',
-  'safetySettings',
-  'systemInstruction',
-  'generationConfig',
-  'cachedContent',
-  'labels',
-  'continuationToken',
-]);
+const requestFields = /* @__PURE__ */ words(`
+  contents tools toolConfig safetySettings systemInstruction generationConfig cachedContent labels continuationToken
+`);
 
 function googleRefusal(body: unknown): Refusal | undefined {
   if (!isRecord(body)) return refused('Invalid JSON payload received.');
@@ -166,8 +153,7 @@ function googleRefusal(body: unknown): Refusal | undefined {
   const { contents } = body as { readonly contents?: unknown };
   if (!Array.isArray(contents) || contents.length === 0)
     return refused('* GenerateContentRequest.contents: contents is not specified');
-  const list = contents.filter(isJsonObject);
-  const objection = refusedByGoogleSettings(body) ?? historyObjection(historyRules, list);
+  const objection = refusedByGoogleSettings(body) ?? historyObjection(historyRules, objectsIn(contents));
   return objection === undefined ? undefined : refused(objection);
 }
 

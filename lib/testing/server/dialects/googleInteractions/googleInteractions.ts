@@ -1,11 +1,11 @@
 import type { Chunk, FinishChunk, MetadataChunk } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
+import { isJsonObject, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import type { Usage } from '../../../../core/usage.js';
 import { splitJson } from '../completeCalls.js';
 import type { CompleteCall } from '../completeCalls.js';
-import { totalOf, unsupportedChunk } from '../dialect.js';
+import { providerCodeOf, totalOf, unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
 import { objectsIn } from '../history.js';
 import { createWriter } from '../writer.js';
@@ -70,7 +70,9 @@ function writer(turn: number, model: string): DialectWriter {
         return [...close(), event('interaction.completed', { interaction })];
       },
     },
-    error: (error) => [event('error', { error: failure(error) })],
+    error: (error) => [
+      event('error', { error: { code: providerCodeOf(error) ?? 'internal', message: errorText(error) } }),
+    ],
     end: ({ reason }) => (reason === 'unspecified' ? [] : [{ event: 'done', data: '[DONE]' }]),
   });
 }
@@ -142,8 +144,3 @@ const wireUsage = (usage: Usage): JsonObject =>
     total_thought_tokens: usage.reasoning,
     total_cached_tokens: usage.cachedInput,
   });
-
-const failure = (error: unknown): JsonObject => ({
-  code: (isRecord(error) ? nonEmptyString(error['providerCode']) : undefined) ?? 'internal',
-  message: errorText(error),
-});

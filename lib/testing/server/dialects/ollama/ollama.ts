@@ -1,13 +1,14 @@
 import type { FinishChunk } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { isJsonObject, isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
+import { isRecord, nonEmptyString, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import { chatHistory } from '../chatCompletions/history.js';
-import { unsupportedChunk } from '../dialect.js';
+import { refusal, unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter, Refusal } from '../dialect.js';
+import { objectsIn } from '../history.js';
 import { createWriter } from '../writer.js';
 import { historyObjection } from '../historyRules.js';
-import type { HistoryRule } from '../historyRules.js';
+import type { HistoryRules } from '../historyRules.js';
 
 /**
  * `docs/openapi.yaml`, `ChatStreamEvent`: one delta per line, complete calls without ids, a last line with `done`.
@@ -19,48 +20,39 @@ export const ollama: Dialect = {
   bases: { ollama: '' },
   serves: (path) => path.endsWith('/api/chat'),
   refusal: refusalOf,
-  messages: (body) => (Array.isArray(body['messages']) ? body['messages'].filter(isJsonObject) : []),
+  messages: (body) => objectsIn(body['messages']),
   history: chatHistory,
   writer: ({ body }) => writer(body),
   errorBody: ({ message }) => ({ error: message }),
 };
 
 /** `api/types.go` of Ollama's repository. */
-const historyRules: readonly HistoryRule[] = [
-  {
-    source: '`Message.Role`: ollama/ollama, `server/routes.go`',
-    objection: (messages, at) =>
-      ['system', 'user', 'assistant', 'tool'].includes(nonEmptyString(messages[at]?.['role']) ?? '')
-        ? undefined
-        : 'invalid role',
+const historyRules: HistoryRules = {
+  '`Message.Role`: ollama/ollama, `server/routes.go`': (messages, at) =>
+    ['system', 'user', 'assistant', 'tool'].includes(nonEmptyString(messages[at]?.['role']) ?? '')
+      ? undefined
+      : 'invalid role',
+  '`Message.Content`: a string': (messages, at) =>
+    typeof messages[at]?.['content'] === 'string'
+      ? undefined
+      : 'json: cannot unmarshal content into Go value of type string',
+  '`Message.Images`: an array of base64 texts': (messages, at) => {
+    const { images = [] } = messages[at] ?? {};
+    const isBase64 = (image: unknown) => typeof image === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(image);
+    return Array.isArray(images) && images.every(isBase64) ? undefined : 'illegal base64 data at input byte 4';
   },
-  {
-    source: '`Message.Content`: a string',
-    objection: (messages, at) =>
-      typeof messages[at]?.['content'] === 'string'
-        ? undefined
-        : 'json: cannot unmarshal content into Go value of type string',
-  },
-  {
-    source: '`Message.Images`: an array of base64 texts',
-    objection: (messages, at) => {
-      const { images = [] } = messages[at] ?? {};
-      const isBase64 = (image: unknown) => typeof image === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(image);
-      return Array.isArray(images) && images.every(isBase64) ? undefined : 'illegal base64 data at input byte 4';
-    },
-  },
-];
+};
 
 const thinkValues: readonly unknown[] = [undefined, null, true, false, 'low', 'medium', 'high', 'max'];
 
 function refusalOf(body: unknown): Refusal | undefined {
-  const refuse = (message: string): Refusal => ({ status: 400, type: 'bad_request', message });
+  const refuse = (message: string) => refusal('bad_request', message);
   if (!isRecord(body)) return refuse('missing request body');
   if (nonEmptyString(body['model']) === undefined) return refuse('model is required');
   const { messages } = body as { readonly messages?: unknown };
   if (!Array.isArray(messages) || !messages.every(isRecord))
     return refuse('json: cannot unmarshal messages into Go struct field ChatRequest.messages');
-  const objection = historyObjection(historyRules, messages.filter(isJsonObject));
+  const objection = historyObjection(historyRules, objectsIn(messages));
   if (objection !== undefined) return refuse(objection);
   if (!thinkValues.includes(body['think'])) {
     const expected = '(must be "high", "medium", "low", "max", true, or false)';

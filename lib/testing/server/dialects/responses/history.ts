@@ -1,7 +1,15 @@
 import { nonEmptyString, objectOrEmpty, omitUndefined } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import type { Message, Part } from '../../../../core/message.js';
-import { createConversation, fileParts, objectsIn, outcomeOf, outcomeWithFiles, textParts } from '../history.js';
+import {
+  createConversation,
+  fileParts,
+  objectsIn,
+  outcomeOf,
+  outcomeWithFiles,
+  roleOf,
+  textParts,
+} from '../history.js';
 import type { Outcome } from '../history.js';
 
 /** The previous response, reasoning, and the items of provider-run tools are not read. */
@@ -16,7 +24,7 @@ export function responsesHistory(body: JsonObject): readonly Message[] {
     if (call) conversation.call(item['call_id'], call.name, call.arguments);
     else if (nonEmptyString(type)?.endsWith('_output'))
       conversation.result(item['call_id'], undefined, outcomeOfItem(item));
-    else if (role !== undefined) conversation.add(roles.get(role) ?? 'user', partsOf(content));
+    else if (role !== undefined) conversation.add(roleOf(role), partsOf(content));
   }
   return conversation.messages;
 }
@@ -56,12 +64,6 @@ function outcomeOfItem({ type, output, tools, status }: JsonObject): Outcome {
       return outcomeWithFiles(output, partsOf(output));
   }
 }
-
-const roles: ReadonlyMap<unknown, Message['role']> = new Map([
-  ['system', 'system'],
-  ['developer', 'system'],
-  ['assistant', 'model'],
-]);
 
 function partsOf(content: unknown): readonly Part[] {
   if (typeof content === 'string') return textParts(content);

@@ -1,54 +1,44 @@
 import { nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import { textOf } from '../historyRules.js';
-import type { HistoryRule } from '../historyRules.js';
+import type { HistoryRules } from '../historyRules.js';
 import { outputTypes } from './clientCalls.js';
 
 /** The messages are OpenAI's. */
-export const historyRules: readonly HistoryRule[] = [
-  {
-    source: 'Guide "Function calling": each call needs an output',
-    objection: (items, at) => {
-      const [output, name] = outputTypes.get(textOf(items[at]?.['type'])) ?? [];
-      const id = callIdOf(items[at]);
-      const isAnswered = items.some((item) => item['type'] === output && callIdOf(item) === id);
-      return output === undefined || id === undefined || isAnswered
-        ? undefined
-        : `No tool output found for ${name} ${id}.`;
-    },
+export const historyRules: HistoryRules = {
+  'Guide "Function calling": each call needs an output': (items, at) => {
+    const [output, name] = outputTypes.get(textOf(items[at]?.['type'])) ?? [];
+    const id = callIdOf(items[at]);
+    const isAnswered = items.some((item) => item['type'] === output && callIdOf(item) === id);
+    return output === undefined || id === undefined || isAnswered
+      ? undefined
+      : `No tool output found for ${name} ${id}.`;
   },
-  {
-    source: 'Responses reference, `call_id`: at most 64 characters',
-    objection: (items, at) =>
-      outputTypes.has(textOf(items[at]?.['type'])) && (callIdOf(items[at]) ?? '').length > 64
-        ? `Invalid 'input[${at}].call_id': string too long. Expected a string with maximum length 64.`
-        : undefined,
-  },
-  {
-    source:
-      'openai/openai-node#1567, openai/openai-agents-python#1611: reasoning needs an item after it, stored or not',
-    objection: (items, at) =>
-      items[at]?.['type'] === 'reasoning' && !isModels(items[at + 1])
-        ? `Item '${textOf(items[at]['id'])}' of type 'reasoning' was provided without its required following item.`
-        : undefined,
-  },
-];
+  'Responses reference, `call_id`: at most 64 characters': (items, at) =>
+    outputTypes.has(textOf(items[at]?.['type'])) && (callIdOf(items[at]) ?? '').length > 64
+      ? `Invalid 'input[${at}].call_id': string too long. Expected a string with maximum length 64.`
+      : undefined,
+  'openai/openai-node#1567, openai/openai-agents-python#1611: reasoning needs an item after it, stored or not': (
+    items,
+    at,
+  ) =>
+    items[at]?.['type'] === 'reasoning' && !isModels(items[at + 1])
+      ? `Item '${textOf(items[at]['id'])}' of type 'reasoning' was provided without its required following item.`
+      : undefined,
+};
 
 /** More rules, for an input that does not continue a stored response. */
-export const completeHistoryRules: readonly HistoryRule[] = [
-  {
-    source: 'Effect-TS/effect#5939: each output needs a call',
-    objection: (items, at) => {
-      const found = [...outputTypes].find(([, [output]]) => output === items[at]?.['type']);
-      const id = callIdOf(items[at]);
-      if (!found || id === undefined) return undefined;
-      const [type, [, name]] = found;
-      return items.some((item) => item['type'] === type && callIdOf(item) === id)
-        ? undefined
-        : `No tool call found for ${name} output with call_id ${id}.`;
-    },
+export const completeHistoryRules: HistoryRules = {
+  'Effect-TS/effect#5939: each output needs a call': (items, at) => {
+    const found = [...outputTypes].find(([, [output]]) => output === items[at]?.['type']);
+    const id = callIdOf(items[at]);
+    if (!found || id === undefined) return undefined;
+    const [type, [, name]] = found;
+    return items.some((item) => item['type'] === type && callIdOf(item) === id)
+      ? undefined
+      : `No tool call found for ${name} output with call_id ${id}.`;
   },
-];
+};
 
 const callIdOf = (item: JsonObject | undefined): string | undefined =>
   item?.['execution'] === 'server' ? undefined : nonEmptyString(item?.['call_id']);

@@ -1,18 +1,15 @@
 import { isJsonObject, isRecord, nonEmptyString, objectOrEmpty } from '../../../../core/json/json.js';
 import type { JsonObject, JsonValue } from '../../../../core/json/json.js';
 import { implicitPrompt } from '../implicitPrompt.js';
+import { refusal } from '../dialect.js';
 import type { Dialect, DialectFrame, Refusal } from '../dialect.js';
+import { objectsIn } from '../history.js';
 import { refusedByOpenai } from '../outputSchema.js';
 import { historyObjection } from '../historyRules.js';
 import { refusedByOpenaiSettings } from '../settings.js';
 import { completeHistoryRules, historyRules } from './historyRules.js';
 
-const refuse = (message: string, code?: string): Refusal => ({
-  status: 400,
-  type: 'invalid_request_error',
-  message,
-  ...(code === undefined ? {} : { code }),
-});
+const refuse = (message: string, code?: string) => refusal('invalid_request_error', message, code);
 
 export function refusalOf(body: unknown): Refusal | undefined {
   if (!isRecord(body))
@@ -39,8 +36,8 @@ export function refusalOf(body: unknown): Refusal | undefined {
   if (invalid !== undefined) return refuse(invalid, 'invalid_json_schema');
   if (typeof input === 'string') return undefined;
   if (!input.every(isRecord)) return refuse("Invalid type for 'input': expected an array of objects.", 'invalid_type');
-  const rules = previous === undefined ? [...historyRules, ...completeHistoryRules] : historyRules;
-  const objection = historyObjection(rules, input.filter(isJsonObject));
+  const rules = previous === undefined ? { ...historyRules, ...completeHistoryRules } : historyRules;
+  const objection = historyObjection(rules, objectsIn(input));
   return objection === undefined ? undefined : refuse(objection);
 }
 
@@ -98,9 +95,6 @@ function inputOf({ input }: JsonObject): readonly JsonValue[] {
 }
 
 const unknownResponse = (id: string): Refusal => ({
-  status: 400,
-  type: 'invalid_request_error',
-  code: 'previous_response_not_found',
+  ...refuse(`Previous response with id '${id}' not found.`, 'previous_response_not_found'),
   param: 'previous_response_id',
-  message: `Previous response with id '${id}' not found.`,
 });

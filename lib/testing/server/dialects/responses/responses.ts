@@ -1,10 +1,11 @@
 import type { FileChunk, ToolCallFragment } from '../../../../core/chunk.js';
 import { errorText } from '../../../../core/errors.js';
-import { finiteNumber, isJsonObject, isRecord, nonEmptyString } from '../../../../core/json/json.js';
+import { finiteNumber, isJsonObject, nonEmptyString } from '../../../../core/json/json.js';
 import type { JsonObject } from '../../../../core/json/json.js';
 import { splitInput, splitJson } from '../completeCalls.js';
-import { unsupportedChunk } from '../dialect.js';
+import { providerCodeOf, unsupportedChunk } from '../dialect.js';
 import type { Dialect, DialectFrame, DialectWriter } from '../dialect.js';
+import { objectsIn } from '../history.js';
 import { createWriter } from '../writer.js';
 import { callFieldsOf, undividedCall } from './clientCalls.js';
 import { responsesHistory } from './history.js';
@@ -13,17 +14,14 @@ import type { MakeFrame, OpenItem } from './items.js';
 import { refusalOf, withStore } from './request.js';
 import { createServerItemsWriter } from './serverItems.js';
 
-/**
- * "Streaming events". `serverTools` become items, one under `unknown` is sent unchanged, and a call is the item that
- * its provider data names. Ids and times are constant: the same script results in the same bytes.
- */
+/** "Streaming events". A call is the item that its provider data names. Ids and times are constant. */
 export const responses: Dialect = {
   framing: 'sse',
   contentType: 'text/event-stream; charset=utf-8',
   bases: { openai: '/v1' },
   serves: (path) => path.endsWith('/responses'),
   refusal: refusalOf,
-  messages: (body) => (Array.isArray(body['input']) ? body['input'].filter(isJsonObject) : []),
+  messages: (body) => objectsIn(body['input']),
   history: responsesHistory,
   perServer: () => withStore(responses),
   writer: ({ turn, body }) => writer(turn, body),
@@ -94,8 +92,8 @@ function writer(turn: number, body: JsonObject): DialectWriter {
       },
     },
     error(error) {
-      const code = isRecord(error) ? nonEmptyString(error['providerCode']) : undefined;
-      return [event('error', { code: code ?? 'server_error', message: errorText(error), param: null })];
+      const code = providerCodeOf(error) ?? 'server_error';
+      return [event('error', { code, message: errorText(error), param: null })];
     },
     end(finish) {
       if (finish.reason === 'unspecified') return [{ data: '[DONE]' }];
