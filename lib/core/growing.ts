@@ -1,9 +1,13 @@
-/** A longer sequence may share the arrays. */
 interface Computed<Item, T> {
+  /** A longer sequence may share the array. */
   readonly items: Item[];
-  readonly values: T[];
   readonly length: number;
+  /** Of the last items. */
+  readonly values: readonly T[];
 }
+
+/** The next sequence may replace the end of the one before it, for example a reminder. More would be held for nothing. */
+const KEPT_VALUES = 8;
 
 /** Computes only what is new: each turn sends all messages before it again. Items never change. */
 export function growing<Item extends object, T>(
@@ -15,12 +19,13 @@ export function growing<Item extends object, T>(
     const last = sequence.at(-1);
     if (last === undefined) return start;
     const beginning = knownBeginning(known, sequence);
-    const { items, values } = appendable(beginning);
+    const items = beginning ? appendable(beginning) : [];
+    const values = [...(beginning?.values ?? [])];
     let value = values.length > 0 ? (values.at(-1) as T) : start;
     for (const item of sequence.slice(items.length)) {
       value = step(value, item, items.at(-1));
       items.push(item);
-      values.push(value);
+      if (values.push(value) > KEPT_VALUES) values.shift();
     }
     if (beginning?.length !== items.length) known.set(last, { items, values, length: items.length });
     return value;
@@ -36,28 +41,28 @@ function knownBeginning<Item extends object, T>(
   for (let at = sequence.length - 1; at >= (longest?.length ?? 0); at--) {
     const item = sequence[at];
     const computed = item && known.get(item);
-    if (!computed) continue;
-    const length = commonLength(computed, sequence);
-    if (length > (longest?.length ?? 0)) longest = { ...computed, length };
+    if (computed) longest = commonBeginning(computed, sequence, longest);
   }
   return longest;
 }
 
-function commonLength<Item>({ items, length }: Computed<Item, unknown>, sequence: readonly Item[]): number {
+/** `other`, if it is longer or no value is left. */
+function commonBeginning<Item, T>(
+  { items, length, values }: Computed<Item, T>,
+  sequence: readonly Item[],
+  other: Computed<Item, T> | undefined,
+): Computed<Item, T> | undefined {
   const end = Math.min(length, sequence.length);
   let at = 0;
   while (at < end && items[at] === sequence[at]) at++;
-  return at;
+  const left = values.length - (length - at);
+  if (left <= 0 || at <= (other?.length ?? 0)) return other;
+  return { items, length: at, values: values.slice(0, left) };
 }
 
-/** The arrays are returned to append to them. If they have been continued already, they are copied. */
-function appendable<Item, T>(beginning: Computed<Item, T> | undefined): Pick<Computed<Item, T>, 'items' | 'values'> {
-  if (!beginning) return { items: [], values: [] };
-  const { items, values, length } = beginning;
-  return items.length === length
-    ? { items, values }
-    : { items: items.slice(0, length), values: values.slice(0, length) };
-}
+/** If the array has been continued already, it is copied. */
+const appendable = <Item>({ items, length }: Computed<Item, unknown>): Item[] =>
+  items.length === length ? items : items.slice(0, length);
 
 /** A list that shares its array with the list that it continues. A second continuation copies the array. */
 export class SharedList<T> {
@@ -68,8 +73,8 @@ export class SharedList<T> {
 
   append(added: readonly T[]): SharedList<T> {
     const isLongest = this.length > 0 && this.length === this.items.length;
-    const items = isLongest ? this.items : this.items.slice(0, this.length);
-    for (const item of added) items.push(item);
+    if (isLongest) for (const item of added) this.items.push(item);
+    const items = isLongest ? this.items : this.items.slice(0, this.length).concat(added);
     return new SharedList(items, items.length);
   }
 
@@ -96,9 +101,18 @@ export function growingList<Item extends object, T>(
 export function growingMap<Item extends object>(
   map: (item: Item) => Item,
 ): (items: readonly Item[]) => readonly Item[] {
-  const mapAll = growingList((item: Item) => [map(item)]);
+  const start: MappedItems<Item> = { list: new SharedList(), isSame: true };
+  const mapAll = growing<Item, MappedItems<Item>>(start, ({ list, isSame }, item) => {
+    const mapped = map(item);
+    return { list: list.append([mapped]), isSame: isSame && mapped === item };
+  });
   return (items) => {
-    const mapped = mapAll(items);
-    return mapped.every((item, at) => item === items[at]) ? items : mapped;
+    const { list, isSame } = mapAll(items);
+    return isSame ? items : list.toArray();
   };
+}
+
+interface MappedItems<Item> {
+  readonly list: SharedList<Item>;
+  readonly isSame: boolean;
 }

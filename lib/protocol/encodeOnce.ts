@@ -25,13 +25,31 @@ export function encodeOnce(body: JsonObject): string {
 /** Of arrays whose elements never change. */
 const arrayTexts = new WeakMap<readonly JsonValue[], string>();
 
-const arrayText = (values: readonly JsonValue[]): string => `[${arrayTexts.get(values) ?? appendTexts('', values)}]`;
+const arrayText = (values: readonly JsonValue[]): string =>
+  `[${arrayTexts.get(values) ?? values.map(elementText).join(',')}]`;
 
-// Appended, as in `encodeOnce`: a turn adds its elements to the text of the turn before it.
-const appendTexts = (texts: string, values: readonly JsonValue[]): string =>
-  values.map(elementText).reduce(appendText, texts);
+/** The texts of elements, joined in blocks: V8 copies a text that was appended element by element half as fast. */
+class ElementTexts {
+  constructor(
+    private readonly blocks = '',
+    private readonly last = new SharedList<string>(),
+  ) {}
 
-const appendText = (texts: string, text: string): string => (texts === '' ? text : `${texts},${text}`);
+  append(values: readonly JsonValue[]): ElementTexts {
+    const last = this.last.append(values.map(elementText));
+    return last.length < BLOCK_LENGTH ? new ElementTexts(this.blocks, last) : new ElementTexts(this.join(last));
+  }
+
+  join(last = this.last): string {
+    return joinTexts(this.blocks, last.toArray().join(','));
+  }
+}
+
+/** More are joined again in each turn. */
+const BLOCK_LENGTH = 64;
+
+const joinTexts = (first: string, second: string): string =>
+  first === '' || second === '' ? first + second : `${first},${second}`;
 
 function elementText(value: JsonValue): string {
   if (typeof value !== 'object' || value === null) return stringify(value) ?? 'null';
@@ -87,18 +105,18 @@ export function encodeConversation<T extends JsonObject>(
   encode: (message: Message, answered: Message | undefined) => readonly T[],
 ): (messages: readonly Message[]) => readonly T[] {
   const encodeMemoized = memoizePerAnswer(encode);
-  const start: EncodedConversation<T> = { encoded: new SharedList(), text: '' };
-  const encodeGrowing = growing<Message, EncodedConversation<T>>(start, ({ encoded, text }, message, previous) => {
+  const start: EncodedConversation<T> = { encoded: new SharedList(), texts: new ElementTexts() };
+  const encodeGrowing = growing<Message, EncodedConversation<T>>(start, ({ encoded, texts }, message, previous) => {
     const answered = previous?.role === 'model' ? previous : undefined;
     if (message.parts.some(holdsFile)) return { encoded: encoded.append([() => encode(message, answered)]) };
     const added = encodeMemoized(message, answered);
-    return { encoded: encoded.append(added), text: text === undefined ? text : appendTexts(text, added) };
+    return { encoded: encoded.append(added), texts: texts?.append(added) };
   });
   return (messages) => {
-    const { encoded, text } = encodeGrowing(messages);
+    const { encoded, texts } = encodeGrowing(messages);
     const list = encoded.toArray();
-    if (text === undefined) return list.flatMap((each) => (typeof each === 'function' ? each() : [each]));
-    arrayTexts.set(list as readonly T[], text);
+    if (texts === undefined) return list.flatMap((each) => (typeof each === 'function' ? each() : [each]));
+    arrayTexts.set(list as readonly T[], texts.join());
     return list as readonly T[];
   };
 }
@@ -107,7 +125,7 @@ interface EncodedConversation<T> {
   /** A message with files is a function, since its bytes would be held twice. */
   readonly encoded: SharedList<T | (() => readonly T[])>;
   /** Absent if a message has files. */
-  readonly text?: string | undefined;
+  readonly texts?: ElementTexts | undefined;
 }
 
 export function joinEncoded<T extends JsonObject>(first: readonly T[], second: readonly T[]): readonly T[] {
@@ -115,7 +133,7 @@ export function joinEncoded<T extends JsonObject>(first: readonly T[], second: r
   if (second.length === 0) return first;
   const all = first.concat(second);
   const [text, added] = [arrayTexts.get(first), arrayTexts.get(second)];
-  if (text !== undefined && added !== undefined) arrayTexts.set(all, appendText(text, added));
+  if (text !== undefined && added !== undefined) arrayTexts.set(all, joinTexts(text, added));
   return all;
 }
 
