@@ -6,7 +6,7 @@ interface Computed<Item, T> {
   readonly values: readonly T[];
 }
 
-/** The next sequence may replace the end of the one before it, for example a reminder. More would be held for nothing. */
+/** The next sequence may replace the end of the one before it, for example a reminder. */
 const KEPT_VALUES = 8;
 
 /** Computes only what is new: each turn sends all messages before it again. Items never change. */
@@ -16,18 +16,17 @@ export function growing<Item extends object, T>(
 ): (items: readonly Item[]) => T {
   const known = new WeakMap<Item, Computed<Item, T>>(); // by the last item
   return (sequence) => {
-    const last = sequence.at(-1);
-    if (last === undefined) return start;
-    const beginning = knownBeginning(known, sequence);
-    const items = beginning ? appendable(beginning) : [];
-    const values = [...(beginning?.values ?? [])];
-    let value = values.length > 0 ? (values.at(-1) as T) : start;
-    for (const item of sequence.slice(items.length)) {
+    const { items: shared, length, values: kept } = knownBeginning(known, sequence);
+    const items = shared.length === length ? shared : shared.slice(0, length); // another sequence has continued it
+    const values = [...kept];
+    let value = length > 0 ? (values.at(-1) as T) : start;
+    for (const item of sequence.slice(length)) {
       value = step(value, item, items.at(-1));
       items.push(item);
       if (values.push(value) > KEPT_VALUES) values.shift();
     }
-    if (beginning?.length !== items.length) known.set(last, { items, values, length: items.length });
+    const last = items.at(-1);
+    if (last && items.length > length) known.set(last, { items, values, length: items.length });
     return value;
   };
 }
@@ -36,9 +35,9 @@ export function growing<Item extends object, T>(
 function knownBeginning<Item extends object, T>(
   known: WeakMap<Item, Computed<Item, T>>,
   sequence: readonly Item[],
-): Computed<Item, T> | undefined {
-  let longest: Computed<Item, T> | undefined;
-  for (let at = sequence.length - 1; at >= (longest?.length ?? 0); at--) {
+): Computed<Item, T> {
+  let longest: Computed<Item, T> = { items: [], length: 0, values: [] };
+  for (let at = sequence.length - 1; at >= longest.length; at--) {
     const item = sequence[at];
     const computed = item && known.get(item);
     if (computed) longest = commonBeginning(computed, sequence, longest);
@@ -50,19 +49,14 @@ function knownBeginning<Item extends object, T>(
 function commonBeginning<Item, T>(
   { items, length, values }: Computed<Item, T>,
   sequence: readonly Item[],
-  other: Computed<Item, T> | undefined,
-): Computed<Item, T> | undefined {
+  other: Computed<Item, T>,
+): Computed<Item, T> {
   const end = Math.min(length, sequence.length);
   let at = 0;
   while (at < end && items[at] === sequence[at]) at++;
   const left = values.length - (length - at);
-  if (left <= 0 || at <= (other?.length ?? 0)) return other;
-  return { items, length: at, values: values.slice(0, left) };
+  return left > 0 && at > other.length ? { items, length: at, values: values.slice(0, left) } : other;
 }
-
-/** If the array has been continued already, it is copied. */
-const appendable = <Item>({ items, length }: Computed<Item, unknown>): Item[] =>
-  items.length === length ? items : items.slice(0, length);
 
 /** A list that shares its array with the list that it continues. A second continuation copies the array. */
 export class SharedList<T> {

@@ -46,7 +46,7 @@ class ElementTexts {
 }
 
 /** More are joined again in each turn. */
-const BLOCK_LENGTH = 64;
+const BLOCK_LENGTH = 16;
 
 const joinTexts = (first: string, second: string): string =>
   first === '' || second === '' ? first + second : `${first},${second}`;
