@@ -40,22 +40,19 @@ function knownBeginning<Item extends object, T>(
   for (let at = sequence.length - 1; at >= longest.length; at--) {
     const item = sequence[at];
     const computed = item && known.get(item);
-    if (computed) longest = commonBeginning(computed, sequence, longest);
+    if (!computed) continue;
+    const length = Math.min(computed.length, commonLength(computed.items, sequence));
+    const left = computed.values.length - (computed.length - length);
+    if (left > 0 && length > longest.length)
+      longest = { items: computed.items, length, values: computed.values.slice(0, left) };
   }
   return longest;
 }
 
-/** `other`, if it is longer or no value is left. */
-function commonBeginning<Item, T>(
-  { items, length, values }: Computed<Item, T>,
-  sequence: readonly Item[],
-  other: Computed<Item, T>,
-): Computed<Item, T> {
-  const end = Math.min(length, sequence.length);
+function commonLength<Item>(items: readonly Item[], sequence: readonly Item[]): number {
   let at = 0;
-  while (at < end && items[at] === sequence[at]) at++;
-  const left = values.length - (length - at);
-  return left > 0 && at > other.length ? { items, length: at, values: values.slice(0, left) } : other;
+  while (at < sequence.length && items[at] === sequence[at]) at++;
+  return at;
 }
 
 /** A list that shares its array with the list that it continues. A second continuation copies the array. */
@@ -83,30 +80,8 @@ export class SharedList<T> {
 
 /** Each item is mapped once. */
 export function growingList<Item extends object, T>(
-  map: (item: Item, previous: Item | undefined) => readonly T[],
+  map: (item: Item) => readonly T[],
 ): (items: readonly Item[]) => readonly T[] {
-  const list = growing<Item, SharedList<T>>(new SharedList(), (mapped, item, previous) =>
-    mapped.append(map(item, previous)),
-  );
+  const list = growing<Item, SharedList<T>>(new SharedList(), (mapped, item) => mapped.append(map(item)));
   return (items) => list(items).toArray();
-}
-
-/** Each item is mapped once; the same sequence if no item has changed. */
-export function growingMap<Item extends object>(
-  map: (item: Item) => Item,
-): (items: readonly Item[]) => readonly Item[] {
-  const start: MappedItems<Item> = { list: new SharedList(), isSame: true };
-  const mapAll = growing<Item, MappedItems<Item>>(start, ({ list, isSame }, item) => {
-    const mapped = map(item);
-    return { list: list.append([mapped]), isSame: isSame && mapped === item };
-  });
-  return (items) => {
-    const { list, isSame } = mapAll(items);
-    return isSame ? items : list.toArray();
-  };
-}
-
-interface MappedItems<Item> {
-  readonly list: SharedList<Item>;
-  readonly isSame: boolean;
 }

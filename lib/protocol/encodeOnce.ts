@@ -28,28 +28,13 @@ const arrayTexts = new WeakMap<readonly JsonValue[], string>();
 const arrayText = (values: readonly JsonValue[]): string =>
   `[${arrayTexts.get(values) ?? values.map(elementText).join(',')}]`;
 
-/** The texts of elements, joined in blocks: V8 copies a text that was appended element by element half as fast. */
-class ElementTexts {
-  constructor(
-    private readonly blocks = '',
-    private readonly last = new SharedList<string>(),
-  ) {}
-
-  append(values: readonly JsonValue[]): ElementTexts {
-    const last = this.last.append(values.map(elementText));
-    return last.length < BLOCK_LENGTH ? new ElementTexts(this.blocks, last) : new ElementTexts(this.join(last));
-  }
-
-  join(last = this.last): string {
-    return joinTexts(this.blocks, last.toArray().join(','));
-  }
-}
-
-/** More are joined again in each turn. */
+/** V8 copies a text that was appended element by element half as fast as one of these blocks. */
 const BLOCK_LENGTH = 16;
 
-const joinTexts = (first: string, second: string): string =>
-  first === '' || second === '' ? first + second : `${first},${second}`;
+function joinTexts(first: string, texts: readonly string[]): string {
+  const second = texts.join(',');
+  return first === '' || second === '' ? first + second : `${first},${second}`;
+}
 
 function elementText(value: JsonValue): string {
   if (typeof value !== 'object' || value === null) return stringify(value) ?? 'null';
@@ -105,27 +90,36 @@ export function encodeConversation<T extends JsonObject>(
   encode: (message: Message, answered: Message | undefined) => readonly T[],
 ): (messages: readonly Message[]) => readonly T[] {
   const encodeMemoized = memoizePerAnswer(encode);
-  const start: EncodedConversation<T> = { encoded: new SharedList(), texts: new ElementTexts() };
-  const encodeGrowing = growing<Message, EncodedConversation<T>>(start, ({ encoded, texts }, message, previous) => {
-    const answered = previous?.role === 'model' ? previous : undefined;
-    if (message.parts.some(holdsFile)) return { encoded: encoded.append([() => encode(message, answered)]) };
-    const added = encodeMemoized(message, answered);
-    return { encoded: encoded.append(added), texts: texts?.append(added) };
-  });
+  const start: EncodedConversation<T> = { encoded: new SharedList(), text: '', last: [] };
+  const encodeGrowing = growing<Message, EncodedConversation<T>>(
+    start,
+    ({ encoded, text, last }, message, previous) => {
+      const answered = previous?.role === 'model' ? previous : undefined;
+      if (text === undefined || message.parts.some(holdsFile))
+        return { encoded: encoded.append([() => encodeMemoized(message, answered)]), last };
+      const added = encodeMemoized(message, answered);
+      const all = encoded.append(added);
+      const texts = last.concat(added.map(elementText));
+      if (texts.length < BLOCK_LENGTH) return { encoded: all, text, last: texts };
+      return { encoded: all, text: joinTexts(text, texts), last: [] };
+    },
+  );
   return (messages) => {
-    const { encoded, texts } = encodeGrowing(messages);
+    const { encoded, text, last } = encodeGrowing(messages);
     const list = encoded.toArray();
-    if (texts === undefined) return list.flatMap((each) => (typeof each === 'function' ? each() : [each]));
-    arrayTexts.set(list as readonly T[], texts.join());
+    if (text === undefined) return list.flatMap((each) => (typeof each === 'function' ? each() : [each]));
+    arrayTexts.set(list as readonly T[], joinTexts(text, last));
     return list as readonly T[];
   };
 }
 
 interface EncodedConversation<T> {
-  /** A message with files is a function, since its bytes would be held twice. */
+  /** From a message with files on, functions: its bytes would be held twice. */
   readonly encoded: SharedList<T | (() => readonly T[])>;
   /** Absent if a message has files. */
-  readonly texts?: ElementTexts | undefined;
+  readonly text?: string | undefined;
+  /** Texts that are not in `text` yet. */
+  readonly last: readonly string[];
 }
 
 export function joinEncoded<T extends JsonObject>(first: readonly T[], second: readonly T[]): readonly T[] {
@@ -133,7 +127,7 @@ export function joinEncoded<T extends JsonObject>(first: readonly T[], second: r
   if (second.length === 0) return first;
   const all = first.concat(second);
   const [text, added] = [arrayTexts.get(first), arrayTexts.get(second)];
-  if (text !== undefined && added !== undefined) arrayTexts.set(all, joinTexts(text, added));
+  if (text !== undefined && added !== undefined) arrayTexts.set(all, joinTexts(text, [added]));
   return all;
 }
 
