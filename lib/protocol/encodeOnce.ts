@@ -95,10 +95,10 @@ export function encodeConversation<T extends JsonObject>(
     start,
     ({ encoded, text, last }, message, previous) => {
       const answered = previous?.role === 'model' ? previous : undefined;
-      if (text === undefined || message.parts.some(holdsFile))
-        return { encoded: encoded.append([() => encodeMemoized(message, answered)]), last };
+      if (message.parts.some(holdsFile)) return { encoded: encoded.append([() => encode(message, answered)]), last };
       const added = encodeMemoized(message, answered);
       const all = encoded.append(added);
+      if (text === undefined) return { encoded: all, last };
       const texts = last.concat(added.map(elementText));
       if (texts.length < BLOCK_LENGTH) return { encoded: all, text, last: texts };
       return { encoded: all, text: joinTexts(text, texts), last: [] };
@@ -114,7 +114,7 @@ export function encodeConversation<T extends JsonObject>(
 }
 
 interface EncodedConversation<T> {
-  /** From a message with files on, functions: its bytes would be held twice. */
+  /** A message with files is a function, since its bytes would be held twice. */
   readonly encoded: SharedList<T | (() => readonly T[])>;
   /** Absent if a message has files. */
   readonly text?: string | undefined;
