@@ -42,19 +42,15 @@ export function modelTurn(
 }
 
 function startTurn(state: RunState, context: TurnContext, fragments: boolean): Observable<RunEvent | ToolCallFragment> {
-  const { model, tools, options, last, stop, cancel, resumed, checkpoints, runId, context: userContext } = context;
+  const { model, tools, options, last, resumed, runId } = context;
   const { toolConcurrency: concurrency, eagerTools, toolDeadline: deadline, approve, onToolError, patience } = options;
-  const { answers, written } = context;
   const { messages } = state;
   const idempotencyPrefix = runId === undefined ? undefined : `${runId}.${state.turn}.`;
   const eager = eagerTools && !resumed;
-  const executeOptions = {
-    ...{ messages, context: userContext, concurrency, deadline, stop, cancel, approve, onToolError },
-    ...{ checkpoints, resumed, idempotencyPrefix, eager, answers, patience, written },
-  };
+  const own = { messages, concurrency, deadline, approve, onToolError, patience, idempotencyPrefix, eager };
   const response = resumed ? replay(resumed.open) : requestResponse(state, context, fragments);
   return response.pipe(
-    executeTools(tools, executeOptions),
+    executeTools(tools, { ...context, ...own }),
     endTurn(state, { last, unfinished: () => unfinishedError(model) }),
   );
 }

@@ -1,9 +1,13 @@
-/** A longer sequence may share the arrays. */
 interface Computed<Item, T> {
+  /** A longer sequence may share the array. */
   readonly items: Item[];
-  readonly values: T[];
   readonly length: number;
+  /** Of the last items. */
+  readonly values: readonly T[];
 }
+
+/** The next sequence may replace the end of the one before it, for example a reminder. */
+const KEPT_VALUES = 8;
 
 /** Computes only what is new: each turn sends all messages before it again. Items never change. */
 export function growing<Item extends object, T>(
@@ -12,17 +16,17 @@ export function growing<Item extends object, T>(
 ): (items: readonly Item[]) => T {
   const known = new WeakMap<Item, Computed<Item, T>>(); // by the last item
   return (sequence) => {
-    const last = sequence.at(-1);
-    if (last === undefined) return start;
-    const beginning = knownBeginning(known, sequence);
-    const { items, values } = appendable(beginning);
-    let value = values.length > 0 ? (values.at(-1) as T) : start;
-    for (const item of sequence.slice(items.length)) {
+    const { items: shared, length, values: kept } = knownBeginning(known, sequence);
+    const items = shared.length === length ? shared : shared.slice(0, length); // another sequence has continued it
+    const values = [...kept];
+    let value = length > 0 ? (values.at(-1) as T) : start;
+    for (const item of sequence.slice(length)) {
       value = step(value, item, items.at(-1));
       items.push(item);
-      values.push(value);
+      if (values.push(value) > KEPT_VALUES) values.shift();
     }
-    if (beginning?.length !== items.length) known.set(last, { items, values, length: items.length });
+    const last = items.at(-1);
+    if (last && items.length > length) known.set(last, { items, values, length: items.length });
     return value;
   };
 }
@@ -31,32 +35,24 @@ export function growing<Item extends object, T>(
 function knownBeginning<Item extends object, T>(
   known: WeakMap<Item, Computed<Item, T>>,
   sequence: readonly Item[],
-): Computed<Item, T> | undefined {
-  let longest: Computed<Item, T> | undefined;
-  for (let at = sequence.length - 1; at >= (longest?.length ?? 0); at--) {
+): Computed<Item, T> {
+  let longest: Computed<Item, T> = { items: [], length: 0, values: [] };
+  for (let at = sequence.length - 1; at >= longest.length; at--) {
     const item = sequence[at];
     const computed = item && known.get(item);
     if (!computed) continue;
-    const length = commonLength(computed, sequence);
-    if (length > (longest?.length ?? 0)) longest = { ...computed, length };
+    const length = Math.min(computed.length, commonLength(computed.items, sequence));
+    const left = computed.values.length - (computed.length - length);
+    if (left > 0 && length > longest.length)
+      longest = { items: computed.items, length, values: computed.values.slice(0, left) };
   }
   return longest;
 }
 
-function commonLength<Item>({ items, length }: Computed<Item, unknown>, sequence: readonly Item[]): number {
-  const end = Math.min(length, sequence.length);
+function commonLength<Item>(items: readonly Item[], sequence: readonly Item[]): number {
   let at = 0;
-  while (at < end && items[at] === sequence[at]) at++;
+  while (at < sequence.length && items[at] === sequence[at]) at++;
   return at;
-}
-
-/** The arrays are returned to append to them. If they have been continued already, they are copied. */
-function appendable<Item, T>(beginning: Computed<Item, T> | undefined): Pick<Computed<Item, T>, 'items' | 'values'> {
-  if (!beginning) return { items: [], values: [] };
-  const { items, values, length } = beginning;
-  return items.length === length
-    ? { items, values }
-    : { items: items.slice(0, length), values: values.slice(0, length) };
 }
 
 /** A list that shares its array with the list that it continues. A second continuation copies the array. */
@@ -68,8 +64,8 @@ export class SharedList<T> {
 
   append(added: readonly T[]): SharedList<T> {
     const isLongest = this.length > 0 && this.length === this.items.length;
-    const items = isLongest ? this.items : this.items.slice(0, this.length);
-    for (const item of added) items.push(item);
+    if (isLongest) for (const item of added) this.items.push(item);
+    const items = isLongest ? this.items : this.items.slice(0, this.length).concat(added);
     return new SharedList(items, items.length);
   }
 
@@ -84,21 +80,8 @@ export class SharedList<T> {
 
 /** Each item is mapped once. */
 export function growingList<Item extends object, T>(
-  map: (item: Item, previous: Item | undefined) => readonly T[],
+  map: (item: Item) => readonly T[],
 ): (items: readonly Item[]) => readonly T[] {
-  const list = growing<Item, SharedList<T>>(new SharedList(), (mapped, item, previous) =>
-    mapped.append(map(item, previous)),
-  );
+  const list = growing<Item, SharedList<T>>(new SharedList(), (mapped, item) => mapped.append(map(item)));
   return (items) => list(items).toArray();
-}
-
-/** Each item is mapped once; the same sequence if no item has changed. */
-export function growingMap<Item extends object>(
-  map: (item: Item) => Item,
-): (items: readonly Item[]) => readonly Item[] {
-  const mapAll = growingList((item: Item) => [map(item)]);
-  return (items) => {
-    const mapped = mapAll(items);
-    return mapped.every((item, at) => item === items[at]) ? items : mapped;
-  };
 }

@@ -25,13 +25,16 @@ export function encodeOnce(body: JsonObject): string {
 /** Of arrays whose elements never change. */
 const arrayTexts = new WeakMap<readonly JsonValue[], string>();
 
-const arrayText = (values: readonly JsonValue[]): string => `[${arrayTexts.get(values) ?? appendTexts('', values)}]`;
+const arrayText = (values: readonly JsonValue[]): string =>
+  `[${arrayTexts.get(values) ?? values.map(elementText).join(',')}]`;
 
-// Appended, as in `encodeOnce`: a turn adds its elements to the text of the turn before it.
-const appendTexts = (texts: string, values: readonly JsonValue[]): string =>
-  values.map(elementText).reduce(appendText, texts);
+/** V8 copies a text that was appended element by element half as fast as one of these blocks. */
+const BLOCK_LENGTH = 16;
 
-const appendText = (texts: string, text: string): string => (texts === '' ? text : `${texts},${text}`);
+function joinTexts(first: string, texts: readonly string[]): string {
+  const second = texts.join(',');
+  return first === '' || second === '' ? first + second : `${first},${second}`;
+}
 
 function elementText(value: JsonValue): string {
   if (typeof value !== 'object' || value === null) return stringify(value) ?? 'null';
@@ -87,18 +90,25 @@ export function encodeConversation<T extends JsonObject>(
   encode: (message: Message, answered: Message | undefined) => readonly T[],
 ): (messages: readonly Message[]) => readonly T[] {
   const encodeMemoized = memoizePerAnswer(encode);
-  const start: EncodedConversation<T> = { encoded: new SharedList(), text: '' };
-  const encodeGrowing = growing<Message, EncodedConversation<T>>(start, ({ encoded, text }, message, previous) => {
-    const answered = previous?.role === 'model' ? previous : undefined;
-    if (message.parts.some(holdsFile)) return { encoded: encoded.append([() => encode(message, answered)]) };
-    const added = encodeMemoized(message, answered);
-    return { encoded: encoded.append(added), text: text === undefined ? text : appendTexts(text, added) };
-  });
+  const start: EncodedConversation<T> = { encoded: new SharedList(), text: '', last: [] };
+  const encodeGrowing = growing<Message, EncodedConversation<T>>(
+    start,
+    ({ encoded, text, last }, message, previous) => {
+      const answered = previous?.role === 'model' ? previous : undefined;
+      if (message.parts.some(holdsFile)) return { encoded: encoded.append([() => encode(message, answered)]), last };
+      const added = encodeMemoized(message, answered);
+      const all = encoded.append(added);
+      if (text === undefined) return { encoded: all, last };
+      const texts = last.concat(added.map(elementText));
+      if (texts.length < BLOCK_LENGTH) return { encoded: all, text, last: texts };
+      return { encoded: all, text: joinTexts(text, texts), last: [] };
+    },
+  );
   return (messages) => {
-    const { encoded, text } = encodeGrowing(messages);
+    const { encoded, text, last } = encodeGrowing(messages);
     const list = encoded.toArray();
     if (text === undefined) return list.flatMap((each) => (typeof each === 'function' ? each() : [each]));
-    arrayTexts.set(list as readonly T[], text);
+    arrayTexts.set(list as readonly T[], joinTexts(text, last));
     return list as readonly T[];
   };
 }
@@ -108,6 +118,8 @@ interface EncodedConversation<T> {
   readonly encoded: SharedList<T | (() => readonly T[])>;
   /** Absent if a message has files. */
   readonly text?: string | undefined;
+  /** Texts that are not in `text` yet. */
+  readonly last: readonly string[];
 }
 
 export function joinEncoded<T extends JsonObject>(first: readonly T[], second: readonly T[]): readonly T[] {
@@ -115,7 +127,7 @@ export function joinEncoded<T extends JsonObject>(first: readonly T[], second: r
   if (second.length === 0) return first;
   const all = first.concat(second);
   const [text, added] = [arrayTexts.get(first), arrayTexts.get(second)];
-  if (text !== undefined && added !== undefined) arrayTexts.set(all, appendText(text, added));
+  if (text !== undefined && added !== undefined) arrayTexts.set(all, joinTexts(text, [added]));
   return all;
 }
 

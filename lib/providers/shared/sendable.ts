@@ -1,4 +1,4 @@
-import { growingMap } from '../../core/growing.js';
+import { growingList } from '../../core/growing.js';
 import { createHistoryRepair } from '../../core/history.js';
 import type { Message, FilePart, Part } from '../../core/message.js';
 import type { ToolDefinition } from '../../core/tool.js';
@@ -21,9 +21,9 @@ export function createSendable(
   const repair = createHistoryRepair(isSeparate);
   const converterFor = (oddNames: readonly string[]) => {
     const names = new Set(oddNames);
-    return growingMap((message: Message) => {
+    return growingList((message: Message) => {
       const named = mapCallNames(message, names);
-      return named.parts.some(holdsFile) ? placeFiles(normalizeFiles(named)) : named;
+      return [named.parts.some(holdsFile) ? placeFiles(normalizeFiles(named)) : named];
     });
   };
   let oddNames: readonly string[] = [];

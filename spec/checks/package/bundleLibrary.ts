@@ -69,12 +69,10 @@ const filesOfFolders: Readonly<Record<string, string | undefined>> = {
   core: 'core',
   protocol: 'protocol',
   'providers/shared': 'protocol', // for rivulet/ai-sdk
-  'providers/aiSdk': undefined,
   providers: 'agent',
   agent: 'agent',
   models: 'agent',
   tools: 'agent',
-  'tools/mcp': undefined,
   observe: 'recording',
   'observe/opentelemetry': undefined,
   'operators/view': 'view',
@@ -99,6 +97,13 @@ const filesOfModules: Readonly<Record<string, string | undefined>> = {
   'core/timeLimit.ts': 'protocol',
 };
 
+/** Whether an import of rivulet reaches a module. Others are not in the file of an agent, which it reads as a whole. */
+function isReached(id: string, { getModuleInfo }: ManualChunkMeta): boolean {
+  const reached = new Set([join(lib, 'index.ts')]);
+  for (const each of reached) for (const to of getModuleInfo(each)?.importedIds ?? []) reached.add(to);
+  return reached.has(id);
+}
+
 /**
  * Returns the output file of a module. An import of rivulet reads 7 instead of 180 files, since each costs its
  * resolution, its reading, and the links of its names: what an agent has is one file (a fifth less CPU time than four).
@@ -112,7 +117,8 @@ function partOf(id: string, meta: ManualChunkMeta): string | undefined {
   if (file in filesOfModules) return filesOfModules[file];
   for (let depth = path.length - 1; depth > 0; depth--) {
     const folder = path.slice(0, depth).join('/');
-    if (folder in filesOfFolders) return isEntry(id) ? undefined : filesOfFolders[folder];
+    const part = filesOfFolders[folder];
+    if (folder in filesOfFolders) return isEntry(id) || (part === 'agent' && !isReached(id, meta)) ? undefined : part;
   }
   return room === 'operators' ? (needsRxjs(id, meta) ? 'operatorsOverRxjs' : room) : undefined;
 }
