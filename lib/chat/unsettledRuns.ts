@@ -74,6 +74,7 @@ export function createUnsettledRuns(
     stop(id: string, run: string): void {
       if (!agent.stop) return;
       update(id, { stopping: run });
+      settling.delete(id); // a run that has begun to wait meanwhile is stopped once more
       requested.next(id);
     },
 
@@ -96,8 +97,10 @@ export function createUnsettledRuns(
         }),
         map(({ id }) => id),
       );
-      // A run that was stopped while it began to wait is stopped once more.
-      const due = merge(requested, again.pipe(filter((id) => !settling.has(id)))).pipe(takeUntil(end));
+      const due = merge(requested, again).pipe(
+        filter((id) => !settling.has(id)),
+        takeUntil(end),
+      );
       return due.pipe(mergeMap(settle)); // a stop that is being delivered goes on
     },
   };

@@ -80,7 +80,8 @@ export function createWaitingRuns(
       timeIsOver(() => exchanges.get(id), overdue),
       answeredElsewhere(agent, () => exchanges.get(id).run, isSaved),
     ).pipe(map(() => resume(exchanges.get(id), stop, () => lock.release())));
-    const executed = lockTab(id, stop).pipe(
+    const isMine = callsOfPage(id).length > 0;
+    const executed = lockTab(isMine ? tools : undefined, agent, exchanges.get(id).run, stop).pipe(
       tap((own) => (lock = own)),
       concatMap(({ hasWaited }) => (hasWaited ? EMPTY : executeHere(id, stop))),
     );
@@ -103,13 +104,6 @@ export function createWaitingRuns(
     if (!isQuiet) update(id, { base, hasBegun: false, view: { ...view, status: 'sending' } });
     const send = () => agent.resume(checkpoint, options);
     return follow(id, run, base, stop, () => (isQuiet ? untilBroken(send()) : send()), onBegin);
-  }
-
-  /** Waits until no other tab executes the calls of this page. A run that cannot be joined belongs to this one. */
-  function lockTab(id: string, stop: Observable<void>): Observable<TabLock> {
-    if (!tools || callsOfPage(id).length === 0) return EMPTY;
-    if (!agent.join) return of(noLock);
-    return tools.lock(exchanges.get(id).run).pipe(take(1), takeUntil(stop));
   }
 
   function executeHere(id: string, stop: Observable<void>): Observable<unknown> {
@@ -137,6 +131,17 @@ export function createWaitingRuns(
   }
 
   return { wait, resume, answers };
+}
+
+/** Waits until no other tab executes the calls of this page. A run that cannot be joined belongs to this one. */
+function lockTab(
+  tools: PageTools | undefined,
+  agent: ConversationAgent,
+  run: string,
+  stop: Observable<void>,
+): Observable<TabLock> {
+  if (!tools) return EMPTY;
+  return agent.join ? tools.lock(run).pipe(take(1), takeUntil(stop)) : of(noLock);
 }
 
 /** Emits when the time of a question is over: the run goes on without its answer. */

@@ -16,13 +16,25 @@ export function isRetryableStatus(status: number): boolean {
 }
 
 /** Parts of the codes that providers use in a 200 stream for what would have been such a status. */
-const transientCode =
-  /ratelimit|overloaded|toomany|unavailable|resourceexhausted|internal|servererror|apierror|timed?out|deadlineexceeded|aborted/;
+const transientCodes = [
+  'ratelimit',
+  'overloaded',
+  'toomany',
+  'unavailable',
+  'resourceexhausted',
+  'internal',
+  'servererror',
+  'apierror',
+  'timeout',
+  'timedout',
+  'deadlineexceeded',
+  'aborted',
+];
 
 export function isTransient(error: ErrorDetails, json?: unknown): boolean {
   if (permanentAdvice(error, json) !== undefined) return false;
   const codes = error.codes.map(normalizeCode);
-  return codes.some((code) => transientCode.test(code) || isRetryableStatus(Number(code)));
+  return codes.some((code) => transientCodes.some((part) => code.includes(part)) || isRetryableStatus(Number(code)));
 }
 
 export const errorTextFields = [

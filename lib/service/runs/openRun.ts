@@ -181,19 +181,21 @@ export const answerOpenRun = <C>(
  * cancelled. Emits the id; none if there is no such run.
  */
 export const continueStopped = <C>(kernel: Kernel<C>, left: string, client: Client<C>): Observable<string> =>
-  kernel.tried(() => kernel.access.find(left, client.owner)).pipe(
-    concatMap((run) => {
-      if (!run || kernel.isExecuted(run.record)) return EMPTY;
-      const isOpen = isOpenRun(run.record);
-      if (!isOpen && run.record.state !== 'waiting') return EMPTY;
-      const [id, body] = isOpen ? [left, {}] : [followingId(left), { resume: left, answers: {} }];
-      const opened = kernel.locked(id, client, () => {
-        kernel.locks.stop(id, client.owner);
-        return openStored(kernel, { id, client, body });
-      });
-      return opened.pipe(map(() => id));
-    }),
-  );
+  kernel
+    .tried(() => kernel.access.find(left, client.owner))
+    .pipe(
+      concatMap((run) => {
+        if (!run || kernel.isExecuted(run.record)) return EMPTY;
+        const isOpen = isOpenRun(run.record);
+        if (!isOpen && run.record.state !== 'waiting') return EMPTY;
+        const [id, body] = isOpen ? [left, {}] : [followingId(left), { resume: left, answers: {} }];
+        const opened = kernel.locked(id, client, () => {
+          kernel.locks.stop(id, client.owner);
+          return openStored(kernel, { id, client, body });
+        });
+        return opened.pipe(map(() => id));
+      }),
+    );
 
 /** Replays a run that has ended, and resumes one whose process ended. */
 function recover<C>(kernel: Kernel<C>, run: StoredRun, opening: Opening<C>): Observable<OpenedRun> {

@@ -1,4 +1,4 @@
-import { concat, concatMap, defaultIfEmpty, first, map, of, onErrorResumeNext } from 'rxjs';
+import { concat, concatMap, defaultIfEmpty, filter, map, of, onErrorResumeNext, take } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { RunResult } from '../../core/event.js';
 import { answerOf } from '../../core/message.js';
@@ -29,7 +29,11 @@ export const tellRun = <C>(
 };
 
 const firstTrue = (answers: readonly Observable<boolean>[]): Observable<boolean> =>
-  concat(...answers).pipe(first(Boolean, false));
+  concat(...answers).pipe(
+    filter((isKnown) => isKnown),
+    take(1),
+    defaultIfEmpty(false),
+  );
 
 const stopIfQueued = <C>(kernel: Kernel<C>, id: string, owner: string): Observable<boolean> => {
   const { durable } = kernel;
