@@ -3,7 +3,6 @@ import type { ContextLengthDetails } from '../core/contextLengthError.js';
 import { ProviderError } from '../core/errors.js';
 import type { RivuletError } from '../core/errors.js';
 import { isRecord, objectOrEmpty, nonEmptyString, tryParseJson } from '../core/json/json.js';
-import { words } from '../core/words.js';
 import { normalizeCode, permanentAdvice } from './permanentErrors.js';
 
 export interface ErrorDetails {
@@ -17,16 +16,25 @@ export function isRetryableStatus(status: number): boolean {
 }
 
 /** Parts of the codes that providers use in a 200 stream for what would have been such a status. */
-const transientCodes = /* @__PURE__ */ words(`
-  ratelimit overloaded toomany unavailable resourceexhausted internal servererror apierror timeout timedout
-  deadlineexceeded aborted
-`);
+const transientCodes = [
+  'ratelimit',
+  'overloaded',
+  'toomany',
+  'unavailable',
+  'resourceexhausted',
+  'internal',
+  'servererror',
+  'apierror',
+  'timeout',
+  'timedout',
+  'deadlineexceeded',
+  'aborted',
+];
 
 export function isTransient(error: ErrorDetails, json?: unknown): boolean {
   if (permanentAdvice(error, json) !== undefined) return false;
   const codes = error.codes.map(normalizeCode);
-  const isKnown = (code: string) => [...transientCodes].some((part) => code.includes(part));
-  return codes.some((code) => isKnown(code) || isRetryableStatus(Number(code)));
+  return codes.some((code) => transientCodes.some((part) => code.includes(part)) || isRetryableStatus(Number(code)));
 }
 
 export const errorTextFields = [
