@@ -1,15 +1,15 @@
 import { addToList } from '../../core/lists.js';
 import { replacement } from '../../protocol/secrets.js';
 import type { Range } from '../../protocol/secrets.js';
-import { replaced, replaceInTexts, secretsIn } from './redactTexts.js';
+import { redactTexts, secretsIn } from './redactTexts.js';
 import type { Redacted } from './redactTexts.js';
 
 export function redactFrames(frames: readonly string[], secrets: readonly string[]): readonly string[] {
   const text = frames.join('');
-  const found = [...secretsIn(text, secrets).map(replaced), ...findInDeltas(text, secrets)];
-  return replaceInTexts(
+  const found: readonly Redacted[] = [...secretsIn(text, secrets), ...findInDeltas(text, secrets)];
+  return redactTexts(
     frames,
-    found.sort((a, b) => a.range[0] - b.range[0]),
+    [...found].sort(([a], [b]) => a - b),
   );
 }
 
@@ -82,10 +82,8 @@ function splitOver(
     const end = offset + text.length;
     for (let range = ranges[next]; range && range[0] < end; range = ranges[next]) {
       const from = Math.max(range[0], offset);
-      parts.push({
-        range: [start + from - offset, start + Math.min(range[1], end) - offset],
-        text: from === range[0] ? replacement : '',
-      });
+      const shown = from === range[0] ? replacement : '';
+      parts.push([start + from - offset, start + Math.min(range[1], end) - offset, shown]);
       if (range[1] > end) break;
       next++;
     }

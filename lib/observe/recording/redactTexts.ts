@@ -129,13 +129,10 @@ function redactParts(parts: readonly unknown[], secrets: readonly string[]): rea
 const isTextPart = (part: unknown): part is { readonly type: 'text'; readonly text: string } =>
   isRecord(part) && part['type'] === 'text' && typeof part['text'] === 'string';
 
-export interface Redacted {
-  readonly range: Range;
-  readonly text: string;
-}
+export type Redacted = readonly [from: number, to: number, text?: string];
 
 /** A secret may span several texts: the replacement is where the secret begins. */
-export function replaceInTexts(texts: readonly string[], found: readonly Redacted[]): readonly string[] {
+export function redactTexts(texts: readonly string[], found: readonly Redacted[]): readonly string[] {
   let offset = 0;
   let next = 0;
   return texts.map((text) => {
@@ -143,9 +140,9 @@ export function replaceInTexts(texts: readonly string[], found: readonly Redacte
     offset = end;
     let clean = '';
     let at = start;
-    for (let current = found[next]; current && current.range[0] < end; current = found[next]) {
-      const [from, to] = current.range;
-      if (from >= at) clean += text.slice(at - start, from - start) + current.text;
+    for (let current = found[next]; current && current[0] < end; current = found[next]) {
+      const [from, to, shown = replacement] = current;
+      if (from >= at) clean += text.slice(at - start, from - start) + shown;
       at = Math.max(at, Math.min(to, end));
       if (to > end) break; // the rest of it is in the next text
       next++;
@@ -153,11 +150,6 @@ export function replaceInTexts(texts: readonly string[], found: readonly Redacte
     return clean + text.slice(at - start);
   });
 }
-
-export const redactTexts = (texts: readonly string[], ranges: readonly Range[]): readonly string[] =>
-  ranges.length === 0 ? texts : replaceInTexts(texts, ranges.map(replaced));
-
-export const replaced = (range: Range): Redacted => ({ range, text: replacement });
 
 /** Characters at the end of a text that are kept back because a secret may begin there. */
 const MAX_TAIL_LENGTH = 16_384;

@@ -21,4 +21,6 @@ export const readFinishReason = (rawReason: string, own: FinishReasons): FinishR
  * @param rawReason The finish reason as the provider sent it.
  * @returns The finish reason; `other` if the raw finish reason is unknown.
  */
-export const commonFinishReason = (rawReason: string): FinishReason => readFinishReason(rawReason, []);
+export function commonFinishReason(rawReason: string): FinishReason {
+  return readFinishReason(rawReason, []);
+}
