@@ -14,8 +14,7 @@ const worlds = fc.record({
   eagerTools: fc.boolean(),
   patience: fc.constantFrom(undefined, 60_000),
 });
-const ends = fc.constantFrom('before', 'after', 'shutdown');
-const places = fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 5, maxLength: 5 });
+const places = fc.array(fc.nat(), { minLength: 10, maxLength: 10 });
 const logs = [
   ['in memory', false],
   ['that processes share', true],
@@ -44,20 +43,19 @@ describe('a service whose tools ask, with a log', () => {
   );
 
   it.each(logs)(
-    '%s, does no other step and leaves no call open, if it is stopped after any view, also by another process',
+    '%s, does no other step if it is stopped after any view, and leaves no call open',
     async (_, hasSharedLog) => {
       await fc.assert(
-        fc.asyncProperty(scripts, worlds, ends, places, async (script, disturbed, when, chosen) => {
+        fc.asyncProperty(scripts, worlds, places, async (script, disturbed, chosen) => {
           const world = { hasSharedLog, ...disturbed };
-          const { outcome, views, writes } = await playScript(script, world);
-          for (const [view, write] of chosen)
-            for (const kill of [undefined, { write: 1 + (write % writes), when }]) {
-              const stopAfter = 1 + (view % views);
-              const { outcome: stopped, ending } = await playScript(script, { ...world, stopAfter, kill });
-              expect(outcome.steps).toEqual(expect.arrayContaining([...stopped.steps]));
-              expect({ stopAfter, kill, ...ending }).toMatchObject({ stopAfter, kill, open: [] });
-              expect([undefined, 'stop', 'stopped']).toContain(ending.finishReason);
-            }
+          const { outcome, views } = await playScript(script, world);
+          for (const place of chosen) {
+            const stopAfter = 1 + (place % views);
+            const { outcome: stopped, ending } = await playScript(script, { ...world, stopAfter });
+            expect(outcome.steps).toEqual(expect.arrayContaining([...stopped.steps]));
+            expect({ stopAfter, ...ending }).toMatchObject({ stopAfter, open: [] });
+            expect([undefined, 'stop', 'stopped']).toContain(ending.finishReason);
+          }
         }),
         { numRuns: RUNS, endOnFailure: true },
       );

@@ -19,7 +19,8 @@ afterEach(() => open.splice(0).forEach(shutDown));
 const asks = askTool({
   name: 'act',
   description: 'Asks.',
-  execute: (_, { ask }) => ask({ message: 'Sure?', schema: { type: 'string' } as const }).pipe(map(String)),
+  execute: (_, { ask }) =>
+    ask({ message: 'Sure?', schema: { type: 'string' } as const }).pipe(map((answer) => JSON.stringify(answer))),
 });
 const calls = () =>
   scriptedModel(({ messages }) => (messages.length > 1 ? 'Done.' : [toolCall('act', { prompt: 'Go.' }, 'c1')]));
@@ -98,7 +99,7 @@ describe('a stop of a run that waits', () => {
     expect(await waiting()).toEqual([]);
   });
 
-  it('in a page is told to the service, and is shown on another device', async () => {
+  it('in a page reaches the service, and another device shows it', async () => {
     const store = mapStore();
     const { handler, waiting } = startProcess(asks, store);
     const visit = (saved?: string) => {
