@@ -22,7 +22,7 @@ const catastrophic = { type: 'object' as const, properties: { a: { type: 'string
 
 /** Lists of tools, each together with a harmless tool. The harmless one stays usable. */
 const lists: Readonly<Record<string, readonly ServerTool[]>> = {
-  'ten thousand names that become equal': names(10_000, (at) => `${'tool.'.repeat(20)}${at}`),
+  'thousands of names that become equal': names(9999, (at) => `${'tool.'.repeat(20)}${at}`),
   'names of prototypes': ['__proto__', 'constructor', 'toString', 'then', 'hasOwnProperty'].map(named),
   'names without a letter': ['', ' ', '\u0000', '\u202e', '🌧', '-', '.'].map((name, at) =>
     named(name + '!'.repeat(at)),
