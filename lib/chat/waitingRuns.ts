@@ -80,8 +80,8 @@ export function createWaitingRuns(
       timeIsOver(() => exchanges.get(id), overdue),
       answeredElsewhere(agent, () => exchanges.get(id).run, isSaved),
     ).pipe(map(() => resume(exchanges.get(id), stop, () => lock.release())));
-    const isMine = callsOfPage(id).length > 0;
-    const executed = lockTab(isMine ? tools : undefined, agent, exchanges.get(id).run, stop).pipe(
+    const locked = tools && callsOfPage(id).length > 0 ? lockTab(tools, agent, exchanges.get(id).run, stop) : EMPTY;
+    const executed = locked.pipe(
       tap((own) => (lock = own)),
       concatMap(({ hasWaited }) => (hasWaited ? EMPTY : executeHere(id, stop))),
     );
@@ -134,15 +134,12 @@ export function createWaitingRuns(
 }
 
 /** Waits until no other tab executes the calls of this page. A run that cannot be joined belongs to this one. */
-function lockTab(
-  tools: PageTools | undefined,
+const lockTab = (
+  tools: PageTools,
   agent: ConversationAgent,
   run: string,
   stop: Observable<void>,
-): Observable<TabLock> {
-  if (!tools) return EMPTY;
-  return agent.join ? tools.lock(run).pipe(take(1), takeUntil(stop)) : of(noLock);
-}
+): Observable<TabLock> => (agent.join ? tools.lock(run).pipe(take(1), takeUntil(stop)) : of(noLock));
 
 /** Emits when the time of a question is over: the run goes on without its answer. */
 const timeIsOver = (exchange: () => Exchange, overdue: Set<string>): Observable<unknown> =>

@@ -53,9 +53,9 @@ function toRequest(body: unknown): AgentRequest {
   const answers = { decisions, results, errors } as CallAnswers;
   if (resume !== undefined) return { resume, answers };
   if (input !== undefined) return { input: toUserMessages(input), history: toEarlierRuns(history) };
-  const [field] = Object.keys(body);
-  if (field === undefined) return {};
-  if (Object.hasOwn(answers, field)) return { answers };
+  const fields = Object.keys(body);
+  if (fields.length === 0) return {};
+  if (fields.some((field) => Object.hasOwn(answers, field))) return { answers };
   throw wrongInput(); // a misspelt `input` would join a run that nobody knows
 }
 

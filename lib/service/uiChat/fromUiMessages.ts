@@ -162,8 +162,9 @@ function responseMessages(message: UiMessage): readonly Message[] {
   }
   const all = toolParts(message);
   const ids = new Set(all.map(({ id }) => id));
-  const outer = (id: string) => outerIds(id).filter((outerId) => ids.has(outerId));
-  const outerOfOpen = new Set(all.filter(hasNoOutcome).flatMap(({ id }) => outer(id)));
+  const outerOfOpen = new Set(
+    all.filter(hasNoOutcome).flatMap(({ id }) => outerIds(id).filter((outer) => ids.has(outer))),
+  );
   return steps.flatMap((step) => {
     const calls = step.flatMap((part) => ownCall(part, ids) ?? []);
     // The output of a call whose inner run waits is the view of that run.

@@ -764,6 +764,15 @@ describe('agentHandler: requests', () => {
     expect(await response.json()).toMatchObject({ error: { message: expect.stringContaining(message) as unknown } });
   });
 
+  it.each([
+    { results: { c1: 1 }, history: [] },
+    { history: [], results: { c1: 1 } },
+  ])('answers are read wherever they stand in the body of a PATCH: %j', async (body) => {
+    const request = { method: 'PATCH', headers: { 'x-run-id': runId() }, body: JSON.stringify(body) };
+    const response = await agentHandler(agent([]))(new Request('http://localhost/chat', request));
+    expect(response.status).toBe(404); // nobody knows the run
+  });
+
   it.each(['decisions', 'results', 'errors'])('more than 1,000 %s in a request are refused', async (kind) => {
     const answers = Object.fromEntries(Array.from({ length: 1001 }, (_, index) => [`call-${index}`, 'x']));
     const response = await post(agentHandler(agent([])), { resume: runId(), [kind]: answers });
